@@ -1,0 +1,187 @@
+"""Python environments from hash-locked requirements: `python -m tidemark.environments lock|install`.
+
+This module uses the standard library alone, because it runs before there is an environment.
+
+A lock has one line an artifact, `name==version --hash=sha256:HEX  # file-name`: pip checks the hash and ignores
+the comment; Nix fetches by the same hash and needs the file name. No line names the place it comes from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from tidemark.errors import ConfigError, ProvisionError, TidemarkError
+from tidemark.paths import private_directory, write_atomically
+from tidemark.progress import Progress
+
+LINE = re.compile(
+    r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})  # (?P<file>\S+)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One line of a lock."""
+
+    name: str
+    version: str
+    sha256: str
+    file: str
+
+    def __str__(self) -> str:
+        return f"{self.name}=={self.version} --hash=sha256:{self.sha256}  # {self.file}"
+
+
+def read_lock(path: Path) -> list[Pin]:
+    """The pins of a lock, in its order; a line that is no pin is a ConfigError."""
+    pins = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        match = LINE.match(line)
+        if match is None:
+            raise ConfigError(
+                f"{path}:{number}: found {line!r}; a line reads 'name==version --hash=sha256:HEX  # file'. "
+                f"Make the lock anew: python -m tidemark.environments lock {path.with_suffix('.in')} {path}"
+            )
+        pins.append(Pin(**match.groupdict()))
+    return pins
+
+
+def lock(requirements: Path, target: Path) -> list[Pin]:
+    """Resolve `requirements` with pip for this interpreter and platform and write what it chose to `target`."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet"]
+        command += ["--disable-pip-version-check", "--report", str(report), "-r", str(requirements)]
+        outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+        if outcome.returncode != 0:
+            raise ProvisionError(f"{requirements}: pip found no set that fits together.\n{outcome.stderr.strip()}")
+        chosen = json.loads(report.read_text())["install"]
+    pins = []
+    for item in chosen:
+        download = item["download_info"]
+        file = unquote(Path(urlsplit(download["url"]).path).name)
+        sha256 = download["archive_info"]["hashes"]["sha256"]
+        pins.append(Pin(item["metadata"]["name"], item["metadata"]["version"], sha256, file))
+    pins.sort(key=lambda pin: pin.name.lower())
+    head = f"# Made from {requirements.name}; to change it, edit that file and lock again.\n"
+    write_atomically(target, head + "".join(f"{pin}\n" for pin in pins))
+    return pins
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@contextmanager
+def _only_one(path: Path) -> Iterator[None]:
+    private_directory(path.parent)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def is_installed(lock_file: Path, target: Path, source: Path | None) -> bool:
+    stamp = target / ".stamp"
+    return stamp.exists() and stamp.read_text() == stamp_text(lock_file, target, source)
+
+
+def stamp_text(lock_file: Path, target: Path, source: Path | None) -> str:
+    """What `target/.stamp` holds once the environment is whole: it names the lock and where things lie."""
+    return f"{digest(lock_file)}  {target.resolve()}  {source.resolve() if source else '-'}\n"
+
+
+def install(lock_file: Path, target: Path, source: Path | None) -> None:
+    """Make `target` a virtual environment with exactly what `lock_file` names.
+
+    `source` is a folder of packages that the environment sees beside them (a .pth file). Nothing happens when
+    the environment's stamp says that this was done; an unfinished environment is made anew.
+    """
+    with _only_one(target.parent / f".{target.name}.lock"):
+        if is_installed(lock_file, target, source):
+            return
+        pins = read_lock(lock_file)
+        shutil.rmtree(target, ignore_errors=True)
+        print(f"Making {target} with the {len(pins)} packages of {lock_file} (once).", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", str(target)], check=True)
+        # One package comes as source only; it is built with the locked setuptools, not with one fetched unseen.
+        builders = [pin for pin in pins if pin.name == "setuptools"]
+        if builders:
+            _pip_install(target, builders)
+        _pip_install(target, pins)
+        if source is not None:
+            site = next(target.glob("lib/python3*/site-packages"))
+            (site / "tidemark-source.pth").write_text(f"{source.resolve()}\n")
+            script = target / "bin" / "tidemark"
+            script.write_text(f"#!/bin/sh\nexec {target.resolve()}/bin/python -m tidemark \"$@\"\n")
+            script.chmod(0o755)
+        write_atomically(target / ".stamp", stamp_text(lock_file, target, source))
+
+
+def _pip_install(target: Path, pins: list[Pin]) -> None:
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as chosen:
+        chosen.write("".join(f"{pin}\n" for pin in pins))
+        chosen.flush()
+        command = [str(target / "bin" / "python"), "-m", "pip", "install", "--no-deps", "--require-hashes"]
+        command += ["--no-build-isolation", "--disable-pip-version-check", "--progress-bar", "off", "-r", chosen.name]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert process.stdout is not None
+        said: list[str] = []
+        with Progress("packages", len(pins) + 1) as progress:
+            fetched = 0
+            for line in process.stdout:
+                said.append(line)
+                if line.startswith("Collecting "):
+                    fetched += 1
+                    progress.update(fetched, line.split()[1].split("==")[0])
+                elif line.startswith("Installing collected"):
+                    progress.update(len(pins), "unpacking")
+        if process.wait() != 0:
+            shutil.rmtree(target, ignore_errors=True)
+            raise ProvisionError(
+                "pip could not install what the lock names; nothing was kept. It said:\n" + "".join(said[-25:])
+            )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tidemark.environments", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    locking = commands.add_parser("lock", help="resolve a requirements file into a lock")
+    locking.add_argument("requirements", type=Path)
+    locking.add_argument("target", type=Path)
+    installing = commands.add_parser("install", help="make a virtual environment from a lock")
+    installing.add_argument("lock", type=Path)
+    installing.add_argument("target", type=Path)
+    installing.add_argument("--source", type=Path)
+    chosen = parser.parse_args(arguments)
+    try:
+        if chosen.command == "lock":
+            print(f"{chosen.target}: {len(lock(chosen.requirements, chosen.target))} artifacts")
+        else:
+            install(chosen.lock, chosen.target, chosen.source)
+    except TidemarkError as error:
+        print(f"tidemark: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("tidemark: interrupted; the next start makes the environment anew.", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""Every error that Tidemark raises on purpose.
+
+    TidemarkError                1  anything without a code of its own
+    ├── ConfigError              2  config.yaml or the command line is wrong
+    ├── DatasetError             3  the trips cannot be used
+    ├── ProvisionError           4  a wheel, a jar or an archive could not be had
+    │   └── HashMismatch         4  it was had, and is not what the lock names
+    ├── ServiceError             5  a server did not start, or died
+    ├── StreamError              6  the broker or the producer failed during a run
+    ├── SystemFailure            7  the system under test refused a write
+    ├── OracleError              8  the table does not hold what was acknowledged
+    ├── DiskFull                 9  no room left on the device
+    ├── Locked                  10  another pipeline works in this folder
+    ├── RebootNeeded            11  the next series waits for a restart of the machine
+    ├── Incomparable            12  two result sets that must not be set side by side
+    ├── MachineError            13  the machine cannot do what the configuration asks
+    └── AnalysisError           14  run files that cannot be read, or do not fit together
+
+The number is the exit code of the command that ends with that error. 0 is success and 130 is Ctrl-C.
+A message says what happened, what was found, what is allowed, and what to do next.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import ClassVar
+
+
+class TidemarkError(Exception):
+    """Root of the tree above; `exit_code` is what the command line returns."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class ConfigError(TidemarkError):
+    exit_code = 2
+
+
+class DatasetError(TidemarkError):
+    exit_code = 3
+
+
+class ProvisionError(TidemarkError):
+    exit_code = 4
+
+
+class HashMismatch(ProvisionError):
+    """An artifact whose SHA-256 is not the locked one; nothing of it is kept."""
+
+    def __init__(self, what: str, expected: str, found: str) -> None:
+        self.what, self.expected, self.found = what, expected, found
+        super().__init__(
+            f"{what}: the lock names sha256 {expected}, the file has sha256 {found}. "
+            "The file was removed. If you did not change it, somebody between you and its registry did; "
+            "run the command again, and if the hashes still differ do not use it."
+        )
+
+
+class ServiceError(TidemarkError):
+    exit_code = 5
+
+
+class StreamError(TidemarkError):
+    exit_code = 6
+
+
+class SystemFailure(TidemarkError):
+    exit_code = 7
+
+
+class OracleError(TidemarkError):
+    exit_code = 8
+
+
+class DiskFull(TidemarkError):
+    exit_code = 9
+
+
+class Locked(TidemarkError):
+    exit_code = 10
+
+
+class RebootNeeded(TidemarkError):
+    exit_code = 11
+
+
+class Incomparable(TidemarkError):
+    exit_code = 12
+
+
+class MachineError(TidemarkError):
+    exit_code = 13
+
+
+class AnalysisError(TidemarkError):
+    exit_code = 14
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Whether `error`, or anything that caused it, says that the device has no room left.
+
+    Libraries wrap the kernel's ENOSPC in errors of their own, so the message counts as well as the number.
+    """
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if "No space left on device" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
