@@ -1,0 +1,27 @@
+"""Every system, found by looking into this folder: a file with a subclass of `System` is a system."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from functools import cache
+
+from tidemark.systems.base import System
+
+
+@cache
+def registry() -> dict[str, type[System]]:
+    """The systems by their names, in the order of their names."""
+    found: dict[str, type[System]] = {}
+    for module in pkgutil.iter_modules(__path__):
+        for _, item in inspect.getmembers(
+            importlib.import_module(f"{__name__}.{module.name}"), inspect.isclass
+        ):
+            if (
+                issubclass(item, System)
+                and not inspect.isabstract(item)
+                and item.__module__.endswith(module.name)
+            ):
+                found[item.name] = item
+    return dict(sorted(found.items()))

@@ -1,0 +1,192 @@
+"""What a system under test is to the harness: the protocol that each file of this folder implements.
+
+A system is one format, one client and one catalog. It knows nothing of Kafka, of clocks or of Snakemake.
+Adding one means adding one file here with a subclass of `System`; the registry finds it, the conformance suite
+tests it, and a line in config.yaml runs it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from tidemark.services.base import Service
+
+
+class Capability(StrEnum):
+    """What a system declares that it can do; never found out by trying."""
+
+    INLINING = "inlining"
+    FLUSH = "flush"
+    MERGE = "merge"
+    THREADS = "threads"  # the client's number of threads can be set
+    READ_BACK = "read-back"  # `ids` returns what was written (all but `null`)
+    CONCURRENT_WRITERS = "concurrent-writers"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a system is given to work with.
+
+    `directory` is empty and the system's own; `services` holds one running service for each class that the
+    system `needs`; `rows_per_write` is the largest number of rows that one `write` will bring.
+    """
+
+    directory: Path
+    services: Mapping[type[Service], Service]
+    rows_per_write: int
+    threads: int = 1
+    compression: str = "snappy"
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Inlined rows that a flush moved into Parquet files."""
+
+    rows: int
+    data_files: int
+    data_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Small files that a merge replaced by larger ones, with the old ones removed."""
+
+    files_before: int
+    files_after: int
+    bytes_before: int
+    bytes_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What the table takes on disk. `catalog_bytes` is None where nobody can look, and `reason` says why."""
+
+    data_files: int
+    data_bytes: int
+    metadata_files: int
+    metadata_bytes: int
+    catalog_bytes: int | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Durability:
+    """What has reached the disk when `write` returns, and how that is known."""
+
+    summary: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Settings of one system that config.yaml may change; a system with settings subclasses this.
+
+    Fields are bool, int, str, or `X | None` of these, each with a default; `metadata={"help": ..., "choices":
+    [...], "minimum": ...}` describes and bounds them.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class TypeMapping:
+    """A column whose type the format cannot hold as it is, and the type that it holds instead."""
+
+    column: str
+    given: str
+    stored: str
+    reason: str
+
+
+class System(ABC):
+    """One table of one system, from `create` to `close`; made anew for each run."""
+
+    name: ClassVar[str]  # as config.yaml spells it: "iceberg-pyiceberg"
+    title: ClassVar[str]  # as figures spell it: "Iceberg (PyIceberg)"
+    format: ClassVar[str]
+    client: ClassVar[str]
+    catalog: ClassVar[str]  # who holds the commit
+    in_thesis: ClassVar[bool] = False
+    notes: ClassVar[tuple[str, ...]] = ()  # what every table must say beside this system
+    needs: ClassVar[tuple[type[Service], ...]] = ()
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.READ_BACK})
+    durability: ClassVar[Durability]
+    Options: ClassVar[type[Options]] = Options
+
+    def __init__(self, context: Context, options: Any) -> None:
+        self.context = context
+        self.options = options
+
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        """Why this system cannot run with what is installed here, or None when it can."""
+        del options
+        return None
+
+    @abstractmethod
+    def create(self, schema: pa.Schema) -> None:
+        """Make a fresh, empty table with `schema`'s columns. Not timed."""
+
+    @abstractmethod
+    def write(self, rows: pa.Table) -> None:
+        """Append `rows` in one commit. THE timed call: it returns once the rows are committed."""
+
+    @abstractmethod
+    def ids(self) -> pa.ChunkedArray:
+        """The `id` column (int64) as a reader sees it now, in any order, through a connection of its own."""
+
+    @abstractmethod
+    def read(self) -> pa.Table:
+        """Every row and column as an independent reader sees them, in any order: for the conformance suite."""
+
+    @abstractmethod
+    def footprint(self) -> Footprint:
+        """Files and bytes of the table as it is now."""
+
+    def data_files(self) -> list[Path]:
+        """The Parquet files that hold the table's current rows."""
+        return []
+
+    def flush(self) -> Flush | None:
+        """Move inlined rows to Parquet; None where the system inlines nothing."""
+        return None
+
+    def merge(self) -> Merge | None:
+        """Replace small files by larger ones; None where the system has no such operation."""
+        return None
+
+    def type_mappings(self, schema: pa.Schema) -> list[TypeMapping]:
+        """Columns of `schema` that the format forces into another type."""
+        del schema
+        return []
+
+    def settings(self) -> Mapping[str, str]:
+        """What was set, read back from the running system where it can be asked: for run.json."""
+        return {}
+
+    @classmethod
+    def versions(cls) -> Mapping[str, str]:
+        """Versions of the client's libraries, asked of the libraries themselves."""
+        return {}
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of connections and files; safe to call twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A system under the name and with the options that config.yaml gives it."""
+
+    name: str
+    system: type[System]
+    options: Any = field(default_factory=Options)
+    title: str = ""
+
+    def open(self, context: Context) -> System:
+        return self.system(context, self.options)

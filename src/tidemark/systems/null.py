@@ -1,0 +1,36 @@
+"""The system that accepts and drops: what remains when it is measured is the harness itself."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tidemark.systems.base import Capability, Durability, Footprint, System
+
+
+class Null(System):
+    name = "null"
+    title = "Null"
+    format = "none"
+    client = "none"
+    catalog = "none"
+    notes = ("accepts and drops: measures the harness",)
+    capabilities = frozenset[Capability]()
+    durability = Durability("nothing is stored", "by definition")
+
+    def create(self, schema: pa.Schema) -> None:
+        pass
+
+    def write(self, rows: pa.Table) -> None:
+        pass
+
+    def ids(self) -> pa.ChunkedArray:
+        return pa.chunked_array([], pa.int64())
+
+    def read(self) -> pa.Table:
+        return pa.table({})
+
+    def footprint(self) -> Footprint:
+        return Footprint(0, 0, 0, 0, 0)
+
+    def close(self) -> None:
+        pass
