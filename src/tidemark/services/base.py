@@ -1,0 +1,200 @@
+"""What every server has in common: started in a clean directory, checked, stopped, its files named."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self
+
+from tidemark.errors import ServiceError, is_disk_full
+from tidemark.paths import Workspace, private_directory
+from tidemark.services.process import Child
+
+# What a server is given of our own environment; all else (JAVA_TOOL_OPTIONS, PGHOST ...) could change it.
+INHERITED = ("PATH", "LANG", "LC_ALL")
+START_ATTEMPTS = 4
+
+
+def server_environment(**added: str) -> dict[str, str]:
+    """The environment of a server: the little that it needs of ours, UTC, and what is `added`."""
+    ours = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    return {**ours, "TZ": "UTC", **added}
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceFiles:
+    """Files whose share in the page cache tells whether a server is cold."""
+
+    program: tuple[Path, ...]
+    data: tuple[Path, ...]
+
+
+def files_below(folder: Path) -> tuple[Path, ...]:
+    """Regular files below `folder`, sorted; those that a running server removes meanwhile are left out."""
+    found = []
+    for parent, _, names in os.walk(folder):
+        found += [path for name in names if (path := Path(parent, name)).is_file() and not path.is_symlink()]
+    return tuple(sorted(found))
+
+
+class Service(ABC):
+    """A server: ours, started below `directory`, or somebody else's, known by an address in the settings.
+
+    A subclass takes `(workspace, directory, settings)`. `directory` belongs to the service alone and must lie
+    in the workspace's private folder: what an earlier, killed run left there is removed by the first `start`.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
+    stop_timeout_s: ClassVar[float] = 15.0
+    # What a log says when somebody took a port between our choice and the server's bind.
+    port_taken: ClassVar[tuple[str, ...]] = ("Address already in use",)
+
+    def __init__(self, workspace: Workspace, directory: Path) -> None:
+        self.workspace = workspace
+        self.directory = directory
+        self._child: Child | None = None
+        self._prepared = False
+
+    @property
+    def log_path(self) -> Path:
+        return self.directory / f"{self.name}.log"
+
+    @property
+    def data_directory(self) -> Path:
+        return self.directory / "data"
+
+    @property
+    @abstractmethod
+    def is_external(self) -> bool:
+        """Whether somebody else runs it: then it is never started or stopped, and its files are not seen."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """The version that the running server gives itself."""
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Provision the program and make the data directory; once in the life of `directory`."""
+
+    @abstractmethod
+    def _launch(self) -> Child:
+        """Start the program on free ports; called again when a port was taken meanwhile."""
+
+    @abstractmethod
+    def _wait_until_ready(self, child: Child, log_start: int) -> None:
+        """Return once it answers; `log_start` is where in the log this start begins."""
+
+    @abstractmethod
+    def _reach(self) -> None:
+        """Talk to an external server; any exception says why that failed."""
+
+    @abstractmethod
+    def _program_files(self) -> tuple[Path, ...]:
+        """Binaries and libraries that it runs from."""
+
+    def start(self) -> None:
+        """Start it and wait until it answers; ServiceError, with the end of its log, when it does not.
+
+        Starting again after `stop` uses the same data. An external server is only reached for.
+        """
+        if self.is_external:
+            self._reach_or_fail()
+            return
+        if self._child is not None:
+            raise ServiceError(f"{self.title} in {self.directory} was started already.")
+        try:
+            if not self._prepared:
+                self._clear()
+                self._prepare()
+                self._prepared = True
+            self._start_on_free_ports()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start_on_free_ports(self) -> None:
+        for attempt in range(1, START_ATTEMPTS + 1):
+            log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
+            self._child = self._launch()
+            try:
+                self._wait_until_ready(self._child, log_start)
+                return
+            except ServiceError as error:
+                ended = self._child.poll() is not None
+                said = self.log_path.read_bytes()[log_start:].decode(errors="replace")
+                self.stop()
+                lost_race = ended and any(phrase in said for phrase in self.port_taken)
+                if not lost_race or attempt == START_ATTEMPTS:
+                    if is_disk_full(error):
+                        raise ServiceError(f"{error}\nThe disk is full.") from error
+                    raise
+
+    def stop(self) -> None:
+        """End it and everything it started; nothing happens when it does not run. Data and log stay."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.stop(self.stop_signal, self.stop_timeout_s)
+
+    def restart(self) -> None:
+        """Stop it and start it again on the same data."""
+        self.stop()
+        self.start()
+
+    def remove_data(self) -> None:
+        """Stop it and give the disk space of its data back; the log stays, the next start is a clean one."""
+        if not self.is_external:
+            self.stop()
+            self._prepared = False
+            shutil.rmtree(self.data_directory, ignore_errors=True)
+
+    def check(self) -> None:
+        """Raise ServiceError, with the end of the log, if it should run and does not."""
+        if self.is_external:
+            self._reach_or_fail()
+        elif self._child is None:
+            raise ServiceError(f"{self.title} is not running; its log is {self.log_path}.")
+        else:
+            self._child.check()
+
+    def pids(self) -> list[int]:
+        """Its process and all that descend from it; empty for an external one."""
+        return [] if self._child is None else self._child.pids()
+
+    def files(self) -> ServiceFiles:
+        """What it runs from and what it stores; empty for an external one."""
+        if self.is_external:
+            return ServiceFiles((), ())
+        return ServiceFiles(self._program_files(), files_below(self.data_directory))
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _clear(self) -> None:
+        private = self.workspace.private.resolve()
+        if not self.directory.resolve().is_relative_to(private):
+            raise ServiceError(f"{self.directory} is not in {private}; a server's directory must be.")
+        if self.directory.exists():
+            shutil.rmtree(self.directory)
+        private_directory(self.directory)
+
+    def _reach_or_fail(self) -> None:
+        try:
+            self._reach()
+        except Exception as error:
+            raise ServiceError(
+                f"{self.title} cannot be reached at the address that the configuration gives: {error}. "
+                "Check the address, or remove it to have one started here."
+            ) from error

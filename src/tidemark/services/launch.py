@@ -1,0 +1,77 @@
+"""Starts a server so that it cannot outlive us: `python -I -S launch.py PARENT UID|- COMMAND...`.
+
+A program of its own, standard library only: between fork and exec of a threaded process nothing but
+system calls is safe, and after exec of this file everything is. It asks the kernel to kill the server when
+the thread that started it ends, gives up root when told an account, and becomes the server.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG, PR_CAPBSET_READ, PR_SET_SECUREBITS, PR_CAP_AMBIENT = 1, 23, 28, 47
+SECBIT_NO_SETUID_FIXUP = 1 << 2
+PR_CAP_AMBIENT_RAISE = 2
+CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
+LINUX_CAPABILITY_VERSION_3 = 0x20080522
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def prctl(option: int, *arguments: int) -> int:
+    padded = [*arguments, 0, 0, 0, 0][:4]
+    result = int(libc.prctl(option, *[ctypes.c_ulong(a) for a in padded]))
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"prctl({option}): {os.strerror(number)}")
+    return result
+
+
+def drop_root(account: int) -> None:
+    """Become `account`, keeping one right: to enter folders that only their owner may enter.
+
+    The workspace is private to root; without it the server could not reach its own data directory. A
+    container that withholds the narrow right mostly grants the wider one; where neither can be had the
+    server starts without, and its own message says which folder it could not enter.
+    """
+    available = [c for c in (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE) if prctl(PR_CAPBSET_READ, c)]
+    # Rights then stay over the change of account until they are set below, and access(2), by which PostgreSQL
+    # looks for its own binaries, heeds them.
+    prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP)
+    os.setgroups([])
+    os.setresgid(account, account, account)
+    os.setresuid(account, account, account)
+    only = 1 << available[0] if available else 0
+    header = (ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0)
+    # Effective, permitted and inheritable, of the first 32 capabilities and then of the others.
+    sets = (ctypes.c_uint32 * 6)(only, only, only, 0, 0, 0)
+    if libc.capset(header, sets) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"capset: {os.strerror(number)}")
+    if available:
+        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, available[0])
+
+
+def main() -> None:
+    parent, account, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    os.umask(0o077)
+    if account != "-":
+        drop_root(int(account))
+    # A change of account clears the request, so it comes last; the parent may have died before it.
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        os.execv(command[0], command)
+    except OSError as error:
+        sys.exit(f"{command[0]}: {error.strerror}")
+
+
+if __name__ == "__main__":
+    main()

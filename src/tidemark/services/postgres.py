@@ -1,0 +1,157 @@
+"""PostgreSQL: the catalog of DuckLake and the backend of the Iceberg REST server."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from tidemark.paths import Workspace
+from tidemark.services.base import Service, files_below, server_environment
+from tidemark.services.process import Child, free_ports, unprivileged_account, wait_for_line
+from tidemark.services.provision import unpack_postgres
+
+SUPERUSER = "postgres"
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSettings:
+    """`address`: connection string of a running server whose role may create databases; None: start ours."""
+
+    address: str | None = None
+
+
+class Postgres(Service):
+    """PostgreSQL 18 on a free loopback port, scram with a generated password, all else as initdb leaves it.
+
+    When we are root it runs as nobody, who owns its data directory and keeps the right to enter our folders.
+    """
+
+    name: ClassVar[str] = "postgres"
+    title: ClassVar[str] = "PostgreSQL"
+    # SIGINT is its fast shutdown: sessions are ended and the data is left clean. SIGTERM waits for sessions.
+    stop_signal: ClassVar[signal.Signals] = signal.SIGINT
+
+    def __init__(self, workspace: Workspace, directory: Path, settings: PostgresSettings) -> None:
+        super().__init__(workspace, directory)
+        self.settings = settings
+        self._binaries = Path()
+        self._port = 0
+        self._password = ""
+
+    @property
+    def is_external(self) -> bool:
+        return self.settings.address is not None
+
+    @property
+    def dsn(self) -> str:
+        """A libpq connection string, password included: keep it out of logs and argument lists."""
+        return self.database_dsn(None)
+
+    def database_dsn(self, database: str | None) -> str:
+        """`dsn` for another database of the same server; None means the one that the address names."""
+        if self.settings.address is not None:
+            return make_conninfo(self.settings.address, **({"dbname": database} if database else {}))
+        return make_conninfo(
+            host="127.0.0.1",
+            port=self._port,
+            user=SUPERUSER,
+            password=self._password,
+            dbname=database or SUPERUSER,
+        )
+
+    def jdbc(self, database: str) -> tuple[str, str, str]:
+        """The JDBC address of a database (without credentials), the user and the password."""
+        parts = conninfo_to_dict(self.database_dsn(database))
+        address = f"jdbc:postgresql://{parts.get('host', '127.0.0.1')}:{parts.get('port', 5432)}/{database}"
+        return address, str(parts.get("user", SUPERUSER)), str(parts.get("password", ""))
+
+    def connect(self, database: str | None = None, **options: Any) -> psycopg.Connection[tuple[Any, ...]]:
+        """A new connection; the caller closes it. `options` go to psycopg."""
+        return psycopg.connect(self.database_dsn(database), connect_timeout=10, **options)
+
+    def create_database(self, name: str) -> str:
+        """Create the database `name` and return its connection string."""
+        with self.connect(autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        return self.database_dsn(name)
+
+    def drop_database(self, name: str) -> None:
+        """Drop the database `name` with the sessions in it; nothing happens when there is none."""
+        with self.connect(autocommit=True) as connection:
+            drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
+            connection.execute(drop.format(sql.Identifier(name)))
+
+    def database_bytes(self, name: str) -> int:
+        """The size of a database on disk, as PostgreSQL counts it."""
+        with self.connect(autocommit=True) as connection:
+            row = connection.execute("SELECT pg_database_size(%s)", [name]).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def version(self) -> str:
+        with self.connect(autocommit=True) as connection:
+            row = connection.execute("SHOW server_version").fetchone()
+        assert row is not None
+        return str(row[0])
+
+    def _reach(self) -> None:
+        self.version()
+
+    def _program_files(self) -> tuple[Path, ...]:
+        return files_below(self._binaries.parent)
+
+    def _prepare(self) -> None:
+        self._binaries = unpack_postgres(self.workspace)
+        self._password = secrets.token_urlsafe(24)
+        account = unprivileged_account()
+        password_file = self.directory / "password"
+        self.data_directory.mkdir(mode=0o700)
+        try:
+            descriptor = os.open(password_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(self._password)
+            if account is not None:
+                os.chown(password_file, account, account)
+                os.chown(self.data_directory, account, account)
+            command: list[str | Path] = [self._binaries / "initdb", "-D", self.data_directory]
+            command += ["-U", SUPERUSER, "-A", "scram-sha-256", "--pwfile", password_file]
+            command += ["-E", "UTF8", "--locale=C.UTF-8"]
+            # Whoever measures syncs the machine first; waiting for each file here would only cost time.
+            command += ["--no-sync"]
+            Child.start(
+                "initdb",
+                command,
+                self.directory / "initdb.log",
+                env=server_environment(),
+                cwd=self.directory,
+                account=account,
+            ).run_to_end(60)
+        finally:
+            password_file.unlink(missing_ok=True)
+
+    def _launch(self) -> Child:
+        unpack_postgres(self.workspace)
+        (self._port,) = free_ports(1)
+        command: list[str | Path] = [self._binaries / "postgres", "-D", self.data_directory]
+        # No socket file: its path would be limited to 107 bytes, and nobody needs it.
+        for setting in ("listen_addresses=127.0.0.1", f"port={self._port}", "unix_socket_directories="):
+            command += ["-c", setting]
+        return Child.start(
+            self.title,
+            command,
+            self.log_path,
+            env=server_environment(),
+            cwd=self.directory,
+            account=unprivileged_account(),
+        )
+
+    def _wait_until_ready(self, child: Child, log_start: int) -> None:
+        wait_for_line(child, "database system is ready to accept connections", 60, log_start)
