@@ -1,0 +1,187 @@
+"""Apache Kafka in KRaft mode: one node that is broker and controller."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tidemark.errors import ServiceError
+from tidemark.paths import Workspace
+from tidemark.services.base import Service, server_environment
+from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
+from tidemark.services.process import Child, free_ports, wait_for_line
+from tidemark.services.provision import provision
+
+ANSWER_TIMEOUT_S = 15.0
+
+LOGGING = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<Configuration status="WARN">
+  <Appenders>
+    <Console name="Log" target="SYSTEM_OUT"><PatternLayout pattern="[%d] %p %m (%c)%n"/></Console>
+  </Appenders>
+  <Loggers>
+    <Root level="INFO"><AppenderRef ref="Log"/></Root>
+  </Loggers>
+</Configuration>
+"""
+
+# One node, one copy. Topics live as long as a run and are deleted after it: nothing expires before, and their
+# files are removed at once, not after the default minute.
+PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller_port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
+controller.listener.names=CONTROLLER
+log.dirs={data}
+num.partitions=1
+offsets.topic.num.partitions=1
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+auto.create.topics.enable=false
+delete.topic.enable=true
+message.max.bytes=67108864
+replica.fetch.max.bytes=67108864
+socket.request.max.bytes=104857600
+log.retention.ms=-1
+log.retention.bytes=-1
+log.segment.delete.delay.ms=1000
+log.initial.task.delay.ms=1000
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSettings:
+    """`address`: bootstrap servers of a running cluster; None: start ours, with a heap of `heap_mb` MiB."""
+
+    address: str | None = None
+    heap_mb: int = 1024
+
+
+class Kafka(Service):
+    """Kafka 4.1 on two free loopback ports; it runs as whoever we are."""
+
+    name: ClassVar[str] = "kafka"
+    title: ClassVar[str] = "Kafka"
+    port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "BindException")
+
+    def __init__(self, workspace: Workspace, directory: Path, settings: KafkaSettings) -> None:
+        super().__init__(workspace, directory)
+        self.settings = settings
+        self._jars: list[Path] = []
+        self._port = 0
+        self._formatted = False
+
+    @property
+    def is_external(self) -> bool:
+        return self.settings.address is not None
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients take as `bootstrap.servers`."""
+        return self.settings.address or f"127.0.0.1:{self._port}"
+
+    def create_topic(self, name: str) -> None:
+        """Create the topic `name`, one partition, one copy; ServiceError when the broker refuses."""
+        topic = NewTopic(name, num_partitions=1, replication_factor=1)
+        self._administer(f"create topic {name}", lambda admin: admin.create_topics([topic])[name])
+
+    def delete_topic(self, name: str) -> None:
+        """Delete the topic `name`; its files are gone a second or two later."""
+        self._administer(f"delete topic {name}", lambda admin: admin.delete_topics([name])[name])
+
+    def topics(self) -> list[str]:
+        """Names of the topics, internal ones left out."""
+        found = self._admin().list_topics(timeout=ANSWER_TIMEOUT_S).topics
+        return sorted(name for name in found if not name.startswith("__"))
+
+    def version(self) -> str:
+        """From the broker's log, where it names itself; brokers do not tell their clients."""
+        if self.is_external:
+            return "not told by the broker"
+        named = re.findall(r"Kafka version: (\S+)", self.log_path.read_text(errors="replace"))
+        if not named:
+            raise ServiceError(f"{self.title} named no version in {self.log_path}.")
+        return str(named[-1])
+
+    def _admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+
+    def _administer(self, what: str, ask: Callable[[AdminClient], Any]) -> None:
+        admin = self._admin()
+        try:
+            ask(admin).result(timeout=ANSWER_TIMEOUT_S)
+        except (KafkaException, TimeoutError) as error:
+            raise ServiceError(
+                f"{self.title} could not {what}: {error}. Its log is {self.log_path}."
+            ) from error
+
+    def _reach(self) -> None:
+        self._admin().list_topics(timeout=ANSWER_TIMEOUT_S)
+
+    def _program_files(self) -> tuple[Path, ...]:
+        return (*self._jars, *runtime_files())
+
+    def _prepare(self) -> None:
+        self.data_directory.mkdir(mode=0o700)
+        (self.directory / "tmp").mkdir(mode=0o700)
+        (self.directory / "log4j2.xml").write_text(LOGGING)
+        self._formatted = False
+
+    def _java(self, *options: str) -> list[str | Path]:
+        common = [*COMMON_OPTIONS, f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
+        common.append(f"-Dlog4j2.configurationFile={self.directory / 'log4j2.xml'}")
+        return [JAVA, *common, *options, "-cp", class_path(self._jars)]
+
+    def _launch(self) -> Child:
+        self._jars = provision("kafka", self.workspace)
+        self._port, controller_port = free_ports(2)
+        properties = self.directory / "server.properties"
+        properties.write_text(
+            PROPERTIES.format(port=self._port, controller_port=controller_port, data=self.data_directory)
+        )
+        if not self._formatted:
+            self._format(properties)
+        heap = f"{self.settings.heap_mb}m"
+        command = self._java(f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError")
+        return Child.start(
+            self.title,
+            [*command, "kafka.Kafka", properties],
+            self.log_path,
+            env=server_environment(),
+            cwd=self.directory,
+        )
+
+    def _format(self, properties: Path) -> None:
+        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        command = [*self._java(*SHORT_LIVED_OPTIONS), "kafka.tools.StorageTool", "format"]
+        Child.start(
+            "Kafka's storage tool",
+            [*command, "-t", cluster, "-c", properties],
+            self.directory / "format.log",
+            env=server_environment(),
+            cwd=self.directory,
+        ).run_to_end(90)
+        self._formatted = True
+
+    def _wait_until_ready(self, child: Child, log_start: int) -> None:
+        wait_for_line(child, "Kafka Server started", 120, log_start)
+        self._reach()
