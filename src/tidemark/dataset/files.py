@@ -1,0 +1,63 @@
+"""Large files: digests with progress, and replacement that a crash cannot leave half done."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from tidemark.errors import DatasetError, DiskFull, is_disk_full
+from tidemark.paths import private_directory, sync_directory
+from tidemark.progress import Progress
+
+BLOCK_BYTES = 1 << 20
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file in hex, read in blocks of one MiB; DatasetError where it cannot be read."""
+    digest = hashlib.sha256()
+    done = 0
+    try:
+        with (
+            path.open("rb") as file,
+            Progress(f"sha256 of {path.name}", path.stat().st_size, " bytes") as shown,
+        ):
+            while block := file.read(BLOCK_BYTES):
+                digest.update(block)
+                done += len(block)
+                shown.update(done)
+    except OSError as error:
+        raise DatasetError(f"{path}: cannot be read: {error.strerror or error}.") from error
+    return digest.hexdigest()
+
+
+@contextmanager
+def full_disk_named(path: Path) -> Iterator[None]:
+    """Turn the many errors that mean 'no room left' into DiskFull; other errors pass unchanged."""
+    try:
+        yield
+    except Exception as error:
+        if is_disk_full(error):
+            raise DiskFull(f"{path}: no room left on the device while writing it; nothing was kept.") from error
+        raise
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A binary file that takes the place of `path` once it is written and synced, or leaves no trace."""
+    private_directory(path.parent)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with full_disk_named(path):
+            with beside.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)

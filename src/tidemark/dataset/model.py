@@ -1,0 +1,248 @@
+"""What a month of trips is: the columns of the TLC's yellow and green files, and the check against them.
+
+The schemas are those of 2025. Earlier months (from 2011 on) and tools that rewrite them differ in known
+ways, which are allowed: columns that did not exist yet or hold nothing but nulls, integers that are wider
+or, where nulls were among them, floats, timestamps of another unit, strings with 32-bit or 64-bit offsets,
+`airport_fee` in lower case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidemark.errors import DatasetError
+
+_INTEGERS = ("int8", "int16", "int32", "int64")
+_FLOATS = ("float", "double")
+# What a file may hold instead of the type of 2025, by that type. Values that do not fit are refused later.
+ALLOWED_TYPES = {
+    "int32": _INTEGERS,
+    "int64": (*_INTEGERS, *_FLOATS),
+    "double": (*_FLOATS, *_INTEGERS),
+    "timestamp[us]": ("timestamp[s]", "timestamp[ms]", "timestamp[us]", "timestamp[ns]"),
+    "large_string": ("string", "large_string"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a kind of file: its type in 2025, and how far a file may depart from it."""
+
+    name: str
+    type: str
+    optional: bool = False  # may be absent
+    nullable: bool = True  # may be of type null: a month in which it held nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Yellow or green: the columns in the order of the files of 2025."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    @property
+    def pickup(self) -> str:
+        """The name of the column that tells the kinds apart."""
+        return self.columns[1].name
+
+
+def _always(name: str, kind: str) -> Column:
+    return Column(name, kind, nullable=False)
+
+
+YELLOW = Kind(
+    "yellow",
+    (
+        _always("VendorID", "int32"),
+        _always("tpep_pickup_datetime", "timestamp[us]"),
+        _always("tpep_dropoff_datetime", "timestamp[us]"),
+        Column("passenger_count", "int64"),
+        _always("trip_distance", "double"),
+        Column("RatecodeID", "int64"),
+        Column("store_and_fwd_flag", "large_string"),
+        _always("PULocationID", "int32"),
+        _always("DOLocationID", "int32"),
+        Column("payment_type", "int64"),
+        _always("fare_amount", "double"),
+        Column("extra", "double"),
+        Column("mta_tax", "double"),
+        Column("tip_amount", "double"),
+        Column("tolls_amount", "double"),
+        Column("improvement_surcharge", "double"),
+        _always("total_amount", "double"),
+        Column("congestion_surcharge", "double", optional=True),
+        Column("Airport_fee", "double", optional=True),
+        Column("cbd_congestion_fee", "double", optional=True),
+    ),
+)
+GREEN = Kind(
+    "green",
+    (
+        _always("VendorID", "int32"),
+        _always("lpep_pickup_datetime", "timestamp[us]"),
+        _always("lpep_dropoff_datetime", "timestamp[us]"),
+        Column("store_and_fwd_flag", "large_string"),
+        Column("RatecodeID", "int64"),
+        _always("PULocationID", "int32"),
+        _always("DOLocationID", "int32"),
+        Column("passenger_count", "int64"),
+        _always("trip_distance", "double"),
+        _always("fare_amount", "double"),
+        Column("extra", "double"),
+        Column("mta_tax", "double"),
+        Column("tip_amount", "double"),
+        Column("tolls_amount", "double"),
+        Column("ehail_fee", "double", optional=True),
+        Column("improvement_surcharge", "double"),
+        _always("total_amount", "double"),
+        Column("payment_type", "int64"),
+        Column("trip_type", "int64", optional=True),
+        Column("congestion_surcharge", "double", optional=True),
+        Column("cbd_congestion_fee", "double", optional=True),
+    ),
+)
+KINDS = (YELLOW, GREEN)
+
+_ARROW_TYPES: dict[str, pa.DataType] = {
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "double": pa.float64(),
+    "timestamp[us]": pa.timestamp("us"),
+    "large_string": pa.large_string(),
+}
+
+
+def raw_schema(kind: Kind) -> pa.Schema:
+    """The Arrow schema of a month of 2025 as the TLC publishes it."""
+    return pa.schema([(column.name, _ARROW_TYPES[column.type]) for column in kind.columns])
+
+
+def plain_type(column: Column) -> pa.DataType:
+    """The Arrow type that every system is given: the type of 2025, strings with 32-bit offsets."""
+    return pa.string() if column.type == "large_string" else _ARROW_TYPES[column.type]
+
+
+@dataclass(frozen=True, slots=True)
+class TripFile:
+    """A file that passed the check; `columns` are those of its kind that it has, in the order of 2025."""
+
+    path: Path
+    kind: Kind
+    rows: int
+    columns: tuple[Column, ...]
+    schema: pa.Schema  # as the file has it
+    unknown: tuple[str, ...]  # columns of the file that its kind does not know
+
+    def name_of(self, column: Column) -> str | None:
+        """The file's own spelling of a column, or None where it has none."""
+        return next((name for name in self.schema.names if name.lower() == column.name.lower()), None)
+
+
+def open_parquet(path: Path) -> pq.ParquetFile:
+    """`path` as a Parquet file whose footer and extent hold together; DatasetError says what does not."""
+    try:
+        status = path.stat()
+    except FileNotFoundError as error:
+        raise DatasetError(f"{path}: no such file. Give a TLC month as Parquet, or leave dataset.path out.") from error
+    except OSError as error:
+        raise DatasetError(f"{path}: cannot be read: {error.strerror}.") from error
+    if S_ISDIR(status.st_mode):
+        raise DatasetError(f"{path}: found a folder; allowed: one Parquet file, or a list of Parquet files.")
+    if not S_ISREG(status.st_mode):
+        raise DatasetError(f"{path}: found neither a file nor a link to one; allowed: a Parquet file.")
+    size = status.st_size
+    try:
+        with path.open("rb") as file:
+            head = file.read(4)
+            file.seek(max(0, size - 4))
+            tail = file.read(4)
+    except OSError as error:
+        raise DatasetError(f"{path}: cannot be read: {error.strerror}.") from error
+    if head != b"PAR1":
+        raise DatasetError(
+            f"{path}: not a Parquet file: it begins with {head!r}, a Parquet file with b'PAR1'. "
+            "CSV and compressed copies are not read; get the Parquet file of the month."
+        )
+    if size < 12 or tail != b"PAR1":
+        raise DatasetError(
+            f"{path}: truncated: it ends with {tail!r} after {size:,} bytes, a Parquet file with b'PAR1'. "
+            "Get the file again."
+        )
+    try:
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+    except (pa.ArrowException, OSError) as error:
+        raise DatasetError(f"{path}: its Parquet footer cannot be read: {error} Get the file again.") from error
+    _check_extent(path, file.metadata, size)
+    return file
+
+
+def _check_extent(path: Path, metadata: pq.FileMetaData, size: int) -> None:
+    rows = 0
+    for index in range(metadata.num_row_groups):
+        group = metadata.row_group(index)
+        rows += group.num_rows
+        for place in range(group.num_columns):
+            chunk = group.column(place)
+            begin = chunk.data_page_offset
+            if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+                begin = min(begin, chunk.dictionary_page_offset)
+            end = begin + chunk.total_compressed_size
+            if begin < 4 or end > size - 8:
+                raise DatasetError(
+                    f"{path}: truncated: column '{chunk.path_in_schema}' of row group {index} lies at bytes "
+                    f"{begin:,} to {end:,}, the file has {size:,}. Get the file again."
+                )
+    if rows != metadata.num_rows:
+        raise DatasetError(
+            f"{path}: its footer names {metadata.num_rows:,} rows, its row groups hold {rows:,}. Get the file again."
+        )
+
+
+def check(path: Path) -> TripFile:
+    """The month of trips at `path`, from its footer alone; pages are read when the trips are prepared.
+
+    Raises DatasetError, naming the file, what was found and what is allowed, for anything that is no such
+    month.
+    """
+    file = open_parquet(path)
+    schema, rows = file.schema_arrow, file.metadata.num_rows
+    file.close()
+    names = [name.lower() for name in schema.names]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise DatasetError(f"{path}: found column '{doubled[0]}' more than once; allowed: once.")
+    kind = next((kind for kind in KINDS if kind.pickup in names), None)
+    if kind is None:
+        raise DatasetError(
+            f"{path}: neither a yellow nor a green month: found {', '.join(schema.names)}; "
+            f"allowed: a column {' or '.join(kind.pickup for kind in KINDS)} (yellow or green, 2011 or later)."
+        )
+    columns = tuple(column for column in kind.columns if _has(path, kind, column, schema, names))
+    if rows == 0:
+        raise DatasetError(f"{path}: found 0 rows; allowed: 1 or more.")
+    known = {column.name.lower() for column in kind.columns}
+    unknown = tuple(name for name in schema.names if name.lower() not in known)
+    return TripFile(path, kind, rows, columns, schema, unknown)
+
+
+def _has(path: Path, kind: Kind, column: Column, schema: pa.Schema, names: list[str]) -> bool:
+    if column.name.lower() not in names:
+        if column.optional:
+            return False
+        raise DatasetError(
+            f"{path}: column '{column.name}' is missing; found {', '.join(schema.names)}; "
+            f"a {kind.name} month has {', '.join(each.name for each in kind.columns if not each.optional)}."
+        )
+    found = str(schema.field(names.index(column.name.lower())).type)
+    allowed = ALLOWED_TYPES[column.type] + (("null",) if column.nullable else ())
+    if found not in allowed:
+        raise DatasetError(
+            f"{path}: column '{column.name}' has type {found}; allowed for a {kind.name} month: {', '.join(allowed)}."
+        )
+    return True

@@ -1,0 +1,182 @@
+"""Raw trips into the one file that events are made from: an id in front, the same types for every month."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidemark.dataset.files import replacing
+from tidemark.dataset.model import Column, TripFile, open_parquet, plain_type
+from tidemark.dataset.source import Acquired, RawFile
+from tidemark.errors import DatasetError
+from tidemark.paths import write_atomically
+from tidemark.progress import Progress
+
+ROW_GROUP_ROWS = 131_072
+SCHEMA_VERSION = 1
+ID = "id"
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedColumn:
+    name: str
+    type: str  # as Arrow spells it
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What `dataset.json` beside the prepared trips tells of them; ids run from `first_id` to `last_id`."""
+
+    source: str
+    synthetic: bool
+    name: str
+    kind: str
+    rows: int
+    sha256: str
+    columns: tuple[PreparedColumn, ...]
+    notes: tuple[str, ...]
+    raw: tuple[RawFile, ...]
+    first_id: int
+    last_id: int
+    schema_version: int = SCHEMA_VERSION
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> Provenance:
+        """The provenance in a `dataset.json`; DatasetError if it is absent, broken, or of another version."""
+        again = "Delete it and run 'tidemark dataset' again."
+        try:
+            values: dict[str, Any] = json.loads(path.read_text())
+            version = values.get("schema_version")
+            if version != SCHEMA_VERSION:
+                raise DatasetError(f"{path}: found schema_version {version}; allowed: {SCHEMA_VERSION}. {again}")
+            columns = tuple(PreparedColumn(**column) for column in values.pop("columns"))
+            raw = tuple(RawFile(**file) for file in values.pop("raw"))
+            return cls(columns=columns, raw=raw, notes=tuple(values.pop("notes")), **values)
+        except FileNotFoundError as error:
+            raise DatasetError(f"{path}: no such file. Run 'tidemark dataset' first.") from error
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise DatasetError(f"{path}: cannot be read as a dataset's provenance: {error}. {again}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The prepared trips, `trips.parquet`, and where they came from (`dataset.json` beside it)."""
+
+    path: Path
+    provenance: Provenance
+
+
+def prepare(acquired: Acquired, target: Path, rows: int | None = None) -> Prepared:
+    """Write the first `rows` trips (all of them by default) to `target` and their provenance beside it.
+
+    Columns: `id` (int64, 0..n-1, in the order of the files and their rows), then those of the months of
+    2025 that any of the files has, null where a file lacks one. Memory is constant. Raises DatasetError for
+    pages that are cut or corrupt and for values that do not fit a column's type; nothing is left then.
+    """
+    columns = tuple(
+        column for column in acquired.files[0].kind.columns if any(column in file.columns for file in acquired.files)
+    )
+    schema = pa.schema([(ID, pa.int64()), *((column.name, plain_type(column)) for column in columns)])
+    total = acquired.rows if rows is None else min(rows, acquired.rows)
+    provenance = Provenance(
+        source=acquired.source,
+        synthetic=acquired.synthetic,
+        name=acquired.name,
+        kind=acquired.kind,
+        rows=total,
+        sha256=acquired.sha256,
+        columns=tuple(PreparedColumn(field.name, str(field.type)) for field in schema),
+        notes=acquired.notes + _departures(acquired, columns, total),
+        raw=acquired.raw,
+        first_id=0,
+        last_id=total - 1,
+    )
+    with (
+        replacing(target) as sink,
+        pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True) as writer,
+        Progress("preparing trips", total, " rows") as progress,
+    ):
+        done = 0
+        for table in _groups(_batches(acquired.files, columns, schema), total):
+            ids = pa.array(np.arange(done, done + table.num_rows, dtype=np.int64))
+            writer.write_table(table.add_column(0, schema.field(ID), ids), row_group_size=ROW_GROUP_ROWS)
+            done += table.num_rows
+            progress.update(done)
+        if done != total:
+            raise DatasetError(f"{acquired.files[-1].path}: found {done:,} rows; the footers name {total:,}.")
+    write_atomically(target.with_name("dataset.json"), provenance.to_json())
+    return Prepared(target, provenance)
+
+
+def _departures(acquired: Acquired, columns: tuple[Column, ...], total: int) -> tuple[str, ...]:
+    """What a reader of results must know of how these trips differ from the files."""
+    notes = []
+    if total < acquired.rows:
+        notes.append(f"the first {total:,} of {acquired.rows:,} rows")
+    for file in acquired.files:
+        if file.unknown:
+            notes.append(f"{file.path.name}: columns that are not known were left out: {', '.join(file.unknown)}")
+        absent = [column.name for column in columns if column not in file.columns]
+        if absent:
+            notes.append(f"{file.path.name}: null, for want of the column: {', '.join(absent)}")
+    return tuple(notes)
+
+
+def _batches(files: tuple[TripFile, ...], columns: tuple[Column, ...], schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows of the files, in order, with the columns of `schema` except the id."""
+    plain = schema.remove(0)
+    for trips in files:
+        names = [name for column in columns if (name := trips.name_of(column)) is not None]
+        file = open_parquet(trips.path)
+        try:
+            for batch in file.iter_batches(ROW_GROUP_ROWS, columns=names):
+                yield pa.table([_column(batch, trips, column) for column in columns], schema=plain)
+        except (pa.ArrowException, OSError) as error:
+            raise DatasetError(
+                f"{trips.path}: truncated or corrupt: a page cannot be read: {error}. Get the file again."
+            ) from error
+        finally:
+            file.close()
+
+
+def _column(batch: pa.RecordBatch, trips: TripFile, column: Column) -> pa.Array:
+    name, kind = trips.name_of(column), plain_type(column)
+    if name is None:
+        return pa.nulls(batch.num_rows, kind)
+    try:
+        return batch.column(name).cast(kind)
+    except pa.ArrowInvalid as error:
+        raise DatasetError(
+            f"{trips.path}: column '{name}' holds a value that does not fit the type {kind}: {error}."
+        ) from error
+
+
+def _groups(tables: Iterator[pa.Table], total: int) -> Iterator[pa.Table]:
+    """The first `total` rows, cut anew into whole row groups and one last smaller one."""
+    pending: list[pa.Table] = []
+    held = 0
+    left = total
+    for table in tables:
+        rest = table.slice(0, left)
+        left -= rest.num_rows
+        while held + rest.num_rows >= ROW_GROUP_ROWS:
+            take = ROW_GROUP_ROWS - held
+            yield pa.concat_tables([*pending, rest.slice(0, take)])
+            rest, pending, held = rest.slice(take), [], 0
+        if rest.num_rows:
+            pending.append(rest)
+            held += rest.num_rows
+        if left == 0:
+            break
+    if pending:
+        yield pa.concat_tables(pending)

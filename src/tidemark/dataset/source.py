@@ -1,0 +1,168 @@
+"""Where the trips come from, never silently: a path, data/raw, the pinned download, or the replica."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from tidemark.dataset.download import YELLOW_2025_11, Pinned, download
+from tidemark.dataset.files import sha256_of
+from tidemark.dataset.model import TripFile, check
+from tidemark.dataset.synthetic import write_replica
+from tidemark.errors import ConfigError, DatasetError, HashMismatch
+from tidemark.paths import Workspace
+
+Source = Literal["auto", "path", "raw", "download", "synthetic"]
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetSettings:
+    """Which trips to use. `rows` keeps the first of them; `seed` and `synthetic_rows` make the replica."""
+
+    source: Source = "auto"
+    paths: tuple[Path, ...] = ()
+    rows: int | None = None
+    synthetic_rows: int = YELLOW_2025_11.rows
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.source not in get_args(Source):
+            raise ConfigError(f"key 'dataset.source': found '{self.source}'; allowed: {', '.join(get_args(Source))}.")
+        if self.source == "path" and not self.paths:
+            raise ConfigError("key 'dataset.path': found nothing, but dataset.source is 'path'; give a file.")
+        if self.rows is not None and self.rows < 1:
+            raise ConfigError(f"key 'dataset.rows': found {self.rows}; allowed: 1 or more, or null for all.")
+        if self.synthetic_rows < 1:
+            raise ConfigError(f"key 'dataset.synthetic_rows': found {self.synthetic_rows}; allowed: 1 or more.")
+
+
+@dataclass(frozen=True, slots=True)
+class RawFile:
+    """One file of trips as it was found or made; `name` without its folder."""
+
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """Trips that are on the disk and checked, all of one kind, in the order in which their ids will run.
+
+    `source` is the step that supplied them, never 'auto'; `sha256` is the file's, or for several files that
+    of the lines `<sha256>  <name>`, as sha256sum prints them; `notes` say why earlier steps did not supply
+    them.
+    """
+
+    files: tuple[TripFile, ...]
+    raw: tuple[RawFile, ...]
+    source: Source
+    name: str
+    synthetic: bool
+    notes: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    @property
+    def kind(self) -> str:
+        return self.files[0].kind.name
+
+    @property
+    def sha256(self) -> str:
+        if len(self.raw) == 1:
+            return self.raw[0].sha256
+        return hashlib.sha256("".join(f"{file.sha256}  {file.name}\n" for file in self.raw).encode()).hexdigest()
+
+
+def acquire(settings: DatasetSettings, workspace: Workspace, pinned: Pinned = YELLOW_2025_11) -> Acquired:
+    """The trips that `settings` ask for.
+
+    `auto` takes the first of path, data/raw, download, replica that can supply them, and says on stderr
+    what it took and why not what comes before it. A path that is given and fails is an error also then, and
+    any other source fails (DatasetError, HashMismatch) rather than giving way to the next.
+    """
+    if settings.source == "path" or (settings.source == "auto" and settings.paths):
+        return _told(_from_paths(settings))
+    if settings.source == "raw":
+        return _told(_from_raw(workspace, pinned, ()))
+    if settings.source == "download":
+        return _told(_from_download(workspace, pinned, ()))
+    if settings.source == "synthetic":
+        return _told(_from_replica(settings, workspace, pinned, ()))
+    notes = ["path: none is given in dataset.path"]
+    try:
+        return _told(_from_raw(workspace, pinned, tuple(notes)))
+    except DatasetError as error:
+        notes.append(f"raw: {error}")
+    _say(notes[-1])
+    try:
+        return _told(_from_download(workspace, pinned, tuple(notes)))
+    except (DatasetError, HashMismatch) as error:
+        notes.append(f"download: {error}")
+    _say(notes[-1])
+    return _told(_from_replica(settings, workspace, pinned, tuple(notes)))
+
+
+def _say(line: str) -> None:
+    print(f"dataset: {line}", file=sys.stderr, flush=True)
+
+
+def _told(acquired: Acquired) -> Acquired:
+    names = ", ".join(file.name for file in acquired.raw)
+    what = "SYNTHETIC trips, a replica" if acquired.synthetic else f"{acquired.kind} trips"
+    _say(f"using source '{acquired.source}': {acquired.rows:,} {what} ({names})")
+    return acquired
+
+
+def _raw(file: TripFile, sha256: str) -> RawFile:
+    return RawFile(file.path.name, file.rows, file.path.stat().st_size, sha256)
+
+
+def _from_paths(settings: DatasetSettings) -> Acquired:
+    files = tuple(check(path) for path in settings.paths)
+    other = next((file for file in files if file.kind is not files[0].kind), None)
+    if other is not None:
+        raise DatasetError(
+            f"{other.path}: a {other.kind.name} month, but {files[0].path} is a {files[0].kind.name} one; "
+            "allowed: months of one kind, because a table has one set of columns."
+        )
+    raw = tuple(_raw(file, sha256_of(file.path)) for file in files)
+    name = files[0].path.stem if len(files) == 1 else f"{files[0].path.stem} and {len(files) - 1} more"
+    return Acquired(files, raw, "path", name, synthetic=False, notes=())
+
+
+def _from_raw(workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
+    path = workspace.data / "raw" / pinned.file
+    if not path.exists():
+        raise DatasetError(f"{path}: no such file")
+    found = sha256_of(path)
+    if found != pinned.sha256:
+        raise DatasetError(
+            f"{path}: has sha256 {found}, the pinned file {pinned.sha256}; it is not used. "
+            "To use it all the same, give it as dataset.path"
+        )
+    file = check(path)
+    return Acquired((file,), (_raw(file, found),), "raw", Path(pinned.file).stem, synthetic=False, notes=notes)
+
+
+def _from_download(workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
+    file = check(download(pinned, workspace.data / "raw"))
+    raw = (_raw(file, pinned.sha256),)
+    return Acquired((file,), raw, "download", Path(pinned.file).stem, synthetic=False, notes=notes)
+
+
+def _from_replica(settings: DatasetSettings, workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
+    stem = Path(pinned.file).stem
+    rows = settings.synthetic_rows
+    path = workspace.data / "synthetic" / f"{stem}-{rows}-rows-seed-{settings.seed}.parquet"
+    write_replica(path, rows, settings.seed)
+    file = check(path)
+    raw = (_raw(file, sha256_of(path)),)
+    made = f"synthetic: a replica of {stem}, {rows:,} rows, seed {settings.seed}"
+    return Acquired((file,), raw, "synthetic", stem, synthetic=True, notes=(*notes, made))
