@@ -6,24 +6,26 @@ import os
 import shutil
 import signal
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
-from tidemark.errors import ServiceError, is_disk_full
+from tidemark.config import ServicesConfig
+from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.process import Child
 
-# What a server is given of our own environment; all else (JAVA_TOOL_OPTIONS, PGHOST ...) could change it.
-INHERITED = ("PATH", "LANG", "LC_ALL")
 START_ATTEMPTS = 4
 
 
 def server_environment(**added: str) -> dict[str, str]:
-    """The environment of a server: the little that it needs of ours, UTC, and what is `added`."""
-    ours = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    return {**ours, "TZ": "UTC", **added}
+    """The environment of a server: the same on every machine, and what is `added`.
+
+    Of our own it gets PATH alone; JAVA_TOOL_OPTIONS, PGPORT and their like would change what is measured.
+    """
+    return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", "TZ": "UTC", **added}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,12 @@ class Service(ABC):
 
     A subclass takes `(workspace, directory, settings)`. `directory` belongs to the service alone and must lie
     in the workspace's private folder: what an earlier, killed run left there is removed by the first `start`.
+    Ports are drawn anew by every start, so addresses are to be asked for after it.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
+    needs: ClassVar[tuple[type[Service], ...]] = ()  # servers that must run before this one
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     stop_timeout_s: ClassVar[float] = 15.0
     # What a log says when somebody took a port between our choice and the server's bind.
@@ -61,6 +65,18 @@ class Service(ABC):
         self.directory = directory
         self._child: Child | None = None
         self._prepared = False
+        self._verified = False
+
+    @classmethod
+    @abstractmethod
+    def from_config(
+        cls,
+        workspace: Workspace,
+        directory: Path,
+        config: ServicesConfig,
+        running: Mapping[type[Service], Service],
+    ) -> Self:
+        """The service as `config` wants it; `running` holds those that it `needs`."""
 
     @property
     def log_path(self) -> Path:
@@ -80,8 +96,12 @@ class Service(ABC):
         """The version that the running server gives itself."""
 
     @abstractmethod
+    def _provision(self) -> None:
+        """Verify the program's files against their lock, fetching what is missing; before each start."""
+
+    @abstractmethod
     def _prepare(self) -> None:
-        """Provision the program and make the data directory; once in the life of `directory`."""
+        """Make the data directory; once in the life of `directory`."""
 
     @abstractmethod
     def _launch(self) -> Child:
@@ -102,6 +122,8 @@ class Service(ABC):
     def start(self) -> None:
         """Start it and wait until it answers; ServiceError, with the end of its log, when it does not.
 
+        DiskFull where that log says so.
+
         Starting again after `stop` uses the same data. An external server is only reached for.
         """
         if self.is_external:
@@ -110,14 +132,28 @@ class Service(ABC):
         if self._child is not None:
             raise ServiceError(f"{self.title} in {self.directory} was started already.")
         try:
-            if not self._prepared:
-                self._clear()
-                self._prepare()
-                self._prepared = True
+            self.prepare()
+            self._verified = False
             self._start_on_free_ports()
         except BaseException:
             self.stop()
             raise
+
+    def prepare(self) -> None:
+        """Verify the program and make its data directory, without starting it; `start` does it otherwise.
+
+        Between the two the machine can be made cold: the program was verified, and nothing of it runs yet.
+        """
+        if self.is_external:
+            return
+        if not self._prepared:
+            self._clear()
+        if not self._verified:
+            self._provision()
+            self._verified = True
+        if not self._prepared:
+            self._prepare()
+            self._prepared = True
 
     def _start_on_free_ports(self) -> None:
         for attempt in range(1, START_ATTEMPTS + 1):
@@ -126,14 +162,12 @@ class Service(ABC):
             try:
                 self._wait_until_ready(self._child, log_start)
                 return
-            except ServiceError as error:
+            except ServiceError:
                 ended = self._child.poll() is not None
                 said = self.log_path.read_bytes()[log_start:].decode(errors="replace")
                 self.stop()
                 lost_race = ended and any(phrase in said for phrase in self.port_taken)
                 if not lost_race or attempt == START_ATTEMPTS:
-                    if is_disk_full(error):
-                        raise ServiceError(f"{error}\nThe disk is full.") from error
                     raise
 
     def stop(self) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.base import Service, server_environment
@@ -22,6 +23,7 @@ from tidemark.services.provision import provision
 
 ANSWER_TIMEOUT_S = 15.0
 
+LOGGING_FILE = "log4j2.xml"
 LOGGING = """\
 <?xml version="1.0" encoding="UTF-8"?>
 <Configuration status="WARN">
@@ -35,7 +37,8 @@ LOGGING = """\
 """
 
 # One node, one copy. Topics live as long as a run and are deleted after it: nothing expires before, and their
-# files are removed at once, not after the default minute.
+# files are removed at once, not after the default minute. The folder is relative to the working directory
+# because a properties file cannot hold every path.
 PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -45,7 +48,7 @@ advertised.listeners=PLAINTEXT://127.0.0.1:{port}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
-log.dirs={data}
+log.dirs=data
 num.partitions=1
 offsets.topic.num.partitions=1
 offsets.topic.replication.factor=1
@@ -88,7 +91,17 @@ class Kafka(Service):
         self.settings = settings
         self._jars: list[Path] = []
         self._port = 0
-        self._formatted = False
+
+    @classmethod
+    def from_config(
+        cls,
+        workspace: Workspace,
+        directory: Path,
+        config: ServicesConfig,
+        running: Mapping[type[Service], Service],
+    ) -> Self:
+        del running
+        return cls(workspace, directory, KafkaSettings(config.kafka_address, config.kafka_heap_mb))
 
     @property
     def is_external(self) -> bool:
@@ -130,9 +143,7 @@ class Kafka(Service):
         try:
             ask(admin).result(timeout=ANSWER_TIMEOUT_S)
         except (KafkaException, TimeoutError) as error:
-            raise ServiceError(
-                f"{self.title} could not {what}: {error}. Its log is {self.log_path}."
-            ) from error
+            raise ServiceError(f"{self.title} could not {what}: {error}. Its log is {self.log_path}.") from error
 
     def _reach(self) -> None:
         self._admin().list_topics(timeout=ANSWER_TIMEOUT_S)
@@ -140,26 +151,28 @@ class Kafka(Service):
     def _program_files(self) -> tuple[Path, ...]:
         return (*self._jars, *runtime_files())
 
+    def _provision(self) -> None:
+        self._jars = provision("kafka", self.workspace)
+
     def _prepare(self) -> None:
         self.data_directory.mkdir(mode=0o700)
         (self.directory / "tmp").mkdir(mode=0o700)
-        (self.directory / "log4j2.xml").write_text(LOGGING)
-        self._formatted = False
+        (self.directory / LOGGING_FILE).write_text(LOGGING)
+        # No port is in what this writes; each start puts its own into the properties.
+        self._format(self._write_properties(*free_ports(2)))
 
     def _java(self, *options: str) -> list[str | Path]:
-        common = [*COMMON_OPTIONS, f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
-        common.append(f"-Dlog4j2.configurationFile={self.directory / 'log4j2.xml'}")
+        common = [*COMMON_OPTIONS, "-Djava.io.tmpdir=tmp", f"-Dlog4j2.configurationFile={LOGGING_FILE}"]
         return [JAVA, *common, *options, "-cp", class_path(self._jars)]
 
-    def _launch(self) -> Child:
-        self._jars = provision("kafka", self.workspace)
-        self._port, controller_port = free_ports(2)
+    def _write_properties(self, port: int, controller_port: int) -> Path:
         properties = self.directory / "server.properties"
-        properties.write_text(
-            PROPERTIES.format(port=self._port, controller_port=controller_port, data=self.data_directory)
-        )
-        if not self._formatted:
-            self._format(properties)
+        properties.write_text(PROPERTIES.format(port=port, controller_port=controller_port))
+        return properties
+
+    def _launch(self) -> Child:
+        self._port, controller_port = free_ports(2)
+        properties = self._write_properties(self._port, controller_port)
         heap = f"{self.settings.heap_mb}m"
         command = self._java(f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError")
         return Child.start(
@@ -180,7 +193,6 @@ class Kafka(Service):
             env=server_environment(),
             cwd=self.directory,
         ).run_to_end(90)
-        self._formatted = True
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, "Kafka Server started", 120, log_start)

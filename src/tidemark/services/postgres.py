@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
 from tidemark.services.base import Service, files_below, server_environment
 from tidemark.services.process import Child, free_ports, unprivileged_account, wait_for_line
@@ -45,6 +47,17 @@ class Postgres(Service):
         self._binaries = Path()
         self._port = 0
         self._password = ""
+
+    @classmethod
+    def from_config(
+        cls,
+        workspace: Workspace,
+        directory: Path,
+        config: ServicesConfig,
+        running: Mapping[type[Service], Service],
+    ) -> Self:
+        del running
+        return cls(workspace, directory, PostgresSettings(config.postgres_address))
 
     @property
     def is_external(self) -> bool:
@@ -108,8 +121,10 @@ class Postgres(Service):
     def _program_files(self) -> tuple[Path, ...]:
         return files_below(self._binaries.parent)
 
-    def _prepare(self) -> None:
+    def _provision(self) -> None:
         self._binaries = unpack_postgres(self.workspace)
+
+    def _prepare(self) -> None:
         self._password = secrets.token_urlsafe(24)
         account = unprivileged_account()
         password_file = self.directory / "password"
@@ -138,7 +153,6 @@ class Postgres(Service):
             password_file.unlink(missing_ok=True)
 
     def _launch(self) -> Child:
-        unpack_postgres(self.workspace)
         (self._port,) = free_ports(1)
         command: list[str | Path] = [self._binaries / "postgres", "-D", self.data_directory]
         # No socket file: its path would be limited to 107 bytes, and nobody needs it.

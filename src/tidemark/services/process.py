@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from tidemark.errors import ServiceError
+from tidemark.errors import DiskFull, ServiceError
 
 LAUNCHER = Path(__file__).with_name("launch.py")
 NOBODY = 65534
@@ -74,9 +74,7 @@ class Child:
         may call.
         """
         if threading.current_thread() is not threading.main_thread():
-            raise ServiceError(
-                f"{what}: a server is started from the main thread, whose end is also its own."
-            )
+            raise ServiceError(f"{what}: a server is started from the main thread, whose end is also its own.")
         launch = [sys.executable, "-I", "-S", LAUNCHER, os.getpid(), "-" if account is None else account]
         with log_path.open("ab") as log:
             process = subprocess.Popen(
@@ -106,12 +104,12 @@ class Child:
         return [process.pid for process in self._family()]
 
     def check(self) -> None:
-        """Raise ServiceError if it has ended."""
+        """Raise ServiceError, or DiskFull where its log says so, if it has ended."""
         if self.poll() is not None:
             raise self.failure("ended on its own")
 
-    def failure(self, happened: str) -> ServiceError:
-        """A ServiceError: what happened to which server, its exit status, and the last lines of its log."""
+    def failure(self, happened: str) -> ServiceError | DiskFull:
+        """The error to raise: what happened to which server, its exit status, and the end of its log."""
         status = self.poll()
         if status is None:
             state = "still running"
@@ -120,7 +118,8 @@ class Child:
         else:
             state = f"exit status {status}"
         said = self.tail() or "(it is empty)"
-        return ServiceError(f"{self.what} {happened} ({state}). Its log, {self.log_path}, ends:\n{said}")
+        message = f"{self.what} {happened} ({state}). Its log, {self.log_path}, ends:\n{said}"
+        return DiskFull(message) if "No space left on device" in said else ServiceError(message)
 
     def run_to_end(self, timeout_s: float) -> None:
         """Wait for a program that ends by itself; all but exit status 0 within the time is a ServiceError."""

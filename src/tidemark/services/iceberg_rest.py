@@ -1,0 +1,184 @@
+"""Iceberg's own reference REST catalog over PostgreSQL: the code of the `iceberg-rest-fixture` image.
+
+Its main class listens on every interface and offers no choice. Ours, LoopbackCatalogServer.java, puts the
+same parts together on 127.0.0.1; the wheel of the JVM has no compiler, so a locked one compiles it, once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import shutil
+import urllib.request
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Self
+
+import psycopg
+
+from tidemark.config import ServicesConfig
+from tidemark.errors import ServiceError
+from tidemark.paths import Workspace, private_directory
+from tidemark.services.base import Service, files_below, server_environment
+from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
+from tidemark.services.postgres import Postgres
+from tidemark.services.process import Child, wait_for_line
+from tidemark.services.provision import only_one, private_beside, provision, sha256_of
+
+SOURCE = Path(__file__).with_name("LoopbackCatalogServer.java")
+MAIN_CLASS = "org.apache.iceberg.rest.LoopbackCatalogServer"
+PORT_LINE = "Catalog listens on port: "
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergRestSettings:
+    """Either `address`, the URI of a running catalog, or the running `postgres` that backs one of ours.
+
+    `warehouse`: for ours the folder, made if need be, below which tables get their locations; for a running
+    catalog the name that it knows its warehouse by. `heap_mb` (MiB) is for ours.
+    """
+
+    postgres: Postgres | None = None
+    warehouse: str = ""
+    address: str | None = None
+    heap_mb: int = 512
+
+
+class IcebergRest(Service):
+    """The reference server of Iceberg 1.10.1 on a loopback port that the kernel picks."""
+
+    name: ClassVar[str] = "iceberg-rest"
+    title: ClassVar[str] = "Iceberg REST catalog"
+    needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
+
+    def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
+        super().__init__(workspace, directory)
+        if settings.address is None and (settings.postgres is None or not settings.warehouse):
+            raise ServiceError(f"{self.title} needs a PostgreSQL and a warehouse, or the address of a running one.")
+        self.settings = settings
+        self._jars: list[Path] = []
+        self._classes = Path()
+        self._port = 0
+        # Unique, because the PostgreSQL may be one that serves others as well.
+        self._database = f"tidemark_iceberg_{secrets.token_hex(6)}"
+        self._has_database = False
+
+    @classmethod
+    def from_config(
+        cls,
+        workspace: Workspace,
+        directory: Path,
+        config: ServicesConfig,
+        running: Mapping[type[Service], Service],
+    ) -> Self:
+        postgres = running[Postgres]
+        assert isinstance(postgres, Postgres)
+        settings = IcebergRestSettings(
+            postgres=postgres,
+            warehouse="" if config.iceberg_rest_address else str(directory / "warehouse"),
+            address=config.iceberg_rest_address,
+            heap_mb=config.iceberg_rest_heap_mb,
+        )
+        return cls(workspace, directory, settings)
+
+    @property
+    def is_external(self) -> bool:
+        return self.settings.address is not None
+
+    @property
+    def uri(self) -> str:
+        """What clients take as the catalog's `uri`."""
+        return self.settings.address or f"http://127.0.0.1:{self._port}"
+
+    @property
+    def warehouse(self) -> str:
+        return self.settings.warehouse
+
+    def version(self) -> str:
+        if self.is_external:
+            return "not told by the catalog"
+        named = re.findall(r"^Iceberg version: (\S+)", self.log_path.read_text(errors="replace"), re.MULTILINE)
+        if not named:
+            raise ServiceError(f"{self.title} named no version in {self.log_path}.")
+        return str(named[-1])
+
+    def _reach(self) -> None:
+        with urllib.request.urlopen(f"{self.uri.rstrip('/')}/v1/config", timeout=10) as answer:
+            answer.read()
+
+    def _program_files(self) -> tuple[Path, ...]:
+        return (*self._jars, *files_below(self._classes), *runtime_files())
+
+    def _provision(self) -> None:
+        self._jars = provision("iceberg-rest", self.workspace)
+        self._classes = self._compile()
+
+    def _prepare(self) -> None:
+        (self.directory / "tmp").mkdir(mode=0o700)
+        private_directory(Path(self.settings.warehouse))
+        self._has_database = False
+
+    def remove_data(self) -> None:
+        super().remove_data()
+        if self._has_database and self.settings.postgres is not None:
+            # Where the PostgreSQL has gone already, its data goes with it.
+            with suppress(psycopg.OperationalError):
+                self.settings.postgres.drop_database(self._database)
+            self._has_database = False
+            shutil.rmtree(self.settings.warehouse, ignore_errors=True)
+
+    def _launch(self) -> Child:
+        assert self.settings.postgres is not None
+        if not self._has_database:
+            self.settings.postgres.create_database(self._database)
+            self._has_database = True
+        address, user, password = self.settings.postgres.jdbc(self._database)
+        heap = f"{self.settings.heap_mb}m"
+        options = [*COMMON_OPTIONS, f"-Xmx{heap}", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
+        return Child.start(
+            self.title,
+            [JAVA, *options, "-cp", class_path([self._classes, *self._jars]), MAIN_CLASS],
+            self.log_path,
+            env=server_environment(
+                CATALOG_CATALOG__IMPL="org.apache.iceberg.jdbc.JdbcCatalog",
+                CATALOG_IO__IMPL="org.apache.iceberg.hadoop.HadoopFileIO",
+                CATALOG_WAREHOUSE=self.settings.warehouse,
+                CATALOG_URI=address,
+                CATALOG_JDBC_USER=user,
+                CATALOG_JDBC_PASSWORD=password,
+                CATALOG_JDBC_SCHEMA__VERSION="V1",
+            ),
+            cwd=self.directory,
+        )
+
+    def _compile(self) -> Path:
+        """The folder with the launcher's class, named by what it is made of and so made once."""
+        made_of = sha256_of(SOURCE) + "".join(jar.name for jar in self._jars)
+        classes = self.workspace.cache / "classes" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
+        if classes.is_dir():
+            return classes
+        (compiler,) = (jar for jar in self._jars if jar.name.startswith("ecj-"))
+        with only_one(classes.parent / ".lock"):
+            if not classes.is_dir():
+                with private_beside(classes) as incoming:
+                    command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]
+                    command += ["-jar", compiler, "-17", "-nowarn"]
+                    command += ["-cp", class_path(self._jars), "-d", incoming / "whole", SOURCE]
+                    Child.start(
+                        "The Java compiler",
+                        command,
+                        self.directory / "compile.log",
+                        env=server_environment(),
+                        cwd=self.directory,
+                    ).run_to_end(120)
+                    (incoming / "whole").rename(classes)
+        return classes
+
+    def _wait_until_ready(self, child: Child, log_start: int) -> None:
+        wait_for_line(child, PORT_LINE, 120, log_start)
+        started = self.log_path.read_bytes()[log_start:].decode(errors="replace")
+        self._port = int(started.split(PORT_LINE)[1].split()[0])
+        self._reach()
