@@ -1,0 +1,55 @@
+"""How the tests of servers look at processes from outside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tidemark.paths import Workspace
+
+
+@pytest.fixture(scope="module")
+def shared_workspace(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Workspace:
+    """A workspace for the servers that all tests of a module use; its name is one that quoting must survive."""
+    assert cache
+    root = tmp_path_factory.mktemp("spaced") / "wörk space, 'quoted'"
+    root.mkdir()
+    return Workspace(root)
+
+
+@pytest.fixture(scope="session")
+def listening() -> Callable[[Iterable[int]], set[str]]:
+    """Addresses on which the given processes accept connections."""
+
+    def look(pids: Iterable[int]) -> set[str]:
+        wanted = set(pids)
+        found = psutil.net_connections(kind="inet")
+        return {c.laddr.ip for c in found if c.pid in wanted and c.status == psutil.CONN_LISTEN}
+
+    return look
+
+
+@pytest.fixture(scope="session")
+def wait_until_gone() -> Callable[[Iterable[int]], list[int]]:
+    """Wait up to ten seconds for processes to end; those that still run are returned."""
+
+    def wait(pids: Iterable[int]) -> list[int]:
+        left = list(pids)
+        deadline = time.monotonic() + 10
+        while left and time.monotonic() < deadline:
+            left = [pid for pid in left if is_running(pid)]
+            time.sleep(0.05)
+        return left
+
+    return wait
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

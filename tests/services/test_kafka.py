@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+import psutil
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tidemark.errors import ServiceError
+from tidemark.paths import Workspace
+from tidemark.services.kafka import Kafka, KafkaSettings
+from tidemark.services.process import free_ports
+
+pytestmark = pytest.mark.services
+
+SMALL = KafkaSettings(heap_mb=256)
+
+
+@pytest.fixture(scope="module")
+def kafka(shared_workspace: Workspace) -> Iterator[Kafka]:
+    with Kafka(shared_workspace, shared_workspace.work / "kafka", SMALL) as server:
+        yield server
+
+
+def test_it_is_the_pinned_version(kafka: Kafka) -> None:
+    assert kafka.version() == "4.1.0"
+
+
+def test_it_listens_on_loopback_alone(kafka: Kafka, listening: Callable[[Iterable[int]], set[str]]) -> None:
+    assert listening(kafka.pids()) == {"127.0.0.1"}
+
+
+def test_messages_come_back_in_order_and_the_disk_is_given_back(kafka: Kafka) -> None:
+    kafka.create_topic("trips")
+    assert kafka.topics() == ["trips"]
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "message.max.bytes": 16_000_000})
+    sent = [b"first", b"x" * 8_000_000, b"last"]
+    for value in sent:
+        producer.produce("trips", value)
+    assert producer.flush(20) == 0
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "none", "enable.auto.commit": False})
+    consumer.assign([TopicPartition("trips", 0, 0)])
+    received: list[bytes] = []
+    deadline = time.monotonic() + 20
+    while len(received) < len(sent) and time.monotonic() < deadline:
+        message = consumer.poll(1.0)
+        if message is not None and message.error() is None:
+            received.append(message.value() or b"")
+    consumer.close()
+    assert received == sent
+
+    assert list(kafka.data_directory.glob("trips-*"))
+    kafka.delete_topic("trips")
+    deadline = time.monotonic() + 20
+    while (left := list(kafka.data_directory.glob("trips-*"))) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert left == []
+    assert kafka.topics() == []
+
+
+def test_topics_are_not_made_by_asking_for_them(kafka: Kafka) -> None:
+    with pytest.raises(ServiceError, match="no-such-topic"):
+        kafka.delete_topic("no-such-topic")
+    kafka.create_topic("twice")
+    with pytest.raises(ServiceError, match="already exists"):
+        kafka.create_topic("twice")
+    kafka.delete_topic("twice")
+
+
+def test_its_files_are_known_and_lie_in_the_workspace(kafka: Kafka) -> None:
+    files = kafka.files()
+    assert any(p.name == "kafka_2.13-4.1.0.jar" for p in files.program)
+    assert any(p.name == "modules" for p in files.program)
+    assert any(p.name == "meta.properties" for p in files.data)
+    (pid,) = kafka.pids()
+    opened = {f.path for f in psutil.Process(pid).open_files() if f.mode != "r"}
+    assert opened and all(path.startswith(str(kafka.directory)) for path in opened)
+
+
+def test_an_external_cluster_is_reached_and_left_alone(kafka: Kafka) -> None:
+    outside = Kafka(kafka.workspace, kafka.directory / "none", KafkaSettings(kafka.bootstrap))
+    with outside:
+        assert outside.bootstrap == kafka.bootstrap
+        assert (outside.pids(), outside.files().program) == ([], ())
+    kafka.check()
+
+
+def test_life_and_death(
+    workspace: Workspace,
+    wait_until_gone: Callable[[Iterable[int]], list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = Kafka(workspace, workspace.work / "kafka", SMALL)
+    server.prepare()
+    with socket.socket() as occupied:
+        occupied.bind(("127.0.0.1", 0))
+        occupied.listen()
+        taken = occupied.getsockname()[1]
+        offered = iter([[taken, *free_ports(1)], free_ports(2)])
+        with monkeypatch.context() as patch:
+            patch.setattr("tidemark.services.kafka.free_ports", lambda _count: next(offered))
+            server.start()
+        assert server.bootstrap != f"127.0.0.1:{taken}", "a port that is taken is replaced"
+    server.create_topic("kept")
+    pids = server.pids()
+    server.stop()
+    server.stop()
+    assert wait_until_gone(pids) == [] and server.pids() == []
+    with server:
+        assert server.topics() == ["kept"], "a second start uses the same data"
+        os.kill(server.pids()[0], signal.SIGKILL)
+        wait_until_gone(server.pids())
+        with pytest.raises(ServiceError) as caught:
+            server.check()
+        assert "SIGKILL" in str(caught.value) and str(server.log_path) in str(caught.value)
