@@ -1,0 +1,244 @@
+"""Trips as Kafka messages and back: one event is one trip as an Arrow IPC record batch.
+
+Two encodings. `record` sends the schema once a topic, as its first message, and each event as a bare record
+batch message. `stream` sends each event as a self-contained IPC stream, schema and all, as the thesis did.
+
+Events that share a *layout* (the same columns null, strings of the same lengths) are messages of equal length
+that differ only in the bytes of their values. So many of them are written, or read, as one matrix of bytes, a
+column of values at a time; pyarrow makes and reads the first message of each layout and says where its
+buffers lie. What has no such layout (nested or compressed columns) goes through pyarrow message by message.
+Format: https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidemark.errors import StreamError
+
+ID = "id"
+END_OF_STREAM = struct.pack("<iI", -1, 0)
+_PREFIX = struct.Struct("<ii")  # the continuation marker, and the length of the metadata
+
+
+class Encoding(StrEnum):
+    RECORD = "record"
+    STREAM = "stream"
+
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def fixed_width(kind: pa.DataType) -> int | None:
+    """Bytes of one value, or None where values have no fixed width of whole bytes."""
+    try:
+        bits = kind.bit_width
+    except ValueError:
+        return None
+    return int(bits) // 8 if bits % 8 == 0 and not pa.types.is_nested(kind) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """Where one column's buffers lie inside a message: validity (0 where absent), then values."""
+
+    null: bool
+    text: bool
+    start: int
+    width: int  # bytes of the value; of a string: its length in this layout
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    template: Bytes  # one message, uint8[length]
+    head: int  # bytes before the body: the same in every message of this layout
+    columns: tuple[_Column, ...]
+
+
+def _read_layout(message: bytes, schema: pa.Schema) -> _Layout | None:
+    """The layout of `message`, or None where its buffers are not plain values at fixed places."""
+    whole = pa.py_buffer(message)
+    batch = pa.ipc.read_record_batch(whole, schema)
+    if batch.num_rows != 1:
+        return None
+    head = _PREFIX.size + _PREFIX.unpack_from(message)[1]
+    columns = []
+    for column in batch.columns:
+        buffers = column.buffers()
+        text = pa.types.is_string(column.type)
+        width = len((column[0].as_py() or "").encode()) if text else fixed_width(column.type)
+        if width is None or len(buffers) != (3 if text else 2):
+            return None
+        values = buffers[-1]
+        start = values.address - whole.address if values is not None and width else head
+        if not head <= start <= len(message) - width:
+            return None  # decompressed or copied: not part of the message
+        columns.append(_Column(column.null_count > 0, text, start, width))
+    return _Layout(np.frombuffer(message, np.uint8), head, tuple(columns))
+
+
+class EventCodec:
+    """Encodes trips of one schema into messages, and decodes messages into tables.
+
+    Not safe for use by several threads at once; each takes its own.
+    """
+
+    def __init__(self, schema: pa.Schema, encoding: Encoding = Encoding.RECORD) -> None:
+        if schema.get_field_index(ID) < 0 or schema.field(ID).type != pa.int64():
+            raise StreamError(f"an event needs the column '{ID}' of type int64; found {schema.names}")
+        self.schema = schema
+        self.encoding = encoding
+        self.schema_message = schema.serialize().to_pybytes()
+        self._layouts: dict[bytes, _Layout | None] = {}
+
+    @classmethod
+    def from_schema_message(cls, message: bytes, encoding: Encoding) -> EventCodec:
+        """The codec of a topic, from the topic's first message."""
+        return cls(pa.ipc.read_schema(pa.py_buffer(message)), encoding)
+
+    def encode(self, trips: pa.RecordBatch) -> list[bytes]:
+        """One message for each row of `trips`, in their order."""
+        messages = self._encode_by_layout(trips)
+        if messages is None:
+            messages = [trips.slice(row, 1).serialize().to_pybytes() for row in range(trips.num_rows)]
+        if self.encoding is Encoding.STREAM:
+            return [self.schema_message + message + END_OF_STREAM for message in messages]
+        return messages
+
+    def decode_one(self, message: bytes) -> pa.RecordBatch:
+        """The event of one message, as a record batch of one row."""
+        if self.encoding is Encoding.STREAM:
+            return pa.ipc.open_stream(message).read_next_batch()
+        return pa.ipc.read_record_batch(message, self.schema)
+
+    def decode(self, messages: Sequence[bytes]) -> list[pa.RecordBatch]:
+        """The events of `messages`, in their order: one record batch, or as many as the encoding forces."""
+        if self.encoding is Encoding.STREAM or len(messages) == 1:
+            return [self.decode_one(message) for message in messages]
+        first = messages[0]
+        head = _PREFIX.size + _PREFIX.unpack_from(first)[1]
+        joined = b"".join(messages)
+        if len(joined) == len(first) * len(messages):
+            layout = self._layout(first, head)
+            if layout is not None:
+                matrix = np.frombuffer(joined, np.uint8).reshape(len(messages), len(first))
+                if bool((matrix[:, :head] == layout.template[:head]).all()):
+                    return [self._gather(matrix, layout)]
+        return [self._decode_mixed(messages)]
+
+    def assemble(self, batches: list[pa.RecordBatch]) -> pa.Table:
+        """`batches` as one table whose columns have one chunk each."""
+        table = pa.Table.from_batches(batches)
+        return table if len(batches) == 1 else table.combine_chunks()
+
+    def _layout(self, message: bytes, head: int) -> _Layout | None:
+        key = message[:head]
+        try:
+            return self._layouts[key]
+        except KeyError:
+            layout = self._layouts[key] = _read_layout(message, self.schema)
+            return layout
+
+    def _gather(self, matrix: Bytes, layout: _Layout) -> pa.RecordBatch:
+        """The rows of `matrix` (uint8[messages, length]), all of `layout`, as one record batch."""
+        count = len(matrix)
+        arrays = []
+        for field, column in zip(self.schema, layout.columns, strict=True):
+            if column.null:
+                arrays.append(pa.nulls(count, field.type))
+                continue
+            values = pa.py_buffer(np.ascontiguousarray(matrix[:, column.start : column.start + column.width]))
+            if column.text:
+                offsets = np.arange(count + 1, dtype=np.int32) * column.width
+                buffers = [None, pa.py_buffer(offsets), values]
+            else:
+                buffers = [None, values]
+            arrays.append(pa.Array.from_buffers(field.type, count, buffers, 0))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _decode_mixed(self, messages: Sequence[bytes]) -> pa.RecordBatch:
+        """Messages of several layouts: each layout's rows together, then back in the order they came in."""
+        groups: dict[bytes, list[int]] = {}
+        for row, message in enumerate(messages):
+            head = _PREFIX.size + _PREFIX.unpack_from(message)[1]
+            groups.setdefault(message[:head], []).append(row)
+        batches, order = [], []
+        for head_bytes, rows in groups.items():
+            layout = self._layout(messages[rows[0]], len(head_bytes))
+            chosen = [messages[row] for row in rows]
+            if layout is None:
+                batches += [pa.ipc.read_record_batch(message, self.schema) for message in chosen]
+            else:
+                joined = np.frombuffer(b"".join(chosen), np.uint8)
+                batches.append(self._gather(joined.reshape(len(rows), len(layout.template)), layout))
+            order += rows
+        together = pa.concat_batches(batches)
+        return together.take(pa.array(np.argsort(np.array(order))))
+
+    def _encode_by_layout(self, trips: pa.RecordBatch) -> list[bytes] | None:
+        """Messages of all rows by way of their layouts, or None where a column does not allow it."""
+        keys = _layout_keys(trips)
+        if keys is None:
+            return None
+        messages: list[bytes] = [b""] * trips.num_rows
+        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+        for number, row in enumerate(first):
+            message = trips.slice(int(row), 1).serialize().to_pybytes()
+            layout = self._layout(message, _PREFIX.size + _PREFIX.unpack_from(message)[1])
+            if layout is None:
+                return None
+            rows = np.flatnonzero(group == number)
+            chosen = trips if len(rows) == trips.num_rows else trips.take(pa.array(rows))
+            packed = _scatter(chosen, layout).tobytes()
+            length = len(message)
+            for place, position in enumerate(rows.tolist()):
+                messages[position] = packed[place * length : (place + 1) * length]
+        return messages
+
+
+def _layout_keys(trips: pa.RecordBatch) -> npt.NDArray[np.uint64] | None:
+    """uint64[rows]: equal for rows of equal layout; None where a column's values have no fixed places."""
+    keys = np.zeros(trips.num_rows, np.uint64)
+    for column in trips.columns:
+        if pa.types.is_string(column.type):
+            lengths = pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False)
+            keys = keys * np.uint64(1_000_003) + lengths.astype(np.uint64)
+        elif fixed_width(column.type) is None:
+            return None
+        if column.null_count:
+            keys = keys * np.uint64(1_000_003) + column.is_null().to_numpy(zero_copy_only=False)
+    return keys
+
+
+def _scatter(trips: pa.RecordBatch, layout: _Layout) -> Bytes:
+    """uint8[rows, length]: the messages of `trips`, all of `layout`."""
+    count = trips.num_rows
+    matrix = np.empty((count, len(layout.template)), np.uint8)
+    matrix[:] = layout.template
+    for array, column in zip(trips.columns, layout.columns, strict=True):
+        if column.null or not column.width:
+            continue
+        values = array.buffers()[2 if column.text else 1]
+        flat = np.frombuffer(values, np.uint8)
+        if column.text:
+            offsets = np.frombuffer(array.buffers()[1], np.int32)
+            begin = int(offsets[array.offset])
+        else:
+            begin = array.offset * column.width
+        block = flat[begin : begin + count * column.width].reshape(count, column.width)
+        matrix[:, column.start : column.start + column.width] = block
+    return matrix
+
+
+def with_ids(trips: pa.RecordBatch, first_id: int) -> pa.RecordBatch:
+    """`trips` with the ids `first_id`, `first_id` + 1, ... in place of those that they have."""
+    ids = pa.array(np.arange(first_id, first_id + trips.num_rows, dtype=np.int64))
+    return trips.set_column(trips.schema.get_field_index(ID), trips.schema.field(ID), ids)
