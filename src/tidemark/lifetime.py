@@ -1,0 +1,29 @@
+"""No process of ours outlives the one that started it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+from tidemark.errors import MachineError
+
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(parent: int, how: signal.Signals = signal.SIGKILL) -> None:
+    """Ask the kernel to send this process `how` when the thread that started it ends.
+
+    `parent` is the process id that the caller takes for its parent: if it is gone already, we go at once.
+    """
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(how), 0, 0, 0) != 0:
+        raise MachineError(f"the kernel refused a parent-death signal: {os.strerror(ctypes.get_errno())}")
+    if os.getppid() != parent:
+        os.kill(os.getpid(), how)
+
+
+if __name__ == "__main__":
+    # python -m tidemark.lifetime PARENT COMMAND...: become COMMAND, but never outlive the process PARENT.
+    die_with_parent(int(sys.argv[1]))
+    os.execv(sys.argv[2], sys.argv[2:])

@@ -1,0 +1,68 @@
+"""The consumer: events of one topic from its beginning, by assignment, with no group and no commits."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any
+
+import confluent_kafka
+
+from tidemark.errors import StreamError
+from tidemark.events import Encoding, EventCodec
+
+FIRST_EVENT_SECONDS = 60.0
+
+
+class EventConsumer:
+    """Reads partition 0 of `topic`; `open` takes the schema message, so that the next message is event 0."""
+
+    def __init__(self, bootstrap: str, topic: str, encoding: Encoding) -> None:
+        self._topic, self._encoding = topic, encoding
+        self.client = confluent_kafka.Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": f"tidemark-{topic}",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                "enable.partition.eof": False,
+                # Small queues make librdkafka pause for fetch.queue.backoff.ms whenever they are full.
+                "queued.min.messages": 200_000,
+                "queued.max.messages.kbytes": 262_144,
+                "fetch.queue.backoff.ms": 2,
+                "fetch.wait.max.ms": 20,
+                "fetch.message.max.bytes": 8_000_000,
+                "fetch.max.bytes": 64_000_000,
+                "log_level": 3,
+            }
+        )
+
+    def open(self) -> EventCodec:
+        """Assign the partition and return the codec of its schema, with the connection up and running."""
+        self.client.assign([confluent_kafka.TopicPartition(self._topic, 0, 0)])
+        deadline = time.monotonic() + FIRST_EVENT_SECONDS
+        while time.monotonic() < deadline:
+            message = self.client.poll(1.0)
+            if message is None:
+                continue
+            check(message)
+            return EventCodec.from_schema_message(message.value(), self._encoding)
+        raise StreamError(f"topic {self._topic}: no message within {FIRST_EVENT_SECONDS:.0f} s; is the broker well?")
+
+    def close(self) -> None:
+        self.client.close()
+
+    def __enter__(self) -> EventConsumer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def check(message: Any) -> None:
+    """Raise StreamError when `message` is an error in a message's clothes."""
+    error = message.error()
+    if error is not None:
+        raise StreamError(f"the broker answered with an error instead of an event: {error}")

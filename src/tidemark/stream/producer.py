@@ -1,0 +1,267 @@
+"""The producer, a process of its own: trips in, events out, on command.
+
+`Producer` is the harness's end: it starts `python -m tidemark.stream.producer` and speaks to it in lines of JSON.
+Event k of a topic is trip k modulo the dataset's rows, with the id k; so ids are unique however long a run lasts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import confluent_kafka
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidemark.errors import StreamError
+from tidemark.events import Encoding, EventCodec, with_ids
+from tidemark.lifetime import die_with_parent
+from tidemark.stream.counters import Counters
+
+CHUNK = 2048  # events encoded at once: the matrix of their bytes stays in the cache
+LOOK_SECONDS = 0.02  # between looks at the consumer's position
+AHEAD_SECONDS = 0.33  # of the consumer's pace, to be ahead of it while a window is open
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """What the producer did for one topic."""
+
+    events: int
+    seconds: float
+    cpu_s: float
+    topped_up: int  # events that were produced while the window was open
+
+
+class Producer:
+    """The harness's end of the producer process; one topic at a time."""
+
+    def __init__(self, bootstrap: str, trips: Path, directory: Path) -> None:
+        self.counters = Counters(directory / "counters", create=True)
+        self._log = (directory / "producer.log").open("ab")
+        self.log_path = directory / "producer.log"
+        command = [sys.executable, "-m", "tidemark.stream.producer", bootstrap, str(trips)]
+        self._process = subprocess.Popen(
+            [*command, str(directory / "counters")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def open(self, topic: str, encoding: Encoding) -> None:
+        """Begin a topic: its schema message, and no event yet."""
+        self.counters.consumed = 0
+        self.counters.stop = False
+        self._ask(command="open", topic=topic, encoding=encoding)
+
+    def fill(self, events: int) -> None:
+        """Produce until the topic holds `events` events, all acknowledged by the broker."""
+        self._ask(command="fill", events=events)
+
+    def follow(self, margin: int, seconds: float) -> None:
+        """For a window of `seconds`, from now on, keep at least `margin` events ahead of the consumer.
+
+        And at least what the consumer takes in a third of a second, as long as the window has that much left.
+        """
+        self._send(command="follow", margin=margin, seconds=seconds)
+
+    def finish(self) -> Produced:
+        """End `follow` and the topic; what was done for it."""
+        self.counters.stop = True
+        reply = self._receive()
+        return Produced(**reply)
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def _ask(self, **command: Any) -> dict[str, Any]:
+        self._send(**command)
+        return self._receive()
+
+    def _send(self, **command: Any) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(command) + "\n")
+            self._process.stdin.flush()
+        except (BrokenPipeError, ValueError) as error:
+            raise self._dead() from error
+
+    def _receive(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise self._dead()
+        reply: dict[str, Any] = json.loads(line)
+        if "error" in reply:
+            raise StreamError(f"the producer failed: {reply['error']}; its log is {self.log_path}")
+        return reply
+
+    def _dead(self) -> StreamError:
+        status = self._process.wait()
+        return StreamError(f"the producer died (exit status {status}); its log is {self.log_path}")
+
+    def close(self) -> None:
+        """End the process; safe to call twice."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._log.close()
+        self.counters.close()
+
+    def __enter__(self) -> Producer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Topic:
+    """The child's state of one topic."""
+
+    def __init__(self, bootstrap: str, name: str, trips: Path, encoding: Encoding, counters: Counters) -> None:
+        self._file = pq.ParquetFile(trips)
+        self._codec = EventCodec(self._file.schema_arrow.remove_metadata(), encoding)
+        self._name = name
+        self._counters = counters
+        self._failure: str | None = None
+        self._events = 0
+        self._batches = self._endless()
+        self._spare: pa.RecordBatch | None = None
+        self._began = time.perf_counter()
+        self._cpu = time.process_time()
+        self._client = confluent_kafka.Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,  # in order, each once: event k lies at offset k + 1
+                "linger.ms": 20,
+                "batch.size": 4_000_000,
+                "message.max.bytes": 8_000_000,
+                "queue.buffering.max.messages": 400_000,
+                "queue.buffering.max.kbytes": 1_000_000,
+                "delivery.report.only.error": True,
+                "on_delivery": self._on_error,
+                "error_cb": self._on_broker_error,
+                "message.timeout.ms": 30_000,
+                "log_level": 3,
+            }
+        )
+        counters.produced = 0
+        self._client.produce(name, self._codec.schema_message, partition=0)
+        self._flush()
+
+    def _on_error(self, error: Any, _message: Any) -> None:
+        if error is not None:
+            self._failure = str(error)
+
+    def _on_broker_error(self, error: Any) -> None:
+        print(f"broker: {error}", file=sys.stderr, flush=True)
+
+    def _endless(self) -> Iterator[pa.RecordBatch]:
+        while True:
+            for batch in self._file.iter_batches(batch_size=CHUNK, use_threads=False):
+                # A chunk may refer to a larger buffer at an offset; only its own rows matter.
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=self._codec.schema)
+
+    def produce(self, events: int) -> None:
+        """Hand at least `events` further events to the client."""
+        goal = self._events + events
+        name, produce = self._name, self._client.produce
+        while self._events < goal:
+            batch = with_ids(next(self._batches), self._events)
+            for message in self._codec.encode(batch):
+                try:
+                    produce(name, message, partition=0)
+                except BufferError:
+                    self._wait_for_room(name, message)
+            self._events += batch.num_rows
+            self._client.poll(0)
+            self._note()
+
+    def _wait_for_room(self, name: str, message: bytes) -> None:
+        while True:
+            self._client.poll(0.05)
+            self._note()
+            try:
+                self._client.produce(name, message, partition=0)
+                return
+            except BufferError:
+                continue
+
+    def _note(self) -> None:
+        if self._failure is not None:
+            raise StreamError(f"the broker did not take an event: {self._failure}")
+        self._counters.produced = max(self._counters.produced, self._events - len(self._client))
+
+    def _flush(self) -> None:
+        while self._client.flush(1.0):
+            self._note()
+        self._note()
+
+    def fill(self, events: int) -> None:
+        self.produce(max(0, events - self._events))
+        self._flush()
+
+    def follow(self, margin: int, seconds: float) -> int:
+        """Stay ahead of the consumer until told to stop; how many events that took."""
+        before = self._events
+        seen, at = self._counters.consumed, time.perf_counter()
+        rate, end = 0.0, at + seconds
+        while not self._counters.stop:
+            now, consumed = time.perf_counter(), self._counters.consumed
+            if now - at >= 0.2:
+                rate, seen, at = (consumed - seen) / (now - at), consumed, now
+            if self._events - consumed < max(margin, rate * min(AHEAD_SECONDS, end - now)):
+                self.produce(CHUNK)
+            else:
+                self._client.poll(0)
+                self._note()
+                time.sleep(LOOK_SECONDS)
+        return self._events - before
+
+    def summary(self, topped_up: int) -> Produced:
+        seconds = time.perf_counter() - self._began
+        return Produced(self._events, seconds, time.process_time() - self._cpu, topped_up)
+
+
+def _serve(bootstrap: str, trips: Path, counters: Counters) -> None:
+    topic: _Topic | None = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        reply: dict[str, Any] = {}
+        try:
+            if request["command"] == "open":
+                topic = _Topic(bootstrap, request["topic"], trips, Encoding(request["encoding"]), counters)
+            elif topic is None:
+                reply = {"error": f"'{request['command']}' before 'open'"}
+            elif request["command"] == "fill":
+                topic.fill(request["events"])
+            else:
+                reply = asdict(topic.summary(topic.follow(request["margin"], request["seconds"])))
+                topic = None
+        except (StreamError, OSError, pa.ArrowException, confluent_kafka.KafkaException) as error:
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(reply), flush=True)
+
+
+if __name__ == "__main__":
+    die_with_parent(os.getppid())
+    with Counters(Path(sys.argv[3]), create=False) as shared:
+        _serve(sys.argv[1], Path(sys.argv[2]), shared)
