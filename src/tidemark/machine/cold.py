@@ -1,0 +1,160 @@
+"""Making the machine cold, and measuring how cold it is: the verdict follows from what is resident in memory.
+
+Residency is asked of the kernel by mincore(2) over a mapping of each file: which pages of it are in the page
+cache. Nothing is read, so asking does not warm what it measures.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+
+from tidemark.errors import MachineError
+from tidemark.machine.inventory import moment
+
+DROP_CACHES = Path("/proc/sys/vm/drop_caches")
+COLD_SHARE = 0.01
+HOT_SHARE = 0.90
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+_MAP_FAILED = ctypes.c_void_p(-1).value
+
+
+class Method(StrEnum):
+    EVICT = "evict"  # the page cache is dropped
+    EVICT_FILES = "evict-files"  # the files that the series reads are dropped from it, one by one
+    NONE = "none"
+    REBOOT = "reboot"
+
+
+class Verdict(StrEnum):
+    COLD = "cold"
+    LUKEWARM = "lukewarm"
+    HOT = "hot"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Residency:
+    """Of one group of files: how many bytes there are, and how many of them are in memory."""
+
+    bytes: int
+    resident_bytes: int
+
+    @property
+    def share(self) -> float:
+        return self.resident_bytes / self.bytes if self.bytes else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ColdProof:
+    """How cold, or hot, the machine was right before a run."""
+
+    method: str
+    boot_id: str
+    uptime_s: float
+    cpu_mhz: float | None
+    temperature_c: float | None
+    residency: dict[str, Residency]
+    verdict: str
+    reason: str
+
+
+def may_drop_caches() -> bool:
+    return os.access(DROP_CACHES, os.W_OK)
+
+
+def possible_methods() -> list[Method]:
+    """What this account can do on this machine without a restart, best first."""
+    return ([Method.EVICT] if may_drop_caches() else []) + [Method.EVICT_FILES, Method.NONE]
+
+
+def choose(wanted: str) -> Method:
+    """The method for the configuration's `cold`; MachineError when `evict` is asked for and not permitted."""
+    if wanted == "auto":
+        return possible_methods()[0]
+    if wanted == "evict" and not may_drop_caches():
+        return Method.EVICT_FILES
+    return Method(wanted)
+
+
+def evict(method: Method, files: Iterable[Path]) -> None:
+    """Write dirty pages out and drop clean ones, as `method` says; what is in use by a process stays."""
+    if method in (Method.EVICT, Method.EVICT_FILES):
+        os.sync()
+    if method is Method.EVICT:
+        try:
+            DROP_CACHES.write_text("3\n")
+        except OSError as error:
+            raise MachineError(f"{DROP_CACHES}: {error.strerror}; use cold: auto, or run as root") from error
+    elif method is Method.EVICT_FILES:
+        for path in files:
+            with suppress(OSError):
+                descriptor = os.open(path, os.O_RDONLY)
+                try:
+                    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+                finally:
+                    os.close(descriptor)
+
+
+def residency(files: Iterable[Path]) -> Residency:
+    """How much of `files` is in the page cache; files that vanish while asking are left out."""
+    total = resident = 0
+    for path in files:
+        with suppress(OSError):
+            size = path.stat().st_size
+            if size and path.is_file():
+                total += size
+                resident += min(size, _resident_pages(path, size) * mmap.PAGESIZE)
+    return Residency(total, resident)
+
+
+def _resident_pages(path: Path, size: int) -> int:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        address = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+        if address == _MAP_FAILED:
+            raise OSError(ctypes.get_errno(), f"{path}: mmap failed")
+        try:
+            pages = np.zeros(-(-size // mmap.PAGESIZE), np.uint8)
+            if _libc.mincore(address, size, pages.ctypes.data) != 0:
+                raise OSError(ctypes.get_errno(), f"{path}: mincore failed")
+        finally:
+            _libc.munmap(address, size)
+    finally:
+        os.close(descriptor)
+    return int((pages & 1).sum())
+
+
+def prove(method: Method, groups: Mapping[str, Iterable[Path]]) -> ColdProof:
+    """Measure the residency of each group of files now, and judge it.
+
+    Cold: below 1 % of the bytes of all groups together. Hot: above 90 %. Between: lukewarm. Unknown: no files.
+    """
+    measured = {name: residency(files) for name, files in groups.items()}
+    whole = Residency(sum(r.bytes for r in measured.values()), sum(r.resident_bytes for r in measured.values()))
+    if whole.bytes == 0:
+        verdict, reason = Verdict.UNKNOWN, "there is no file here whose residency could be measured"
+    else:
+        verdict = (
+            Verdict.COLD if whole.share < COLD_SHARE
+            else Verdict.HOT if whole.share > HOT_SHARE
+            else Verdict.LUKEWARM
+        )  # fmt: skip
+        reason = f"{100 * whole.share:.2f} % of {whole.bytes:,} bytes in the page cache"
+    now = moment()
+    return ColdProof(
+        str(method), now.boot_id, now.uptime_s, now.cpu_mhz, now.temperature_c, measured, str(verdict), reason
+    )
