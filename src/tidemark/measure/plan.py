@@ -1,0 +1,185 @@
+"""From the configuration to the series that it asks for, in the order in which they run."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import json
+import random
+import types
+import typing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tidemark.config import Config, Study, SystemEntry
+from tidemark.environments import digest
+from tidemark.errors import ConfigError
+from tidemark.measure.spec import SeriesSpec
+from tidemark.paths import Workspace, write_if_changed
+from tidemark.systems import registry
+from tidemark.systems.base import Options, Variant
+
+LOCKS = Path(__file__).parents[3] / "envs"
+FOOTER_BYTES = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    series: tuple[SeriesSpec, ...]
+    config: Config
+    dataset_key: str
+
+    @property
+    def dataset_directory(self) -> str:
+        return f"data/prepared/{self.dataset_key}"
+
+    def to_json(self) -> str:
+        """The contract with the analysis: the series of this configuration and where their runs lie."""
+        series = [
+            {
+                "id": spec.id,
+                "system": spec.name,
+                "title": spec.title,
+                "base": spec.system,
+                "mode": spec.mode,
+                "batch_size": spec.batch_size,
+                "protocol": spec.protocol,
+                "stack": spec.stack,
+                "study": spec.study,
+                "threads": spec.threads,
+                "position": spec.position,
+                "directory": spec.directory,
+            }
+            for spec in self.series
+        ]
+        whole = {"schema_version": 1, "config": json.loads(self.config.effective), "series": series}
+        return json.dumps(whole, indent=1) + "\n"
+
+    def write(self, workspace: Workspace) -> None:
+        """Put the plan where the rules read it; files whose content stays the same keep their mtime."""
+        write_if_changed(workspace.results / "plan.json", self.to_json())
+        for spec in self.series:
+            write_if_changed(workspace.root / spec.directory / "spec.json", replace(spec, position=0).to_json())
+
+
+def dataset_key(config: Config) -> str:
+    """12 hex digits that change when the prepared trips would."""
+    dataset = config.dataset
+    files = [_identity(path) for path in dataset.paths]
+    seeded = config.seed if dataset.source in ("auto", "synthetic") and not dataset.paths else None
+    decisive = [dataset.source, files, dataset.rows, dataset.synthetic_rows, seeded]
+    return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:12]
+
+
+def _identity(path: Path) -> list[Any]:
+    """Size and footer of a Parquet file: the footer holds the statistics and places of all that is in it."""
+    if not path.is_file():
+        return [str(path)]
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(0, size - FOOTER_BYTES))
+        return [size, hashlib.sha256(file.read()).hexdigest()]
+
+
+def variant(entry: SystemEntry, source: str) -> Variant:
+    """The system that a line below `systems` means, its options checked against the system's own."""
+    known = registry()
+    if entry.like not in known:
+        close = difflib.get_close_matches(entry.like, known, 1, 0.5)
+        raise ConfigError(
+            f"{source}: key 'systems.{entry.name}': found no system '{entry.like}'; "
+            f"allowed: {', '.join(known)}" + (f"; did you mean '{close[0]}'?" if close else "")
+        )
+    system = known[entry.like]
+    options = _options(entry, system.Options, source)
+    title = entry.title or (system.title if entry.name == entry.like else entry.name)
+    return Variant(entry.name, system, options, title)
+
+
+def _options(entry: SystemEntry, kind: type[Options], source: str) -> Options:
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    hints = typing.get_type_hints(kind)
+    for key, value in entry.options:
+        place = f"{source}: key 'systems.{entry.name}.{key}'"
+        if key not in fields:
+            close = difflib.get_close_matches(key, fields, 1, 0.5)
+            hint = f"; did you mean '{close[0]}'?" if close else ""
+            known = ", ".join(["like", "title", *fields])
+            raise ConfigError(f"{place}: found an option that '{entry.like}' does not have; allowed: {known}{hint}")
+        allowed = typing.get_args(hints[key]) if isinstance(hints[key], types.UnionType) else (hints[key],)
+        names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in allowed)
+        if type(value) not in allowed:
+            raise ConfigError(f"{place}: found {json.dumps(value, default=str)}; allowed: {names}")
+        choices = fields[key].metadata.get("choices")
+        if choices and value not in choices:
+            raise ConfigError(f"{place}: found {value!r}; allowed: {', '.join(map(str, choices))}")
+        minimum = fields[key].metadata.get("minimum")
+        if minimum is not None and value is not None and value < minimum:
+            raise ConfigError(f"{place}: found {value}; allowed: at least {minimum}")
+    return kind(**dict(entry.options))
+
+
+def make_plan(config: Config, stack: str = "thesis") -> Plan:
+    """The series of `config`, in an order drawn from its seed; the same series always at the same path."""
+    key = dataset_key(config)
+    lock_sha256 = digest(LOCKS / f"{stack}.lock")
+    made: list[SeriesSpec] = []
+    for entry in config.systems:
+        chosen = variant(entry, config.source)
+        for mode in config.modes:
+            base = SeriesSpec(
+                study="main",
+                name=entry.name,
+                title=chosen.title,
+                system=entry.like,
+                options=entry.options,
+                mode=mode,
+                batch_size=config.batch_size if mode == "batch" else 1,
+                threads=config.threads,
+                compression=config.compression,
+                encoding=config.encoding,
+                producer=config.producer,
+                overlap=config.overlap and mode == "batch",
+                cold=config.cold,
+                maintenance=config.maintenance,
+                keep_tables=config.keep_tables,
+                protocol=config.protocol.name,
+                window_seconds=config.protocol.window_seconds,
+                runs=config.protocol.runs,
+                stack=stack,
+                lock_sha256=lock_sha256,
+                dataset_directory=f"data/prepared/{key}",
+                services=config.services,
+                seed=config.seed,
+                position=0,
+            )
+            if config.main:
+                made.append(base)
+            for study in config.studies:
+                made += _vary(base, study, config)
+    unique = list({spec.id: spec for spec in reversed(made)}.values())
+    unique.sort(key=lambda spec: spec.id)
+    random.Random(config.seed).shuffle(unique)
+    return Plan(tuple(replace(spec, position=place) for place, spec in enumerate(unique)), config, key)
+
+
+def _vary(base: SeriesSpec, study: Study, config: Config) -> list[SeriesSpec]:
+    """`base` once for each value of the study's axis, or nothing where the study leaves it out."""
+    if study.systems is not None and base.name not in study.systems:
+        return []
+    if base.mode not in (study.modes or config.modes):
+        return []
+    window = min(study.window_seconds or base.window_seconds, config.protocol.window_seconds * 6)
+    made = []
+    for value in study.values:
+        wanted = type(getattr(base, study.axis))
+        if type(value) is not wanted:
+            raise ConfigError(
+                f"{config.source}: key 'study.{study.name}.values': found {value!r}; "
+                f"allowed for '{study.axis}': {wanted.__name__}"
+            )
+        spec = replace(base, study=study.name, window_seconds=window, runs=study.runs or base.runs)
+        made.append(replace(spec, **{study.axis: value}))
+    return made

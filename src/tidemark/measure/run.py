@@ -1,0 +1,296 @@
+"""One run: a fresh table and a fresh topic, one window, then flush, oracle, footprint, and the run's files."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import confluent_kafka
+import pyarrow as pa
+
+from tidemark.dataset import Provenance
+from tidemark.errors import DiskFull, OracleError, StreamError, SystemFailure, TidemarkError, is_disk_full
+from tidemark.events import Encoding
+from tidemark.machine.cold import ColdProof
+from tidemark.machine.inventory import Inventory
+from tidemark.machine.sampler import Sampler
+from tidemark.measure.loop import Source, Window, run_window
+from tidemark.measure.oracle import consult
+from tidemark.measure.runfiles import (
+    SCHEMA_VERSION,
+    DiskPart,
+    FlushPart,
+    Manifest,
+    MergePart,
+    ProducerPart,
+    SeriesPart,
+    SystemPart,
+    write_run,
+)
+from tidemark.measure.servers import Servers
+from tidemark.measure.spec import SeriesSpec
+from tidemark.paths import private_directory
+from tidemark.services.kafka import Kafka
+from tidemark.stream.consumer import EventConsumer
+from tidemark.stream.producer import Produced, Producer
+from tidemark.stream.sizes import EventSizes
+from tidemark.systems.base import Capability, Context, System, Variant
+
+STARVED_SHARE = 0.001  # of a window spent waiting for the producer: above it the run is marked
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What the runs of a series share."""
+
+    spec: SeriesSpec
+    variant: Variant
+    servers: Servers
+    producer: Producer
+    dataset: Provenance
+    sizes: EventSizes
+    machine: Inventory
+    lock_digests: dict[str, str]
+    work: Path  # emptied after each run unless tables are kept
+
+    @property
+    def kafka(self) -> Kafka:
+        service = self.servers.by_class[Kafka]
+        assert isinstance(service, Kafka)
+        return service
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A window with everything that was asked right after it."""
+
+    window: Window
+    produced: Produced
+    events_per_s: float
+
+
+def measure_run(
+    bench: Bench,
+    number: int,
+    target: Path | None,
+    proof: ColdProof,
+    history: str,
+    ahead: int,
+    merge: bool,
+    show: Callable[[str], None],
+) -> Measured:
+    """Measure run `number` and put its files into `target`; None for a warm-up that is not counted.
+
+    `ahead` is how many events lie in the topic before the window opens. Raises OracleError when the table does
+    not hold what was acknowledged; then nothing is written, and the error says what differs.
+    """
+    spec = bench.spec
+    directory = private_directory(bench.work / f"run-{number}")
+    topic = f"tidemark-{spec.fingerprint}-{number}-{os.getpid()}"
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    with ExitStack() as stack:
+        stack.callback(_remove, directory, spec.keep_tables)
+        context = Context(
+            directory, bench.servers.by_class, spec.batch_size, threads=spec.threads, compression=spec.compression
+        )
+        system = bench.variant.open(context)
+        stack.callback(system.close)
+        bench.kafka.create_topic(topic)
+        stack.callback(_quietly, bench.kafka.delete_topic, topic)
+        show("filling the topic")
+        encoding = Encoding(spec.encoding)
+        bench.producer.open(topic, encoding)
+        bench.producer.fill(ahead if spec.producer == "ahead" else spec.batch_size)
+        consumer = stack.enter_context(EventConsumer(bench.kafka.bootstrap, topic, encoding))
+        codec = consumer.open()
+        system.create(codec.schema)
+
+        groups: dict[str, Callable[[], list[int]]] = {
+            service.name: service.pids for service in bench.servers.by_class.values()
+        }
+        groups |= {"harness": lambda: [os.getpid()], "producer": lambda: [bench.producer.pid]}
+        counters = bench.producer.counters
+        source = Source(consumer.client, counters, bench.producer.is_alive)
+        margin = 4 * spec.batch_size if spec.producer == "ahead" else 50_000
+
+        def count(operations: int) -> None:
+            counters.consumed = operations * spec.batch_size
+
+        bench.producer.follow(margin, spec.window_seconds)
+        sampler = Sampler(bench.work, groups, on_second=lambda s: show(f"{s:.0f} of {spec.window_seconds:g} s"))
+        with sampler:
+            window = run_window(source, codec, system.write, spec.batch_size, spec.window_seconds, spec.overlap, count)
+        produced = bench.producer.finish()
+        before_sync = sampler.disk.read()
+        os.sync()
+        after_sync = sampler.disk.read()
+        bench.servers.check()
+        events = window.samples.events
+        if events == 0:
+            raise StreamError(
+                f"run {number} of {spec.id}: not one operation ended within the window of {spec.window_seconds:g} s; "
+                "a longer window (protocol) may be what it needs"
+            )
+        measured = Measured(window, produced, events / (window.elapsed_ns / 1e9))
+        show("flush and oracle")
+        footprint = system.footprint()
+        flush = _flush(system)
+        verdict = consult(system, events)
+        if not verdict.verdict:
+            raise OracleError(
+                f"run {number} of {spec.id}: {verdict.expected:,} ids were acknowledged, the table holds "
+                f"{verdict.found:,} rows: {verdict.missing:,} missing, {verdict.duplicated:,} more than once, "
+                f"{verdict.unexpected:,} never acknowledged. The run is not counted."
+            )
+        merged = _merge(system) if merge else None
+        if merged is not None and not consult(system, events).verdict:
+            raise OracleError(f"run {number} of {spec.id}: the merge of small files changed the table's rows")
+        if target is not None:
+            after = replace(footprint) if flush is None else system.footprint()
+            manifest = Manifest(
+                schema_version=SCHEMA_VERSION,
+                series=_series_part(spec),
+                run=number,
+                cold=number == 0,
+                started_at=started_at,
+                window_s=spec.window_seconds,
+                elapsed_ns=window.elapsed_ns,
+                operations=window.samples.count,
+                events=events,
+                system=_system_part(bench.variant, system, codec.schema),
+                versions={**bench.servers.versions(), **_libraries(), **system.versions()},
+                lock_digests=bench.lock_digests,
+                dataset=asdict(bench.dataset),
+                machine=bench.machine,
+                cold_proof=proof,
+                time_budget_ns=window.budget(),
+                marks=_marks(window, produced, spec),
+                producer=ProducerPart.of(spec.producer, produced, bench.dataset.rows),
+                sampler_cpu_s=sampler.cpu_s,
+                disk=DiskPart(
+                    sampler.disk.device,
+                    sampler.disk.reason,
+                    None if before_sync is None or after_sync is None else after_sync - before_sync,
+                ),
+                oracle=verdict,
+                flush=flush,
+                merge=merged,
+                footprint=footprint,
+                footprint_after_flush=None if flush is None else after,
+                logical_bytes=_logical_bytes(bench, events),
+                history=history,
+                config=json.loads(spec.to_json()),
+            )
+            show("writing the run's files")
+            write_run(target, window.samples, sampler.series, manifest)
+    return measured
+
+
+def _flush(system: System) -> FlushPart | None:
+    if Capability.FLUSH not in system.capabilities:
+        return None
+    began = time.perf_counter()
+    try:
+        flushed = system.flush()
+    except Exception as error:
+        raise _of_system("flush", error) from error
+    seconds = time.perf_counter() - began
+    return None if flushed is None else FlushPart.of(flushed, seconds)
+
+
+def _merge(system: System) -> MergePart | None:
+    if Capability.MERGE not in system.capabilities:
+        return None
+    began = time.perf_counter()
+    try:
+        merged = system.merge()
+    except Exception as error:
+        raise _of_system("merge", error) from error
+    seconds = time.perf_counter() - began
+    return None if merged is None else MergePart.of(merged, seconds)
+
+
+def _of_system(what: str, error: Exception) -> TidemarkError:
+    if is_disk_full(error):
+        return DiskFull(f"{what}: no room left on the device: {error}")
+    return SystemFailure(f"{what} failed: {type(error).__name__}: {error}")
+
+
+def _quietly(action: Callable[[str], None], name: str) -> None:
+    """Tidying up after a run must not hide why it failed."""
+    try:
+        action(name)
+    except TidemarkError as error:
+        print(f"tidemark: while tidying up: {error}")
+
+
+def _remove(directory: Path, keep: bool) -> None:
+    if not keep:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _marks(window: Window, produced: Produced, spec: SeriesSpec) -> tuple[str, ...]:
+    marks = []
+    share = window.wait_for_producer_ns / window.elapsed_ns
+    if share > STARVED_SHARE:
+        marks.append(f"starved: {100 * share:.2f} % of the window went by waiting for the producer")
+    if spec.producer == "ahead" and produced.topped_up:
+        marks.append(f"topped up: {produced.topped_up:,} events were produced while the window was open")
+    return tuple(marks)
+
+
+def _logical_bytes(bench: Bench, events: int) -> int:
+    """Arrow bytes of the acknowledged rows: the dataset's bytes a row, times the rows."""
+    return round(bench.sizes.arrow_bytes * events)
+
+
+def _libraries() -> dict[str, str]:
+    return {
+        "confluent-kafka": confluent_kafka.__version__,
+        "librdkafka": confluent_kafka.libversion()[0],
+        "PyArrow": pa.__version__,
+        "Python": platform.python_version(),
+    }
+
+
+def _series_part(spec: SeriesSpec) -> SeriesPart:
+    return SeriesPart(
+        id=spec.id,
+        system=spec.name,
+        mode=spec.mode,
+        batch_size=spec.batch_size,
+        stack=spec.stack,
+        protocol=spec.protocol,
+        position=spec.position,
+        study=spec.study,
+        threads=spec.threads,
+        encoding=spec.encoding,
+        overlap=spec.overlap,
+    )
+
+
+def _system_part(variant: Variant, system: System, schema: pa.Schema) -> SystemPart:
+    return SystemPart(
+        name=variant.name,
+        base=system.name,
+        title=variant.title,
+        format=system.format,
+        client=system.client,
+        catalog=system.catalog,
+        in_thesis=system.in_thesis,
+        notes=tuple(system.notes),
+        options=asdict(variant.options),
+        settings=dict(system.settings()),
+        capabilities=tuple(sorted(system.capabilities)),
+        durability=system.durability.summary,
+        durability_source=system.durability.source,
+        type_mappings=tuple(asdict(mapping) for mapping in system.type_mappings(schema)),
+    )

@@ -1,0 +1,255 @@
+"""A series: one system in one mode, run 0 cold, then the hot runs, on one warm-up history."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tidemark.config import SystemEntry
+from tidemark.dataset import Provenance
+from tidemark.environments import digest
+from tidemark.errors import DiskFull, TidemarkError, is_disk_full
+from tidemark.machine import cold
+from tidemark.machine.inventory import inventory
+from tidemark.measure.plan import LOCKS, variant
+from tidemark.measure.run import Bench, Measured, measure_run
+from tidemark.measure.servers import Servers, prepared
+from tidemark.measure.spec import SeriesSpec
+from tidemark.paths import Workspace, private_directory, write_atomically
+from tidemark.services.kafka import Kafka
+from tidemark.stream.producer import Producer
+from tidemark.stream.sizes import EventSizes
+
+# Events a second to expect of a system that was never measured here. Guessed short, the rest is produced beside
+# the window and the run says so; guessed long, disk space and a few seconds are lost.
+UNKNOWN_RATE = {"single": 2_000.0, "batch": 40_000.0}
+HEADROOM = 1.3
+MOST_AHEAD = 2_000_000  # events: some 3 GB of topic
+EVENT_BYTES = 1_500
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a series ended; the pipeline goes on either way, and the tables show the reason."""
+
+    status: str  # complete | failed | not-run
+    reason: str | None
+    exit_code: int
+    runs: tuple[int, ...]
+
+    def write(self, path: Path) -> None:
+        write_atomically(path, json.dumps(asdict(self), indent=1) + "\n")
+
+    @classmethod
+    def read(cls, path: Path) -> Outcome:
+        values = json.loads(path.read_text())
+        return cls(values["status"], values["reason"], values["exit_code"], tuple(values["runs"]))
+
+
+def outcome_path(workspace: Workspace, spec: SeriesSpec) -> Path:
+    return workspace.root / spec.directory / "outcome.json"
+
+
+def finished_runs(directory: Path) -> list[int]:
+    """Numbers of the runs whose files are whole."""
+    return sorted(int(path.parent.name.removeprefix("run-")) for path in directory.glob("run-*/run.json"))
+
+
+def measure_series(spec: SeriesSpec, workspace: Workspace, show: Callable[[str], None]) -> Outcome:
+    """Measure the runs of `spec` that are not there yet, and write outcome.json whatever happens but Ctrl-C.
+
+    A run that is complete stays as it is. A series that was interrupted after its cold run goes on with a
+    warm-up window that is not counted, so that its hot runs are hot.
+    """
+    directory = workspace.root / spec.directory
+    private_directory(directory)
+    chosen = variant(SystemEntry(spec.name, spec.system, spec.title, spec.options), "the series")
+    reason = chosen.system.unavailable(chosen.options)
+    if reason is not None:
+        outcome = Outcome("not-run", reason, 0, ())
+    else:
+        try:
+            with alone(workspace.private / "measuring.lock", show):
+                _measure(spec, workspace, directory, show)
+            outcome = Outcome("complete", None, 0, tuple(finished_runs(directory)))
+        except TidemarkError as error:
+            outcome = _failed(error, directory)
+        except Exception as error:
+            outcome = _failed(_described(error), directory)
+    outcome.write(outcome_path(workspace, spec))
+    return outcome
+
+
+@contextmanager
+def alone(path: Path, show: Callable[[str], None]) -> Iterator[None]:
+    """Wait until nobody else measures in this workspace: two windows at once would measure each other."""
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            show("waiting for another series to end")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _failed(error: TidemarkError, directory: Path) -> Outcome:
+    return Outcome("failed", str(error), error.exit_code, tuple(finished_runs(directory)))
+
+
+def _described(error: Exception) -> TidemarkError:
+    if is_disk_full(error):
+        return DiskFull(f"no room left on the device: {error}")
+    return TidemarkError(f"{type(error).__name__}: {error}")
+
+
+def _measure(spec: SeriesSpec, workspace: Workspace, directory: Path, show: Callable[[str], None]) -> None:
+    dataset = Provenance.read(workspace.root / spec.dataset_directory / "dataset.json")
+    _set_aside(directory, dataset)
+    missing = [number for number in range(spec.runs) if number not in finished_runs(directory)]
+    if not missing:
+        return
+    chosen = variant(SystemEntry(spec.name, spec.system, spec.title, spec.options), "the series")
+    work = workspace.work / spec.id.replace("/", "-")
+    shutil.rmtree(work, ignore_errors=True)
+    private_directory(work)
+    logs = private_directory(directory / "logs")
+    method = cold.choose(spec.cold)
+    with ExitStack() as stack:
+        stack.callback(_tidy, work, logs, spec.keep_tables)
+        show("starting the servers")
+        servers = stack.enter_context(prepared((Kafka, *chosen.system.needs), workspace, work, spec.services))
+        files = {**servers.files(), "dataset": (workspace.root / spec.dataset_directory / "trips.parquet",)}
+        if missing[0] == 0:
+            show("making it cold")
+            cold.evict(method, [path for group in files.values() for path in group])
+        proof = cold.prove(method, files)
+        servers.start()
+        kafka = servers.by_class[Kafka]
+        assert isinstance(kafka, Kafka)
+        trips = workspace.root / spec.dataset_directory / "trips.parquet"
+        producer = stack.enter_context(Producer(kafka.bootstrap, trips, work))
+        bench = Bench(
+            spec=spec,
+            variant=chosen,
+            servers=servers,
+            producer=producer,
+            dataset=dataset,
+            sizes=EventSizes.read(workspace.root / spec.dataset_directory / "events.json"),
+            machine=inventory(workspace.root),
+            lock_digests={f"envs/{spec.stack}.lock": digest(LOCKS / f"{spec.stack}.lock")},
+            work=work,
+        )
+        _runs(bench, workspace, directory, missing, proof, method, show)
+
+
+def _runs(
+    bench: Bench,
+    workspace: Workspace,
+    directory: Path,
+    missing: list[int],
+    proof: cold.ColdProof,
+    method: cold.Method,
+    show: Callable[[str], None],
+) -> None:
+    spec = bench.spec
+    rates = Rates(workspace.private / "rates.json", f"{spec.name}/{spec.mode_label}", spec.mode)
+    history = "cold start" if missing[0] == 0 else ""
+
+    def one(number: int, target: Path | None, label: str) -> Measured:
+        last = number == spec.runs - 1 and target is not None
+        try:
+            measured = measure_run(
+                bench,
+                number,
+                target,
+                proof,
+                history,
+                ahead=rates.events(spec.window_seconds, spec.batch_size, workspace),
+                merge=last and spec.maintenance,
+                show=lambda what: show(f"{label}: {what}"),
+            )
+        except TidemarkError:
+            _blame_server(bench.servers)
+            raise
+        rates.note(measured.events_per_s)
+        return measured
+
+    if missing[0] > 0:
+        one(missing[0], None, "warm-up, not counted")
+        history = "interrupted before; one warm-up window that is not counted"
+    for number in missing:
+        if number > 0:
+            files = bench.servers.files()
+            warm(files)
+            proof = cold.prove(method, files)
+        one(number, directory / f"run-{number}", f"run {number} of {spec.runs}")
+        history = f"run {number}" if not history.startswith("interrupted") else f"{history}, run {number}"
+
+
+def warm(groups: dict[str, tuple[Path, ...]]) -> None:
+    """Read the servers' files once, so that hot means the same for every system: all of it is in memory."""
+    buffer = bytearray(1 << 20)
+    for path in (path for group in groups.values() for path in group):
+        try:
+            with path.open("rb", buffering=0) as file:
+                while file.readinto(buffer):
+                    pass
+        except OSError:
+            continue  # a server removes files of its own while it runs
+
+
+def _blame_server(servers: Servers) -> None:
+    """A dead server is the reason for whatever its client said; its own error names its log."""
+    servers.check()
+
+
+def _set_aside(directory: Path, dataset: Provenance) -> None:
+    """Runs on other trips (the dataset was acquired anew from another source) are kept, but not counted."""
+    for path in directory.glob("run-*/run.json"):
+        if json.loads(path.read_text())["dataset"]["sha256"] != dataset.sha256:
+            number = 1
+            while (directory / f"superseded-{number}").exists():
+                number += 1
+            (directory / f"superseded-{number}").mkdir()
+            for run in directory.glob("run-*"):
+                run.rename(directory / f"superseded-{number}" / run.name)
+            return
+
+
+def _tidy(work: Path, logs: Path, keep_tables: bool) -> None:
+    """Keep the servers' logs; give the rest of the disk space back."""
+    for path in [*work.glob("*.log"), *work.glob("*/*.log")]:
+        shutil.copyfile(path, logs / path.name)
+    if not keep_tables:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+class Rates:
+    """Events a second that each system reached here before: how much to produce ahead of a window."""
+
+    def __init__(self, path: Path, key: str, mode: str) -> None:
+        self._path, self._key = path, key
+        self._rate = self._all().get(key, UNKNOWN_RATE[mode])
+
+    def _all(self) -> dict[str, float]:
+        try:
+            return {str(key): float(value) for key, value in json.loads(self._path.read_text()).items()}
+        except (OSError, ValueError, AttributeError):
+            return {}  # it only saves time; without it the first guess holds
+
+    def events(self, window_seconds: float, batch_size: int, workspace: Workspace) -> int:
+        """How many events to put into the topic before a window, within what the disk can hold."""
+        room = shutil.disk_usage(workspace.root).free // (4 * EVENT_BYTES)
+        if room < 10 * batch_size:
+            raise DiskFull(f"{workspace.root}: no room for the events of one window; free some gigabytes")
+        wanted = int(self._rate * window_seconds * HEADROOM) + 4 * batch_size
+        return min(wanted, MOST_AHEAD, room)
+
+    def note(self, events_per_s: float) -> None:
+        self._rate = events_per_s
+        write_atomically(self._path, json.dumps({**self._all(), self._key: events_per_s}, indent=1) + "\n")

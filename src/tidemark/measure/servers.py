@@ -1,0 +1,71 @@
+"""The servers of one series: made in the order in which they need each other, stopped in the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tidemark.config import ServicesConfig
+from tidemark.paths import Workspace
+from tidemark.services.base import Service, ServiceFiles
+
+
+class Servers:
+    """Prepared, then started; stopped for certain when the context ends, data and all."""
+
+    def __init__(self, services: Mapping[type[Service], Service]) -> None:
+        self.by_class = services
+
+    def start(self) -> None:
+        """Start all that do not run yet, those that others need first."""
+        for service in self.by_class.values():
+            service.start()
+
+    def check(self) -> None:
+        """Raise ServiceError if one of them has died."""
+        for service in self.by_class.values():
+            service.check()
+
+    def files(self) -> dict[str, tuple[Path, ...]]:
+        """The files whose share in memory tells how cold the servers are: their programs, and their data."""
+        found: dict[str, tuple[Path, ...]] = {}
+        for service in self.by_class.values():
+            files: ServiceFiles = service.files()
+            found[f"{service.name} program"] = files.program
+            found[f"{service.name} data"] = files.data
+        return found
+
+    def versions(self) -> dict[str, str]:
+        """What each running server calls itself."""
+        return {service.title: service.version() for service in self.by_class.values()}
+
+
+def in_order(wanted: Iterable[type[Service]]) -> list[type[Service]]:
+    """`wanted` and all that they need, each after those that it needs."""
+    ordered: list[type[Service]] = []
+
+    def add(kind: type[Service]) -> None:
+        for needed in kind.needs:
+            add(needed)
+        if kind not in ordered:
+            ordered.append(kind)
+
+    for kind in wanted:
+        add(kind)
+    return ordered
+
+
+@contextmanager
+def prepared(
+    wanted: Iterable[type[Service]], workspace: Workspace, directory: Path, config: ServicesConfig
+) -> Iterator[Servers]:
+    """The servers of `wanted` with their programs verified and data directories made, not yet started."""
+    services: dict[type[Service], Service] = {}
+    with ExitStack() as stack:
+        for kind in in_order(wanted):
+            service = kind.from_config(workspace, directory / kind.name, config, services)
+            services[kind] = service
+            stack.callback(service.remove_data)
+            service.prepare()
+        yield Servers(services)
