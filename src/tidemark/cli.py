@@ -1,0 +1,242 @@
+"""The command line. What a command needs is imported when it runs, so that help and errors come at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidemark import __version__
+from tidemark.errors import ConfigError, TidemarkError
+from tidemark.paths import Workspace
+
+EXIT_CODES = """
+Exit codes: 0 done, 1 unexpected, 2 configuration, 3 dataset, 4 provisioning, 5 a server, 6 the stream,
+7 a system under test, 8 the oracle, 9 disk full, 10 another pipeline runs here, 11 waiting for a restart,
+12 results that cannot be compared, 13 the machine cannot do what was asked, 14 run files, 130 Ctrl-C.
+"""
+
+app = typer.Typer(
+    name="tidemark",
+    help="Measures how fast a data stream can be written into a lakehouse table.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+EVERYTHING_ELSE = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+ConfigFile = Annotated[Path, typer.Option("--configfile", help="The configuration to use.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--config", metavar="KEY=VALUE...", help="Values in place of the file's; dotted keys go deeper."),
+]
+PIPELINE, STEPS = "The pipeline", "Steps of the pipeline (its rules call them)"
+
+
+def _overrides(context: typer.Context, given: list[str] | None) -> tuple[list[str], list[str]]:
+    """The key=value words behind --config (any number, as Snakemake takes them), and all other words."""
+    words = list(context.args)
+    values = [*(given or []), *(word for word in words if "=" in word and not word.startswith("-"))]
+    return values, [word for word in words if "=" not in word or word.startswith("-")]
+
+
+@app.command("all", rich_help_panel=PIPELINE, context_settings=EVERYTHING_ELSE)
+def run_everything(
+    context: typer.Context, config: Overrides = None, configfile: ConfigFile = Path("config.yaml")
+) -> None:
+    """Run the pipeline: measure what is not measured yet, then make every table and figure.
+
+    Other options go to Snakemake: --dry-run shows what would run.
+    """
+    from tidemark.pipeline import run_all
+
+    overrides, arguments = _overrides(context, config)
+    raise typer.Exit(run_all(Workspace(Path.cwd()), configfile.absolute(), overrides, arguments))
+
+
+@app.command(rich_help_panel=PIPELINE, context_settings=EVERYTHING_ELSE)
+def test(
+    context: typer.Context,
+    long: Annotated[bool, typer.Option("--long", help="Also the tests that take many minutes.")] = False,
+) -> None:
+    """Run the tests: unit, conformance of every system against its servers, and the pipeline under smoke."""
+    root = Path(__file__).parents[2]
+    arguments = list(context.args) or ["tests"]
+    if not long:
+        arguments += ["-m", "not long"]
+    os.chdir(root)
+    os.execv(sys.executable, [sys.executable, "-m", "pytest", *arguments])
+
+
+@app.command(rich_help_panel=PIPELINE)
+def doctor() -> None:
+    """Say what this machine has and lacks for a measurement."""
+    from tidemark.doctor import examine
+
+    raise typer.Exit(examine(Workspace(Path.cwd())))
+
+
+@app.command("config", rich_help_panel=PIPELINE, context_settings=EVERYTHING_ELSE)
+def show_config(context: typer.Context, config: Overrides = None, configfile: ConfigFile = Path("config.yaml")) -> None:
+    """Print the configuration in force, defaults filled in."""
+    import json
+
+    import yaml
+
+    from tidemark.config import load
+    from tidemark.measure.plan import make_plan
+
+    plan = make_plan(load(configfile, _overrides(context, config)[0]))
+    print(yaml.safe_dump(json.loads(plan.config.effective), sort_keys=False, allow_unicode=True), end="")
+
+
+@app.command("series", rich_help_panel=PIPELINE, context_settings=EVERYTHING_ELSE)
+def list_series(context: typer.Context, config: Overrides = None, configfile: ConfigFile = Path("config.yaml")) -> None:
+    """List the series of the configuration, in the order in which they run, and how far each has come."""
+    from tidemark.config import load
+    from tidemark.measure.plan import make_plan
+    from tidemark.measure.series import Outcome, finished_runs, outcome_path
+
+    workspace = Workspace(Path.cwd())
+    for spec in make_plan(load(configfile, _overrides(context, config)[0])).series:
+        path = outcome_path(workspace, spec)
+        runs = len(finished_runs(path.parent))
+        state = Outcome.read(path).status if path.exists() else "pending"
+        print(f"{spec.position + 1:3}  {spec.name:28} {spec.mode_label:12} {state:9} {runs} of {spec.runs} runs")
+
+
+@app.command(rich_help_panel=PIPELINE)
+def systems() -> None:
+    """List the systems that can be measured, with their options."""
+    import dataclasses
+
+    from tidemark.systems import registry
+
+    for name, system in registry().items():
+        print(f"{name}: {system.title}; format {system.format}, client {system.client}, commit by {system.catalog}")
+        for note in system.notes:
+            print(f"    note: {note}")
+        for option in dataclasses.fields(system.Options):
+            print(f"    {option.name}: {option.default!r}  {option.metadata.get('help', '')}")
+
+
+@app.command(rich_help_panel=STEPS)
+def dataset(
+    target: Annotated[Path, typer.Option(help="Folder for trips.parquet and dataset.json.")],
+    config: Annotated[Path, typer.Option(help="The plan whose dataset to prepare.")] = Path("results/plan.json"),
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Acquire the trips, check them, and give each an id."""
+    from tidemark.steps import prepare_dataset
+
+    with _logged(log):
+        prepare_dataset(Workspace(Path.cwd()), config, target)
+
+
+@app.command(rich_help_panel=STEPS)
+def events(
+    trips: Annotated[Path, typer.Option(help="trips.parquet with ids.")],
+    target: Annotated[Path, typer.Option(help="events.json to write.")],
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Encode trips as events both ways, read them back, and record their sizes."""
+    from tidemark.steps import describe_events
+
+    with _logged(log):
+        describe_events(trips, target)
+
+
+@app.command(rich_help_panel=STEPS)
+def provision(
+    target: Annotated[Path, typer.Option(help="provisioned.json to write.")],
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Fetch the servers' programs that the locks name, and verify each of them."""
+    from tidemark.steps import provision_servers
+
+    with _logged(log):
+        provision_servers(Workspace(Path.cwd()), target)
+
+
+@app.command(rich_help_panel=STEPS)
+def measure(
+    spec: Annotated[Path, typer.Option(help="spec.json of the series.")],
+    position: Annotated[int, typer.Option(help="Its place in the order of all series.")] = 0,
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Measure one series; a failure is written to its outcome.json and does not stop the pipeline."""
+    from tidemark.steps import measure_one
+
+    with _logged(log):
+        measure_one(Workspace(Path.cwd()), spec, position)
+
+
+@app.command(rich_help_panel=STEPS)
+def analyse(
+    what: Annotated[str, typer.Argument(help="database, tables or figures.")],
+    results: Annotated[Path, typer.Option(help="Folder with plan.json and the runs.")] = Path("results"),
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Build the metrics database, the tables or the figures from the run files."""
+    from tidemark.steps import analyse_results
+
+    with _logged(log):
+        analyse_results(what, results)
+
+
+@app.command(rich_help_panel=PIPELINE)
+def version() -> None:
+    """Print Tidemark's version."""
+    print(f"tidemark {__version__}")
+
+
+@contextlib.contextmanager
+def _logged(path: Path | None) -> Iterator[None]:
+    """Copy what goes to stderr into `path`, and the error that ends the step, if one does."""
+    if path is None:
+        yield
+        return
+    from tidemark.tee import Tee
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file, contextlib.redirect_stderr(Tee(sys.stderr, file)):
+        try:
+            yield
+        except TidemarkError as error:
+            file.write(f"tidemark: {error}\n")
+            raise
+        except Exception:
+            import traceback
+
+            traceback.print_exc(file=file)
+            raise
+
+
+def main() -> int:
+    """Run the command line and return its exit code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        app(standalone_mode=False)
+    except TidemarkError as error:
+        print(f"tidemark: {error}", file=sys.stderr)
+        return error.exit_code
+    except typer.Exit as stop:
+        return stop.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        print("tidemark: interrupted", file=sys.stderr)
+        return 130
+    except Exception as error:
+        shown = getattr(error, "format_message", None)
+        if shown is None:
+            raise
+        print(f"tidemark: {shown()} ('./tidemark --help' lists the commands)", file=sys.stderr)
+        return ConfigError.exit_code
+    return 0

@@ -1,0 +1,109 @@
+"""The steps that Snakemake's rules call: files in, files out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from tidemark.config import Config, parse
+from tidemark.dataset import DatasetSettings, make_dataset
+from tidemark.errors import ConfigError
+from tidemark.lifetime import die_with_parent
+from tidemark.measure.plan import make_plan
+from tidemark.measure.series import measure_series, outcome_path
+from tidemark.measure.spec import SeriesSpec
+from tidemark.paths import Workspace, write_atomically
+from tidemark.progress import duration
+from tidemark.services.provision import LOCKS, provision, unpack_postgres
+from tidemark.stream.sizes import weigh
+
+
+def planned_config(plan: Path) -> Config:
+    """The configuration that plan.json was made from."""
+    try:
+        values = json.loads(plan.read_text())["config"]
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError(f"{plan}: cannot be read ({error}); './tidemark all --dry-run' writes it anew") from error
+    return parse(values, str(plan), {})
+
+
+def prepare_dataset(workspace: Workspace, plan: Path, target: Path) -> None:
+    """Trips with ids as `target`/trips.parquet, their provenance beside them."""
+    config = planned_config(plan)
+    chosen = config.dataset
+    settings = DatasetSettings(chosen.source, chosen.paths, chosen.rows, chosen.synthetic_rows, config.seed)  # type: ignore[arg-type]
+    made = make_dataset(settings, workspace, target / "trips.parquet")
+    kind = "SYNTHETIC replica" if made.synthetic else made.source
+    print(f"dataset: {made.name}, {made.rows:,} trips ({kind})", file=sys.stderr)
+
+
+def describe_events(trips: Path, target: Path) -> None:
+    weigh(trips).write(target)
+
+
+def provision_servers(workspace: Workspace, target: Path) -> None:
+    """Every program that a jar lock names, fetched and verified; `target` says what is there."""
+    found = {}
+    for lock in sorted(LOCKS.glob("*/jgo.lock.toml")):
+        found[lock.parent.name] = [jar.name for jar in provision(lock.parent.name, workspace)]
+    unpack_postgres(workspace)
+    write_atomically(target, json.dumps(found, indent=1) + "\n")
+
+
+def measure_one(workspace: Workspace, path: Path, position: int) -> None:
+    """Measure the series of a spec.json, with a line of progress for it and an estimate for all of them."""
+    die_with_parent(os.getppid())
+    spec = replace(SeriesSpec.read(path), position=position)
+    began = time.monotonic()
+    others = _windows_left(workspace, spec)
+    shown_at, shown_label = 0.0, ""
+
+    def show(what: str) -> None:
+        nonlocal shown_at, shown_label
+        now = time.monotonic()
+        terminal = sys.stderr.isatty()
+        label = what.partition(":")[0]
+        if not terminal and label == shown_label and now - shown_at < 10:
+            return
+        shown_at, shown_label = now, label
+        left = max(0.0, others * 1.35 - (now - began))
+        line = f"{spec.name} {spec.mode_label}: {what}; about {duration(left)} left for all series"
+        sys.stderr.write(f"\r\x1b[K{line}" if terminal else f"{line}\n")
+        sys.stderr.flush()
+
+    outcome = measure_series(spec, workspace, show)
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    reason = f": {outcome.reason}" if outcome.reason else ""
+    print(
+        f"{spec.name} {spec.mode_label}: {outcome.status} in {duration(time.monotonic() - began)}{reason}",
+        file=sys.stderr,
+    )
+
+
+def _windows_left(workspace: Workspace, spec: SeriesSpec) -> float:
+    """Seconds of windows that this series and those without an outcome still have to go, servers included."""
+    try:
+        plan = make_plan(planned_config(workspace.results / "plan.json"), spec.stack)
+    except ConfigError:
+        return spec.window_seconds * spec.runs
+    due = [each for each in plan.series if each.id == spec.id or not outcome_path(workspace, each).exists()]
+    return sum(each.runs * (each.window_seconds + 1.5) + 4 for each in due)
+
+
+def analyse_results(what: str, results: Path) -> None:
+    """Build one kind of result from the run files."""
+    from tidemark import analysis
+
+    builders = {
+        "database": analysis.build_database,
+        "tables": analysis.build_tables,
+        "figures": analysis.build_figures,
+    }
+    if what not in builders:
+        raise ConfigError(f"found '{what}'; allowed: {', '.join(builders)}")
+    builders[what](results)

@@ -1,0 +1,24 @@
+# The trips, with ids, and what they weigh as events.
+
+
+rule dataset:
+    output:
+        trips=f"{PLAN.dataset_directory}/trips.parquet",
+        provenance=f"{PLAN.dataset_directory}/dataset.json",
+    params:
+        folder=PLAN.dataset_directory,
+    log:
+        "results/logs/dataset.log",
+    shell:
+        "{TIDEMARK} dataset --target {params.folder} --log {log}"
+
+
+rule events:
+    input:
+        trips=rules.dataset.output.trips,
+    output:
+        f"{PLAN.dataset_directory}/events.json",
+    log:
+        "results/logs/events.log",
+    shell:
+        "{TIDEMARK} events --trips {input.trips} --target {output} --log {log}"

@@ -1,0 +1,27 @@
+# One rule a series: a system in a mode. They share the machine, so each takes all of it, in the plan's order.
+# (Threads alone do not keep them apart: when the first become ready together, Snakemake 9.14 starts several.)
+
+OUTCOMES = [f"{spec.directory}/outcome.json" for spec in PLAN.series]
+
+for spec in PLAN.series:
+
+    rule:
+        name:
+            f"series_{spec.position:03}_{spec.name}_{spec.mode_label}".replace("-", "_")
+        input:
+            spec=f"{spec.directory}/spec.json",
+            trips=rules.dataset.output.provenance,
+            events=rules.events.output,
+            programs=ancient(rules.provision.output),
+        output:
+            f"{spec.directory}/outcome.json",
+        params:
+            position=spec.position,
+        log:
+            f"{spec.directory}/measure.log",
+        threads: workflow.cores
+        resources:
+            machine=1,
+        priority: 10_000 - spec.position
+        shell:
+            "{TIDEMARK} measure --spec {input.spec} --position {params.position} --log {log}"
