@@ -19,6 +19,7 @@ from tidemark.paths import Workspace
 from tidemark.services.base import Service, files_below, server_environment
 from tidemark.services.process import Child, free_ports, unprivileged_account, wait_for_line
 from tidemark.services.provision import unpack_postgres
+from tidemark.services.shared_memory import sweep
 
 SUPERUSER = "postgres"
 
@@ -127,6 +128,8 @@ class Postgres(Service):
     def _prepare(self) -> None:
         self._password = secrets.token_urlsafe(24)
         account = unprivileged_account()
+        if account is not None:
+            sweep(account)
         password_file = self.directory / "password"
         self.data_directory.mkdir(mode=0o700)
         try:
