@@ -15,13 +15,8 @@ def registry() -> dict[str, type[System]]:
     """The systems by their names, in the order of their names."""
     found: dict[str, type[System]] = {}
     for module in pkgutil.iter_modules(__path__):
-        for _, item in inspect.getmembers(
-            importlib.import_module(f"{__name__}.{module.name}"), inspect.isclass
-        ):
-            if (
-                issubclass(item, System)
-                and not inspect.isabstract(item)
-                and item.__module__.endswith(module.name)
-            ):
+        name = f"{__name__}.{module.name}"
+        for _, item in inspect.getmembers(importlib.import_module(name), inspect.isclass):
+            if issubclass(item, System) and "name" in vars(item) and item.__module__ == name:
                 found[item.name] = item
     return dict(sorted(found.items()))

@@ -34,8 +34,9 @@ class Capability(StrEnum):
 class Context:
     """What a system is given to work with.
 
-    `directory` is empty and the system's own; `services` holds one running service for each class that the
-    system `needs`; `rows_per_write` is the largest number of rows that one `write` will bring.
+    `directory` is empty and the system's own: whatever it keeps on disk goes there, names of what is not part
+    of the table (credentials, scratch space) beginning with a dot. `services` holds one running service for
+    each class that the system `needs`; `rows_per_write` is the largest number of rows that one `write` brings.
     """
 
     directory: Path
@@ -43,6 +44,11 @@ class Context:
     rows_per_write: int
     threads: int = 1
     compression: str = "snappy"
+
+    @property
+    def codec(self) -> str:
+        """`compression` as Parquet's writers spell it, in lower case."""
+        return "uncompressed" if self.compression == "none" else self.compression
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,11 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What the table takes on disk. `catalog_bytes` is None where nobody can look, and `reason` says why."""
+    """What the table takes on disk, old versions and files waiting for removal included.
+
+    `catalog_bytes` is what the catalog's database grew by since it was empty; None where nobody can look, and
+    `reason` says why.
+    """
 
     data_files: int
     data_bytes: int
@@ -89,7 +99,7 @@ class Options:
     """Settings of one system that config.yaml may change; a system with settings subclasses this.
 
     Fields are bool, int, str, or `X | None` of these, each with a default; `metadata={"help": ..., "choices":
-    [...], "minimum": ...}` describes and bounds them.
+    [...], "minimum": ...}` describes and bounds them; `"examples"` are values that the conformance suite tries.
     """
 
 
@@ -101,6 +111,15 @@ class TypeMapping:
     given: str
     stored: str
     reason: str
+
+
+def string_mappings(schema: pa.Schema) -> list[TypeMapping]:
+    """Arrow's large strings, for formats that know one type of string and give it back as `string`."""
+    return [
+        TypeMapping(field.name, str(field.type), "string", "the format has one type of string, Arrow two")
+        for field in schema
+        if pa.types.is_large_string(field.type)
+    ]
 
 
 class System(ABC):
@@ -115,6 +134,8 @@ class System(ABC):
     notes: ClassVar[tuple[str, ...]] = ()  # what every table must say beside this system
     needs: ClassVar[tuple[type[Service], ...]] = ()
     capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.READ_BACK})
+    compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # that it can be told to use
+    holds_infinity: ClassVar[bool] = True  # as a value of a floating-point column
     durability: ClassVar[Durability]
     Options: ClassVar[type[Options]] = Options
 
@@ -151,6 +172,10 @@ class System(ABC):
     def data_files(self) -> list[Path]:
         """The Parquet files that hold the table's current rows."""
         return []
+
+    def commits(self) -> int | None:
+        """How many commits the table's history shows, creation included; None where nothing is kept."""
+        return None
 
     def flush(self) -> Flush | None:
         """Move inlined rows to Parquet; None where the system inlines nothing."""

@@ -1,0 +1,209 @@
+"""What systems that write through DuckDB have in common: connections, extensions, differences of releases.
+
+Extensions come as wheels and are loaded by their path. DuckDB fetches nothing by itself, and what it wants to
+keep (secrets, spilled data, extensions) stays below the directory that the system was given.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+
+from tidemark.errors import ProvisionError
+from tidemark.systems.base import Context, System, TypeMapping, string_mappings
+
+if TYPE_CHECKING:
+    import duckdb
+
+type Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What a DuckDB release does differently, as far as the systems here must know it."""
+
+    version: Version
+    iceberg_makes_directories: bool  # of a table on a local disk, parents included
+    iceberg_keeps_case_of_endpoint: bool
+    delta_log_is_valid: bool  # others than DuckDB can read what its Delta writer committed
+
+
+# Oldest first. A release between two of these behaves as the earlier one.
+RELEASES = (
+    Release(
+        (1, 4, 4),
+        iceberg_makes_directories=False,
+        iceberg_keeps_case_of_endpoint=False,
+        delta_log_is_valid=False,
+    ),
+)
+
+
+def installed_version() -> str:
+    import duckdb
+
+    return str(duckdb.__version__)
+
+
+def parse_version(text: str) -> Version:
+    return tuple(int(part) for part in text.split(".")[:3] if part.isdigit())
+
+
+def release(version: str | None = None) -> Release:
+    """The newest known release that is not newer than `version` (the installed one).
+
+    Raises ProvisionError for one older than all of them; a newer one is treated as the newest known.
+    """
+    wanted = version or installed_version()
+    fitting = [known for known in RELEASES if known.version <= parse_version(wanted)]
+    if not fitting:
+        oldest = ".".join(map(str, RELEASES[0].version))
+        raise ProvisionError(f"DuckDB {wanted} is installed; {oldest} is the oldest that works here. Upgrade it.")
+    return fitting[-1]
+
+
+def release_note() -> str:
+    """The rules that the installed DuckDB is used by, and whether they were written for it."""
+    found, known = installed_version(), release().version
+    rules = ".".join(map(str, known))
+    return rules if parse_version(found) == known else f"{rules}, the nearest known to {found}"
+
+
+def literal(value: str | Path) -> str:
+    """`value` as a string of SQL."""
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """`name` as an identifier of SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def extension_file(extension: str) -> Path | None:
+    """The extension's binary for the installed DuckDB, from its wheel; None when that is not installed."""
+    found = importlib.util.find_spec(f"duckdb_extension_{extension}")
+    for folder in (found.submodule_search_locations or []) if found else []:
+        path = Path(folder, "extensions", f"v{installed_version()}", f"{extension}.duckdb_extension")
+        if path.is_file():
+            return path
+    return None
+
+
+def missing_extensions(extensions: Sequence[str]) -> str | None:
+    """Which wheels are wanting, as a sentence; None when all are there."""
+    wheels = [f"duckdb-extension-{e.replace('_', '-')}" for e in extensions if extension_file(e) is None]
+    if not wheels:
+        return None
+    return f"not installed for DuckDB {installed_version()}: {', '.join(wheels)}"
+
+
+def connect(
+    extensions: Sequence[str], directory: Path | None = None, threads: int | None = None
+) -> duckdb.DuckDBPyConnection:
+    """A DuckDB of its own with `extensions` loaded; `threads` None leaves DuckDB's default.
+
+    Without `directory` it has no place on disk at all. Raises ProvisionError when an extension is missing.
+    """
+    import duckdb
+
+    missing = missing_extensions(extensions)
+    if missing:
+        raise ProvisionError(f"{missing}. Install the wheels that the environment's lock names.")
+    private = "" if directory is None else str(directory / ".duckdb")
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "secret_directory": private,
+        "extension_directory": private,
+        "temp_directory": private,
+    }
+    if threads is not None:
+        config["threads"] = threads
+    connection = duckdb.connect(":memory:", config=config)
+    connection.execute(f"SET home_directory = {literal(private)}")
+    for extension in extensions:
+        connection.execute(f"LOAD {literal(str(extension_file(extension)))}")
+    return connection
+
+
+def versions(extensions: Sequence[str]) -> dict[str, str]:
+    """The versions that DuckDB and each loaded extension give themselves."""
+    with connect(extensions) as connection:
+        found = {"duckdb": str(connection.execute("SELECT version()").fetchall()[0][0]).removeprefix("v")}
+        rows = connection.execute("SELECT extension_name, extension_version FROM duckdb_extensions() WHERE loaded")
+        loaded = dict(rows.fetchall())
+    return found | {f"duckdb-{name}": str(loaded[name]) for name in extensions}
+
+
+class DuckDBSystem(System):
+    """A table that DuckDB writes to, and that another DuckDB, with nothing in common but the disk, reads."""
+
+    client: ClassVar[str] = "DuckDB"
+    extensions: ClassVar[tuple[str, ...]]
+    table: ClassVar[str]  # as SQL names it once `_attach` was called
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self._insert = f"INSERT INTO {self.table} SELECT * FROM rows"
+        self._connection: duckdb.DuckDBPyConnection | None = None
+
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        del options
+        return missing_extensions(cls.extensions)
+
+    @abstractmethod
+    def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Make the table reachable as `table`."""
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        """Make the connection that writes."""
+        self._connection = connect(self.extensions, self.context.directory, self.context.threads)
+        self._attach(self._connection)
+        self._execute = self._connection.execute
+        return self._connection
+
+    @property
+    def _writer(self) -> duckdb.DuckDBPyConnection:
+        return self._connection or self._open()
+
+    @contextmanager
+    def _reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Another DuckDB, attached to the same table."""
+        with connect(self.extensions, self.context.directory) as connection:
+            self._attach(connection)
+            yield connection
+
+    def write(self, rows: pa.Table) -> None:  # noqa: ARG002 - DuckDB finds `rows` in this frame, by its name
+        self._execute(self._insert)
+
+    def ids(self) -> pa.ChunkedArray:
+        with self._reader() as reader:
+            return reader.sql(f"SELECT id FROM {self.table}").to_arrow_table().column(0)
+
+    def read(self) -> pa.Table:
+        with self._reader() as reader:
+            return reader.sql(f"FROM {self.table}").to_arrow_table()
+
+    def type_mappings(self, schema: pa.Schema) -> list[TypeMapping]:
+        return string_mappings(schema)
+
+    def settings(self) -> Mapping[str, str]:
+        rows = self._writer.execute("SELECT name, value FROM duckdb_settings() WHERE name = 'threads'").fetchall()
+        return {name: str(value) for name, value in rows} | {"DuckDB release rules": release_note()}
+
+    @classmethod
+    def versions(cls) -> Mapping[str, str]:
+        return versions(cls.extensions)
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()

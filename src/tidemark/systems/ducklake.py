@@ -1,0 +1,233 @@
+"""DuckLake, written by DuckDB: with its catalog in PostgreSQL or in a DuckDB file, inlining rows or not."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import pyarrow as pa
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from tidemark.errors import SystemFailure
+from tidemark.services.base import Service, files_below
+from tidemark.services.postgres import Postgres
+from tidemark.systems.base import Capability, Context, Durability, Flush, Footprint, Merge
+from tidemark.systems.disk import count_and_bytes
+from tidemark.systems.duckdb_client import DuckDBSystem, identifier, literal
+
+if TYPE_CHECKING:
+    import duckdb
+
+LAKE = "lake"
+METADATA = f"__ducklake_metadata_{LAKE}"
+
+POSTGRES_DURABILITY = Durability(
+    "The server flushes its log before it acknowledges the commit (synchronous_commit = on); the client leaves "
+    "the Parquet file to the page cache.",
+    "strace: no fsync by the client, one fdatasync of the log by the server, per write",
+)
+FILE_DURABILITY = Durability(
+    "The commit is in the catalog file's log, flushed before it is acknowledged.",
+    "strace: one fsync per write, more at checkpoints",
+)
+
+
+class DuckLakeTable(DuckDBSystem):
+    """What all of them share. A subclass says where the catalog is and up to how many rows are inlined."""
+
+    format: ClassVar[str] = "DuckLake"
+    table: ClassVar[str] = f"{LAKE}.trips"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.READ_BACK, Capability.MERGE, Capability.THREADS}
+    )
+
+    @property
+    def _data(self) -> Path:
+        return self.context.directory / "data"
+
+    @property
+    def _row_limit(self) -> int:
+        """Writes of up to so many rows are inlined."""
+        return 0
+
+    @property
+    @abstractmethod
+    def _catalog_address(self) -> str:
+        """Where the catalog is, as DuckLake's ATTACH spells it; without secrets."""
+
+    @abstractmethod
+    def _catalog_bytes(self) -> int: ...
+
+    def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        # The limit is always given: a later DuckLake inlines up to 10 rows when it is not.
+        connection.execute(
+            f"ATTACH {literal('ducklake:' + self._catalog_address)} AS {LAKE} "
+            f"(DATA_PATH {literal(f'{self._data}/')}, DATA_INLINING_ROW_LIMIT {self._row_limit})"
+        )
+
+    def create(self, schema: pa.Schema) -> None:
+        writer = self._writer
+        writer.execute(f"CALL {LAKE}.set_option('parquet_compression', {literal(self.context.codec)})")
+        shape = schema.empty_table()
+        writer.execute(f"CREATE TABLE {self.table} AS SELECT * FROM shape")
+        del shape
+
+    def data_files(self) -> list[Path]:
+        rows = self._writer.execute(f"SELECT data_file FROM ducklake_list_files('{LAKE}', 'trips')").fetchall()
+        return [Path(row[0]) for row in rows]
+
+    def inlined_rows(self) -> int:
+        """Rows that lie in the catalog and not, or not yet, in Parquet files."""
+        tables = self._writer.execute(f"SELECT table_name FROM {METADATA}.ducklake_inlined_data_tables").fetchall()
+        return sum(self._count(f"{METADATA}.{identifier(name)} WHERE end_snapshot IS NULL") for (name,) in tables)
+
+    def merge(self) -> Merge:
+        writer, before = self._writer, self.data_files()
+        files_before, bytes_before = count_and_bytes(before)
+        writer.execute(f"CALL ducklake_merge_adjacent_files('{LAKE}')")
+        # A merge alone removes nothing: older snapshots still need the small files.
+        writer.execute(f"CALL ducklake_expire_snapshots('{LAKE}', older_than => now())")
+        writer.execute(f"CALL ducklake_cleanup_old_files('{LAKE}', cleanup_all => true)")
+        files_after, bytes_after = count_and_bytes(self.data_files())
+        return Merge(files_before, files_after, bytes_before, bytes_after)
+
+    def footprint(self) -> Footprint:
+        self._check_inlining()
+        data_files, data_bytes = count_and_bytes(files_below(self._data))
+        return Footprint(data_files, data_bytes, 0, 0, self._catalog_bytes())
+
+    def commits(self) -> int:
+        return self._count(f"ducklake_snapshots('{LAKE}')")
+
+    def settings(self) -> Mapping[str, str]:
+        options = self._writer.execute(f"SELECT option_name, value FROM ducklake_options('{LAKE}')").fetchall()
+        shown = {name: str(value) for name, value in options if name in ("parquet_compression", "version")}
+        return {
+            **super().settings(),
+            **{f"DuckLake {name}": value for name, value in shown.items()},
+            "data_inlining_row_limit": str(self._row_limit),
+            "inlined rows": str(self.inlined_rows()),
+        }
+
+    def _check_inlining(self) -> None:
+        """Raise SystemFailure when rows were inlined in spite of the limit of 0."""
+        found = self.inlined_rows()
+        if self._row_limit == 0 and found:
+            raise SystemFailure(
+                f"{self.name}: {found} rows are inlined in the catalog, none may be. The limit of 0 rows that the "
+                "catalog was attached with did not hold; what was measured is another system."
+            )
+
+    def _count(self, source: str) -> int:
+        return int(self._writer.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0])
+
+
+class Inlining(DuckLakeTable):
+    """Every write stays in the catalog until `flush`, as the thesis's section 4.2.2 sets it."""
+
+    notes: ClassVar[tuple[str, ...]] = ("inlined rows lose the sign of -0.0",)
+
+    capabilities: ClassVar[frozenset[Capability]] = DuckLakeTable.capabilities | {
+        Capability.INLINING,
+        Capability.FLUSH,
+    }
+
+    @property
+    def _row_limit(self) -> int:
+        return self.context.rows_per_write + 1
+
+    def flush(self) -> Flush:
+        rows, before = self.inlined_rows(), set(self.data_files())
+        self._writer.execute(f"CALL ducklake_flush_inlined_data('{LAKE}')")
+        # DuckLake 0.3 reports nothing and may count rows twice in its statistics, so they are counted here.
+        data_files, data_bytes = count_and_bytes(set(self.data_files()) - before)
+        return Flush(rows - self.inlined_rows(), data_files, data_bytes)
+
+
+class CatalogInPostgres(DuckLakeTable):
+    """The catalog is a database of its own in PostgreSQL; its password never appears in SQL."""
+
+    catalog: ClassVar[str] = "PostgreSQL"
+    needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
+    extensions: ClassVar[tuple[str, ...]] = ("ducklake", "postgres_scanner")
+    durability: ClassVar[Durability] = POSTGRES_DURABILITY
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self._postgres = cast(Postgres, context.services[Postgres])
+        self._database = f"ducklake_{secrets.token_hex(6)}"
+        self._address = ""
+        self._empty_bytes = 0
+
+    def create(self, schema: pa.Schema) -> None:
+        address = conninfo_to_dict(self._postgres.create_database(self._database))
+        self._empty_bytes = self._postgres.database_bytes(self._database)
+        password = address.pop("password", None)
+        if password is not None:
+            address["passfile"] = str(self._write_passfile(str(password)))
+        self._address = make_conninfo(**{key: str(value) for key, value in address.items()})
+        super().create(schema)
+
+    def _write_passfile(self, password: str) -> Path:
+        """Where libpq finds the password, so that neither SQL nor an argument list holds it."""
+        path = self.context.directory / ".pgpass"
+        escaped = password.replace("\\", "\\\\").replace(":", "\\:")
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(f"*:*:*:*:{escaped}\n")
+        return path
+
+    @property
+    def _catalog_address(self) -> str:
+        return f"postgres:{self._address}"
+
+    def _catalog_bytes(self) -> int:
+        return self._postgres.database_bytes(self._database) - self._empty_bytes
+
+
+class CatalogInFile(DuckLakeTable):
+    """The catalog is a DuckDB file, which one DuckDB at a time may have open."""
+
+    catalog: ClassVar[str] = "DuckDB file"
+    extensions: ClassVar[tuple[str, ...]] = ("ducklake",)
+    durability: ClassVar[Durability] = FILE_DURABILITY
+
+    @property
+    def _catalog_address(self) -> str:
+        return str(self.context.directory / "catalog.ducklake")
+
+    def _catalog_bytes(self) -> int:
+        _, size = count_and_bytes(self.context.directory.glob("catalog.ducklake*"))
+        return size
+
+    @contextmanager
+    def _reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        # The file's lock does not tell two DuckDBs of one process apart, so the writer must let go of it first.
+        self.close()
+        with super()._reader() as reader:
+            yield reader
+        self._open()
+
+
+class DuckLake(CatalogInPostgres):
+    name: ClassVar[str] = "ducklake"
+    title: ClassVar[str] = "DuckLake"
+    in_thesis: ClassVar[bool] = True
+
+
+class DuckLakeInlined(Inlining, CatalogInFile):
+    name: ClassVar[str] = "ducklake-inlined"
+    title: ClassVar[str] = "DuckLake + inlining"
+    in_thesis: ClassVar[bool] = True
+
+
+class DuckLakeInlinedPostgres(Inlining, CatalogInPostgres):
+    name: ClassVar[str] = "ducklake-inlined-postgres"
+    title: ClassVar[str] = "DuckLake + inlining (PostgreSQL)"
+    notes: ClassVar[tuple[str, ...]] = (*Inlining.notes, "PostgreSQL refuses the 1e1000 that infinity is inlined as")
+    # Up to DuckLake 0.3 at least, inlined rows travel as SQL text.
+    holds_infinity: ClassVar[bool] = False

@@ -1,0 +1,60 @@
+"""The servers that systems need, started once for all tests, and tables opened for one test each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidemark.config import ServicesConfig
+from tidemark.paths import Workspace
+from tidemark.services.base import Service
+from tidemark.systems.base import Context, System
+
+
+class Servers:
+    """Starts a server, and those that it needs, when it is first asked for."""
+
+    def __init__(self, workspace: Workspace, stack: ExitStack) -> None:
+        self.workspace = workspace
+        self._stack = stack
+        self._running: dict[type[Service], Service] = {}
+
+    def get(self, kind: type[Service]) -> Service:
+        if kind not in self._running:
+            for needed in kind.needs:
+                self.get(needed)
+            directory = self.workspace.work / kind.name
+            service = kind.from_config(self.workspace, directory, ServicesConfig(), self._running)
+            self._running[kind] = self._stack.enter_context(service)
+        return self._running[kind]
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Servers]:
+    assert cache
+    with ExitStack() as stack:
+        yield Servers(Workspace(tmp_path_factory.mktemp("conformance")), stack)
+
+
+@pytest.fixture
+def open_table(servers: Servers, tmp_path: Path) -> Iterator[Callable[..., System]]:
+    """A function that makes a table of a system, closed when the test ends."""
+    with ExitStack() as stack:
+        count = 0
+
+        def open_table(kind: type[System], options: Any = None, **context: Any) -> System:
+            nonlocal count
+            count += 1
+            directory = tmp_path / f"table-{count}"
+            directory.mkdir()
+            services = {needed: servers.get(needed) for needed in kind.needs}
+            given = Context(directory, services, **{"rows_per_write": 1000, **context})
+            system = kind(given, kind.Options() if options is None else options)
+            stack.callback(system.close)
+            return system
+
+        yield open_table

@@ -1,0 +1,279 @@
+"""What every system must do, whatever it is: one suite for all that the registry finds, on real servers.
+
+A system that is added needs no test of its own. What it cannot do it declares, and is then not asked for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidemark.services.base import files_below
+from tidemark.systems import registry
+from tidemark.systems.base import Capability, System
+
+from .trips import (
+    EXTREMES,
+    GREEN,
+    TEXTS,
+    YELLOW,
+    all_null,
+    assert_same_rows,
+    extremes,
+    stored_schema,
+    trips,
+    with_column,
+)
+
+OpenTable = Callable[..., System]
+
+pytestmark = pytest.mark.services
+
+
+def variants() -> Iterator[Any]:
+    """Each system with each of its settings changed alone to each other value that it may have."""
+    for name, kind in registry().items():
+        for field in dataclasses.fields(kind.Options):
+            values = field.metadata.get("choices", ()) or field.metadata.get("examples", ())
+            for value in (False, True) if field.type == "bool" else values:
+                if value != field.default:
+                    yield pytest.param(kind, {field.name: value}, id=f"{name}-{field.name}={value}")
+
+
+@pytest.fixture(params=registry().values(), ids=registry().keys())
+def kind(request: pytest.FixtureRequest) -> type[System]:
+    return request.param
+
+
+def reads(system: System) -> bool:
+    return Capability.READ_BACK in system.capabilities
+
+
+def assert_holds(system: System, written: list[pa.Table], schema: pa.Schema = YELLOW) -> None:
+    """An independent reader sees exactly what was written; a system that keeps nothing shows nothing."""
+    if reads(system):
+        assert_same_rows(system.read(), pa.concat_tables(written), stored_schema(system, schema))
+    else:
+        assert len(system.ids()) == 0
+
+
+def write_all(system: System, tables: list[pa.Table], schema: pa.Schema = YELLOW) -> list[pa.Table]:
+    system.create(schema)
+    for rows in tables:
+        system.write(rows)
+    return tables
+
+
+def test_describes_itself(kind: type[System]) -> None:
+    assert kind.unavailable(kind.Options()) is None
+    for text in (kind.name, kind.title, kind.format, kind.client, kind.catalog):
+        assert text.strip() == text != ""
+    assert kind.durability.summary
+    assert kind.durability.source
+    assert all(kind.versions().values())
+
+
+def test_new_table_is_empty(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    system.create(YELLOW)
+    assert len(system.ids()) == 0
+
+
+def test_one_row(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind, rows_per_write=1)
+    assert_holds(system, write_all(system, [trips(YELLOW, 1)]))
+
+
+def test_thousand_rows_a_write(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    assert_holds(system, write_all(system, [trips(YELLOW, 1000), trips(YELLOW, 1000, 1000)]))
+    ids = system.ids()
+    assert ids.type == pa.int64()
+    assert sorted(ids.to_pylist()) == (list(range(2000)) if reads(system) else [])
+
+
+def test_rows_in_several_chunks(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    assert_holds(system, write_all(system, [pa.concat_tables([trips(YELLOW, 3), trips(YELLOW, 4, 3)])]))
+
+
+def test_nulls_in_every_column(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    some = pa.concat_tables([trips(YELLOW, 2, 10), all_null(YELLOW, 2, 12), trips(YELLOW, 1, 14)])
+    assert_holds(system, write_all(system, [all_null(YELLOW, 1, 0), some]))
+
+
+def test_text(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    rows = with_column(trips(YELLOW, len(TEXTS)), "store_and_fwd_flag", pa.array(TEXTS))
+    alone = with_column(trips(YELLOW, 1, 100), "store_and_fwd_flag", pa.array([""]))
+    assert_holds(system, write_all(system, [rows, alone]))
+
+
+def test_extreme_values(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    rows = extremes(YELLOW, kind.holds_infinity)
+    alone = [with_column(rows.slice(i, 1), "id", pa.array([100 + i])) for i in range(3)]
+    assert_holds(system, write_all(system, [rows, *alone]))
+
+
+def test_infinity_is_refused_where_it_cannot_be_held(kind: type[System], open_table: OpenTable) -> None:
+    if kind.holds_infinity:
+        pytest.skip("it holds infinity, as test_extreme_values shows")
+    system = open_table(kind)
+    system.create(YELLOW)
+    with pytest.raises(Exception, match=r"(?i)out of range|infinit"):
+        system.write(with_column(trips(YELLOW, 1), "tip_amount", pa.array([float("inf")])))
+    assert len(system.ids()) == 0
+
+
+def test_green_trips(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    written = [trips(GREEN, 1, 10), trips(GREEN, 50, 11), extremes(GREEN, kind.holds_infinity)]
+    assert_holds(system, write_all(system, written, GREEN), GREEN)
+
+
+def test_one_commit_a_write(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    write_all(system, [trips(YELLOW, 1)])
+    before = system.commits()
+    for first in range(1, 13):
+        system.write(trips(YELLOW, 2, 2 * first))
+    after = system.commits()
+    assert (before is None) == (not reads(system))
+    if before is not None and after is not None:
+        assert after - before == 12
+
+
+def test_two_tables_are_apart(kind: type[System], open_table: OpenTable) -> None:
+    one, two = open_table(kind), open_table(kind)
+    written = write_all(one, [trips(YELLOW, 3)]), write_all(two, [trips(YELLOW, 4, 50)])
+    assert_holds(one, written[0])
+    assert_holds(two, written[1])
+
+
+def test_writes_after_a_read(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    written = write_all(system, [trips(YELLOW, 3)])
+    assert len(system.ids()) == (3 if reads(system) else 0)
+    system.write(trips(YELLOW, 3, 3))
+    assert_holds(system, [*written, trips(YELLOW, 3, 3)])
+
+
+@pytest.mark.parametrize("compression", ["snappy", "zstd", "none"])
+def test_codec_in_every_file(kind: type[System], compression: str, open_table: OpenTable) -> None:
+    if compression not in kind.compressions:
+        pytest.skip(f"{kind.name} writes {', '.join(sorted(kind.compressions))} only")
+    system = open_table(kind, compression=compression)
+    write_all(system, [trips(YELLOW, 1), trips(YELLOW, 1000, 1)])
+    inlines = Capability.INLINING in system.capabilities
+    if reads(system):
+        assert bool(system.data_files()) != inlines
+    system.flush()
+    files = system.data_files()
+    assert bool(files) == reads(system)
+    for path in files:
+        metadata = pq.read_metadata(path)
+        for group in range(metadata.num_row_groups):
+            row_group = metadata.row_group(group)
+            codecs = {row_group.column(i).compression for i in range(row_group.num_columns)}
+            assert codecs == {system.context.codec.upper()}, path
+
+
+def test_flush_moves_all_inlined_rows(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    written = write_all(system, [trips(YELLOW, 1), trips(YELLOW, 1000, 1), all_null(YELLOW, 5, 2000)])
+    before = len(system.data_files())
+    flush = system.flush()
+    assert (flush is not None) == (Capability.FLUSH in system.capabilities)
+    if flush is not None:
+        assert flush.rows == 1006
+        assert flush.data_files == len(system.data_files()) - before > 0
+        assert flush.data_bytes == sum(path.stat().st_size for path in system.data_files())
+        again = system.flush()
+        assert again is not None and (again.rows, again.data_files, again.data_bytes) == (0, 0, 0)
+    assert_holds(system, written)
+    system.write(trips(YELLOW, 2, 5000))
+    assert_holds(system, [*written, trips(YELLOW, 2, 5000)])
+
+
+def test_merge_leaves_fewer_files_and_the_same_rows(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    written = write_all(system, [trips(YELLOW, 1 + 10 * i, 1000 * i) for i in range(6)])
+    system.flush()
+    files = system.data_files()
+    merge = system.merge()
+    assert (merge is not None) == (Capability.MERGE in system.capabilities)
+    if merge is not None:
+        left = system.data_files()
+        assert merge.files_before == len(files)
+        assert merge.files_after == len(left) == 1
+        assert merge.bytes_after == sum(path.stat().st_size for path in left)
+        assert not [path for path in files if path.exists() and path not in left]
+    assert_holds(system, written)
+    system.write(trips(YELLOW, 2, 50_000))
+    assert_holds(system, [*written, trips(YELLOW, 2, 50_000)])
+
+
+def visible_files(directory: Path) -> list[Path]:
+    """Files of the table and of a catalog beside it; what begins with a dot is neither."""
+    relative = ((path, path.relative_to(directory).parts) for path in files_below(directory))
+    return [path for path, parts in relative if not any(part.startswith(".") for part in parts)]
+
+
+def test_footprint_is_what_lies_on_disk(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    write_all(system, [trips(YELLOW, 1), *(trips(YELLOW, 100, 100 * i) for i in range(1, 12))])
+    footprint, files = system.footprint(), system.data_files()
+    assert footprint.data_files == len(files)
+    assert footprint.data_bytes == sum(path.stat().st_size for path in files)
+    assert (footprint.catalog_bytes is None) == (footprint.reason is not None)
+    on_disk = visible_files(system.context.directory)
+    rest = sum(path.stat().st_size for path in on_disk) - footprint.data_bytes - footprint.metadata_bytes
+    assert rest in (0, footprint.catalog_bytes)
+    assert footprint.data_files + footprint.metadata_files <= len(on_disk)
+    system.write(trips(YELLOW, 1000, 5000))
+    grown = system.footprint()
+    total = [f.data_bytes + f.metadata_bytes + (f.catalog_bytes or 0) for f in (footprint, grown)]
+    assert total[1] > total[0] or not reads(system)
+
+
+def test_threads_are_what_was_asked_for(kind: type[System], open_table: OpenTable) -> None:
+    for threads in (1, 2):
+        system = open_table(kind, threads=threads)
+        written = write_all(system, [trips(YELLOW, 10)])
+        assert (system.settings().get("threads") == str(threads)) or Capability.THREADS not in system.capabilities
+        assert_holds(system, written)
+        system.close()
+
+
+def test_closes_twice(kind: type[System], open_table: OpenTable) -> None:
+    never_used = open_table(kind)
+    never_used.close()
+    never_used.close()
+    system = open_table(kind)
+    write_all(system, [trips(YELLOW, 1)])
+    system.close()
+    system.close()
+
+
+@pytest.mark.parametrize(("kind", "changed"), list(variants()))
+def test_with_each_setting(kind: type[System], changed: dict[str, Any], open_table: OpenTable) -> None:
+    options = kind.Options(**changed)
+    reason = kind.unavailable(options)
+    if reason is not None:
+        pytest.skip(reason)
+    system = open_table(kind, options)
+    written = write_all(system, [trips(YELLOW, 10, 10 * i) for i in range(12)])
+    assert_holds(system, written)
+    assert system.commits() is None or reads(system)
+
+
+def test_extreme_values_cover_every_type() -> None:
+    assert {field.type for field in YELLOW} <= set(EXTREMES)
