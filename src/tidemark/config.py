@@ -109,7 +109,10 @@ def load(path: Path, overrides: Iterable[str] = ()) -> Config:
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: found {type(values).__name__}, expected keys with values, as in the shipped file")
     given = _overrides(overrides)
-    return parse(_merge(values, given), str(path), _lines(node) | _from_command_line(given))
+    try:
+        return parse(_merge(values, given), str(path), _lines(node) | _from_command_line(given))
+    except RecursionError:
+        raise ConfigError(f"{path}: a value contains itself (an alias to what it stands in); write it out") from None
 
 
 def _read(path: Path) -> str:

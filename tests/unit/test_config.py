@@ -1,0 +1,158 @@
+"""The configuration: what is right is parsed, what is wrong is named with its place."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidemark.config import load, nest, schema
+from tidemark.errors import ConfigError
+from tidemark.measure.plan import make_plan
+
+SHIPPED = Path(__file__).parents[2] / "config.yaml"
+
+
+def test_the_shipped_file_is_right_and_says_what_the_schema_has() -> None:
+    config = load(SHIPPED)
+    assert config.protocol.name == "quick"
+    written = yaml.safe_load(SHIPPED.read_text())
+    effective = json.loads(config.effective)
+    for key, value in written.items():
+        assert effective[key] == value or isinstance(value, dict)
+
+
+def test_every_key_has_a_description() -> None:
+    def walk(rule: Any, path: str) -> None:
+        for key, below in (rule.get("properties") or {}).items():
+            assert below.get("description"), f"{path}.{key}"
+            walk(below, f"{path}.{key}")
+        if isinstance(rule.get("additionalProperties"), dict):
+            walk(rule["additionalProperties"], f"{path}.*")
+
+    walk(schema(), "")
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("protocol=quik", r"--config: key 'protocol': found 'quik'; allowed: .*did you mean 'quick'"),
+        ("protocl=smoke", r"key 'protocl': .*did you mean 'protocol'"),
+        ("batch_size=1", r"key 'batch_size': found 1; allowed: at least 2"),
+        ("batch_size=.nan", r"key 'batch_size': found nan; allowed: a finite number"),
+        ("protocols.quick.window_seconds=.nan", r"protocols.quick.window_seconds.*finite"),
+        ("protocols.mine.window_seconds=1", r"needed as well: runs"),
+        ("seed=-1", r"at least 0"),
+        ("modes=[singel]", r"did you mean 'single'"),
+        ("modes=[single, single]", r"no value twice"),
+        ("systems.ducklake=3", r"allowed: object"),
+        ("systems={}", r"at least 1"),
+        ("dataset.source=path", r"dataset.path.*found nothing"),
+        ("studies=[theads]", r"did you mean 'threads'"),
+        ("services.kafka_adress=x", r"did you mean 'kafka_address'"),
+    ],
+)
+def test_what_is_wrong_is_named(override: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load(SHIPPED, [override])
+
+
+def test_a_wrong_value_in_the_file_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("protocol: smoke\nseed: 1\nbatch_size: many\n")
+    with pytest.raises(ConfigError, match=r"config\.yaml:3: key 'batch_size': found \"many\"; allowed: integer"):
+        load(path)
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "protocol: [", "a: !!python/none 1", "\x00", "x: &a [*a]"])
+def test_a_file_that_is_no_configuration(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"config\.yaml"):
+        load(path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        load(tmp_path / "none.yaml")
+
+
+def test_an_unknown_system_and_an_unknown_option_are_named() -> None:
+    with pytest.raises(ConfigError, match="systems.duckdb.*did you mean 'ducklake'"):
+        make_plan(load(SHIPPED, ["systems={duckdb: {like: ducklak}}"]))
+    with pytest.raises(ConfigError, match="systems.ducklake.colour"):
+        make_plan(load(SHIPPED, ["systems.ducklake={colour: red}"]))
+
+
+def test_overrides_nest() -> None:
+    assert nest(["a.b=1", "a.c=[x]", "d=e"]) == {"a": {"b": 1, "c": ["x"]}, "d": "e"}
+
+
+def test_a_series_keeps_its_place_on_disk_unless_its_own_settings_change() -> None:
+    def directories(*overrides: str) -> dict[str, str]:
+        plan = make_plan(load(SHIPPED, ["systems={'null': {}, ducklake: {}}", *overrides]))
+        return {f"{spec.name} {spec.mode_label}": spec.directory for spec in plan.series}
+
+    before = directories()
+    assert directories("systems.ducklake.title=Mine") == before
+    assert directories("keep_tables=true") == before
+    assert all(directories("compression=zstd")[key] != before[key] for key in before)
+    assert directories("seed=2", "dataset.path=none.parquet") != before
+
+
+def test_the_order_is_drawn_from_the_seed() -> None:
+    def order(seed: int) -> list[str]:
+        systems = {f"n{number}": {"like": "null"} for number in range(8)}
+        plan = make_plan(load(SHIPPED, [f"systems={json.dumps(systems)}", f"seed={seed}"]))
+        assert [spec.position for spec in plan.series] == list(range(16))
+        return [f"{spec.name}/{spec.mode}" for spec in plan.series]
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+    assert sorted(order(1)) == sorted(order(2))
+
+
+leaf = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6) | st.just([]) | st.just({})
+value = st.recursive(
+    leaf, lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=5), below, max_size=3)
+)
+
+
+def places(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path]
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, below in items:
+        found += places(below, (*path, key))
+    return found
+
+
+@settings(max_examples=500, deadline=None)
+@given(data=st.data())
+def test_no_mutation_of_a_valid_file_ends_in_anything_but_a_configuration_or_a_message(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    tree = json.loads(load(SHIPPED).effective)
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.sampled_from([p for p in places(tree) if p]))
+        node = tree
+        for key in place[:-1]:
+            node = node[key]
+        action = data.draw(st.sampled_from(["replace", "delete", "add"]))
+        if action == "replace":
+            node[place[-1]] = data.draw(value)
+        elif action == "delete":
+            del node[place[-1]]
+        elif isinstance(node, dict):
+            node[data.draw(st.text(max_size=6))] = copy.deepcopy(data.draw(value))
+    path = tmp_path_factory.getbasetemp() / "mutated.yaml"
+    path.write_text(yaml.safe_dump(tree, allow_unicode=True))
+    try:
+        make_plan(load(path))
+    except ConfigError as error:
+        assert str(path) in str(error)
