@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -91,6 +92,7 @@ class Config:
     effective: str  # the whole configuration as JSON, defaults filled in
 
 
+@cache
 def schema() -> dict[str, Any]:
     """The JSON schema of the configuration."""
     return cast(dict[str, Any], yaml.safe_load(SCHEMA.read_text()))
