@@ -10,6 +10,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 import requests
+import urllib3
 
 from tidemark.dataset.files import full_disk_named, sha256_of
 from tidemark.dataset.model import check
@@ -92,8 +93,8 @@ def download(pinned: Pinned, folder: Path) -> Path:
     reachable, reason = can_download(pinned)
     if not reachable:
         raise DatasetError(
-            f"{reason}. Fetch the file elsewhere and put it at {folder / pinned.file}, give another month as "
-            "dataset.path, or use the replica (dataset.source: synthetic)."
+            f"{reason}. Fetch it elsewhere and put it into data/raw, give a month as dataset.path, "
+            "or use the replica (dataset.source: synthetic)."
         )
     private_directory(folder)
     part = folder / f"{pinned.file}.part"
@@ -123,7 +124,7 @@ def _fetch_all(pinned: Pinned, part: Path, progress: Progress) -> None:
             continue
         try:
             _fetch(pinned, part, have, progress)
-        except (_Dropped, requests.RequestException) as error:
+        except (_Dropped, requests.RequestException, urllib3.exceptions.HTTPError) as error:
             now = part.stat().st_size if part.exists() else 0
             failures = failures + 1 if now <= have else 0
             if failures == ATTEMPTS:
@@ -155,7 +156,8 @@ def _fetch(pinned: Pinned, part: Path, have: int, progress: Progress) -> None:
             )
         with part.open("r+b" if have else "wb") as file:
             file.seek(have)
-            for block in answer.iter_content(BLOCK_BYTES):
+            # What has arrived is written at once: a whole block would be lost with the connection.
+            while block := answer.raw.read1(BLOCK_BYTES):
                 # A server that sends more than it said is found out by the digest, not by filling the disk.
                 file.write(block[: pinned.bytes - have])
                 have += len(block)

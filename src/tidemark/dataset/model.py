@@ -187,6 +187,8 @@ def _check_extent(path: Path, metadata: pq.FileMetaData, size: int) -> None:
     for index in range(metadata.num_row_groups):
         group = metadata.row_group(index)
         rows += group.num_rows
+        if group.num_rows == 0:
+            continue  # it has no pages, and places that mean nothing
         for place in range(group.num_columns):
             chunk = group.column(place)
             begin = chunk.data_page_offset

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from tidemark.dataset.files import replacing
 from tidemark.dataset.model import Column, TripFile, open_parquet, plain_type
-from tidemark.dataset.source import Acquired, RawFile
+from tidemark.dataset.source import Acquired, RawFile, say
 from tidemark.errors import DatasetError
 from tidemark.paths import write_atomically
 from tidemark.progress import Progress
@@ -88,6 +88,9 @@ def prepare(acquired: Acquired, target: Path, rows: int | None = None) -> Prepar
     )
     schema = pa.schema([(ID, pa.int64()), *((column.name, plain_type(column)) for column in columns)])
     total = acquired.rows if rows is None else min(rows, acquired.rows)
+    departures = _departures(acquired, columns, total)
+    for note in departures:
+        say(note)
     provenance = Provenance(
         source=acquired.source,
         synthetic=acquired.synthetic,
@@ -96,7 +99,7 @@ def prepare(acquired: Acquired, target: Path, rows: int | None = None) -> Prepar
         rows=total,
         sha256=acquired.sha256,
         columns=tuple(PreparedColumn(field.name, str(field.type)) for field in schema),
-        notes=acquired.notes + _departures(acquired, columns, total),
+        notes=acquired.notes + departures,
         raw=acquired.raw,
         first_id=0,
         last_id=total - 1,

@@ -96,27 +96,29 @@ def acquire(settings: DatasetSettings, workspace: Workspace, pinned: Pinned = YE
     if settings.source == "synthetic":
         return _told(_from_replica(settings, workspace, pinned, ()))
     notes = ["path: none is given in dataset.path"]
+    say(notes[-1])
     try:
         return _told(_from_raw(workspace, pinned, tuple(notes)))
     except DatasetError as error:
         notes.append(f"raw: {error}")
-    _say(notes[-1])
+    say(notes[-1])
     try:
         return _told(_from_download(workspace, pinned, tuple(notes)))
     except (DatasetError, HashMismatch) as error:
         notes.append(f"download: {error}")
-    _say(notes[-1])
+    say(notes[-1])
     return _told(_from_replica(settings, workspace, pinned, tuple(notes)))
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """One line on stderr about the dataset."""
     print(f"dataset: {line}", file=sys.stderr, flush=True)
 
 
 def _told(acquired: Acquired) -> Acquired:
     names = ", ".join(file.name for file in acquired.raw)
     what = "SYNTHETIC trips, a replica" if acquired.synthetic else f"{acquired.kind} trips"
-    _say(f"using source '{acquired.source}': {acquired.rows:,} {what} ({names})")
+    say(f"using source '{acquired.source}': {acquired.rows:,} {what} ({names})")
     return acquired
 
 
@@ -139,13 +141,14 @@ def _from_paths(settings: DatasetSettings) -> Acquired:
 
 def _from_raw(workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
     path = workspace.data / "raw" / pinned.file
+    place = f"data/raw/{pinned.file}"  # notes travel with results: no folder of this machine in them
     if not path.exists():
-        raise DatasetError(f"{path}: no such file")
+        raise DatasetError(f"{place}: no such file.")
     found = sha256_of(path)
     if found != pinned.sha256:
         raise DatasetError(
-            f"{path}: has sha256 {found}, the pinned file {pinned.sha256}; it is not used. "
-            "To use it all the same, give it as dataset.path"
+            f"{place}: has sha256 {found}, the pinned file {pinned.sha256}; it is not used. "
+            "To use it all the same, give it as dataset.path."
         )
     file = check(path)
     return Acquired((file,), (_raw(file, found),), "raw", Path(pinned.file).stem, synthetic=False, notes=notes)
