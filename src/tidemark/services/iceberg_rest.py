@@ -97,6 +97,12 @@ class IcebergRest(Service):
     def warehouse(self) -> str:
         return self.settings.warehouse
 
+    def database_bytes(self) -> int | None:
+        """The size of the database that ours keeps all its tables in; None for somebody else's catalog."""
+        if self.is_external or self.settings.postgres is None:
+            return None
+        return self.settings.postgres.database_bytes(self._database)
+
     def version(self) -> str:
         if self.is_external:
             return "not told by the catalog"

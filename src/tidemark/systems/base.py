@@ -113,15 +113,6 @@ class TypeMapping:
     reason: str
 
 
-def string_mappings(schema: pa.Schema) -> list[TypeMapping]:
-    """Arrow's large strings, for formats that know one type of string and give it back as `string`."""
-    return [
-        TypeMapping(field.name, str(field.type), "string", "the format has one type of string, Arrow two")
-        for field in schema
-        if pa.types.is_large_string(field.type)
-    ]
-
-
 class System(ABC):
     """One table of one system, from `create` to `close`; made anew for each run."""
 
@@ -186,7 +177,7 @@ class System(ABC):
         return None
 
     def type_mappings(self, schema: pa.Schema) -> list[TypeMapping]:
-        """Columns of `schema` that the format forces into another type."""
+        """Columns of `schema` that the format forces into another type; Arrow's two layouts of text are one."""
         del schema
         return []
 

@@ -18,8 +18,6 @@ from tidemark.systems.base import (
     Merge,
     Options,
     System,
-    TypeMapping,
-    string_mappings,
 )
 from tidemark.systems.disk import count_and_bytes
 
@@ -117,9 +115,6 @@ class DeltaRs(System):
         files_after, bytes_after = count_and_bytes(self.data_files())
         self._table = table
         return Merge(files_before, files_after, bytes_before, bytes_after)
-
-    def type_mappings(self, schema: pa.Schema) -> list[TypeMapping]:
-        return string_mappings(schema)
 
     def settings(self) -> Mapping[str, str]:
         return {CHECKPOINT_INTERVAL: self._open().metadata().configuration[CHECKPOINT_INTERVAL]}

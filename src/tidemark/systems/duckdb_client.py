@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from tidemark.errors import ProvisionError
-from tidemark.systems.base import Context, System, TypeMapping, string_mappings
+from tidemark.systems.base import Context, System
 
 if TYPE_CHECKING:
     import duckdb
@@ -191,9 +191,6 @@ class DuckDBSystem(System):
     def read(self) -> pa.Table:
         with self._reader() as reader:
             return reader.sql(f"FROM {self.table}").to_arrow_table()
-
-    def type_mappings(self, schema: pa.Schema) -> list[TypeMapping]:
-        return string_mappings(schema)
 
     def settings(self) -> Mapping[str, str]:
         rows = self._writer.execute("SELECT name, value FROM duckdb_settings() WHERE name = 'threads'").fetchall()

@@ -1,0 +1,108 @@
+"""Iceberg, written by PyIceberg through a REST catalog, with the table properties that decide how it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import pyarrow as pa
+
+from tidemark.systems.base import Capability, Context, Options
+from tidemark.systems.iceberg_table import IcebergTable, set_workers, workers
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class PyIcebergOptions(Options):
+    delete_after_commit: bool = field(
+        default=False,
+        metadata={
+            "help": "Each commit removes the oldest metadata file (write.metadata.delete-after-commit.enabled)."
+        },
+    )
+    previous_versions_max: int | None = field(
+        default=None,
+        metadata={
+            "help": "Old metadata files that are kept track of (write.metadata.previous-versions-max); Iceberg: 100.",
+            "minimum": 1,
+            "examples": (2,),
+        },
+    )
+    manifest_merge: bool = field(
+        default=False,
+        metadata={"help": "Merge manifests when 100 have come together (commit.manifest-merge.enabled)."},
+    )
+    expire_every: int | None = field(
+        default=None,
+        metadata={
+            "help": "Expire all snapshots but the current one after so many writes, inside the last of them.",
+            "minimum": 1,
+            "examples": (5,),
+        },
+    )
+
+
+class IcebergPyIceberg(IcebergTable):
+    name: ClassVar[str] = "iceberg-pyiceberg"
+    title: ClassVar[str] = "Iceberg (PyIceberg)"
+    client: ClassVar[str] = "PyIceberg"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.READ_BACK, Capability.THREADS})
+    Options: ClassVar[type[Options]] = PyIcebergOptions
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self._table: Table | None = None
+        self._writes = 0
+
+    def _properties(self) -> dict[str, str]:
+        properties = super()._properties()
+        if self.options.delete_after_commit:
+            properties["write.metadata.delete-after-commit.enabled"] = "true"
+        if self.options.previous_versions_max is not None:
+            properties["write.metadata.previous-versions-max"] = str(self.options.previous_versions_max)
+        if self.options.manifest_merge:
+            properties["commit.manifest-merge.enabled"] = "true"
+        return properties
+
+    def create(self, schema: pa.Schema) -> None:
+        set_workers(self.context.threads)
+        self._table = self._create(schema)
+        # Chosen once, so that a write costs nothing of ours.
+        self._append = self._table.append if self.options.expire_every is None else self._append_and_expire
+
+    def write(self, rows: pa.Table) -> None:
+        self._append(rows)
+
+    def _append_and_expire(self, rows: pa.Table) -> None:
+        assert self._table is not None
+        self._table.append(rows)
+        self._writes += 1
+        if self._writes % self.options.expire_every == 0:
+            expiry = self._table.maintenance.expire_snapshots()
+            # PyIceberg 0.10 keeps one set for all tables of the process, and adds to it for ever.
+            expiry._snapshot_ids_to_expire = set()
+            expiry.older_than(datetime.now(UTC)).commit()
+
+    def ids(self) -> pa.ChunkedArray:
+        return self._load().scan(selected_fields=("id",)).to_arrow().column("id")
+
+    def read(self) -> pa.Table:
+        return self._load().scan().to_arrow()
+
+    def settings(self) -> Mapping[str, str]:
+        return {**super().settings(), "threads": str(workers())}
+
+    @classmethod
+    def versions(cls) -> Mapping[str, str]:
+        import pyiceberg
+
+        return {"pyiceberg": str(pyiceberg.__version__), "pyarrow": str(pa.__version__)}
+
+    def close(self) -> None:
+        table, self._table = self._table, None
+        if table is not None:
+            cast(Any, table.catalog)._session.close()

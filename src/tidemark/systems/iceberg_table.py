@@ -1,0 +1,119 @@
+"""What Iceberg tables have in common, whoever writes to them: catalog, creation, files, history."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+
+from tidemark.services.base import Service, files_below
+from tidemark.services.iceberg_rest import IcebergRest
+from tidemark.systems.base import Context, Durability, Footprint, System
+from tidemark.systems.disk import count_and_bytes
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.rest import RestCatalog
+    from pyiceberg.table import Table
+
+TABLE = "trips"
+CODEC = "write.parquet.compression-codec"
+WORKERS = "PYICEBERG_MAX_WORKERS"
+
+
+def set_workers(threads: int) -> None:
+    """Give PyIceberg `threads` workers; its pool is one for the process, made when first used."""
+    from pyiceberg.utils.concurrent import ExecutorFactory
+
+    os.environ[WORKERS] = str(threads)
+    pool, ExecutorFactory._instance = ExecutorFactory._instance, None
+    if pool is not None:
+        pool.shutdown(wait=False)
+
+
+def workers() -> int:
+    """The workers that PyIceberg's pool has."""
+    from pyiceberg.utils.concurrent import ExecutorFactory
+
+    return int(cast(Any, ExecutorFactory.get_or_create())._max_workers)
+
+
+class IcebergTable(System):
+    """A table in the REST catalog, created by PyIceberg. A subclass says how rows are written and read."""
+
+    format: ClassVar[str] = "Iceberg"
+    catalog: ClassVar[str] = "Iceberg REST, reference server"
+    in_thesis: ClassVar[bool] = True
+    notes: ClassVar[tuple[str, ...]] = ("the catalog is Iceberg's reference server, the thesis's was Apache Polaris",)
+    needs: ClassVar[tuple[type[Service], ...]] = (IcebergRest,)
+    durability: ClassVar[Durability] = Durability(
+        "PostgreSQL flushes the catalog's commit to its log before it is acknowledged; data, manifests and table "
+        "metadata are left to the page cache.",
+        "strace: no fsync by the client or the catalog server, one fdatasync of the log by PostgreSQL, per write",
+    )
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self._rest = cast(IcebergRest, context.services[IcebergRest])
+        self._namespace = f"tidemark_{secrets.token_hex(6)}"
+        self._empty_bytes = 0
+
+    def _catalog(self) -> RestCatalog:
+        """A new client of the catalog; the caller closes its session."""
+        from pyiceberg.catalog.rest import RestCatalog
+
+        return RestCatalog("tidemark", uri=self._rest.uri, warehouse=self._rest.warehouse)
+
+    def _load(self) -> Table:
+        """The table as somebody else would open it now."""
+        table: Table = self._catalog().load_table((self._namespace, TABLE))
+        return table
+
+    def _properties(self) -> dict[str, str]:
+        """Properties to create the table with. Without a codec the reference server would set zstd."""
+        return {CODEC: self.context.codec}
+
+    def _create(self, schema: pa.Schema) -> Table:
+        catalog = self._catalog()
+        catalog.create_namespace(self._namespace)
+        self._empty_bytes = self._rest.database_bytes() or 0
+        # A plain path: DuckDB 1.4.4 does not understand the scheme file. Another's catalog has its own rules.
+        location = None if self._rest.is_external else str(self.context.directory / "table")
+        name = (self._namespace, TABLE)
+        table: Table = catalog.create_table(name, schema, location=location, properties=self._properties())
+        return table
+
+    def _directory(self, table: Table) -> Path | None:
+        """Where the table lies, when that is a disk of this machine."""
+        parts = urlsplit(table.location())
+        path = Path(parts.path)
+        return path if parts.scheme in ("", "file") and path.is_dir() else None
+
+    def footprint(self) -> Footprint:
+        table, size = self._load(), self._rest.database_bytes()
+        directory = self._directory(table)
+        reason = "the catalog is a server that is not ours" if size is None else None
+        if directory is None:
+            return Footprint(0, 0, 0, 0, None, f"the table lies at {table.location()}, not on this machine")
+        # Hadoop's local file system leaves a checksum file, with a dot before its name, beside what the
+        # reference server writes; no other server or client does.
+        files = [path for path in files_below(directory) if not path.name.startswith(".")]
+        data = [path for path in files if path.is_relative_to(directory / "data")]
+        metadata = [path for path in files if not path.is_relative_to(directory / "data")]
+        catalog_bytes = None if size is None else size - self._empty_bytes
+        return Footprint(*count_and_bytes(data), *count_and_bytes(metadata), catalog_bytes, reason)
+
+    def data_files(self) -> list[Path]:
+        return [Path(urlsplit(task.file.file_path).path) for task in self._load().scan().plan_files()]
+
+    def commits(self) -> int:
+        """Creation, and the number of the last commit: expired snapshots count as well."""
+        return 1 + int(self._load().last_sequence_number)
+
+    def settings(self) -> Mapping[str, str]:
+        table = self._load()
+        return {**table.properties, "format-version": str(table.format_version)}
