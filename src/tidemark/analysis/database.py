@@ -1,0 +1,122 @@
+"""The metrics database: every run of a run set in one DuckDB file, to be asked in SQL."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from tidemark.analysis.runs import Run, RunSet
+
+SCHEMA_VERSION = 1
+VIEWS = """
+CREATE VIEW throughput AS
+SELECT r.run_id, s.system, s.mode, s.batch_size, s.stack, s.study, r.run, r.cold, r.events,
+       r.events / (r.elapsed_ns / 1e9) AS harness_events_per_s,
+       r.events / (o.write_ns / 1e9) AS system_events_per_s
+FROM runs r
+JOIN series s USING (series_id)
+JOIN (SELECT run_id, sum(write_ns) AS write_ns FROM operations GROUP BY run_id) o USING (run_id);
+
+CREATE VIEW write_times AS
+SELECT r.run_id, s.system, s.mode, s.batch_size, s.stack, s.study, r.run, r.cold, count(*) AS operations,
+       quantile_cont(o.write_ns, 0.5) / 1e6 AS median_ms,
+       (quantile_cont(o.write_ns, 0.75) - quantile_cont(o.write_ns, 0.25)) / 1e6 AS iqr_ms,
+       quantile_cont(o.write_ns, 0.9) / 1e6 AS p90_ms,
+       quantile_cont(o.write_ns, 0.99) / 1e6 AS p99_ms,
+       quantile_cont(o.write_ns, 0.999) / 1e6 AS p999_ms,
+       max(o.write_ns) / 1e6 AS max_ms
+FROM operations o
+JOIN runs r USING (run_id)
+JOIN series s USING (series_id)
+GROUP BY ALL;
+"""
+
+
+def build_database(results: Path) -> Path:
+    """Make results/metrics.duckdb from the run files and return its path.
+
+    Tables: series, runs, operations (one row an operation), machine (one row a second); views: throughput,
+    write_times. It is built under another name and renamed, so that a reader never sees half of it.
+    """
+    run_set = RunSet.load(results)
+    path = results / "metrics.duckdb"
+    beside = results / f".metrics.{os.getpid()}.duckdb"
+    beside.unlink(missing_ok=True)
+    try:
+        with duckdb.connect(str(beside)) as connection:
+            connection.execute("SET preserve_insertion_order = true")
+            _series(connection, run_set)
+            _runs(connection, run_set.runs)
+            _samples(connection, run_set.runs)
+            connection.execute(VIEWS)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+        beside.with_name(beside.name + ".wal").unlink(missing_ok=True)
+    return path
+
+
+def _series(connection: duckdb.DuckDBPyConnection, run_set: RunSet) -> None:
+    names = ("system", "title", "mode", "batch_size", "threads", "protocol", "stack", "study", "position", "status")
+    columns = {"series_id": [series.id for series in run_set.series]}
+    columns |= {name: [getattr(series, name) for series in run_set.series] for name in (*names, "reason")}
+    given = pa.table(columns).cast(
+        pa.schema(
+            [(name, pa.int32() if name in ("batch_size", "threads", "position") else pa.string()) for name in columns]
+        )
+    )
+    connection.register("given", given)
+    connection.execute("CREATE TABLE series AS SELECT * FROM given")
+    connection.unregister("given")
+
+
+def _runs(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> None:
+    connection.execute(
+        """
+        CREATE TABLE runs (
+            run_id INTEGER, label VARCHAR, series_id VARCHAR, run INTEGER, cold BOOLEAN, started_at TIMESTAMPTZ,
+            elapsed_ns BIGINT, operations BIGINT, events BIGINT, logical_bytes BIGINT,
+            poll_ns BIGINT, decode_ns BIGINT, assemble_ns BIGINT, write_ns BIGINT, bookkeeping_ns BIGINT,
+            wait_for_producer_ns BIGINT, rest_ns BIGINT,
+            cold_verdict VARCHAR, resident_share DOUBLE, boot_id VARCHAR, oracle_verdict BOOLEAN,
+            flush_s DOUBLE, merge_s DOUBLE,
+            data_files BIGINT, data_bytes BIGINT, metadata_files BIGINT, metadata_bytes BIGINT, catalog_bytes BIGINT,
+            dataset VARCHAR, dataset_sha256 VARCHAR, synthetic BOOLEAN
+        )
+        """
+    )
+    parts = ("poll", "decode", "assemble", "write", "bookkeeping", "wait_for_producer", "rest")
+    for run_id, run in enumerate(runs):
+        m, budget = run.manifest, dict(run.manifest.time_budget_ns)
+        row = [run_id, run.label, m.series_id, m.run, m.cold, m.started_at, m.elapsed_ns, m.operations, m.events]
+        row += [m.logical_bytes, *(budget.get(part) for part in parts)]
+        row += [m.cold_proof.verdict, m.cold_proof.resident_share, m.cold_proof.boot_id, m.oracle.verdict]
+        row += [m.flush.seconds if m.flush else None, m.merge.seconds if m.merge else None]
+        f = m.footprint
+        row += [f.data_files, f.data_bytes, f.metadata_files, f.metadata_bytes, f.catalog_bytes]
+        row += [m.dataset.name, m.dataset.sha256, m.dataset.synthetic]
+        connection.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(row))})", row)
+
+
+def _samples(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> None:
+    """DuckDB reads each run's Parquet itself: tens of millions of operations pass no Python."""
+    connection.execute(
+        """
+        CREATE TABLE operations (run_id INTEGER, operation BIGINT, first_id BIGINT, rows INTEGER, poll_ns BIGINT,
+            decode_ns BIGINT, assemble_ns BIGINT, write_ns BIGINT, start_ns BIGINT);
+        CREATE TABLE machine (run_id INTEGER, second DOUBLE, cpu_percent DOUBLE, disk_written_bytes BIGINT);
+        """
+    )
+    for run_id, run in enumerate(runs):
+        connection.execute(
+            "INSERT INTO operations SELECT ?, file_row_number, first_id, rows, poll_ns, decode_ns, assemble_ns, "
+            "write_ns, start_ns FROM read_parquet(?, file_row_number = true)",
+            [run_id, str(run.directory / "operations.parquet")],
+        )
+        connection.execute(
+            "INSERT INTO machine SELECT ?, second, cpu_percent, disk_written_bytes FROM read_parquet(?)",
+            [run_id, str(run.directory / "machine.parquet")],
+        )

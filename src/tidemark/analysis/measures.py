@@ -1,0 +1,356 @@
+"""Named quantities of runs and series, each with its interval: what tables, figures and claims are made from.
+
+    measures = Measures(RunSet.load(results))
+    ducklake, iceberg = run_set.find("ducklake", "single"), run_set.find("iceberg-duckdb", "single")
+    measures.of_run(Metric.WRITE_MEDIAN, ducklake.runs[1])          one run: blocks within it
+    measures.hot(Metric.WRITE_MEDIAN, ducklake)                     the typical hot run: blocks, and runs
+    measures.hot(Metric.HARNESS_RATE, ducklake).ratio(measures.hot(Metric.HARNESS_RATE, iceberg)).estimate("")
+
+All of them return `Replicates`; `.estimate(unit)` gives the number with its 95 % interval. Cold and hot runs are
+never put together: `cold_effect` sets one beside the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from enum import StrEnum
+
+import numpy as np
+
+from tidemark.analysis.blocks import BlockSample, bin_edges
+from tidemark.analysis.runs import Run, RunSet, Series
+from tidemark.analysis.statistics import (
+    Estimate,
+    Replicates,
+    RunEffects,
+    cliffs_delta,
+    generator,
+    interquartile_range,
+    known,
+    median,
+    over_runs,
+    quantile,
+    ratio_of_sums,
+    theil_sen,
+)
+
+
+class Metric(StrEnum):
+    """What can be asked of a run. The unit of each is in `UNITS`."""
+
+    WRITE_MEDIAN = "write median"
+    WRITE_IQR = "write IQR"
+    WRITE_P90 = "write p90"
+    WRITE_P99 = "write p99"
+    WRITE_P999 = "write p99.9"
+    WRITE_MAX = "write maximum"
+    READ_MEDIAN = "read median"  # poll, per operation: in batches, of a whole batch
+    READ_IQR = "read IQR"
+    READ_P99 = "read p99"
+    READ_PER_EVENT = "read per event"
+    DISK_MEDIAN = "disk median"  # MB written to the data's device in a second
+    DISK_IQR = "disk IQR"
+    CPU_MEDIAN = "CPU median"
+    EVENTS = "events"
+    HARNESS_RATE = "harness throughput"  # events / window, the thesis's definition
+    SYSTEM_RATE = "system throughput"  # events / time inside write
+    GROWTH = "growth"  # of the write time, per 1,000 commits
+    RELATIVE_GROWTH = "relative growth"  # the same as a share of the run's median write time
+    FLUSH = "flush"
+    MERGE = "merge"
+    FILE_BYTES = "bytes per data file"
+    STORED_PER_EVENT = "stored bytes per event"  # data, metadata and catalog before any flush
+    WRITE_AMPLIFICATION = "write amplification"  # bytes that reached the device per Arrow byte acknowledged
+
+
+UNITS = {
+    Metric.WRITE_MEDIAN: "ms",
+    Metric.WRITE_IQR: "ms",
+    Metric.WRITE_P90: "ms",
+    Metric.WRITE_P99: "ms",
+    Metric.WRITE_P999: "ms",
+    Metric.WRITE_MAX: "ms",
+    Metric.READ_MEDIAN: "ms",
+    Metric.READ_IQR: "ms",
+    Metric.READ_P99: "ms",
+    Metric.READ_PER_EVENT: "µs",
+    Metric.DISK_MEDIAN: "MB/s",
+    Metric.DISK_IQR: "MB/s",
+    Metric.CPU_MEDIAN: "%",
+    Metric.EVENTS: "events",
+    Metric.HARNESS_RATE: "events/s",
+    Metric.SYSTEM_RATE: "events/s",
+    Metric.GROWTH: "ms/1,000 commits",
+    Metric.RELATIVE_GROWTH: "1/1,000 commits",
+    Metric.FLUSH: "s",
+    Metric.MERGE: "s",
+    Metric.FILE_BYTES: "bytes",
+    Metric.STORED_PER_EVENT: "bytes/event",
+    Metric.WRITE_AMPLIFICATION: "",
+}
+_QUANTILES = {
+    Metric.WRITE_MEDIAN: ("write_ns", 0.5),
+    Metric.WRITE_P90: ("write_ns", 0.9),
+    Metric.WRITE_P99: ("write_ns", 0.99),
+    Metric.WRITE_P999: ("write_ns", 0.999),
+    Metric.READ_MEDIAN: ("poll_ns", 0.5),
+    Metric.READ_P99: ("poll_ns", 0.99),
+}
+_SECONDS: dict[Metric, tuple[str, Callable[[BlockSample], Replicates], float]] = {
+    Metric.DISK_MEDIAN: ("disk", median, 1e-6),
+    Metric.DISK_IQR: ("disk", interquartile_range, 1e-6),
+    Metric.CPU_MEDIAN: ("cpu", median, 1.0),
+}
+_RANGES = {Metric.WRITE_IQR: "write_ns", Metric.READ_IQR: "poll_ns"}
+
+
+class Absent(Exception):
+    """A run or series cannot say this, for the reason that is the message. Tables show it as missing."""
+
+
+class Measures:
+    """Quantities of the runs in `run_set`, each computed once."""
+
+    def __init__(self, run_set: RunSet) -> None:
+        self.run_set = run_set
+        self._samples: dict[tuple[str, str], BlockSample] = {}
+        self._seconds: dict[tuple[str, str], BlockSample] = {}
+        self._runs: dict[tuple[Metric, str], Replicates] = {}
+        self._effects: dict[tuple[Metric, str], RunEffects | None] = {}
+
+    # One run
+
+    def of_run(self, metric: Metric, run: Run | None) -> Replicates:
+        """`metric` of one run, in its unit; its interval covers that run only. Absent where it cannot be had."""
+        if run is None:
+            raise Absent("there is no such run")
+        key = (metric, run.label)
+        if key not in self._runs:
+            self._runs[key] = self._compute(metric, run)
+        return self._runs[key]
+
+    def _compute(self, metric: Metric, run: Run) -> Replicates:
+        if metric in _QUANTILES:
+            name, probability = _QUANTILES[metric]
+            sample = self.sample(run, name)
+            least = round(1 / (1 - probability))
+            if sample.n < least:
+                raise Absent(f"needs {least:,} operations, the run has {sample.n:,}")
+            return quantile(sample, probability).scaled(1e-6)
+        if metric in _RANGES:
+            return interquartile_range(self.sample(run, _RANGES[metric])).scaled(1e-6)
+        if metric is Metric.RELATIVE_GROWTH:
+            slope = self.of_run(Metric.GROWTH, run)
+            return slope.scaled(1 / self.of_run(Metric.WRITE_MEDIAN, run).value)
+        if metric in _SECONDS:
+            name, summary, factor = _SECONDS[metric]
+            return summary(self.second_sample(run, name)).scaled(factor)
+        return _OTHERS[metric](run)
+
+    def sample(self, run: Run, name: str) -> BlockSample:
+        """The samples of one of OPERATION_COLUMNS, prepared for resampling; in ns."""
+        key = (run.label, name)
+        if key not in self._samples:
+            self._samples[key] = BlockSample.prepare(run.column(name), generator(*key))
+        return self._samples[key]
+
+    def second_sample(self, run: Run, name: str) -> BlockSample:
+        """The sampler's "disk" (bytes/s) or "cpu" (%) in the whole seconds of a run; Absent where it saw none."""
+        key = (run.label, name)
+        if key not in self._seconds:
+            seconds = run.seconds()
+            values = seconds.cpu_percent if name == "cpu" else seconds.disk_bytes_per_s
+            if values is None:
+                raise Absent("not measurable: the machine does not tell what reaches this device")
+            values = values[np.isfinite(values)]
+            if len(values) == 0:
+                raise Absent("the window has no whole second")
+            self._seconds[key] = BlockSample.prepare(values, generator(*key))
+        return self._seconds[key]
+
+    # Series
+
+    def hot(self, metric: Metric, series: Series | None) -> Replicates:
+        """The typical hot run of `series` (mean over its hot runs; geometric for positive quantities).
+
+        How far runs differ is learnt from the hot runs of all series of the same study, stack and mode.
+        """
+        if series is None:
+            raise Absent("there is no such series")
+        runs = self._known(metric, series)
+        return over_runs(runs, generator(metric, series.id), self._pooled(metric, series, runs))
+
+    def first_hot(self, metric: Metric, series: Series) -> Replicates:
+        """The run that the thesis shows: the first hot one."""
+        return self.of_run(metric, _one(series, 1))
+
+    def cold(self, metric: Metric, series: Series) -> Replicates:
+        """Run 0, in doubt as far as hot runs differ from one another: one cold run cannot tell."""
+        if series.cold_run is None:
+            raise Absent(series.missing(0))
+        run = self.of_run(metric, series.cold_run)
+        return over_runs([run], generator(metric, series.id, "cold"), self._pooled(metric, series, [run]))
+
+    def cold_effect(self, metric: Metric, series: Series) -> Replicates:
+        """Cold over hot: 1 means no effect."""
+        cold, hot = self.cold(metric, series), self.hot(metric, series)
+        if not (cold.log and hot.log):
+            raise Absent("a quantity that may be zero has no ratio")
+        return cold.ratio(hot)
+
+    def ratio(self, metric: Metric, a: Series | None, b: Series | None) -> Replicates:
+        """`metric` of `a` over that of `b`, hot runs: the ratio of medians, of throughputs, ..."""
+        first, second = self.hot(metric, a), self.hot(metric, b)
+        if not (first.log and second.log):
+            raise Absent("a quantity that may be zero has no ratio")
+        return first.ratio(second)
+
+    def difference(self, metric: Metric, a: Series | None, b: Series | None) -> Replicates:
+        """`metric` of `a` less that of `b`, hot runs, in its unit."""
+        return self.hot(metric, a).difference(self.hot(metric, b))
+
+    def dominance(self, a: Series, b: Series) -> Replicates:
+        """Cliff's delta of the write times of `a` against `b`: hot runs in pairs, then the mean over pairs."""
+        if not a.hot_runs or not b.hot_runs:
+            raise Absent((b if a.hot_runs else a).missing(1))
+        pairs = []
+        for first, second in zip(a.hot_runs, b.hot_runs, strict=False):
+            x, y = first.column("write_ns"), second.column("write_ns")
+            edges = np.union1d(bin_edges(x), bin_edges(y))
+            names = (first.label, second.label)
+            pairs.append(
+                cliffs_delta(
+                    BlockSample.prepare(x, generator("delta", *names, 0), edges),
+                    BlockSample.prepare(y, generator("delta", *names, 1), edges),
+                )
+            )
+        return over_runs(pairs, generator("delta", a.id, b.id))
+
+    def _known(self, metric: Metric, series: Series) -> list[Replicates]:
+        if not series.hot_runs:
+            raise Absent(series.missing(1))
+        runs, reason = [], ""
+        for run in series.hot_runs:
+            try:
+                runs.append(self.of_run(metric, run))
+            except Absent as absent:
+                reason = str(absent)
+        if not runs:
+            raise Absent(reason)
+        return runs
+
+    def _pooled(self, metric: Metric, series: Series, runs: list[Replicates]) -> RunEffects | None:
+        """How runs of `series` may differ, as the runs of all systems do; None where systems do not compare.
+
+        Relative differences of positive quantities do compare, and growth relative to the median write time; what
+        else is on the linear scale does not.
+        """
+        if series.is_harness:
+            return None
+        if metric is Metric.GROWTH:
+            effects = self._effects_of(Metric.RELATIVE_GROWTH, series)
+            median = float(np.mean([self.of_run(Metric.WRITE_MEDIAN, run).value for run in series.runs]))
+            return None if effects is None else effects.scaled(median)
+        if metric is not Metric.RELATIVE_GROWTH and not all(run.log for run in runs):
+            return None
+        return self._effects_of(metric, series)
+
+    def _effects_of(self, metric: Metric, series: Series) -> RunEffects | None:
+        key = (metric, f"{series.study} {series.stack} {series.mode}")
+        if key not in self._effects:
+            groups = []
+            for other in self.run_set.select(mode=series.mode, study=series.study, stack=series.stack, harness=False):
+                with suppress(Absent):
+                    groups.append(self._known(metric, other))
+            scale = metric is not Metric.RELATIVE_GROWTH
+            self._effects[key] = RunEffects.pooled([g for g in groups if all(run.log is scale for run in g)])
+        return self._effects[key]
+
+
+def _one(series: Series, number: int) -> Run:
+    run = series.run(number)
+    if run is None:
+        raise Absent(series.missing(number))
+    return run
+
+
+def _maximum(run: Run) -> Replicates:
+    write = run.column("write_ns")
+    return Replicates(math.log(max(int(write.max()), 1) / 1e6), None, len(write))
+
+
+def _read_per_event(run: Run) -> Replicates:
+    rows = run.column("rows")
+    return ratio_of_sums(run.column("poll_ns"), rows * 1000, generator(run.label, "read per event"))
+
+
+def _rate(run: Run, nanoseconds: np.ndarray, name: str) -> Replicates:
+    rows = run.column("rows").astype(np.int64) * 1_000_000_000
+    return ratio_of_sums(rows, nanoseconds, generator(run.label, name))
+
+
+def _growth(run: Run) -> Replicates:
+    if run.manifest.operations < 20:
+        raise Absent(f"needs 20 commits, the run has {run.manifest.operations:,}")
+    return theil_sen(run.column("write_ns"), generator(run.label, "growth")).scaled(1e-6)
+
+
+def _flush(run: Run) -> Replicates:
+    if run.manifest.flush is None:
+        raise Absent("nothing is inlined, so there is nothing to flush")
+    return known(run.manifest.flush.seconds)
+
+
+def _merge(run: Run) -> Replicates:
+    if run.manifest.merge is None:
+        raise Absent("no merge of small files was timed in this run")
+    return known(run.manifest.merge.seconds)
+
+
+def _file_bytes(run: Run) -> Replicates:
+    footprint = run.manifest.footprint
+    if footprint.data_files == 0:
+        raise Absent("there are no data files before the flush")
+    return known(footprint.data_bytes / footprint.data_files)
+
+
+def _stored(run: Run) -> Replicates:
+    footprint = run.manifest.footprint
+    if footprint.catalog_bytes is None:
+        raise Absent(f"catalog not measurable: {footprint.reason}")
+    whole = footprint.data_bytes + footprint.metadata_bytes + footprint.catalog_bytes
+    if whole == 0:
+        raise Absent("nothing is stored")
+    return known(whole / run.manifest.events)
+
+
+def _amplification(run: Run) -> Replicates:
+    seconds = run.seconds()
+    if seconds.disk_bytes_per_s is None or len(seconds.second) == 0:
+        raise Absent("not measurable: the machine does not tell what reaches this device")
+    written = float(np.nanmean(seconds.disk_bytes_per_s)) * run.elapsed_s
+    if run.manifest.logical_bytes == 0 or written <= 0:
+        raise Absent("nothing was written")
+    return known(written / run.manifest.logical_bytes)
+
+
+_OTHERS: dict[Metric, Callable[[Run], Replicates]] = {
+    Metric.WRITE_MAX: _maximum,
+    Metric.READ_PER_EVENT: _read_per_event,
+    Metric.EVENTS: lambda run: known(run.manifest.events),
+    Metric.HARNESS_RATE: lambda run: _rate(run, run.cycle_ns(), "harness rate"),
+    Metric.SYSTEM_RATE: lambda run: _rate(run, np.maximum(run.column("write_ns"), 1), "system rate"),
+    Metric.GROWTH: _growth,
+    Metric.FLUSH: _flush,
+    Metric.MERGE: _merge,
+    Metric.FILE_BYTES: _file_bytes,
+    Metric.STORED_PER_EVENT: _stored,
+    Metric.WRITE_AMPLIFICATION: _amplification,
+}
+
+
+def estimate(metric: Metric, replicates: Replicates) -> Estimate:
+    """`replicates` of `metric` as a number with its interval and unit."""
+    return replicates.estimate(UNITS[metric])

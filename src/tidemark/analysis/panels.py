@@ -1,0 +1,123 @@
+"""Pictures of many small panels: one a system, one below or beside the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from tidemark.analysis import style
+from tidemark.analysis.measures import Absent, Metric
+from tidemark.analysis.plots import LEFT, Group, plain_ticks
+from tidemark.analysis.runs import Run
+from tidemark.analysis.studio import Studio
+from tidemark.analysis.tables import number, shown
+
+MOST_POINTS = 4000
+BINS = 240
+Floats = NDArray[np.float64]
+
+
+def binned(times: Floats, values: Floats, bins: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Middle, minimum, median and maximum of `values` in up to `bins` stretches of equally many samples."""
+    bounds = np.unique((np.arange(bins + 1) * len(values)) // bins)
+    pairs = list(pairwise(bounds))
+    middle = np.array([times[a:b].mean() for a, b in pairs])
+    medians = np.array([np.median(values[a:b]) for a, b in pairs])
+    return middle, np.minimum.reduceat(values, bounds[:-1]), medians, np.maximum.reduceat(values, bounds[:-1])
+
+
+def scatter_panels(studio: Studio, groups: Sequence[Group], runs: Mapping[str, Run]) -> tuple[style.Frame, list[str]]:
+    """Write time of each operation over the window, a panel a system, with its growth per 1,000 commits."""
+    columns = 2
+    rows = -(-len(groups) // columns)
+    tall, gap = 0.85, 0.38
+    made = style.frame(style.PAGE, rows * tall + (rows - 1) * gap)
+    wide = style.PAGE / columns
+    longest = max(float(group.times_s[-1]) for group in groups if group.times_s is not None)
+    reduced = False
+    for place, group in enumerate(groups):
+        row, column = divmod(place, columns)
+        axes = made.axes(
+            column * wide + 0.5, style.PAGE - (column + 1) * wide + 0.12, (rows - 1 - row) * (tall + gap), tall
+        )
+        axes.set_title(group.title, loc="left", color=group.colour, fontweight="bold", fontsize=7, pad=3)
+        axes.set_xlim(0, longest)
+        last = row == rows - 1 or place + columns >= len(groups)
+        axes.set_xlabel("seconds since the run began" if last else "")
+        axes.set_ylabel("ms")
+        if group.times_s is None or len(group.values) == 0:
+            axes.set_yticks([])
+            axes.text(0.5, 0.5, f"missing: {group.reason}"[:90], transform=axes.transAxes, ha="center", fontsize=5.5,
+                      color=style.FAINT)  # fmt: skip
+            continue
+        times, values = group.times_s, group.values
+        top = 1.3 * float(np.quantile(values, 0.995))
+        above = values > top
+        if len(values) > MOST_POINTS:
+            middle, low, medians, high = binned(times, values, BINS)
+            axes.vlines(middle, low, np.minimum(high, top), color=group.colour, linewidth=0.7, alpha=0.35)
+            reduced = True
+        else:
+            axes.plot(times[~above], values[~above], ".", color=group.colour, markersize=1.8, alpha=0.45,
+                      markeredgewidth=0, rasterized=True)  # fmt: skip
+            middle, _, medians, _ = binned(times, values, min(40, max(len(values) // 8, 1)))
+        axes.plot(middle, medians, color=style.INK, linewidth=0.8)
+        if above.any():
+            axes.plot(times[above][:MOST_POINTS], np.full(min(above.sum(), MOST_POINTS), 0.98 * top), "^",
+                      color=group.colour, markersize=2.6, markeredgewidth=0, rasterized=True)  # fmt: skip
+        axes.set_ylim(0, top)
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+        axes.yaxis.set_major_formatter(plain_ticks())
+        axes.grid(axis="y")
+        extra = f"; ▲ {above.sum():,} above, to {number(float(values.max()), 3)} ms" if above.any() else ""
+        axes.text(1.0, 1.03, f"n {len(values):,}{extra}", transform=axes.transAxes, ha="right", va="bottom",
+                  fontsize=5.2, color=style.FAINT)  # fmt: skip
+        try:
+            slope = shown(studio.measures.of_run(Metric.GROWTH, runs[group.label]).estimate(""))
+            text = f"growth {slope} ms per 1,000 commits"
+        except Absent as absent:
+            text = f"growth: {absent}"
+        axes.text(0.01, 0.04, text, transform=axes.transAxes, fontsize=5.4, va="bottom",
+                  bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1})  # fmt: skip
+    notes = ["A point a write, black: running median. Vertical scales differ and start at zero. Growth: Theil-Sen "
+             "slope with its 95 % interval within this run."]  # fmt: skip
+    if reduced:
+        notes.append(f"Runs of more than {MOST_POINTS:,} writes: lines from minimum to maximum of {BINS} stretches.")
+    return made, notes
+
+
+def cpu_strips(groups: Sequence[Group]) -> tuple[style.Frame, list[str]]:
+    """CPU of the machine over the window, a strip a system, all on the same scale."""
+    tall, gap = 0.36, 0.08
+    made = style.frame(style.COLUMN, len(groups) * (tall + gap) - gap)
+    longest = max(
+        (float(group.times_s[-1]) for group in groups if group.times_s is not None and len(group.times_s)), default=1.0
+    )
+    for place, group in enumerate(groups):
+        axes = made.axes(LEFT + 0.2, 0.62, (len(groups) - 1 - place) * (tall + gap), tall)
+        axes.set_ylim(0, 105)
+        axes.set_xlim(0, longest)
+        axes.set_yticks([0, 50, 100])
+        axes.tick_params(axis="y", labelsize=4.8)
+        axes.grid(axis="y")
+        if place < len(groups) - 1:
+            axes.set_xticklabels([])
+        else:
+            axes.set_xlabel("seconds since the run began; vertical: CPU of the machine (%)")
+        axes.text(-0.14, 0.5, style.two_lines(group.title), transform=axes.transAxes, ha="right", va="center",
+                  fontsize=6.5, color=group.colour, fontweight="bold")  # fmt: skip
+        if group.times_s is None or len(group.values) == 0:
+            axes.text(0.5, 0.5, f"missing: {group.reason}"[:52], transform=axes.transAxes, ha="center", va="center",
+                      fontsize=5.2, color=style.FAINT)  # fmt: skip
+            continue
+        axes.plot(group.times_s, group.values, color=group.colour, linewidth=0.9,
+                  marker="." if len(group.values) < 30 else None, markersize=2.5)  # fmt: skip
+        axes.text(1.03, 0.5, f"{np.median(group.values):.0f} %\nn {len(group.values):,}", transform=axes.transAxes,
+                  fontsize=5.6, va="center", linespacing=1.1)  # fmt: skip
+        if place == 0:
+            axes.text(1.03, 1.0, "median", transform=axes.transAxes, fontsize=5.4, color=style.FAINT, va="bottom")
+    return made, ["All cores together are 100 %. One sample a second."]

@@ -1,0 +1,294 @@
+"""Estimates with 95 % intervals from raw samples of runs: blocks inside a run, runs inside a series.
+
+Three things decide how an interval is made:
+
+- *Samples of one run follow one another*, so neighbours resemble each other. They are resampled in blocks
+  (Künsch 1989), whose length comes from the autocorrelation (Politis and White 2004, with the correction of
+  Patton, Politis and White 2009). A block is drawn from near the place that it fills (the local block bootstrap
+  of Paparoditis and Politis 2002), because the write times of some systems grow all through a run: growth is a
+  result of its own, not noise of the median.
+- *Runs differ*, usually by more than blocks of one run do. How much is learnt from the hot runs of all series of
+  one mode (`RunEffects`), since two runs of one series alone say next to nothing about it.
+- *Few runs make narrow bootstrap intervals*, so deviations from the estimate are stretched by Student's t over
+  the normal quantile, with Welch-Satterthwaite degrees of freedom (after Hesterberg 2015).
+
+Quantities that are compared by ratio (times, throughputs, sizes) are resampled as logarithms, so that the
+interval of a/b is the inverse of that of b/a. All randomness comes from the generators passed in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from tidemark.analysis.blocks import REPLICATES, BlockSample, Numbers, resample, resampled_residuals
+
+Floats = NDArray[np.float64]
+PRIOR_RUNS = 8.0  # the pooled run-to-run variance weighs at most as much as eight differences between runs
+
+
+def generator(*names: object) -> np.random.Generator:
+    """A generator whose stream depends on `names` alone, so that no result depends on the order of work."""
+    digest = hashlib.sha256("\0".join(map(str, names)).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "little"))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its 95 % interval.
+
+    `low` and `high` are None where no interval can be made honestly (a maximum; a quantity seen once). `n` counts
+    the samples behind the number, `runs` the runs.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    unit: str
+    runs: int = 1
+
+    def contains(self, value: float) -> bool | None:
+        """Whether the interval contains `value`; None where there is no interval."""
+        return None if self.low is None or self.high is None else self.low <= value <= self.high
+
+    def is_above(self, value: float) -> bool:
+        """Whether the whole interval lies above `value`."""
+        return self.low is not None and self.low > value
+
+    def is_below(self, value: float) -> bool:
+        """Whether the whole interval lies below `value`."""
+        return self.high is not None and self.high < value
+
+
+@dataclass(frozen=True, slots=True)
+class Replicates:
+    """A quantity with bootstrap replicates of it: what estimates, ratios and differences are made from.
+
+    `centre` and `draws` are logarithms when `log`. `draws` is None for a quantity of which one value is known.
+    `degrees` are the degrees of freedom that its spread was estimated with.
+    """
+
+    centre: float
+    draws: Floats | None
+    n: int
+    runs: int = 1
+    degrees: float = math.inf
+    log: bool = True
+
+    @property
+    def value(self) -> float:
+        return math.exp(self.centre) if self.log else self.centre
+
+    @property
+    def variance(self) -> float:
+        return 0.0 if self.draws is None else float(np.var(self.draws))
+
+    def estimate(self, unit: str) -> Estimate:
+        """The number with its interval, in the quantity's own unit."""
+        if self.draws is None or not math.isfinite(self.centre):
+            return Estimate(self.value, None, None, self.n, unit, self.runs)
+        low, high = np.quantile(self.draws, [0.025, 0.975])
+        stretch = float(student.ppf(0.975, self.degrees) / student.ppf(0.975, math.inf))
+        ends = [self.centre + stretch * (float(end) - self.centre) for end in (low, high)]
+        ends = [min(ends[0], self.centre), max(ends[1], self.centre)]
+        if self.log:
+            ends = [math.exp(min(end, 700.0)) for end in ends]
+        return Estimate(self.value, ends[0], ends[1], self.n, unit, self.runs)
+
+    def scaled(self, factor: float) -> Replicates:
+        """The quantity times `factor` > 0: another unit, or its inverse share."""
+        if self.log:
+            return self._shifted(math.log(factor))
+        draws = None if self.draws is None else self.draws * factor
+        return Replicates(self.centre * factor, draws, self.n, self.runs, self.degrees, False)
+
+    def _shifted(self, by: float) -> Replicates:
+        draws = None if self.draws is None else self.draws + by
+        return Replicates(self.centre + by, draws, self.n, self.runs, self.degrees, self.log)
+
+    def ratio(self, other: Replicates) -> Replicates:
+        """This quantity over `other`; both must be positive quantities."""
+        if not (self.log and other.log):
+            raise ValueError("a ratio needs two quantities that are resampled as logarithms")
+        return _difference(self, other)
+
+    def difference(self, other: Replicates) -> Replicates:
+        """This quantity less `other`, in their unit."""
+        return _difference(self.linear(), other.linear())
+
+    def linear(self) -> Replicates:
+        """The same quantity, resampled on its own scale instead of the logarithm's."""
+        if not self.log:
+            return self
+        draws = None if self.draws is None else np.exp(self.draws)
+        return Replicates(self.value, draws, self.n, self.runs, self.degrees, False)
+
+
+def _difference(a: Replicates, b: Replicates) -> Replicates:
+    draws = None
+    if a.draws is not None or b.draws is not None:
+        first = a.draws if a.draws is not None else np.full(REPLICATES, a.centre)
+        draws = first - (b.draws if b.draws is not None else b.centre)
+    degrees = _satterthwaite([(a.variance, a.degrees), (b.variance, b.degrees)])
+    return Replicates(a.centre - b.centre, draws, a.n + b.n, min(a.runs, b.runs), degrees, a.log)
+
+
+def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
+    """Effective degrees of freedom of a sum of independently estimated variances."""
+    total = sum(variance for variance, _ in parts)
+    spread = sum(variance**2 / degrees for variance, degrees in parts if variance > 0)
+    return total**2 / spread if spread > 0 else math.inf
+
+
+def known(value: float, *, log: bool = True) -> Replicates:
+    """A quantity that a run has once, such as the time of its flush. `log` needs value > 0."""
+    return Replicates(math.log(value) if log else value, None, 1, log=log)
+
+
+# Within one run
+
+
+def quantile(sample: BlockSample, probability: float) -> Replicates:
+    """A quantile of positive samples, e.g. 0.5 for the median."""
+    centre, draws = sample.quantile(probability)
+    return _positive(centre, draws, sample.n, sample.degrees)
+
+
+def median(sample: BlockSample) -> Replicates:
+    return quantile(sample, 0.5)
+
+
+def interquartile_range(sample: BlockSample) -> Replicates:
+    """Third less first quartile."""
+    low, low_draws = sample.quantile(0.25)
+    high, high_draws = sample.quantile(0.75)
+    return _positive(high - low, np.maximum(high_draws - low_draws, 0.0), sample.n, sample.degrees)
+
+
+def _positive(centre: float, draws: Floats, n: int, degrees: float) -> Replicates:
+    """On the logarithmic scale where all is positive, else (bytes of an idle second) on the linear one."""
+    if centre > 0 and bool((draws > 0).all()):
+        return Replicates(math.log(centre), np.log(draws), n, 1, degrees)
+    return Replicates(centre, draws, n, 1, degrees, log=False)
+
+
+def ratio_of_sums(numerators: Numbers, denominators: Numbers, rng: np.random.Generator) -> Replicates:
+    """Sum over sum, resampled in blocks: events per second from the events and the times of each operation."""
+    upper, lower, degrees = resample(numerators, denominators, rng)
+    centre = float(np.sum(numerators, dtype=np.float64)) / float(np.sum(denominators, dtype=np.float64))
+    return _positive(centre, upper / lower, len(numerators), degrees)
+
+
+def theil_sen(samples: Numbers, rng: np.random.Generator, cells: int = 64) -> Replicates:
+    """Slope of `samples` per 1,000 samples (Theil 1950, Sen 1968), in their unit.
+
+    The median of all pairwise slopes costs the square of the number of points, so that samples are first
+    summarised by medians of at most `cells` stretches of equal length: outliers vanish there, a trend does not.
+    The interval comes from moving blocks of the residuals, put back onto the fitted line.
+    """
+    n = len(samples)
+    cells = min(cells, n)
+    if cells < 3:  # no trend can be seen
+        return Replicates(math.nan, None, n, log=False)
+    bounds = (np.arange(cells + 1) * n) // cells
+    x = (bounds[:-1] + bounds[1:] - 1) / 2000.0
+    y = np.array([np.median(samples[a:b]) for a, b in itertools.pairwise(bounds)])
+    first, second = np.triu_indices(cells, 1)
+    run = x[second] - x[first]
+    slope = float(np.median((y[second] - y[first]) / run))
+    fitted = slope * x + np.median(y - slope * x)
+    redrawn = fitted + resampled_residuals(y - fitted, rng)
+    draws = np.median((redrawn[:, second] - redrawn[:, first]) / run, axis=1)
+    return Replicates(slope, draws, n, log=False)
+
+
+def cliffs_delta(a: BlockSample, b: BlockSample) -> Replicates:
+    """P(a > b) - P(a < b) for one sample of each (Cliff 1993): 1 when every `a` is larger, 0 when neither is.
+
+    Both must have been prepared on the same bins (`BlockSample.prepare(..., edges=...)`).
+    """
+    centre, draws = a.dominance(b)
+    return Replicates(centre, draws, a.n + b.n, 1, min(a.degrees, b.degrees), log=False)
+
+
+# Over runs
+
+
+@dataclass(frozen=True, slots=True)
+class RunEffects:
+    """How runs of one series differ: deviations of runs from their series' mean, from many series.
+
+    Deviations are on the quantity's working scale, each enlarged by sqrt(k / (k - 1)) for a series of k runs.
+    """
+
+    deviations: Floats
+    degrees: float
+
+    @classmethod
+    def pooled(cls, groups: Sequence[Sequence[Replicates]]) -> RunEffects | None:
+        """From groups of runs of which each was made under the same conditions; None if no group has two runs."""
+        deviations: list[float] = []
+        degrees = 0
+        for group in groups:
+            centres = np.array([run.centre for run in group if math.isfinite(run.centre)])
+            if len(centres) > 1:
+                enlarge = math.sqrt(len(centres) / (len(centres) - 1))
+                deviations += list((centres - centres.mean()) * enlarge)
+                degrees += len(centres) - 1
+        return cls(np.array(deviations), float(degrees)) if degrees else None
+
+    @property
+    def variance(self) -> float:
+        return float(np.mean(self.deviations**2))
+
+    def scaled(self, factor: float) -> RunEffects:
+        """The same effects in another unit, for quantities on the linear scale."""
+        return RunEffects(self.deviations * factor, self.degrees)
+
+    def with_own(self, own: RunEffects | None) -> RunEffects:
+        """These effects, their size moderated by a series' own: the mean of both variances by their degrees."""
+        prior = min(self.degrees, PRIOR_RUNS)
+        if own is None or self.variance == 0:
+            return RunEffects(self.deviations, prior) if own is None else own
+        degrees = prior + own.degrees
+        variance = (prior * self.variance + own.degrees * own.variance) / degrees
+        return RunEffects(self.deviations * math.sqrt(variance / self.variance), degrees)
+
+
+def over_runs(runs: Sequence[Replicates], rng: np.random.Generator, effects: RunEffects | None = None) -> Replicates:
+    """The typical run: the mean of the runs (geometric for quantities resampled as logarithms).
+
+    Replicates carry both sources of doubt: blocks within each run, and how runs differ. The latter comes from
+    `effects` moderated by these runs' own, or from these runs alone. One run without `effects` is returned as it
+    is: its interval then covers that run only.
+    """
+    if not runs:
+        raise ValueError("no runs")
+    if len({run.log for run in runs}) > 1:
+        runs = [run.linear() for run in runs]
+        effects = None
+    own = RunEffects.pooled([runs])
+    if effects is not None:
+        own = effects.with_own(own)
+    if own is None:
+        return runs[0]
+    count = len(runs)
+    centre = float(np.mean([run.centre for run in runs]))
+    within = np.zeros(REPLICATES)
+    for run in runs:
+        if run.draws is not None:
+            within += (run.draws - run.centre)[rng.integers(0, len(run.draws), REPLICATES)] / count
+    between = rng.choice(own.deviations, size=(REPLICATES, count)).mean(axis=1)
+    blocks = _satterthwaite([(run.variance, run.degrees) for run in runs])
+    degrees = _satterthwaite([(float(np.var(within)), blocks), (own.variance / count, own.degrees)])
+    return Replicates(
+        centre, centre + within + between, sum(run.n for run in runs), count, max(degrees, 1.0), runs[0].log
+    )

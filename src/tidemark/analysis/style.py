@@ -1,0 +1,159 @@
+"""How figures look: sizes in inches of the printed column, one colour a system everywhere, bytes that repeat."""
+
+from __future__ import annotations
+
+import hashlib
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+COLUMN = 3.4  # inches: one column of a paper, and the whole width of it
+PAGE = 7.0
+INK, FAINT, WARNING = "#222222", "#666666", "#B00020"
+# Okabe and Ito's palette, told apart with any colour vision; one hue a format, as far as it goes.
+COLOURS = {
+    "ducklake": "#0072B2",
+    "ducklake-inlined": "#56B4E9",
+    "ducklake-inlined-postgres": "#5D3A9B",
+    "iceberg-pyiceberg": "#D55E00",
+    "iceberg-duckdb": "#E69F00",
+    "delta-rs": "#009E73",
+    "delta-duckdb": "#CC79A7",
+    "null": "#7F7F7F",
+}
+FURTHER = ("#882255", "#117733", "#999933", "#332288", "#AA4499", "#661100", "#44AA99", "#6699CC", "#000000")
+PARTS = {  # of a time budget, and of a footprint
+    "write": "#0072B2",
+    "poll": "#E69F00",
+    "decode": "#009E73",
+    "assemble": "#CC79A7",
+    "bookkeeping": "#56B4E9",
+    "wait_for_producer": "#D55E00",
+    "rest": "#BBBBBB",
+    "data": "#0072B2",
+    "metadata": "#E69F00",
+    "catalog": "#CC79A7",
+}
+RC: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 7.0,
+    "axes.titlesize": 7.5,
+    "axes.labelsize": 7.0,
+    "axes.linewidth": 0.6,
+    "axes.edgecolor": FAINT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "xtick.major.width": 0.5,
+    "ytick.major.width": 0.5,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.5,
+    "path.simplify": True,
+    "pdf.fonttype": 42,
+    "pdf.compression": 6,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "tidemark",
+    "savefig.dpi": 200,
+}
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """Our settings, and none of the user's own matplotlibrc."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(RC)
+        yield
+
+
+def colours(names: Iterable[str]) -> dict[str, str]:
+    """A colour for each system: its own if it is known, else one that its name chooses among the further ones."""
+    chosen: dict[str, str] = {}
+    free = list(FURTHER)
+    for name in sorted(set(names)):
+        if name in COLOURS:
+            chosen[name] = COLOURS[name]
+        else:
+            free = free or list(FURTHER)
+            chosen[name] = free.pop(int(hashlib.sha256(name.encode()).hexdigest(), 16) % len(free))
+    return chosen
+
+
+def two_lines(title: str, width: int = 17) -> str:
+    return "\n".join(textwrap.wrap(title, width)[:3])
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A figure being drawn: `height` inches of axes, with room for the title, the axis below and the note."""
+
+    figure: Figure
+    width: float
+    height: float
+
+    def axes(
+        self, left: float, right: float, bottom: float = 0.0, height: float | None = None, sharex: Axes | None = None
+    ) -> Axes:
+        """Axes placed in inches: `left` and `right` margins, `bottom` above the lowest axis."""
+        whole = self.figure.get_figheight()
+        tall = self.height if height is None else height
+        return self.figure.add_axes(
+            (left / self.width, (BELOW + bottom) / whole, (self.width - left - right) / self.width, tall / whole),
+            sharex=sharex,
+        )
+
+
+ABOVE, BELOW = 0.36, 0.72
+
+
+def frame(width: float, height: float) -> Frame:
+    figure = Figure(figsize=(width, height + ABOVE + BELOW))
+    return Frame(figure, width, height)
+
+
+def finish(made: Frame, title: str, notes: Sequence[str], source: str, dataset: str, synthetic: bool) -> None:
+    """Put title, notes, source runs and dataset into the picture; a replica is marked in red."""
+    whole = made.figure.get_figheight()
+    characters = int(made.width * 22)
+    made.figure.text(0.02, 1 - 0.07 / whole, title, fontsize=7.5, fontweight="bold", va="top")
+    lines = [line for text in (*notes, source) for line in textwrap.wrap(text, characters)]
+    lines = lines[:5]
+    made.figure.text(
+        0.02, 0.04 / whole, "\n".join([*lines, dataset]), fontsize=4.8, color=FAINT, va="bottom", linespacing=1.15
+    )
+    if synthetic:
+        made.figure.text(
+            0.985, 0.04 / whole, "SYNTHETIC dataset", fontsize=6.5, fontweight="bold", color=WARNING, ha="right",
+            va="bottom",
+        )  # fmt: skip
+
+
+def save(figure: Figure, stem: Path, title: str, sources: Sequence[str]) -> list[str]:
+    """Write `stem`.svg, .pdf and .png with the same bytes for the same picture; returns their names."""
+    about = "; ".join(sources)
+    metadata = {
+        "svg": {"Date": None, "Title": title, "Description": f"Source runs: {about}", "Creator": "Tidemark"},
+        "pdf": {"CreationDate": None, "Title": title, "Subject": f"Source runs: {about}", "Creator": "Tidemark"},
+        "png": {"Software": "Tidemark", "Title": title, "Description": f"Source runs: {about}"},
+    }
+    names = []
+    for ending, values in metadata.items():
+        path = stem.with_name(f"{stem.name}.{ending}")
+        figure.savefig(path, format=ending, metadata=values)
+        names.append(path.name)
+    return names

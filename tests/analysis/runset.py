@@ -1,0 +1,338 @@
+"""Run sets with known answers, written as code: the files that measuring would leave, from a model of each system.
+
+A system's write time is `median_ms` times the run's factor times a lognormal, autocorrelated noise of median 1,
+plus `slope_ms` for every 1,000 operations before it. Whatever the analysis is to find is a field of the model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+GROUPS = ("harness", "kafka", "postgres", "catalog", "producer")
+ROW_BYTES = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One series as it is to look. `factors` are the runs' factors on the write time; the first run is cold."""
+
+    system: str
+    title: str
+    median_ms: float
+    mode: str = "single"
+    batch_size: int = 1
+    sigma: float = 0.08
+    autocorrelation: float = 0.4
+    slope_ms: float = 0.0
+    factors: tuple[float, ...] = (1.0, 1.0, 1.0)
+    format: str = "DuckLake"
+    client: str = "DuckDB"
+    catalog: str = "PostgreSQL"
+    poll_ms: float = 0.12
+    disk_mb_per_s: float = 1.5
+    flush_s: tuple[float, ...] | None = None
+    merge_s: float | None = None
+    outliers: float = 0.002
+    study: str = "main"
+    threads: int = 1
+    stack: str = "thesis"
+    status: str = "complete"
+    reason: str | None = None
+    exit_code: int = 0
+    notes: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ("read-back",)
+    catalog_bytes: int | None = 400_000
+    versions: Mapping[str, str] = field(default_factory=lambda: {"duckdb": "1.4.4", "PyArrow": "22.0.0"})
+
+    @property
+    def label(self) -> str:
+        return "single" if self.mode == "single" else f"batch-{self.batch_size}"
+
+    @property
+    def id(self) -> str:
+        decisive = f"{self.system} {self.label} {self.study} {self.threads} {self.stack}"
+        return f"{self.system}/{self.label}/{hashlib.sha256(decisive.encode()).hexdigest()[:12]}"
+
+
+def batched(model: Model, **changes: Any) -> Model:
+    """`model` writing batches of 1,000, with `changes`."""
+    return replace(model, mode="batch", batch_size=1000, poll_ms=model.poll_ms * 3, **changes)
+
+
+DUCKLAKE = Model("ducklake", "DuckLake", 10.0, merge_s=1.3, capabilities=("read-back", "merge", "threads"))
+INLINED = Model(
+    "ducklake-inlined",
+    "DuckLake + inlining",
+    8.0,
+    catalog="DuckDB file",
+    flush_s=(0.21, 0.20, 0.19),
+    capabilities=("read-back", "flush", "inlining"),
+)
+PYICEBERG = Model(
+    "iceberg-pyiceberg",
+    "Iceberg (PyIceberg)",
+    50.0,
+    sigma=0.05,
+    slope_ms=60.0,
+    format="Iceberg",
+    client="PyIceberg",
+    catalog="Iceberg REST",
+    notes=("reference REST catalog in place of Polaris",),
+)
+ICEBERG_DUCKDB = Model(
+    "iceberg-duckdb", "Iceberg (DuckDB)", 40.0, slope_ms=10.0, format="Iceberg", catalog="Iceberg REST"
+)
+NULL = Model("null", "Null", 0.4, format="none", client="none", catalog="none", capabilities=())
+DELTA = Model(
+    "delta-rs",
+    "Delta Lake (delta-rs)",
+    12.0,
+    format="Delta Lake",
+    client="delta-rs",
+    catalog="none",
+    status="failed",
+    reason="delta-rs refused the write: no such column 'Airport_fee'",
+    exit_code=7,
+    factors=(),
+)
+DELTA_DUCKDB = replace(
+    DELTA,
+    system="delta-duckdb",
+    title="Delta Lake (DuckDB)",
+    client="DuckDB",
+    status="not-run",
+    reason="the delta extension is not installed",
+    exit_code=0,
+)
+STANDARD: tuple[Model, ...] = (
+    DUCKLAKE,
+    INLINED,
+    PYICEBERG,
+    ICEBERG_DUCKDB,
+    NULL,
+    DELTA,
+    DELTA_DUCKDB,
+    batched(DUCKLAKE, median_ms=30.0),
+    batched(INLINED, median_ms=60.0, flush_s=(2.2, 2.0, 1.9)),
+    batched(PYICEBERG, median_ms=90.0, slope_ms=80.0),
+    batched(ICEBERG_DUCKDB, median_ms=50.0, slope_ms=0.0),
+    batched(NULL, median_ms=0.3),
+    batched(DELTA),
+    batched(DELTA_DUCKDB),
+)
+
+
+def write_times_ms(model: Model, factor: float, window_s: float, rng: np.random.Generator) -> np.ndarray:
+    """Write times of a run, as many as fit into the window."""
+    most = int(window_s * 1000 / (model.median_ms * factor) * 1.5) + 50
+    phi = model.autocorrelation
+    noise = rng.normal(size=most) * math.sqrt(1 - phi**2)
+    for place in range(1, most):
+        noise[place] += phi * noise[place - 1]
+    times = model.median_ms * factor * np.exp(model.sigma * noise) + model.slope_ms * np.arange(most) / 1000
+    return times + times * rng.uniform(2, 15, most) * (rng.random(most) < model.outliers)
+
+
+def run_tables(
+    model: Model, factor: float, window_s: float, rng: np.random.Generator
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], int]:
+    """Columns of operations.parquet, of machine.parquet, and the nanoseconds of the window."""
+    write = (write_times_ms(model, factor, window_s, rng) * 1e6).astype(np.int64)
+    poll = (model.poll_ms * np.exp(0.3 * rng.normal(size=len(write))) * 1e6).astype(np.int64)
+    decode = np.full(len(write), 6_000 * model.batch_size, np.int64)
+    assemble = np.full(len(write), 20_000, np.int64)
+    cycle = poll + decode + assemble + write + 2_000
+    starts = np.concatenate([[0], np.cumsum(cycle)])
+    count = int(np.searchsorted(starts, window_s * 1e9))
+    count = max(min(count, len(write)), 1)
+    operations = {
+        "first_id": np.arange(count, dtype=np.int64) * model.batch_size,
+        "rows": np.full(count, model.batch_size, np.int32),
+        "poll_ns": poll[:count],
+        "decode_ns": decode[:count],
+        "assemble_ns": assemble[:count],
+        "write_ns": write[:count],
+        "start_ns": starts[:count].astype(np.int64),
+    }
+    elapsed = int(starts[count])
+    seconds = np.arange(1, int(elapsed / 1e9) + 1, dtype=np.float64)
+    busy = 100 / (1 + np.exp(-rng.normal(0, 0.3, len(seconds))))
+    machine = {
+        "second": np.append(seconds, elapsed / 1e9 + 0.4),
+        "cpu_percent": np.append(busy, 20.0),
+        "disk_written_bytes": np.append(
+            (model.disk_mb_per_s * 1e6 * np.exp(0.2 * rng.normal(size=len(seconds)))).astype(np.int64), 9_000_000_000
+        ),
+    }
+    for group in GROUPS:
+        machine[f"cpu_{group}_percent"] = np.append(rng.uniform(5, 40, len(seconds)), 5.0)
+    return operations, machine, elapsed
+
+
+def manifest(
+    model: Model, number: int, operations: Mapping[str, np.ndarray], elapsed: int, synthetic: bool, position: int
+) -> dict[str, Any]:
+    """run.json of a run."""
+    count, events = len(operations["rows"]), int(operations["rows"].sum())
+    parts = {name: int(operations[f"{name}_ns"].sum()) for name in ("poll", "decode", "assemble", "write")}
+    parts |= {"bookkeeping": count * 2_000, "wait_for_producer": 0}
+    residency = 500_000 if number == 0 else 99_000_000
+    flush = None
+    if model.flush_s is not None:
+        flush = {"seconds": model.flush_s[number], "rows": events, "data_files": 1, "data_bytes": events * 60}
+    merge = None
+    if model.merge_s is not None and number == len(model.factors) - 1:
+        merge = {"seconds": model.merge_s, "files_before": count, "files_after": 1}
+    files = {
+        "data_files": 0 if flush else count,
+        "data_bytes": 0 if flush else events * 80 + count * 3_000,
+        "metadata_files": 3 * count if model.format == "Iceberg" else 0,
+        "metadata_bytes": 9_000 * count if model.format == "Iceberg" else 0,
+        "catalog_bytes": model.catalog_bytes,
+        "reason": None if model.catalog_bytes is not None else "the catalog is on another machine",
+    }
+    return {
+        "schema_version": 1,
+        "series": {"id": model.id, "system": model.system, "mode": model.mode},
+        "run": number,
+        "cold": number == 0,
+        "started_at": f"2026-01-02T03:{4 + number:02}:05+00:00",
+        "window_s": elapsed / 1e9,
+        "elapsed_ns": elapsed,
+        "operations": count,
+        "events": events,
+        "system": {
+            "name": model.system,
+            "title": model.title,
+            "format": model.format,
+            "client": model.client,
+            "catalog": model.catalog,
+            "in_thesis": True,
+            "notes": list(model.notes),
+            "options": {},
+            "settings": {"threads": str(model.threads)},
+            "capabilities": list(model.capabilities),
+            "durability": "the server's log is flushed before the commit returns",
+            "durability_source": "model",
+            "type_mappings": [
+                {"column": "tpep_pickup_datetime", "given": "timestamp[ns]", "stored": "timestamp[us]", "reason": "x"}
+            ]
+            if model.format == "Iceberg"
+            else [],
+        },
+        "versions": dict(model.versions),
+        "lock_digests": {"envs/thesis.lock": "0" * 64},
+        "dataset": {
+            "source": "synthetic" if synthetic else "path",
+            "synthetic": synthetic,
+            "name": "yellow_tripdata_2025-11",
+            "rows": 4_181_444,
+            "sha256": "ab" * 32,
+            "columns": [{"name": "id", "type": "int64"}],
+        },
+        "machine": {
+            "os": "Debian GNU/Linux 12",
+            "kernel": "6.1",
+            "cpu_model": "Model CPU",
+            "cores": 2,
+            "threads": 4,
+            "memory_bytes": 16 * 2**30,
+            "disk_device": "vda",
+            "disk_model": None,
+            "disk_rotational": None,
+            "file_system": "ext4",
+            "virtualised": "virtual machine",
+        },
+        "cold_proof": {
+            "method": "evict",
+            "boot_id": "11111111-2222-3333-4444-555555555555",
+            "uptime_s": 1000.0 + 20 * position + number,
+            "residency": {"kafka program": {"bytes": 100_000_000, "resident_bytes": residency}},
+            "verdict": "cold" if number == 0 else "hot",
+            "reason": f"{residency / 1e6:.2f} % of 100,000,000 bytes in the page cache",
+        },
+        "time_budget_ns": {**parts, "rest": elapsed - sum(parts.values())},
+        "marks": [],
+        "producer": {"mode": "ahead", "events": events * 2, "seconds": 1.0, "cpu_s": 0.5, "laps": 0.1},
+        "oracle": {
+            "verdict": True,
+            "applicable": model.format != "none",
+            "expected": events,
+            "found": events,
+            "missing": 0,
+            "duplicated": 0,
+            "unexpected": 0,
+            "reader": "a reader of its own",
+            "seconds": 0.2,
+        },
+        "flush": flush,
+        "merge": merge,
+        "footprint": files,
+        "footprint_after_flush": {**files, "data_files": 1, "data_bytes": events * 60} if flush else None,
+        "logical_bytes": events * ROW_BYTES,
+        "history": "cold start" if number == 0 else f"run {number - 1}",
+    }
+
+
+def write_run_set(
+    root: Path,
+    models: Sequence[Model] = STANDARD,
+    *,
+    window_s: float = 20.0,
+    seed: int = 1,
+    synthetic: bool = True,
+    protocol: str = "quick",
+) -> Path:
+    """Write `models` below `root`/results and return that folder."""
+    results = root / "results"
+    plan = []
+    for position, model in enumerate(models):
+        relative = f"results/runs/{model.id}"
+        folder = root / relative
+        folder.mkdir(parents=True)
+        plan.append(
+            {
+                "id": model.id,
+                "system": model.system,
+                "title": model.title,
+                "base": model.system,
+                "mode": model.mode,
+                "batch_size": model.batch_size,
+                "protocol": protocol,
+                "stack": model.stack,
+                "study": model.study,
+                "threads": model.threads,
+                "position": position,
+                "directory": relative,
+            }
+        )
+        for number, factor in enumerate(model.factors):
+            name = f"{seed} {model.id} {number}".encode()
+            rng = np.random.default_rng(int.from_bytes(hashlib.sha256(name).digest()[:8]))
+            operations, machine, elapsed = run_tables(model, factor, window_s, rng)
+            target = folder / f"run-{number}"
+            target.mkdir()
+            pq.write_table(pa.table(operations), target / "operations.parquet")
+            pq.write_table(pa.table(machine), target / "machine.parquet")
+            content = manifest(model, number, operations, elapsed, synthetic, position)
+            (target / "run.json").write_text(json.dumps(content, indent=1))
+        outcome = {
+            "status": model.status,
+            "reason": model.reason,
+            "exit_code": model.exit_code,
+            "runs": list(range(len(model.factors))),
+        }
+        (folder / "outcome.json").write_text(json.dumps(outcome))
+    whole = {"schema_version": 1, "config": {"protocol": protocol, "seed": seed}, "series": plan}
+    (results / "plan.json").write_text(json.dumps(whole, indent=1))
+    return results
