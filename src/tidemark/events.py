@@ -3,8 +3,8 @@
 Two encodings. `record` sends the schema once a topic, as its first message, and each event as a bare record
 batch message. `stream` sends each event as a self-contained IPC stream, schema and all, as the thesis did.
 
-Events that share a *layout* (the same columns null, strings of the same lengths) are messages of equal length
-that differ only in the bytes of their values. So many of them are written, or read, as one matrix of bytes, a
+Events that share a *layout* (the same columns null, strings with the same room) are messages of equal length that
+differ only in the bytes of their values. So many of them are written, or read, as one matrix of bytes, a
 column of values at a time; pyarrow makes and reads the first message of each layout and says where its
 buffers lie. What has no such layout (nested or compressed columns) goes through pyarrow message by message.
 Format: https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
@@ -48,19 +48,23 @@ def fixed_width(kind: pa.DataType) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Where one column's buffers lie inside a message: validity (0 where absent), then values."""
+    """Where one column's value lies inside a message. `width` is in bytes; of a string it is the most it can be."""
 
     null: bool
-    text: bool
     start: int
-    width: int  # bytes of the value; of a string: its length in this layout
+    width: int
+    offsets: int | None  # of a string: where its two int32 offsets lie
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    template: Bytes  # one message, uint8[length]
-    head: int  # bytes before the body: the same in every message of this layout
+    head: Bytes  # uint8[bytes before the body], the same in every message of this layout
+    length: int
     columns: tuple[_Column, ...]
+
+
+def _head_length(message: bytes) -> int:
+    return _PREFIX.size + int(_PREFIX.unpack_from(message)[1])
 
 
 def _read_layout(message: bytes, schema: pa.Schema) -> _Layout | None:
@@ -69,20 +73,20 @@ def _read_layout(message: bytes, schema: pa.Schema) -> _Layout | None:
     batch = pa.ipc.read_record_batch(whole, schema)
     if batch.num_rows != 1:
         return None
-    head = _PREFIX.size + _PREFIX.unpack_from(message)[1]
+    head = _head_length(message)
     columns = []
     for column in batch.columns:
         buffers = column.buffers()
         text = pa.types.is_string(column.type)
-        width = len((column[0].as_py() or "").encode()) if text else fixed_width(column.type)
+        width = buffers[-1].size if text and buffers[-1] is not None else 0 if text else fixed_width(column.type)
         if width is None or len(buffers) != (3 if text else 2):
             return None
-        values = buffers[-1]
-        start = values.address - whole.address if values is not None and width else head
-        if not head <= start <= len(message) - width:
+        start = buffers[-1].address - whole.address if width else head
+        offsets = buffers[1].address - whole.address if text else None
+        if not (head <= start <= len(message) - width and (offsets is None or head <= offsets <= len(message) - 8)):
             return None  # decompressed or copied: not part of the message
-        columns.append(_Column(column.null_count > 0, text, start, width))
-    return _Layout(np.frombuffer(message, np.uint8), head, tuple(columns))
+        columns.append(_Column(column.null_count > 0, start, width, offsets))
+    return _Layout(np.frombuffer(message, np.uint8, head), len(message), tuple(columns))
 
 
 class EventCodec:
@@ -117,21 +121,18 @@ class EventCodec:
         """The event of one message, as a record batch of one row."""
         if self.encoding is Encoding.STREAM:
             return pa.ipc.open_stream(message).read_next_batch()
-        return pa.ipc.read_record_batch(message, self.schema)
+        return pa.ipc.read_record_batch(pa.py_buffer(message), self.schema)
 
     def decode(self, messages: Sequence[bytes]) -> list[pa.RecordBatch]:
         """The events of `messages`, in their order: one record batch, or as many as the encoding forces."""
         if self.encoding is Encoding.STREAM or len(messages) == 1:
             return [self.decode_one(message) for message in messages]
-        first = messages[0]
-        head = _PREFIX.size + _PREFIX.unpack_from(first)[1]
+        layout = self._layout(messages[0])
         joined = b"".join(messages)
-        if len(joined) == len(first) * len(messages):
-            layout = self._layout(first, head)
-            if layout is not None:
-                matrix = np.frombuffer(joined, np.uint8).reshape(len(messages), len(first))
-                if bool((matrix[:, :head] == layout.template[:head]).all()):
-                    return [self._gather(matrix, layout)]
+        if layout is not None and len(joined) == layout.length * len(messages):
+            matrix = np.frombuffer(joined, np.uint8).reshape(len(messages), layout.length)
+            if bool((matrix[:, : len(layout.head)] == layout.head).all()):
+                return [self._gather(matrix, layout)]
         return [self._decode_mixed(messages)]
 
     def assemble(self, batches: list[pa.RecordBatch]) -> pa.Table:
@@ -139,8 +140,8 @@ class EventCodec:
         table = pa.Table.from_batches(batches)
         return table if len(batches) == 1 else table.combine_chunks()
 
-    def _layout(self, message: bytes, head: int) -> _Layout | None:
-        key = message[:head]
+    def _layout(self, message: bytes) -> _Layout | None:
+        key = message[: _head_length(message)]
         try:
             return self._layouts[key]
         except KeyError:
@@ -154,31 +155,27 @@ class EventCodec:
         for field, column in zip(self.schema, layout.columns, strict=True):
             if column.null:
                 arrays.append(pa.nulls(count, field.type))
-                continue
-            values = pa.py_buffer(np.ascontiguousarray(matrix[:, column.start : column.start + column.width]))
-            if column.text:
-                offsets = np.arange(count + 1, dtype=np.int32) * column.width
-                buffers = [None, pa.py_buffer(offsets), values]
+            elif column.offsets is None:
+                values = np.ascontiguousarray(matrix[:, column.start : column.start + column.width])
+                arrays.append(pa.Array.from_buffers(field.type, count, [None, pa.py_buffer(values)], 0))
             else:
-                buffers = [None, values]
-            arrays.append(pa.Array.from_buffers(field.type, count, buffers, 0))
+                arrays.append(_gather_text(matrix, column))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _decode_mixed(self, messages: Sequence[bytes]) -> pa.RecordBatch:
         """Messages of several layouts: each layout's rows together, then back in the order they came in."""
         groups: dict[bytes, list[int]] = {}
         for row, message in enumerate(messages):
-            head = _PREFIX.size + _PREFIX.unpack_from(message)[1]
-            groups.setdefault(message[:head], []).append(row)
+            groups.setdefault(message[: _head_length(message)], []).append(row)
         batches, order = [], []
-        for head_bytes, rows in groups.items():
-            layout = self._layout(messages[rows[0]], len(head_bytes))
+        for rows in groups.values():
+            layout = self._layout(messages[rows[0]])
             chosen = [messages[row] for row in rows]
             if layout is None:
-                batches += [pa.ipc.read_record_batch(message, self.schema) for message in chosen]
+                batches += [self.decode_one(message) for message in chosen]
             else:
                 joined = np.frombuffer(b"".join(chosen), np.uint8)
-                batches.append(self._gather(joined.reshape(len(rows), len(layout.template)), layout))
+                batches.append(self._gather(joined.reshape(len(rows), layout.length), layout))
             order += rows
         together = pa.concat_batches(batches)
         return together.take(pa.array(np.argsort(np.array(order))))
@@ -192,16 +189,30 @@ class EventCodec:
         _, first, group = np.unique(keys, return_index=True, return_inverse=True)
         for number, row in enumerate(first):
             message = trips.slice(int(row), 1).serialize().to_pybytes()
-            layout = self._layout(message, _PREFIX.size + _PREFIX.unpack_from(message)[1])
+            layout = self._layout(message)
             if layout is None:
                 return None
             rows = np.flatnonzero(group == number)
             chosen = trips if len(rows) == trips.num_rows else trips.take(pa.array(rows))
-            packed = _scatter(chosen, layout).tobytes()
-            length = len(message)
+            packed = _scatter(chosen, message, layout).tobytes()
+            length = layout.length
             for place, position in enumerate(rows.tolist()):
                 messages[position] = packed[place * length : (place + 1) * length]
         return messages
+
+
+def _gather_text(matrix: Bytes, column: _Column) -> pa.Array:
+    """The strings of one column: rows of a layout have equal room for them, not equal lengths."""
+    assert column.offsets is not None
+    count = len(matrix)
+    ends = np.ascontiguousarray(matrix[:, column.offsets : column.offsets + 8]).view(np.int32)
+    lengths = ends[:, 1] - ends[:, 0]
+    offsets = np.zeros(count + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    room = matrix[:, column.start : column.start + column.width]
+    values = room[(np.arange(column.width) >= ends[:, :1]) & (np.arange(column.width) < ends[:, 1:])]
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(pa.string(), count, buffers, 0)
 
 
 def _layout_keys(trips: pa.RecordBatch) -> npt.NDArray[np.uint64] | None:
@@ -218,23 +229,22 @@ def _layout_keys(trips: pa.RecordBatch) -> npt.NDArray[np.uint64] | None:
     return keys
 
 
-def _scatter(trips: pa.RecordBatch, layout: _Layout) -> Bytes:
-    """uint8[rows, length]: the messages of `trips`, all of `layout`."""
+def _scatter(trips: pa.RecordBatch, template: bytes, layout: _Layout) -> Bytes:
+    """uint8[rows, length]: the messages of `trips`, which differ from `template` in fixed places only."""
     count = trips.num_rows
-    matrix = np.empty((count, len(layout.template)), np.uint8)
-    matrix[:] = layout.template
+    matrix = np.empty((count, layout.length), np.uint8)
+    matrix[:] = np.frombuffer(template, np.uint8)
     for array, column in zip(trips.columns, layout.columns, strict=True):
         if column.null or not column.width:
             continue
-        values = array.buffers()[2 if column.text else 1]
-        flat = np.frombuffer(values, np.uint8)
-        if column.text:
-            offsets = np.frombuffer(array.buffers()[1], np.int32)
-            begin = int(offsets[array.offset])
+        flat = np.frombuffer(array.buffers()[-1], np.uint8)
+        if column.offsets is None:
+            begin, width = array.offset * column.width, column.width
         else:
-            begin = array.offset * column.width
-        block = flat[begin : begin + count * column.width].reshape(count, column.width)
-        matrix[:, column.start : column.start + column.width] = block
+            begin, end = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + 2].tolist()
+            width = end - begin  # of every row here, and of the template
+        block = flat[begin : begin + count * width].reshape(count, width)
+        matrix[:, column.start : column.start + width] = block
     return matrix
 
 
