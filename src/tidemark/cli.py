@@ -224,12 +224,10 @@ def main() -> int:
     """Run the command line and return its exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)
     except TidemarkError as error:
         print(f"tidemark: {error}", file=sys.stderr)
         return error.exit_code
-    except typer.Exit as stop:
-        return stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
         print("tidemark: interrupted", file=sys.stderr)
         return 130
@@ -239,4 +237,5 @@ def main() -> int:
             raise
         print(f"tidemark: {shown()} ('./tidemark --help' lists the commands)", file=sys.stderr)
         return ConfigError.exit_code
-    return 0
+    # typer.Exit ends here as well: outside its standalone mode click hands the code over as the result.
+    return code if isinstance(code, int) else 0

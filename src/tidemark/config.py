@@ -152,11 +152,6 @@ def _merge(values: Mapping[Any, Any], overrides: Mapping[Any, Any]) -> dict[Any,
     return merged
 
 
-def nest(overrides: Iterable[str]) -> dict[str, Any]:
-    """`key=value` overrides as nested mappings: a.b=1 becomes {a: {b: 1}}."""
-    return {str(key): value for key, value in _merge({}, _overrides(overrides)).items()}
-
-
 def from_snakemake(values: Mapping[str, Any], path: Path) -> Config:
     """The configuration as Snakemake holds it: the file's keys with those of its --config on top."""
     lines = _lines(yaml.compose(path.read_text(), Loader=yaml.SafeLoader)) if path.exists() else {}

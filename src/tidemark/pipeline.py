@@ -13,13 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tidemark.config import from_snakemake, load, nest
+from tidemark.config import from_snakemake, load
 from tidemark.errors import Locked, TidemarkError
 from tidemark.measure.plan import Plan, make_plan
 from tidemark.measure.series import Outcome, outcome_path
 from tidemark.paths import Workspace, private_directory
 
 LOCKED = "TIDEMARK_LOCKED"  # set for children of a pipeline that holds the lock already
+# The overrides of `tidemark all`, for the Snakefile: Snakemake reads numbers below the top level as text, and
+# mixes what is given for `systems` with the file's instead of putting it in its place.
+OVERRIDES = "TIDEMARK_OVERRIDES"
 SNAKEFILE = Path(__file__).parents[2] / "Snakefile"
 _held: list[int] = []  # a lock taken for the life of this process
 
@@ -53,7 +56,11 @@ def locked(workspace: Workspace) -> Iterator[None]:
 def enter(values: Mapping[str, Any], root: Path, config_file: str) -> Plan:
     """Called by the Snakefile: check the configuration, write the plan, and make failed series due again."""
     workspace = Workspace(root)
-    plan = make_plan(from_snakemake(values, root / config_file))
+    overrides = os.environ.get(OVERRIDES)
+    if overrides is None:
+        plan = make_plan(from_snakemake(values, root / config_file))
+    else:
+        plan = make_plan(load(root / config_file, json.loads(overrides)))
     if os.environ.get(LOCKED) != "1":
         _held.append(take_lock(workspace))
         os.environ[LOCKED] = "1"
@@ -71,11 +78,7 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
     with locked(workspace):
         command = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--cores", "1"]
         command += ["--configfile", str(config_file), *arguments]
-        nested = nest(overrides)
-        if nested:
-            # Snakemake takes no dots in keys; it merges what is below a key with what the file has there.
-            command += ["--config", *(f"{key}={json.dumps(value)}" for key, value in nested.items())]
-        status = _run(command, workspace.root)
+        status = _run(command, workspace.root, {LOCKED: "1", OVERRIDES: json.dumps(overrides)})
     if status == 130:
         return status
     if "--dry-run" in arguments or "-n" in arguments:
@@ -86,10 +89,10 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
     return status
 
 
-def _run(command: list[str], root: Path) -> int:
+def _run(command: list[str], root: Path, environment: Mapping[str, str]) -> int:
     """Run Snakemake as a child that gets our Ctrl-C from the terminal itself and cannot outlive us."""
     guard = [sys.executable, "-m", "tidemark.lifetime", str(os.getpid()), *command]
-    process = subprocess.Popen(guard, cwd=root, env={**os.environ, LOCKED: "1"})
+    process = subprocess.Popen(guard, cwd=root, env={**os.environ, **environment})
     while True:
         try:
             status = process.wait()

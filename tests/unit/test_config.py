@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidemark.config import load, nest, schema
+from tidemark.config import load, schema
 from tidemark.errors import ConfigError
 from tidemark.measure.plan import make_plan
 
@@ -88,10 +88,6 @@ def test_an_unknown_system_and_an_unknown_option_are_named() -> None:
         make_plan(load(SHIPPED, ["systems={duckdb: {like: ducklak}}"]))
     with pytest.raises(ConfigError, match="systems.ducklake.colour"):
         make_plan(load(SHIPPED, ["systems.ducklake={colour: red}"]))
-
-
-def test_overrides_nest() -> None:
-    assert nest(["a.b=1", "a.c=[x]", "d=e"]) == {"a": {"b": 1, "c": ["x"]}, "d": "e"}
 
 
 def test_a_series_keeps_its_place_on_disk_unless_its_own_settings_change() -> None:
