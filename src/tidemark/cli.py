@@ -84,6 +84,24 @@ def doctor() -> None:
     raise typer.Exit(examine(Workspace(Path.cwd())))
 
 
+@app.command(rich_help_panel=PIPELINE, context_settings=EVERYTHING_ELSE)
+def bench(
+    context: typer.Context,
+    repetitions: Annotated[int, typer.Option(min=1, help="Windows of each variant.")] = 5,
+    seconds: Annotated[float, typer.Option(min=0.5, help="Length of a window.")] = 3.0,
+    config: Overrides = None,
+    configfile: ConfigFile = Path("config.yaml"),
+) -> None:
+    """Measure what the harness itself costs here, its variants in turns."""
+    from tidemark.bench import bench as run_bench
+    from tidemark.config import load
+    from tidemark.pipeline import locked
+
+    workspace = Workspace(Path.cwd())
+    with locked(workspace):
+        run_bench(workspace, load(configfile, _overrides(context, config)[0]), repetitions, seconds)
+
+
 @app.command("config", rich_help_panel=PIPELINE, context_settings=EVERYTHING_ELSE)
 def show_config(context: typer.Context, config: Overrides = None, configfile: ConfigFile = Path("config.yaml")) -> None:
     """Print the configuration in force, defaults filled in."""

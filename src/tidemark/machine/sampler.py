@@ -13,6 +13,7 @@ from types import TracebackType
 
 import psutil
 
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 SECTOR_BYTES = 512  # the kernel's unit in block statistics, whatever the device's own is
 
 
@@ -43,9 +44,13 @@ def children(pid: int) -> list[int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process, and of its children that have ended, in seconds."""
-    times = psutil.Process(pid).cpu_times()
-    return float(times.user + times.system + times.children_user + times.children_system)
+    """User and system time of a process, and of its children that have ended, in seconds.
+
+    Read here and not by psutil, which asks for more and takes ten times as long; OSError when it has ended.
+    """
+    # The command's name may hold spaces and parentheses; what follows its last parenthesis does not.
+    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, after_name[11:15])) / CLOCK_TICKS
 
 
 @dataclass(slots=True)
@@ -131,7 +136,7 @@ class Sampler:
             return None
         seconds = 0.0
         for each in {each for pid in pids for each in (pid, *children(pid))}:
-            with suppress(psutil.Error):
+            with suppress(OSError):
                 seconds += cpu_seconds(each)
         return seconds
 

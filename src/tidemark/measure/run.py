@@ -75,6 +75,7 @@ class Measured:
     window: Window
     produced: Produced
     events_per_s: float
+    sampler_cpu_s: float
 
 
 def measure_run(
@@ -114,7 +115,7 @@ def measure_run(
         system.create(codec.schema)
 
         groups: dict[str, Callable[[], list[int]]] = {
-            service.name: service.pids for service in bench.servers.by_class.values()
+            service.name: service.leader for service in bench.servers.by_class.values()
         }
         groups |= {"harness": lambda: [os.getpid()], "producer": lambda: [bench.producer.pid]}
         counters = bench.producer.counters
@@ -139,7 +140,7 @@ def measure_run(
                 f"run {number} of {spec.id}: not one operation ended within the window of {spec.window_seconds:g} s; "
                 "a longer window (protocol) may be what it needs"
             )
-        measured = Measured(window, produced, events / (window.elapsed_ns / 1e9))
+        measured = Measured(window, produced, events / (window.elapsed_ns / 1e9), sampler.cpu_s)
         show("flush and oracle")
         footprint = system.footprint()
         flush = _flush(system)

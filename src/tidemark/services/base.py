@@ -201,6 +201,10 @@ class Service(ABC):
         """Its process and all that descend from it; empty for an external one."""
         return [] if self._child is None else self._child.pids()
 
+    def leader(self) -> list[int]:
+        """The one process that we started, which costs no look at all others; empty for an external one."""
+        return [] if self._child is None else [self._child.pid]
+
     def files(self) -> ServiceFiles:
         """What it runs from and what it stores; empty for an external one."""
         if self.is_external:

@@ -1,0 +1,278 @@
+"""`tidemark bench`: what the harness itself costs here, variants in turns so that drift decides nothing."""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from array import array
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from tidemark.config import Config, SystemEntry
+from tidemark.dataset import DatasetSettings, make_dataset
+from tidemark.events import Encoding
+from tidemark.machine.cold import Method, prove
+from tidemark.machine.inventory import inventory
+from tidemark.measure.loop import GROW, Samples, Window, clock
+from tidemark.measure.plan import make_plan, variant
+from tidemark.measure.run import Bench, measure_run
+from tidemark.measure.runfiles import operations_table
+from tidemark.measure.servers import prepared
+from tidemark.measure.spec import SeriesSpec
+from tidemark.paths import Workspace, private_directory, write_atomically
+from tidemark.progress import Progress
+from tidemark.services.base import Service
+from tidemark.services.kafka import Kafka
+from tidemark.stream.producer import Producer
+from tidemark.stream.sizes import weigh
+from tidemark.systems import registry
+
+TRIPS = 200_000
+WHOLE_MONTH = 4_181_444  # events: yellow 2025-11, for the producer's projection
+STAGES = ("poll", "decode", "assemble", "write", "bookkeeping", "wait_for_producer", "rest")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to run a window; `name` says what differs."""
+
+    name: str
+    system: str
+    mode: str
+    batch_size: int = 1
+    encoding: str = "record"
+    overlap: bool = False
+
+
+VARIANTS = (
+    Variant("null, single", "null", "single"),
+    Variant("null, single, stream encoding", "null", "single", encoding="stream"),
+    Variant("null, batch of 1,000", "null", "batch", 1000),
+    Variant("null, batch of 1,000, stream encoding", "null", "batch", 1000, encoding="stream"),
+    Variant("null, batch of 1,000, overlap", "null", "batch", 1000, overlap=True),
+    Variant("ducklake, single", "ducklake", "single"),
+    Variant("ducklake, batch of 1,000", "ducklake", "batch", 1000),
+    Variant("ducklake, batch of 1,000, overlap", "ducklake", "batch", 1000, overlap=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Medians over the repetitions; stages in microseconds an event."""
+
+    name: str
+    events_per_s: float
+    least: float
+    most: float
+    harness_to_system: float  # events/s of the whole window over events/s inside `write`; 1 is an invisible harness
+    write_median_ms: float
+    stages_us: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What single pieces of the harness cost."""
+
+    clock_pair_ns: float
+    recording_ns: float
+    resident_mb_of_10m_operations: float
+    sampler_percent_of_a_core: float
+    producer_events_per_s: float
+    producer_seconds_of_a_month: float
+
+
+def bench(workspace: Workspace, config: Config, repetitions: int, seconds: float) -> None:
+    """Run every variant `repetitions` times, in turns, and print and keep what came out."""
+    with ExitStack() as stack:
+        work = private_directory(workspace.work) / "bench"
+        private_directory(work)
+        trips = work / "trips"
+        dataset = make_dataset(
+            DatasetSettings("synthetic", synthetic_rows=TRIPS, seed=config.seed), workspace, trips / "trips.parquet"
+        )
+        systems = registry()
+        needs: list[type[Service]] = [Kafka]
+        needs += [kind for each in VARIANTS for kind in systems[each.system].needs]
+        servers = stack.enter_context(prepared(needs, workspace, work, config.services))
+        servers.start()
+        kafka = servers.by_class[Kafka]
+        assert isinstance(kafka, Kafka)
+        producer = stack.enter_context(Producer(kafka.bootstrap, trips / "trips.parquet", work))
+        sizes = weigh(trips / "trips.parquet")
+        machine = inventory(workspace.root)
+        base = make_plan(config).series[0]
+        proof = prove(Method.NONE, {})
+        windows: dict[str, list[Window]] = {each.name: [] for each in VARIANTS}
+        rates: dict[str, float] = {}
+        sampler_s: list[float] = []
+        fill_rate = _fill_rate(kafka, producer)
+        with Progress("bench", repetitions * len(VARIANTS), " windows") as progress:
+            for repetition in range(repetitions):
+                for each in VARIANTS:
+                    spec = _spec(base, each, seconds)
+                    shared = Bench(
+                        spec, variant(SystemEntry(each.system, each.system, None, ()), "bench"), servers, producer,
+                        dataset, sizes, machine, {}, work,
+                    )  # fmt: skip
+                    ahead = int(rates.get(each.name, 60_000 if each.system == "null" else 30_000) * seconds * 1.3)
+                    measured = measure_run(
+                        shared, repetition, None, proof, "", ahead + 4 * spec.batch_size, False, lambda _what: None
+                    )
+                    rates[each.name] = measured.events_per_s
+                    windows[each.name].append(measured.window)
+                    sampler_s.append(measured.sampler_cpu_s / (measured.window.elapsed_ns / 1e9))
+                    progress.update(sum(map(len, windows.values())), each.name)
+        rows = [_row(name, taken) for name, taken in windows.items()]
+        costs = Costs(
+            clock_pair_ns=_clock_pair_ns(),
+            recording_ns=_recording_ns(),
+            resident_mb_of_10m_operations=_resident_mb(),
+            sampler_percent_of_a_core=100 * statistics.median(sampler_s),
+            producer_events_per_s=fill_rate,
+            producer_seconds_of_a_month=WHOLE_MONTH / fill_rate,
+        )
+        _print(rows, costs, repetitions, seconds)
+        kept = {"rows": [asdict(row) for row in rows], "costs": asdict(costs), "seconds": seconds}
+        kept |= {"repetitions": repetitions, "machine": asdict(machine)}
+        write_atomically(workspace.results / "bench.json", json.dumps(kept, indent=1) + "\n")
+
+
+def _spec(base: SeriesSpec, each: Variant, seconds: float) -> SeriesSpec:
+    return replace(
+        base, study="bench", name=each.system, title=each.system, system=each.system, options=(), mode=each.mode,
+        batch_size=each.batch_size, encoding=each.encoding, overlap=each.overlap, producer="ahead",
+        window_seconds=seconds, keep_tables=False, maintenance=False,
+    )  # fmt: skip
+
+
+def _row(name: str, windows: list[Window]) -> Row:
+    def per_s(window: Window) -> float:
+        return window.samples.events / (window.elapsed_ns / 1e9)
+
+    def stage_us(stage: str) -> float:
+        return statistics.median(window.budget()[stage] / 1e3 / window.samples.events for window in windows)
+
+    writes = [window.samples.column("write") for window in windows]
+    rates = [per_s(window) for window in windows]
+    return Row(
+        name=name,
+        events_per_s=statistics.median(rates),
+        least=min(rates),
+        most=max(rates),
+        harness_to_system=statistics.median(
+            float(write.sum()) / window.elapsed_ns for write, window in zip(writes, windows, strict=True)
+        ),
+        write_median_ms=statistics.median(float(np.median(write)) / 1e6 for write in writes),
+        stages_us={stage: stage_us(stage) for stage in STAGES},
+    )
+
+
+def _fill_rate(kafka: Kafka, producer: Producer) -> float:
+    """Events a second that the producer brings into a topic ahead of a window."""
+    topic, events = "tidemark-bench-fill", 300_000
+    kafka.create_topic(topic)
+    try:
+        producer.open(topic, Encoding.RECORD)
+        began = time.perf_counter()
+        producer.fill(events)
+        return events / (time.perf_counter() - began)
+    finally:
+        producer.follow(0, 0.0)
+        producer.finish()
+        kafka.delete_topic(topic)
+
+
+def _per_turn_ns(action: Callable[[int], object], turns: int = 200_000) -> float:
+    """Nanoseconds of one call, the loop around it taken off; the least of five goes."""
+
+    def nothing(_turn: int) -> None:
+        return None
+
+    def go(what: Callable[[int], object]) -> float:
+        began = clock()
+        for turn in range(turns):
+            what(turn)
+        return (clock() - began) / turns
+
+    return min(go(action) for _ in range(5)) - min(go(nothing) for _ in range(5))
+
+
+def _clock_pair_ns() -> float:
+    def pair(_turn: int) -> int:
+        return clock() - clock()
+
+    return _per_turn_ns(pair)
+
+
+def _recording_ns() -> float:
+    """What it costs to keep five numbers of one operation."""
+    columns = [array("q", bytes(8 * 200_000)) for _ in range(5)]
+    start, poll, decode, assemble, write = columns
+
+    def keep(turn: int) -> None:
+        start[turn] = turn
+        poll[turn] = turn
+        decode[turn] = turn
+        assemble[turn] = turn
+        write[turn] = turn
+
+    return _per_turn_ns(keep)
+
+
+def _resident_mb() -> float:
+    """Resident memory, in MB, of a process that records 10 million operations and writes them to Parquet."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "tidemark.bench", folder]
+        return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def _record_ten_million(folder: Path) -> float:
+    import pyarrow.parquet as pq
+
+    samples = Samples(1)
+    while len(samples.start) < 10_000_000:
+        samples.grow()
+    samples.count = 10_000_000
+    for place in range(0, samples.count, GROW // 64):
+        samples.write[place] = place
+    with pq.ParquetWriter(folder / "operations.parquet", operations_table(samples, 0, 1).schema) as writer:
+        for first in range(0, samples.count, 1 << 20):
+            writer.write_table(operations_table(samples, first, min(1 << 20, samples.count - first)))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _print(rows: list[Row], costs: Costs, repetitions: int, seconds: float) -> None:
+    console = Console(width=190)
+    table = Table(title=f"The harness: medians of {repetitions} interleaved windows of {seconds:g} s", box=None)
+    table.add_column("variant")
+    for title in ("events/s", "least", "most", "harness/system", "write ms", *STAGES):
+        table.add_column(title, justify="right")
+    for row in rows:
+        table.add_row(
+            row.name,
+            f"{row.events_per_s:,.0f}",
+            f"{row.least:,.0f}",
+            f"{row.most:,.0f}",
+            f"{row.harness_to_system:.3f}" if not row.name.startswith("null") else "",
+            f"{row.write_median_ms:.3f}",
+            *(f"{row.stages_us[stage]:.2f}" for stage in STAGES),
+        )
+    console.print(table)
+    console.print("Stages in microseconds an event.")
+    for name, value in asdict(costs).items():
+        console.print(f"{name.replace('_', ' ')}: {value:,.1f}")
+
+
+if __name__ == "__main__":
+    print(_record_ten_million(Path(sys.argv[1])))
