@@ -122,7 +122,7 @@ class System(ABC):
     client: ClassVar[str]
     catalog: ClassVar[str]  # who holds the commit
     in_thesis: ClassVar[bool] = False
-    notes: ClassVar[tuple[str, ...]] = ()  # what every table must say beside this system
+    notes: tuple[str, ...] = ()  # what every table must say beside this system; an option may add to it
     needs: ClassVar[tuple[type[Service], ...]] = ()
     capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.READ_BACK})
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # that it can be told to use

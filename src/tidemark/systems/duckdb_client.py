@@ -30,7 +30,7 @@ class Release:
     """What a DuckDB release does differently, as far as the systems here must know it."""
 
     version: Version
-    iceberg_makes_directories: bool  # of a table on a local disk, parents included
+    iceberg_creates_local_tables: bool  # with their rows, where nobody has made the folder yet
     iceberg_keeps_case_of_endpoint: bool
     delta_log_is_valid: bool  # others than DuckDB can read what its Delta writer committed
 
@@ -39,7 +39,7 @@ class Release:
 RELEASES = (
     Release(
         (1, 4, 4),
-        iceberg_makes_directories=False,
+        iceberg_creates_local_tables=False,
         iceberg_keeps_case_of_endpoint=False,
         delta_log_is_valid=False,
     ),
@@ -120,14 +120,15 @@ def connect(
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
-        "secret_directory": private,
         "extension_directory": private,
         "temp_directory": private,
     }
     if threads is not None:
         config["threads"] = threads
     connection = duckdb.connect(":memory:", config=config)
+    # These two are settings of a running DuckDB only.
     connection.execute(f"SET home_directory = {literal(private)}")
+    connection.execute(f"SET secret_directory = {literal(private)}")
     for extension in extensions:
         connection.execute(f"LOAD {literal(str(extension_file(extension)))}")
     return connection
@@ -147,11 +148,10 @@ class DuckDBSystem(System):
 
     client: ClassVar[str] = "DuckDB"
     extensions: ClassVar[tuple[str, ...]]
-    table: ClassVar[str]  # as SQL names it once `_attach` was called
+    table: str  # as SQL names it once `_attach` was called
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self._insert = f"INSERT INTO {self.table} SELECT * FROM rows"
         self._connection: duckdb.DuckDBPyConnection | None = None
 
     @classmethod
@@ -167,6 +167,7 @@ class DuckDBSystem(System):
         """Make the connection that writes."""
         self._connection = connect(self.extensions, self.context.directory, self.context.threads)
         self._attach(self._connection)
+        self._insert = f"INSERT INTO {self.table} SELECT * FROM rows"
         self._execute = self._connection.execute
         return self._connection
 

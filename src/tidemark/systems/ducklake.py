@@ -41,7 +41,7 @@ class DuckLakeTable(DuckDBSystem):
     """What all of them share. A subclass says where the catalog is and up to how many rows are inlined."""
 
     format: ClassVar[str] = "DuckLake"
-    table: ClassVar[str] = f"{LAKE}.trips"
+    table = f"{LAKE}.trips"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {Capability.READ_BACK, Capability.MERGE, Capability.THREADS}
     )
@@ -130,7 +130,7 @@ class DuckLakeTable(DuckDBSystem):
 class Inlining(DuckLakeTable):
     """Every write stays in the catalog until `flush`, as the thesis's section 4.2.2 sets it."""
 
-    notes: ClassVar[tuple[str, ...]] = ("inlined rows lose the sign of -0.0",)
+    notes: tuple[str, ...] = ("inlined rows lose the sign of -0.0",)
 
     capabilities: ClassVar[frozenset[Capability]] = DuckLakeTable.capabilities | {
         Capability.INLINING,
@@ -228,6 +228,6 @@ class DuckLakeInlined(Inlining, CatalogInFile):
 class DuckLakeInlinedPostgres(Inlining, CatalogInPostgres):
     name: ClassVar[str] = "ducklake-inlined-postgres"
     title: ClassVar[str] = "DuckLake + inlining (PostgreSQL)"
-    notes: ClassVar[tuple[str, ...]] = (*Inlining.notes, "PostgreSQL refuses the 1e1000 that infinity is inlined as")
+    notes: tuple[str, ...] = (*Inlining.notes, "PostgreSQL refuses the 1e1000 that infinity is inlined as")
     # Up to DuckLake 0.3 at least, inlined rows travel as SQL text.
     holds_infinity: ClassVar[bool] = False

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 class PyIcebergOptions(Options):
     delete_after_commit: bool = field(
         default=False,
-        metadata={
-            "help": "Each commit removes the oldest metadata file (write.metadata.delete-after-commit.enabled)."
-        },
+        metadata={"help": "Each commit removes the oldest metadata file (write.metadata.delete-after-commit.enabled)."},
     )
     previous_versions_max: int | None = field(
         default=None,

@@ -48,7 +48,7 @@ class IcebergTable(System):
     format: ClassVar[str] = "Iceberg"
     catalog: ClassVar[str] = "Iceberg REST, reference server"
     in_thesis: ClassVar[bool] = True
-    notes: ClassVar[tuple[str, ...]] = ("the catalog is Iceberg's reference server, the thesis's was Apache Polaris",)
+    notes: tuple[str, ...] = ("the catalog is Iceberg's reference server, the thesis's was Apache Polaris",)
     needs: ClassVar[tuple[type[Service], ...]] = (IcebergRest,)
     durability: ClassVar[Durability] = Durability(
         "PostgreSQL flushes the catalog's commit to its log before it is acknowledged; data, manifests and table "

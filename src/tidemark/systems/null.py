@@ -13,7 +13,7 @@ class Null(System):
     format = "none"
     client = "none"
     catalog = "none"
-    notes = ("accepts and drops: measures the harness",)
+    notes: tuple[str, ...] = ("accepts and drops: measures the harness",)
     capabilities = frozenset[Capability]()
     durability = Durability("nothing is stored", "by definition")
 

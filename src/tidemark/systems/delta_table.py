@@ -1,0 +1,102 @@
+"""What Delta tables have in common, whoever writes to them: location, creation, files, history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+
+from tidemark.services.base import files_below
+from tidemark.systems import unity
+from tidemark.systems.base import Context, Durability, Footprint, Options, System
+from tidemark.systems.disk import count_and_bytes
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable as Table
+
+CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+LOG = "_delta_log"
+NO_SERVICE = "no catalog service"
+REGISTERED = "registered in, not committed through, Unity Catalog"
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaOptions(Options):
+    checkpoint_interval: int = field(
+        default=10,
+        metadata={
+            "help": "Commits from one checkpoint of the log to the next. 10 is the format's default and the thesis's; "
+            "delta-rs left alone takes 100.",
+            "minimum": 1,
+            "examples": (3,),
+        },
+    )
+    catalog: str = field(
+        default="none",
+        metadata={
+            "help": "unity: register the table in a running Unity Catalog, and write where that says it lies.",
+            "choices": ("none", "unity"),
+        },
+    )
+    unity_address: str | None = field(
+        default=None, metadata={"help": "Of the Unity Catalog server, for example http://127.0.0.1:8080."}
+    )
+    unity_schema: str = field(default="unity.default", metadata={"help": "Its catalog and schema, with a dot."})
+
+
+class DeltaTable(System):
+    """A table on a path, created by delta-rs; its commits are files that appear in its log."""
+
+    format: ClassVar[str] = "Delta Lake"
+    catalog: ClassVar[str] = "Delta log"
+    durability: ClassVar[Durability] = Durability(
+        "Data and log are left to the page cache; nothing is flushed to the disk.",
+        "strace: no fsync in 20 writes",
+    )
+    Options: ClassVar[type[Options]] = DeltaOptions
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self._location = context.directory / "table"
+        if options.catalog == "unity":
+            self.notes = (REGISTERED, *(note for note in self.notes if note != NO_SERVICE))
+
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        if options.catalog == "unity" and options.unity_address is None:
+            return "catalog: unity needs the address of a running server (unity_address)"
+        return super().unavailable(options)
+
+    def _create(self, schema: pa.Schema) -> Table:
+        """A new table without rows; also for clients that cannot create one themselves."""
+        from deltalake import DeltaTable as Table
+
+        options = self.options
+        if options.catalog == "unity":
+            self._location = unity.register(options.unity_address, options.unity_schema, schema, self._location)
+        properties = {CHECKPOINT_INTERVAL: str(options.checkpoint_interval)}
+        return Table.create(str(self._location), schema, configuration=properties)
+
+    def _load(self) -> Table:
+        """The table as somebody else would open it now."""
+        from deltalake import DeltaTable as Table
+
+        return Table(str(self._location))
+
+    def footprint(self) -> Footprint:
+        log = files_below(self._location / LOG)
+        data = set(files_below(self._location)) - set(log)
+        return Footprint(*count_and_bytes(data), *count_and_bytes(log), 0)
+
+    def commits(self) -> int:
+        return int(self._load().version()) + 1
+
+    def settings(self) -> Mapping[str, str]:
+        table = self._load()
+        return {
+            CHECKPOINT_INTERVAL: table.metadata().configuration[CHECKPOINT_INTERVAL],
+            "checkpoints": str(len(list((self._location / LOG).glob("*.checkpoint*.parquet")))),
+            "location": str(self._location),
+        }

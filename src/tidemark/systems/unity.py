@@ -1,0 +1,89 @@
+"""Registration of a Delta table in Unity Catalog, by its REST interface.
+
+delta-rs cannot open `uc://` tables on local storage: the open-source server answers its request for credentials
+with an empty object, and it requires cloud ones (delta-rs issue 3966). So the table is registered, its location
+asked for, and that path written to; commits do not pass through the catalog. No server is in a package registry,
+which is why no test here talks to one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import urllib.request
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+
+from tidemark.errors import SystemFailure
+
+TOKEN = "TIDEMARK_UNITY_TOKEN"
+
+
+def register(address: str, schema_name: str, schema: pa.Schema, location: Path) -> Path:
+    """Register an external table at `location`; where the catalog says that it lies.
+
+    `schema_name` is "catalog.schema". A token is taken from the environment (TIDEMARK_UNITY_TOKEN). Raises
+    SystemFailure when the server refuses, or names a place that is not on this machine.
+    """
+    catalog, _, below = schema_name.partition(".")
+    name = f"tidemark_{secrets.token_hex(6)}"
+    tables = f"{address.rstrip('/')}/api/2.1/unity-catalog/tables"
+    _call(
+        tables,
+        {
+            "name": name,
+            "catalog_name": catalog,
+            "schema_name": below,
+            "table_type": "EXTERNAL",
+            "data_source_format": "DELTA",
+            "storage_location": location.as_uri(),
+            "columns": [_column(position, field) for position, field in enumerate(schema)],
+        },
+    )
+    answer = _call(f"{tables}/{catalog}.{below}.{name}")
+    parts = urlsplit(str(answer.get("storage_location", "")))
+    if parts.scheme not in ("", "file") or not parts.path:
+        raise SystemFailure(
+            f"Unity Catalog at {address} puts the table at {parts.geturl()!r}; only a path of this machine can be "
+            "written to. Give a catalog whose storage is a local folder."
+        )
+    return Path(parts.path)
+
+
+def _column(position: int, field: pa.Field) -> dict[str, Any]:
+    if pa.types.is_timestamp(field.type):
+        kind = "timestamp_ntz"
+    elif pa.types.is_floating(field.type):
+        kind = "double"
+    elif pa.types.is_int64(field.type):
+        kind = "long"
+    elif pa.types.is_integer(field.type):
+        kind = "int"
+    else:
+        kind = "string"
+    described = {"name": field.name, "type": kind, "nullable": True, "metadata": {}}
+    return {
+        "name": field.name,
+        "type_name": kind.upper(),
+        "type_text": "bigint" if kind == "long" else kind,
+        "type_json": json.dumps(described),
+        "position": position,
+        "nullable": True,
+    }
+
+
+def _call(url: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    headers = {"Content-Type": "application/json"}
+    if token := os.environ.get(TOKEN):
+        headers["Authorization"] = f"Bearer {token}"
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as answer:
+            found = json.load(answer)
+    except (OSError, ValueError) as error:
+        raise SystemFailure(f"Unity Catalog refused {url}: {error}. Check unity_address and unity_schema.") from error
+    return dict(found)

@@ -1,0 +1,282 @@
+"""One test for each trap that a release of a client or server sets, which fails when the trap catches us again."""
+
+from __future__ import annotations
+
+import json
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+from tidemark.errors import ProvisionError, SystemFailure
+from tidemark.systems import duckdb_client, registry
+from tidemark.systems.base import System
+from tidemark.systems.delta_duckdb import DeltaDuckDB
+from tidemark.systems.delta_rs import DeltaRs
+from tidemark.systems.delta_table import DeltaOptions
+from tidemark.systems.ducklake import DuckLake, DuckLakeInlined, DuckLakeInlinedPostgres
+from tidemark.systems.iceberg_duckdb import IcebergDuckDB, IcebergDuckDBOptions
+from tidemark.systems.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
+from tidemark.systems.iceberg_table import CODEC
+
+from .trips import YELLOW, trips
+
+OpenTable = Callable[..., Any]
+
+pytestmark = pytest.mark.services
+
+ALL_EXTENSIONS = ("ducklake", "postgres_scanner", "avro", "httpfs", "iceberg", "delta")
+
+
+def test_duckdb_leaves_the_home_folder_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    with duckdb_client.connect(ALL_EXTENSIONS, tmp_path / "table") as connection:
+        connection.execute("CREATE SECRET (TYPE http)")
+        settings = dict(connection.execute("SELECT name, value FROM duckdb_settings()").fetchall())
+    assert list(home.iterdir()) == []
+    for name in ("home_directory", "secret_directory", "temp_directory", "extension_directory"):
+        assert settings[name].startswith(str(tmp_path / "table")), name
+
+
+def test_duckdb_fetches_no_extension_by_itself() -> None:
+    with duckdb_client.connect(()) as connection, pytest.raises(duckdb.Error):
+        connection.execute("FROM read_json('http://127.0.0.1:1/x.json')")
+    with duckdb_client.connect(()) as connection:
+        loaded = connection.execute(
+            "SELECT count(*) FROM duckdb_extensions() WHERE loaded AND extension_name = 'httpfs'"
+        )
+        assert loaded.fetchall() == [(0,)]
+
+
+def test_rules_of_a_release_hold_until_the_next_one_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, last = duckdb_client.RELEASES[0], duckdb_client.RELEASES[-1]
+    with pytest.raises(ProvisionError, match=r"1\.2\.0 is installed"):
+        duckdb_client.release("1.2.0")
+    assert duckdb_client.release(".".join(map(str, first.version))) == first
+    assert duckdb_client.release("99.0.0") == last
+    monkeypatch.setattr(duckdb_client, "installed_version", lambda: "99.0.0")
+    assert "nearest known to 99.0.0" in duckdb_client.release_note()
+
+
+def test_every_extension_that_a_system_wants_is_installed() -> None:
+    wanted = {
+        e for kind in registry().values() if issubclass(kind, duckdb_client.DuckDBSystem) for e in kind.extensions
+    }
+    assert wanted
+    assert duckdb_client.missing_extensions(sorted(wanted)) is None
+    assert duckdb_client.missing_extensions(["no_such_thing"]) is not None
+
+
+def test_ducklake_without_inlining_inlines_nothing(open_table: OpenTable) -> None:
+    system = open_table(DuckLake)
+    system.create(YELLOW)
+    system.write(trips(YELLOW, 1))
+    assert system.inlined_rows() == 0
+    assert len(system.data_files()) == 1
+    assert system.settings()["data_inlining_row_limit"] == "0"
+
+
+def test_ducklake_that_inlines_in_spite_of_its_limit_is_found_out(open_table: OpenTable) -> None:
+    system = open_table(DuckLake)
+    system.create(YELLOW)
+    system._writer.execute("CALL lake.set_option('data_inlining_row_limit', 10)")
+    system.write(trips(YELLOW, 3))
+    with pytest.raises(SystemFailure, match="3 rows are inlined"):
+        system.footprint()
+
+
+@pytest.mark.parametrize("kind", [DuckLakeInlined, DuckLakeInlinedPostgres])
+def test_inlining_ends_above_the_rows_of_a_write(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind, rows_per_write=5)
+    system.create(YELLOW)
+    system.write(trips(YELLOW, 6))
+    assert system.inlined_rows() == 6
+    system.write(trips(YELLOW, 7, 6))
+    assert system.inlined_rows() == 6
+    assert len(system.data_files()) == 1
+
+
+def test_password_of_the_catalog_stays_out_of_sql(open_table: OpenTable) -> None:
+    system = open_table(DuckLake)
+    system.create(YELLOW)
+    password = (system.context.directory / ".pgpass").read_text().strip().rpartition(":")[2]
+    assert len(password) > 10
+    assert password not in system._catalog_address
+    assert password not in str(system._writer.execute("FROM duckdb_databases()").fetchall())
+    assert stat.S_IMODE((system.context.directory / ".pgpass").stat().st_mode) == 0o600
+
+
+def test_reference_server_would_choose_zstd(open_table: OpenTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = open_table(IcebergPyIceberg)
+    system.create(YELLOW)
+    assert system.settings()[CODEC] == "snappy"
+    careless = open_table(IcebergPyIceberg)
+    monkeypatch.setattr(careless, "_properties", dict)
+    careless.create(YELLOW)
+    careless.write(trips(YELLOW, 1))
+    (file,) = careless.data_files()
+    assert pq.read_metadata(file).row_group(0).column(0).compression == "ZSTD"
+
+
+def test_duckdb_needs_somebody_to_make_the_folder_of_a_table(open_table: OpenTable) -> None:
+    system = open_table(IcebergDuckDB)
+    system.create(YELLOW)
+    create = f"CREATE TABLE iceberg.{system._namespace}.own AS SELECT 1 AS id"
+    if duckdb_client.release().iceberg_creates_local_tables:
+        system._writer.execute(create)
+    else:
+        with pytest.raises(duckdb.Error, match="Failed to create directory"):
+            system._writer.execute(create)
+
+
+@contextmanager
+def listener() -> Iterator[tuple[str, list[str]]]:
+    """An address with capital letters, and the paths that it was asked for."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/API/Catalog", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_duckdb_that_changes_the_case_of_an_address_is_not_given_one(
+    open_table: OpenTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeps_case = duckdb_client.release().iceberg_keeps_case_of_endpoint
+    with listener() as (address, asked):
+        with duckdb_client.connect(IcebergDuckDB.extensions) as connection, pytest.raises(duckdb.Error):
+            connection.execute(f"ATTACH '' AS x (TYPE iceberg, ENDPOINT '{address}', AUTHORIZATION_TYPE 'none')")
+        assert asked
+        assert all(path.startswith("/API/Catalog") == keeps_case for path in asked)
+        system = open_table(IcebergDuckDB)
+        monkeypatch.setattr(type(system._rest), "uri", address)
+        refused = pytest.raises(duckdb.Error if keeps_case else SystemFailure)
+        with duckdb_client.connect(IcebergDuckDB.extensions) as connection, refused:
+            system._attach(connection)
+
+
+@pytest.mark.parametrize("client", ["default", "curl"])
+def test_http_client_is_the_one_asked_for(client: str, open_table: OpenTable) -> None:
+    system = open_table(IcebergDuckDB, IcebergDuckDBOptions(http_client=client))
+    system.create(YELLOW)
+    assert system.settings()["httpfs_client_implementation"] == client
+    assert IcebergDuckDBOptions().http_client == "default"
+
+
+def log_entries(system: System, action: str) -> list[dict[str, Any]]:
+    """What the Delta log's JSON files say about one kind of action, oldest first."""
+    files = sorted((system.context.directory / "table" / "_delta_log").glob("*.json"))
+    entries = [json.loads(line) for file in files for line in file.read_text().splitlines() if line]
+    return [entry[action] for entry in entries if action in entry]
+
+
+def test_delta_log_of_duckdb_is_as_its_release_says(open_table: OpenTable) -> None:
+    system = open_table(DeltaDuckDB)
+    system.create(YELLOW)
+    system.write(trips(YELLOW, 7))
+    (added,) = log_entries(system, "add")
+    (file,) = system.data_files()
+    is_right = not added["path"].startswith("/") and added["size"] == file.stat().st_size
+    assert is_right == duckdb_client.release().delta_log_is_valid
+
+
+@pytest.mark.parametrize("interval", [10, 3])
+def test_delta_rs_makes_checkpoints_at_the_interval_that_was_set(interval: int, open_table: OpenTable) -> None:
+    system = open_table(DeltaRs, DeltaOptions(checkpoint_interval=interval))
+    system.create(YELLOW)
+    for first in range(12):
+        system.write(trips(YELLOW, 1, first))
+    assert system.settings()["delta.checkpointInterval"] == str(interval)
+    assert system.settings()["checkpoints"] == str(13 // interval)
+
+
+def test_pyiceberg_expires_snapshots_of_each_table_alone(open_table: OpenTable) -> None:
+    tables = [open_table(IcebergPyIceberg, PyIcebergOptions(expire_every=3)) for _ in range(2)]
+    for system in tables:
+        system.create(YELLOW)
+    for first in range(8):
+        for system in tables:
+            system.write(trips(YELLOW, 1, first))
+    for system in tables:
+        assert len(system._load().metadata.snapshots) == 3
+        assert sorted(system.ids().to_pylist()) == list(range(8))
+
+
+def metadata_files(system: System) -> list[Path]:
+    return sorted((system.context.directory / "table" / "metadata").glob("*.metadata.json"))
+
+
+def test_pyiceberg_keeps_metadata_files_only_as_configured(open_table: OpenTable) -> None:
+    growing = open_table(IcebergPyIceberg)
+    bounded = open_table(IcebergPyIceberg, PyIcebergOptions(delete_after_commit=True, previous_versions_max=2))
+    for system in (growing, bounded):
+        system.create(YELLOW)
+        for first in range(6):
+            system.write(trips(YELLOW, 1, first))
+    assert len(metadata_files(growing)) == 7
+    assert len(metadata_files(bounded)) == 3
+    # The snapshot list is not bounded by these properties, only by expiry.
+    assert len(bounded._load().metadata.snapshots) == 6
+
+
+def test_pyiceberg_merges_manifests_only_when_told(open_table: OpenTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {}
+    for merge in (False, True):
+        system = open_table(IcebergPyIceberg, PyIcebergOptions(manifest_merge=merge))
+        properties = {**system._properties(), "commit.manifest.min-count-to-merge": "4"}
+        monkeypatch.setattr(system, "_properties", lambda properties=properties: properties)
+        system.create(YELLOW)
+        for first in range(6):
+            system.write(trips(YELLOW, 1, first))
+        table = system._load()
+        counts[merge] = len(table.current_snapshot().manifests(table.io))
+        assert sorted(system.ids().to_pylist()) == list(range(6))
+    assert counts[False] == 6
+    assert counts[True] < 4
+
+
+def test_pyiceberg_has_as_many_workers_as_threads(open_table: OpenTable) -> None:
+    for threads in (1, 3):
+        system = open_table(IcebergPyIceberg, threads=threads)
+        system.create(YELLOW)
+        system.write(trips(YELLOW, 1))
+        assert system.settings()["threads"] == str(threads)
+
+
+def test_unity_catalog_is_never_silently_left_out() -> None:
+    for kind in (DeltaRs, DeltaDuckDB):
+        assert "unity_address" in str(kind.unavailable(DeltaOptions(catalog="unity")))
+        assert kind.unavailable(DeltaOptions(catalog="unity", unity_address="http://127.0.0.1:1")) is None
+
+
+def test_unity_catalog_is_named_for_what_it_did(open_table: OpenTable) -> None:
+    plain = open_table(DeltaRs)
+    registered = open_table(DeltaRs, DeltaOptions(catalog="unity", unity_address="http://127.0.0.1:1"))
+    assert "no catalog service" in plain.notes
+    assert "no catalog service" not in registered.notes
+    assert "registered in, not committed through, Unity Catalog" in registered.notes
+    with pytest.raises(SystemFailure, match="unity_address"):
+        registered.create(YELLOW)
