@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Numbers = NDArray[Any]  # integers or floats
 REPLICATES = 1000
-CELLS = 512
+CELLS = 256
 FEWEST_BLOCKS = 6
 
 
@@ -69,8 +69,11 @@ class BlockSample:
         value = float(np.quantile(self.samples, probability))
         draws = self._inverse(self.resampled, probability)
         binned = float(self._inverse(self.cumulative[None, :], probability)[0])
-        # What the bins lose is lost in the replicates too: a factor keeps positive quantities positive.
-        return value, draws * (value / binned) if binned > 0 and value > 0 else draws + (value - binned)
+        # What the bins lose is lost in the replicates too. In a sparse tail there is nothing to correct: there the
+        # edges are the samples themselves, and a step between two of them is real.
+        if binned > 0 and abs(value / binned - 1) < 0.02:
+            draws = draws * (value / binned)
+        return value, draws
 
     def _inverse(self, cumulative: Floats, probability: float) -> Floats:
         index = np.minimum((cumulative < probability).sum(axis=1), len(self.edges) - 1)

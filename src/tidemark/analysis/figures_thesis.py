@@ -101,6 +101,6 @@ _KINDS = {
     "Write times": write_times,
     "Write times over the run": scatter,
     "Read times": read_times,
-    "CPU": cpu,
+    "CPU of the machine (%)": cpu,
 }
-_APPENDIX = ("CPU", "Bytes written to disk", "Write times", "Write times over the run", "Read times")
+_APPENDIX = ("CPU of the machine (%)", "Bytes written to disk", "Write times", "Write times over the run", "Read times")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tidemark.analysis import style
 from tidemark.analysis.measures import Absent, Metric
-from tidemark.analysis.plots import LEFT, Group, plain_ticks
+from tidemark.analysis.plots import LEFT, Group, missing, plain_ticks
 from tidemark.analysis.runs import Run
 from tidemark.analysis.studio import Studio
 from tidemark.analysis.tables import number, shown
@@ -44,15 +44,14 @@ def scatter_panels(studio: Studio, groups: Sequence[Group], runs: Mapping[str, R
         axes = made.axes(
             column * wide + 0.5, style.PAGE - (column + 1) * wide + 0.12, (rows - 1 - row) * (tall + gap), tall
         )
-        axes.set_title(group.title, loc="left", color=group.colour, fontweight="bold", fontsize=7, pad=3)
+        axes.set_title(group.title, loc="left", color=style.ink(group.colour), fontweight="bold", fontsize=7, pad=3)
         axes.set_xlim(0, longest)
         last = row == rows - 1 or place + columns >= len(groups)
         axes.set_xlabel("seconds since the run began" if last else "")
         axes.set_ylabel("ms")
         if group.times_s is None or len(group.values) == 0:
-            axes.set_yticks([])
-            axes.text(0.5, 0.5, f"missing: {group.reason}"[:90], transform=axes.transAxes, ha="center", fontsize=5.5,
-                      color=style.FAINT)  # fmt: skip
+            axes.set_axis_off()
+            missing(axes, 0.5, group.reason)
             continue
         times, values = group.times_s, group.values
         top = 1.3 * float(np.quantile(values, 0.995))
@@ -77,8 +76,8 @@ def scatter_panels(studio: Studio, groups: Sequence[Group], runs: Mapping[str, R
         axes.text(1.0, 1.03, f"n {len(values):,}{extra}", transform=axes.transAxes, ha="right", va="bottom",
                   fontsize=5.2, color=style.FAINT)  # fmt: skip
         try:
-            slope = shown(studio.measures.of_run(Metric.GROWTH, runs[group.label]).estimate(""))
-            text = f"growth {slope} ms per 1,000 commits"
+            slope = studio.measures.of_run(Metric.GROWTH, runs[group.label]).estimate("")
+            text = f"growth {shown(slope, 3)} ms per 1,000 commits"
         except Absent as absent:
             text = f"growth: {absent}"
         axes.text(0.01, 0.04, text, transform=axes.transAxes, fontsize=5.4, va="bottom",
@@ -107,12 +106,13 @@ def cpu_strips(groups: Sequence[Group]) -> tuple[style.Frame, list[str]]:
         if place < len(groups) - 1:
             axes.set_xticklabels([])
         else:
-            axes.set_xlabel("seconds since the run began; vertical: CPU of the machine (%)")
+            axes.set_xlabel("seconds since the run began")
         axes.text(-0.14, 0.5, style.two_lines(group.title), transform=axes.transAxes, ha="right", va="center",
-                  fontsize=6.5, color=group.colour, fontweight="bold")  # fmt: skip
+                  fontsize=6.5, color=style.ink(group.colour), fontweight="bold")  # fmt: skip
         if group.times_s is None or len(group.values) == 0:
-            axes.text(0.5, 0.5, f"missing: {group.reason}"[:52], transform=axes.transAxes, ha="center", va="center",
-                      fontsize=5.2, color=style.FAINT)  # fmt: skip
+            axes.set_yticks([])
+            axes.spines["left"].set_visible(False)
+            missing(axes, 50, group.reason)
             continue
         axes.plot(group.times_s, group.values, color=group.colour, linewidth=0.9,
                   marker="." if len(group.values) < 30 else None, markersize=2.5)  # fmt: skip

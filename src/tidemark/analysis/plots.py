@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,13 +34,20 @@ class Group:
 
 
 def plain_ticks(axis_format: str = "{:g}") -> FuncFormatter:
-    return FuncFormatter(lambda value, _: axis_format.format(value) if abs(value) < 1e4 else f"{value:,.0f}")
+    return FuncFormatter(lambda value, _: axis_format.format(value) if abs(value) < 1e3 else f"{value:,.0f}")
 
 
 def titles(axes: Axes, names: Sequence[str]) -> None:
     axes.set_yticks(range(len(names)), [style.two_lines(name) for name in names])
     axes.set_ylim(len(names) - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)
+
+
+def missing(axes: Axes, row: float, reason: str) -> None:
+    """Say in the place of the data why there is none."""
+    text = textwrap.shorten(f"missing: {reason}", 62, placeholder=" …")
+    axes.text(0.01, row, text, transform=axes.get_yaxis_transform(), fontsize=5.2, color=style.FAINT, va="center",
+              bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
 
 
 def is_log(values: Sequence[Floats]) -> bool:
@@ -71,15 +79,15 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
     limit = np.inf if log else 1.35 * reach
     for row, (group, (outliers, low, high)) in enumerate(zip(groups, fences, strict=True)):
         if len(group.values) == 0:
-            axes.text(0.01, row, f"missing: {group.reason}"[:60], transform=axes.get_yaxis_transform(), fontsize=5.5,
-                      color=style.FAINT, va="center")  # fmt: skip
+            missing(axes, row, group.reason)
             continue
         q1, median, q3 = np.quantile(group.values, [0.25, 0.5, 0.75])
         box = {"med": median, "q1": q1, "q3": q3, "whislo": low, "whishi": high, "fliers": []}
         axes.bxp(
             [box], positions=[row], widths=0.52, orientation="horizontal", showfliers=False, patch_artist=True,
             manage_ticks=False, boxprops={"facecolor": group.colour, "alpha": 0.75, "linewidth": 0.5},
-            medianprops={"color": "white", "linewidth": 1.3}, whiskerprops={"color": style.INK, "linewidth": 0.6},
+            medianprops={"color": style.INK, "linewidth": 1.1, "solid_capstyle": "butt"},
+            whiskerprops={"color": style.INK, "linewidth": 0.6},
             capprops={"color": style.INK, "linewidth": 0.6},
         )  # fmt: skip
         beyond = outliers[outliers > limit]
@@ -88,7 +96,8 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
             shown = np.sort(shown)[np.linspace(0, len(shown) - 1, MOST_POINTS).astype(int)]
             hidden += 1
         jitter = rng.uniform(-0.2, 0.2, len(shown))
-        axes.plot(shown, row + jitter, ".", color=group.colour, markersize=1.6, alpha=0.45, markeredgewidth=0,
+        axes.plot(shown, row + jitter, ".", color=group.colour, markersize=1.8, alpha=0.45 if len(shown) > 60 else 0.8,
+                  markeredgewidth=0,
                   rasterized=True)  # fmt: skip
         if len(beyond):
             axes.text(limit, row + 0.34, f"{len(beyond)} beyond, to {number(float(beyond.max()), 3)} ▸", fontsize=4.8,
@@ -129,8 +138,7 @@ def bars_by_run(rows: Sequence[tuple[str, str, Sequence[Bar], str]], what: str) 
     longest = max((bar.value for _, _, bars, _ in rows for bar in bars), default=1.0)
     for row, (_, colour, bars, reason) in enumerate(rows):
         if not bars:
-            axes.text(0.01, row, f"missing: {reason}"[:52], transform=axes.get_yaxis_transform(), fontsize=5.5,
-                      color=style.FAINT, va="center")  # fmt: skip
+            missing(axes, row, reason)
         step = 0.84 / max(len(bars), 1)
         for place, bar in enumerate(bars):
             y = row - 0.42 + step * (place + 0.5)
@@ -139,7 +147,7 @@ def bars_by_run(rows: Sequence[tuple[str, str, Sequence[Bar], str]], what: str) 
                 hatch="////" if bar.cold else None, edgecolor="white" if not bar.cold else colour, linewidth=0.3,
             )  # fmt: skip
             axes.text(bar.value + 0.01 * longest, y, f"{bar.value:,.0f}  {bar.label}", fontsize=5.2, va="center")
-    axes.set_xlim(0, 1.28 * longest)
+    axes.set_xlim(0, 1.36 * longest)
     titles(axes, [title for title, _, _, _ in rows])
     axes.grid(axis="x")
     axes.xaxis.set_major_locator(MaxNLocator(4))
@@ -165,8 +173,7 @@ def dots(
         for place, (estimate, colour, filled) in enumerate(points):
             y = row + (place - (len(points) - 1) / 2) * (0.7 / max(len(points), 1))
             if isinstance(estimate, str):
-                axes.text(0.01, y, f"missing: {estimate}"[:52], transform=axes.get_yaxis_transform(), fontsize=5,
-                          color=style.FAINT, va="center")  # fmt: skip
+                missing(axes, y, estimate)
                 continue
             if estimate.low is not None and estimate.high is not None:
                 low = max(estimate.low, 1e-9) if log else estimate.low

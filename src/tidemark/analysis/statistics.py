@@ -82,6 +82,7 @@ class Replicates:
     runs: int = 1
     degrees: float = math.inf
     log: bool = True
+    bounds: tuple[float, float] | None = None  # what an interval cannot leave
 
     @property
     def value(self) -> float:
@@ -101,6 +102,8 @@ class Replicates:
         ends = [min(ends[0], self.centre), max(ends[1], self.centre)]
         if self.log:
             ends = [math.exp(min(end, 700.0)) for end in ends]
+        if self.bounds is not None:
+            ends = [max(ends[0], self.bounds[0]), min(ends[1], self.bounds[1])]
         return Estimate(self.value, ends[0], ends[1], self.n, unit, self.runs)
 
     def scaled(self, factor: float) -> Replicates:
@@ -216,7 +219,7 @@ def cliffs_delta(a: BlockSample, b: BlockSample) -> Replicates:
     Both must have been prepared on the same bins (`BlockSample.prepare(..., edges=...)`).
     """
     centre, draws = a.dominance(b)
-    return Replicates(centre, draws, a.n + b.n, 1, min(a.degrees, b.degrees), log=False)
+    return Replicates(centre, draws, a.n + b.n, 1, min(a.degrees, b.degrees), log=False, bounds=(-1.0, 1.0))
 
 
 # Over runs
@@ -289,6 +292,5 @@ def over_runs(runs: Sequence[Replicates], rng: np.random.Generator, effects: Run
     between = rng.choice(own.deviations, size=(REPLICATES, count)).mean(axis=1)
     blocks = _satterthwaite([(run.variance, run.degrees) for run in runs])
     degrees = _satterthwaite([(float(np.var(within)), blocks), (own.variance / count, own.degrees)])
-    return Replicates(
-        centre, centre + within + between, sum(run.n for run in runs), count, max(degrees, 1.0), runs[0].log
-    )
+    draws = centre + within + between
+    return Replicates(centre, draws, sum(run.n for run in runs), count, max(degrees, 1.0), runs[0].log, runs[0].bounds)

@@ -12,6 +12,7 @@ from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 COLUMN = 3.4  # inches: one column of a paper, and the whole width of it
@@ -64,7 +65,7 @@ RC: dict[Any, Any] = {
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.5,
     "path.simplify": True,
-    "pdf.fonttype": 42,
+    "pdf.fonttype": 3,
     "pdf.compression": 6,
     "svg.fonttype": "path",
     "svg.hashsalt": "tidemark",
@@ -94,6 +95,13 @@ def colours(names: Iterable[str]) -> dict[str, str]:
     return chosen
 
 
+def ink(colour: str) -> str:
+    """`colour` darkened until words in it can be read on white."""
+    red, green, blue = to_rgb(colour)
+    share = min(1.0, 0.42 / (0.299 * red + 0.587 * green + 0.114 * blue + 1e-9))
+    return to_hex((red * share, green * share, blue * share))
+
+
 def two_lines(title: str, width: int = 17) -> str:
     return "\n".join(textwrap.wrap(title, width)[:3])
 
@@ -118,7 +126,7 @@ class Frame:
         )
 
 
-ABOVE, BELOW = 0.36, 0.72
+ABOVE, BELOW = 0.42, 0.84
 
 
 def frame(width: float, height: float) -> Frame:
@@ -129,17 +137,15 @@ def frame(width: float, height: float) -> Frame:
 def finish(made: Frame, title: str, notes: Sequence[str], source: str, dataset: str, synthetic: bool) -> None:
     """Put title, notes, source runs and dataset into the picture; a replica is marked in red."""
     whole = made.figure.get_figheight()
-    characters = int(made.width * 22)
+    characters = int(made.width * 29)
     made.figure.text(0.02, 1 - 0.07 / whole, title, fontsize=7.5, fontweight="bold", va="top")
     lines = [line for text in (*notes, source) for line in textwrap.wrap(text, characters)]
-    lines = lines[:5]
     made.figure.text(
-        0.02, 0.04 / whole, "\n".join([*lines, dataset]), fontsize=4.8, color=FAINT, va="bottom", linespacing=1.15
+        0.02, 0.04 / whole, "\n".join([*lines[:5], dataset]), fontsize=4.8, color=FAINT, va="bottom", linespacing=1.15
     )
     if synthetic:
         made.figure.text(
-            0.985, 0.04 / whole, "SYNTHETIC dataset", fontsize=6.5, fontweight="bold", color=WARNING, ha="right",
-            va="bottom",
+            0.02, 1 - 0.21 / whole, "SYNTHETIC dataset", fontsize=6.5, fontweight="bold", color=WARNING, va="top"
         )  # fmt: skip
 
 

@@ -128,21 +128,21 @@ def number(value: float, digits: int = 4) -> str:
     return f"{round(value, decimals):,.{max(decimals, 0)}f}"
 
 
-def shown(cell: Cell) -> str:
-    """A cell as people read it."""
+def shown(cell: Cell, digits: int = 4) -> str:
+    """A cell as people read it, numbers with `digits` significant digits."""
     if cell is None:
         return ""
     if isinstance(cell, Estimate):
         if cell.low is None or cell.high is None:
-            return number(cell.value)
+            return number(cell.value, digits)
         # The ends are as exact as the value, no more: digits beyond its last one would be noise.
-        decimals = 3 - math.floor(math.log10(abs(cell.value))) if cell.value else 4
+        decimals = digits - 1 - math.floor(math.log10(abs(cell.value))) if cell.value else digits
         low, high = (f"{round(end, decimals):,.{max(decimals, 0)}f}" for end in (cell.low, cell.high))
-        return f"{number(cell.value)} [{low}, {high}]"
+        return f"{number(cell.value, digits)} [{low}, {high}]"
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     if isinstance(cell, float):
-        return number(cell)
+        return number(cell, digits)
     return f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 

@@ -1,0 +1,178 @@
+"""Quantities of one run that claims ask for and no table does, and the evidence that claims are judged by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tidemark.analysis.blocks import REPLICATES
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.metrics import UNITS, Absent, Metric
+from tidemark.analysis.runs import MAIN, Run, Series
+from tidemark.analysis.statistics import Floats, Replicates, RunEffects, generator, known, over_runs
+
+THESIS_BATCH = 1_000
+THREADS = "threads"
+
+
+def _positive(value: float, what: str) -> float:
+    if value <= 0:
+        raise Absent(f"there are no {what}")
+    return value
+
+
+def _flush_per_row(run: Run) -> float:
+    flush = run.manifest.flush
+    if flush is None or flush.rows == 0:
+        raise Absent("nothing is inlined, so there is nothing to flush")
+    return flush.seconds / flush.rows * 1e6
+
+
+def _merge_per_row(run: Run) -> float:
+    merge = run.manifest.merge
+    if merge is None:
+        raise Absent("no merge of small files was timed in this run")
+    return merge.seconds / run.manifest.events * 1e6
+
+
+def _polling(run: Run) -> float:
+    return 100 * _positive(dict(run.manifest.time_budget_ns).get("poll", 0), "polls") / run.manifest.elapsed_ns
+
+
+def _files_per_commit(run: Run) -> float:
+    footprint = run.manifest.footprint
+    return _positive(footprint.data_files + footprint.metadata_files, "files") / run.manifest.operations
+
+
+# Each with its unit; of the table as it is before inlined rows are flushed.
+QUANTITIES: dict[str, tuple[str, Callable[[Run], float]]] = {
+    "flush per row": ("µs", _flush_per_row),
+    "merge per row": ("µs", _merge_per_row),
+    "share of polling": ("%", _polling),
+    "files per commit": ("files", _files_per_commit),
+    "data files": ("files", lambda run: _positive(run.manifest.footprint.data_files, "data files")),
+    "data bytes": ("bytes", lambda run: _positive(run.manifest.footprint.data_bytes, "data files")),
+    "metadata bytes": ("bytes", lambda run: _positive(run.manifest.footprint.metadata_bytes, "metadata files")),
+}
+METRICS = {str(metric): metric for metric in Metric}
+
+
+def unit_of(quantity: str) -> str:
+    """The unit of a quantity by its name, that of a metric or one of QUANTITIES."""
+    return UNITS[METRICS[quantity]] if quantity in METRICS else QUANTITIES[quantity][0]
+
+
+class Evidence:
+    """What measures of claims are computed from; remembers which runs were looked at."""
+
+    def __init__(self, measures: Measures) -> None:
+        self._measures = measures
+        self.runs: list[Run] = []
+
+    def series(self, system: str, mode: str, study: str = MAIN, threads: int | None = None) -> Series:
+        """The series of a system with runs to go by; Absent, saying why, when there is none as the thesis's was."""
+        found = [
+            series
+            for series in self._measures.run_set.select(mode=mode, study=study)
+            if series.system == system and threads in (None, series.threads)
+        ]
+        if not found:
+            which = f"{system} in {mode} mode" + (f" with {threads} threads" if threads else "")
+            raise Absent(f"{which} is not in this run set")
+        series = found[0]
+        if not series.runs:
+            raise Absent(f"{series.title}: {series.missing()}")
+        if mode == "batch" and series.batch_size != THESIS_BATCH:
+            raise Absent(f"batches had {series.batch_size:,} events, the thesis's had {THESIS_BATCH:,}")
+        self._note(series.runs)
+        return series
+
+    def hot(self, quantity: str, system: str, mode: str) -> Replicates:
+        """`quantity` of the typical hot run; how far runs differ is learnt from all systems of the mode."""
+        series = self.series(system, mode)
+        if quantity in METRICS:
+            return self._measures.hot(METRICS[quantity], series)
+        runs = self._once(quantity, series)
+        if not runs:
+            raise Absent(series.missing(1))
+        return over_runs(runs, generator(quantity, series.id), self._effects(quantity, mode))
+
+    def cold_effect(self, quantity: str, system: str, mode: str) -> Replicates:
+        """Run 0 over the typical hot run."""
+        return self._measures.cold_effect(METRICS[quantity], self.series(system, mode))
+
+    def one_run(self, quantity: str, system: str, threads: int) -> Replicates:
+        """`quantity` of the only run of a series of the study of threads, in doubt as far as main runs differ."""
+        series = self.series(system, "single", THREADS, threads)
+        run = self._measures.of_run(METRICS[quantity], series.runs[0])
+        groups = []
+        for other in self._measures.run_set.select(mode="single", harness=False):
+            groups.append([self._measures.of_run(METRICS[quantity], each) for each in other.hot_runs])
+        return over_runs([run], generator(quantity, series.id, "one run"), RunEffects.pooled(groups))
+
+    def merge(self, system: str, mode: str, like: str) -> Replicates:
+        """µs a row of the only merge of a series, in doubt as far as flushes of the system `like` differ."""
+        series = self.series(system, mode)
+        last = series.runs[-1]
+        merged = known(QUANTITIES["merge per row"][1](last))
+        flushes = self._once("flush per row", self.series(like, mode))
+        return over_runs([merged], generator("merge", series.id), RunEffects.pooled([flushes]))
+
+    def _once(self, quantity: str, series: Series) -> list[Replicates]:
+        compute = QUANTITIES[quantity][1]
+        return [known(compute(run)) for run in series.hot_runs]
+
+    def _effects(self, quantity: str, mode: str) -> RunEffects | None:
+        groups = []
+        for series in self._measures.run_set.select(mode=mode, harness=False):
+            try:
+                groups.append(self._once(quantity, series))
+            except Absent:
+                continue
+        return RunEffects.pooled(groups)
+
+    def _note(self, runs: Sequence[Run]) -> None:
+        for run in runs:
+            oracle = run.manifest.oracle
+            if oracle.applicable and not oracle.verdict:
+                raise Absent(f"{run.label}: the table does not hold what was acknowledged")
+        self.runs += runs
+
+
+def positive(replicates: Replicates) -> Replicates:
+    """`replicates` on the logarithmic scale; Absent for a quantity that may be zero or less, which has no ratio."""
+    if replicates.log:
+        return replicates
+    draws = replicates.draws
+    if replicates.centre <= 0 or (draws is not None and bool((draws <= 0).any())):
+        raise Absent("a quantity that may be zero has no ratio")
+    logarithms = None if draws is None else np.log(draws)
+    return Replicates(math.log(replicates.centre), logarithms, replicates.n, replicates.runs, replicates.degrees)
+
+
+def extreme(parts: Sequence[Replicates], largest: bool) -> Replicates:
+    """The largest, or the smallest, of several quantities that were resampled on their own."""
+    pick = np.max if largest else np.min
+    if len({part.log for part in parts}) > 1:
+        parts = [part.linear() for part in parts]
+    draws: Floats | None = None
+    if any(part.draws is not None for part in parts):
+        columns = [part.draws if part.draws is not None else np.full(REPLICATES, part.centre) for part in parts]
+        draws = pick(np.stack(columns), axis=0)
+    return _joined(float(pick([part.centre for part in parts])), draws, parts)
+
+
+def mean(parts: Sequence[Replicates]) -> Replicates:
+    """The geometric mean of positive quantities that were resampled on their own."""
+    parts = [positive(part) for part in parts]
+    draws: Floats | None = None
+    if all(part.draws is not None for part in parts):
+        draws = np.mean(np.stack([part.draws for part in parts if part.draws is not None]), axis=0)
+    return _joined(float(np.mean([part.centre for part in parts])), draws, parts)
+
+
+def _joined(centre: float, draws: Floats | None, parts: Sequence[Replicates]) -> Replicates:
+    n, runs = sum(part.n for part in parts), min(part.runs for part in parts)
+    return Replicates(centre, draws, n, runs, min(part.degrees for part in parts), parts[0].log)

@@ -1,0 +1,246 @@
+"""The ledger of claims: each with the thesis's value, ours with its interval, the verdict, and how to test it alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidemark.analysis.claims import CLAIMS, NOT_TESTABLE, VERDICTS, Claim, load_claims
+from tidemark.analysis.claims_quantities import Evidence
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.metrics import Absent
+from tidemark.analysis.retest import Retest, retest
+from tidemark.analysis.runs import RunSet, source_runs
+from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.tables import dataset_label, number
+from tidemark.paths import write_if_changed
+from tidemark.progress import Progress, duration
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One claim and what our runs say. `ours` is None when they cannot say anything, for `reason`."""
+
+    claim: Claim
+    ours: Estimate | None
+    verdict: str
+    direction: str | None
+    size: str | None
+    reason: str | None
+    sources: tuple[str, ...]
+    retest: Retest
+
+    @property
+    def ours_text(self) -> str:
+        return "" if self.ours is None else estimate_text(self.ours)
+
+    @property
+    def thesis_text(self) -> str:
+        thesis = self.claim.thesis
+        if thesis.value is None:
+            return thesis.text
+        value = number(thesis.value, 3 if thesis.value < 1000 else 4)
+        return with_unit(value, thesis.unit)
+
+    @property
+    def why(self) -> str:
+        """The verdict in one sentence, from the interval."""
+        if self.ours is None:
+            return self.reason or ""
+        if self.ours.low is None:
+            return "one value has no interval"
+        parts = [f"ours {self.ours_text}; reproduced would be {self.claim.criterion.words}"]
+        if self.size is not None and self.size != self.direction:
+            parts.append(f"the direction is {self.direction}, the size {self.size}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    rows: tuple[Row, ...]
+    dataset: str
+    synthetic: bool
+
+    def counts(self) -> dict[str, int]:
+        """How many claims have each verdict, all verdicts listed."""
+        found = Counter(row.verdict for row in self.rows)
+        return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def with_unit(value: str, unit: str) -> str:
+    return f"{value} ×" if unit == "x" else f"{value} {unit}".strip()
+
+
+def estimate_text(estimate: Estimate, digits: int = 3) -> str:
+    """`12.3 × [11.9, 12.8]`: the value, its unit and its interval with as many decimals."""
+    value, low, high = estimate.value, estimate.low, estimate.high
+    scale = 100.0 if estimate.unit.startswith("1/") else 1.0
+    unit = estimate.unit.replace("1/", "% per ", 1) if scale > 1 else estimate.unit
+    if not math.isfinite(value):
+        return "not a number"
+    largest = max(abs(end * scale) for end in (value, low or 0.0, high or 0.0))
+    most = digits - 1 - math.floor(math.log10(abs(value * scale))) if value else digits - 1
+    decimals = min(max(most, 0), 6 if largest < 0.01 else 4)
+    shown = with_unit(f"{value * scale:,.{decimals}f}", unit)
+    if low is None or high is None:
+        return shown
+    return f"{shown} [{low * scale:,.{decimals}f}, {high * scale:,.{decimals}f}]"
+
+
+def build_ledger(measures: Measures, claims: Sequence[Claim]) -> Ledger:
+    """Judge every claim by the runs of `measures`."""
+    run_set = measures.run_set
+    rows = []
+    with Progress("claims", len(claims)) as progress:
+        for done, claim in enumerate(claims):
+            rows.append(_row(claim, measures))
+            progress.update(done + 1, claim.id)
+    return Ledger(tuple(rows), dataset_label(run_set), any(dataset.synthetic for dataset in run_set.datasets))
+
+
+def _row(claim: Claim, measures: Measures) -> Row:
+    evidence = Evidence(measures)
+    ours = verdict = direction = size = reason = None
+    try:
+        replicates, unit = claim.measure(evidence)
+        _long_enough(claim, evidence)
+        ours = replicates.estimate(unit)
+        verdict, direction, size = claim.criterion.judge(ours)
+    except Absent as absent:
+        reason, verdict = str(absent), NOT_TESTABLE
+    sources = tuple(source_runs(evidence.runs))
+    return Row(claim, ours, verdict, direction, size, reason, sources, retest(claim, measures.run_set))
+
+
+def _long_enough(claim: Claim, evidence: Evidence) -> None:
+    if claim.window_seconds is None or not evidence.runs:
+        return
+    shortest = min(run.manifest.window_s for run in evidence.runs)
+    if shortest < 0.99 * claim.window_seconds:
+        raise Absent(
+            f"depends on how much a run writes: needs windows of {claim.window_seconds:g} s, these had {shortest:.0f} s"
+        )
+
+
+def to_json(ledger: Ledger) -> str:
+    rows = []
+    for row in ledger.rows:
+        claim, ours = row.claim, row.ours
+        estimate = None
+        if ours is not None and math.isfinite(ours.value):
+            estimate = {"value": ours.value, "low": ours.low, "high": ours.high, "unit": ours.unit, "n": ours.n}
+            estimate |= {"runs": ours.runs}
+        rows.append(
+            {
+                "id": claim.id,
+                "section": claim.section,
+                "statement": claim.statement,
+                "thesis": {"value": claim.thesis.value, "unit": claim.thesis.unit, "text": claim.thesis.text},
+                "thesis_text": row.thesis_text,
+                "measure": str(claim.measure),
+                "criterion": claim.criterion.words,
+                "ours": estimate,
+                "ours_text": row.ours_text,
+                "verdict": row.verdict,
+                "direction": row.direction,
+                "size": row.size,
+                "why": row.why,
+                "shown": list(claim.shown),
+                "systems": list(claim.measure.systems),
+                "modes": list(claim.measure.modes),
+                "studies": list(claim.studies),
+                "sources": list(row.sources),
+                "retest": {
+                    "command": row.retest.command,
+                    "seconds": row.retest.seconds,
+                    "disk_bytes": row.retest.disk_bytes,
+                },
+            }
+        )
+    whole = {
+        "schema_version": 1,
+        "dataset": ledger.dataset,
+        "synthetic": ledger.synthetic,
+        "counts": ledger.counts(),
+        "claims": rows,
+    }
+    return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_csv(ledger: Ledger) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(
+        ["id", "section", "statement", "thesis_value", "thesis_unit", "thesis_text", "ours", "ours_low", "ours_high"]
+        + ["ours_unit", "n", "runs", "criterion", "direction", "size", "verdict", "reason", "shown", "measure"]
+    )
+    for row in ledger.rows:
+        claim, ours, thesis = row.claim, row.ours, row.claim.thesis
+        values = [ours.value, ours.low, ours.high, ours.unit, ours.n, ours.runs] if ours else [None] * 6
+        writer.writerow(
+            [claim.id, claim.section, claim.statement, thesis.value, thesis.unit, thesis.text, *values]
+            + [claim.criterion.words, row.direction, row.size, row.verdict, row.reason]
+            + [" ".join(claim.shown), str(claim.measure)]
+        )
+    return buffer.getvalue()
+
+
+def to_markdown(ledger: Ledger) -> str:
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in ledger.counts().items())
+    lines = [f"**The claims of the thesis, re-tested**: {counts}.", ""]
+    lines += [
+        "The verdict follows from our 95 % interval: reproduced if all of it fulfils the criterion, not reproduced if "
+        "none of it does, else inconclusive. The thesis's values are another machine's.",
+        "",
+        "| Claim | Section | Thesis | Ours [95 %] | Reproduced would be | Verdict |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in ledger.rows:
+        cells = [f"`{row.claim.id}`: {row.claim.statement}", row.claim.section, row.thesis_text]
+        cells += [row.ours_text or (row.reason or ""), row.claim.criterion.words, row.verdict]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    return "\n".join([*lines, "", f"- Dataset: {ledger.dataset}"]) + "\n"
+
+
+def describe(row: Row) -> str:
+    """One claim for a terminal: values, verdict, where to look, and how to test it alone."""
+    claim = row.claim
+    folders = {True: "results/figures", False: "results/tables"}
+    links = [f"{folders[name.startswith('figure-')]}/{name}" for name in claim.shown]
+    endings = [".svg" if name.startswith("figure-") else ".md" for name in claim.shown]
+    about = f" ({claim.thesis.text})" if claim.thesis.value is not None else ""
+    lines = [
+        f"{claim.id} (section {claim.section})",
+        f"  {claim.statement}",
+        f"  thesis      {row.thesis_text}{about}, on another machine",
+        f"  ours        {row.ours_text or 'nothing: ' + (row.reason or '')}",
+        f"  reproduced  would be {claim.criterion.words}",
+        f"  verdict     {row.verdict.upper()}"
+        + (f" (direction {row.direction}, size {row.size})" if row.size is not None else ""),
+        f"  measure     {claim.measure}",
+        f"  shown in    {', '.join(f'{link}{ending}' for link, ending in zip(links, endings, strict=True))}",
+        f"  from runs   {', '.join(row.sources) or 'none'}",
+        f"  test alone  {row.retest.command}",
+        f"              about {duration(row.retest.seconds)}, {row.retest.disk_bytes / 1e9:.1f} GB of disk",
+    ]
+    return "\n".join(lines)
+
+
+def build_claims(results: Path, claims: Path = CLAIMS) -> Path:
+    """Write results/claims.json, .csv and .md, and return the first."""
+    ledger = build_ledger(Measures(RunSet.load(results)), load_claims(claims))
+    for ending, content in (("csv", to_csv(ledger)), ("md", to_markdown(ledger)), ("json", to_json(ledger))):
+        write_if_changed(results / f"claims.{ending}", content)
+    return results / "claims.json"
+
+
+def find_row(results: Path, identity: str) -> Row:
+    """The row of one claim from the runs in `results`; KeyError for an id that no claim has."""
+    claims = {claim.id: claim for claim in load_claims()}
+    return _row(claims[identity], Measures(RunSet.load(results)))

@@ -1,0 +1,87 @@
+"""What it takes to test one claim alone: the command, its time and its disk."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+
+from tidemark.analysis.claims import Claim
+from tidemark.analysis.runs import MAIN, Run, RunSet, Series
+from tidemark.config import schema
+
+# Seconds beside the windows: a run's topic, oracle and footprint; a series' servers and cold state.
+SECONDS_A_RUN, SECONDS_A_SERIES = 4.0, 12.0
+SHARE_OF_PRODUCING = 0.35  # of a window's length
+EVENT_BYTES = 1_500  # in the topic
+PRODUCED_AHEAD = 1.3
+PROGRAM_BYTES, TRIP_BYTES = 700_000_000, 60
+UNKNOWN_RATE = {"single": 2_000.0, "batch": 40_000.0}  # events a second of a system that was never measured here
+
+
+@dataclass(frozen=True, slots=True)
+class Retest:
+    command: str
+    seconds: float
+    disk_bytes: float
+
+
+def retest(claim: Claim, run_set: RunSet) -> Retest:
+    """Estimated from the runs where there are some; windows are as long as the claim needs them."""
+    measure = claim.measure
+    configured = [series for series in run_set.series if series.study == MAIN]
+    protocol = configured[0].protocol if configured else run_set.series[0].protocol
+    window, runs = _sizes(run_set, protocol)
+    words = [f"systems={json.dumps({name: {} for name in measure.systems})}", f"modes={json.dumps(list(measure.modes))}"]
+    if claim.studies:
+        words.append(f"studies={json.dumps(list(claim.studies))}")
+    if claim.window_seconds is not None and window < claim.window_seconds:
+        protocol = "thesis"
+        window, runs = _defaults()[protocol]
+    words.append(f"protocol={protocol}")
+    values = 1
+    if claim.studies:
+        study = schema()["properties"]["study"]["default"][claim.studies[0]]
+        window, runs, values = study.get("window_seconds", window), study.get("runs", runs), len(study["values"])
+    count = len(measure.systems) * len(measure.modes) * values
+    seconds = count * (runs * (window * (1 + SHARE_OF_PRODUCING) + SECONDS_A_RUN) + SECONDS_A_SERIES)
+    tables = max(
+        _series_bytes(_main(run_set, system, mode), mode, window, runs)
+        for system in measure.systems
+        for mode in measure.modes
+    )
+    trips = max((dataset.rows for dataset in run_set.datasets), default=0) * TRIP_BYTES
+    quoted = " ".join(shlex.quote(word) for word in words)
+    return Retest(f"./tidemark all --config {quoted}", seconds, PROGRAM_BYTES + trips + tables)
+
+
+def _main(run_set: RunSet, system: str, mode: str) -> Series | None:
+    return run_set.find(system, mode)
+
+
+def _defaults() -> dict[str, tuple[float, int]]:
+    protocols = schema()["properties"]["protocols"]["default"]
+    return {name: (sizes["window_seconds"], sizes["runs"]) for name, sizes in protocols.items()}
+
+
+def _sizes(run_set: RunSet, protocol: str) -> tuple[float, int]:
+    """Window and runs of the protocol that the runs were made by."""
+    complete = [series for series in run_set.series if series.study == MAIN and series.runs]
+    if complete:
+        first = complete[0]
+        return first.runs[0].manifest.window_s, max(len(series.runs) for series in complete)
+    return _defaults().get(protocol, _defaults()["quick"])
+
+
+def _series_bytes(series: Series | None, mode: str, window: float, runs: int) -> float:
+    """Topic and tables of one series at their largest; metadata of many commits grows faster than is assumed here."""
+    if series is None or not series.runs:
+        return UNKNOWN_RATE[mode] * window * (EVENT_BYTES * PRODUCED_AHEAD + 100 * runs)
+    last = series.runs[-1]
+    scale = window / max(last.manifest.window_s, 1e-9)
+    return scale * (last.manifest.events * EVENT_BYTES * PRODUCED_AHEAD + runs * _table_bytes(last))
+
+
+def _table_bytes(run: Run) -> float:
+    footprint = run.manifest.footprint
+    return footprint.data_bytes + footprint.metadata_bytes + (footprint.catalog_bytes or 0)

@@ -1,0 +1,231 @@
+"""Tables that the thesis does not have: intervals, tails, growth, throughputs, where the time went, cold effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import combinations
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.metrics import UNITS, Metric
+from tidemark.analysis.runs import Run, Series
+from tidemark.analysis.statistics import Estimate, Replicates
+from tidemark.analysis.tables import Cell, Column, Missing, Table, Workshop, attempt
+
+IDENTITY = (Column("system", "System"), Column("mode", "Mode"))
+PER_RUN = (*IDENTITY, Column("run", "Run"), Column("state", "State"))
+BUDGET = ("poll", "decode", "assemble", "write", "bookkeeping", "wait_for_producer", "rest")
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Tables throughput, latency, growth, ratios, cold-effect and time-budget."""
+    yield _throughput(workshop)
+    yield _latency(workshop)
+    yield _growth(workshop)
+    yield _ratios(workshop)
+    yield _cold_effect(workshop)
+    yield _time_budget(workshop)
+
+
+def _state(run: Run) -> str:
+    return "cold" if run.cold else "hot"
+
+
+def _throughput(workshop: Workshop) -> Table:
+    """Both throughputs of every run, and of the typical hot run."""
+    measures = workshop.measures
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.select():
+        for run in series.runs:
+            harness = attempt("events/s", partial(measures.of_run, Metric.HARNESS_RATE, run))
+            system = attempt("events/s", partial(measures.of_run, Metric.SYSTEM_RATE, run))
+            row: list[Cell] = [series.title, series.mode_title, run.number, _state(run), run.manifest.events]
+            rows.append([*row, harness, system, _share(harness, system)])
+        harness = attempt("events/s", partial(measures.hot, Metric.HARNESS_RATE, series))
+        system = attempt("events/s", partial(measures.hot, Metric.SYSTEM_RATE, series))
+        rows.append([series.title, series.mode_title, None, "hot runs", None, harness, system, _share(harness, system)])
+    columns = (
+        *PER_RUN,
+        Column("events", "Events"),
+        Column("harness", "Harness throughput", "events/s", interval=True),
+        Column("system_rate", "System throughput", "events/s", interval=True),
+        Column("share", "Harness of system", "%"),
+    )
+    notes = [
+        "Harness throughput: events by the seconds of the window, the thesis's definition. System throughput: events "
+        "by the seconds spent inside the write call.",
+        "A run's interval covers that run; 'hot runs' is their geometric mean, and its interval covers how runs "
+        "differ. Nothing is averaged across cold and hot.",
+    ]
+    title = "Harness and system throughput, by run"
+    return workshop.table("throughput", title, columns, rows, workshop.run_set.runs, notes)
+
+
+def _share(part: Estimate | Missing, whole: Estimate | Missing) -> Cell:
+    return None if isinstance(part, Missing) or isinstance(whole, Missing) else 100 * part.value / whole.value
+
+
+def _latency(workshop: Workshop) -> Table:
+    """The distribution of the write times of every run, up to its maximum."""
+    metrics = (
+        Metric.WRITE_MEDIAN, Metric.WRITE_IQR, Metric.WRITE_P90, Metric.WRITE_P99, Metric.WRITE_P999,
+        Metric.WRITE_MAX, Metric.READ_MEDIAN, Metric.READ_P99,
+    )  # fmt: skip
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.select():
+        for run in series.runs:
+            cells = [attempt(UNITS[metric], partial(workshop.measures.of_run, metric, run)) for metric in metrics]
+            rows.append([series.title, series.mode_title, run.number, _state(run), run.manifest.operations, *cells])
+        if not series.runs:
+            rows.append([series.title, series.mode_title, None, None, None, Missing(series.missing()), *[None] * 7])
+    columns = (
+        *PER_RUN,
+        Column("n", "n"),
+        *(Column(_key(metric), _heading(metric), UNITS[metric], interval=True) for metric in metrics),
+    )
+    notes = [
+        "Per operation: in batches, a write and a read are of a whole batch. Outliers are in. A quantile needs as "
+        "many operations as to have one beyond it on average; a maximum has no interval."
+    ]
+    return workshop.table("latency", "Write and read times of every run", columns, rows, workshop.run_set.runs, notes)
+
+
+def _heading(metric: Metric) -> str:
+    return str(metric)[0].upper() + str(metric)[1:]
+
+
+def _key(metric: Metric) -> str:
+    return str(metric).replace(" ", "_").replace(".", "")
+
+
+def _growth(workshop: Workshop) -> Table:
+    """Theil-Sen slope of the write time with the number of commits."""
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    for series in workshop.run_set.select():
+        slope = attempt(UNITS[Metric.GROWTH], partial(workshop.measures.hot, Metric.GROWTH, series))
+        relative = attempt("%", partial(_relative_percent, workshop.measures, series))
+        commits = sum(run.manifest.operations for run in series.hot_runs)
+        rows.append(
+            [series.title, series.mode_title, len(series.hot_runs), commits, slope, relative, growth_verdict(slope)]
+        )
+        runs += series.hot_runs
+    columns = (
+        *IDENTITY,
+        Column("hot_runs", "Hot runs"),
+        Column("commits", "Commits"),
+        Column("growth", "Growth per 1,000 commits", "ms", interval=True),
+        Column("relative", "of the median write", "%", interval=True),
+        Column("verdict", "Does the write time grow?"),
+    )
+    notes = [
+        "Theil-Sen slope over medians of up to 64 stretches of each hot run; mean over hot runs. The interval comes "
+        "from blocks of residuals and from how runs differ. A short window extrapolates to 1,000 commits."
+    ]
+    title = "Growth of the write time with the number of commits"
+    return workshop.table("growth", title, columns, rows, runs, notes)
+
+
+def _relative_percent(measures: Measures, series: Series) -> Replicates:
+    return measures.hot(Metric.RELATIVE_GROWTH, series).scaled(100)
+
+
+def growth_verdict(slope: Estimate | Missing) -> Cell:
+    """What the interval of a slope says; never what its point says."""
+    if isinstance(slope, Missing) or slope.low is None:
+        return None
+    return "grows" if slope.is_above(0) else "shrinks" if slope.is_below(0) else "no change seen"
+
+
+def _ratios(workshop: Workshop) -> Table:
+    """Every pair of systems in a mode, hot runs against hot runs."""
+    measures = workshop.measures
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    for mode in ("single", "batch"):
+        series = [each for each in workshop.run_set.select(mode=mode, harness=False) if each.hot_runs]
+        runs += [run for each in series for run in each.hot_runs]
+        for a, b in combinations(series, 2):
+            times = attempt("", partial(measures.ratio, Metric.WRITE_MEDIAN, a, b))
+            rates = attempt("", partial(measures.ratio, Metric.HARNESS_RATE, a, b))
+            delta = attempt("", partial(measures.dominance, a, b))
+            rows.append([a.title, b.title, a.mode_title, times, rates, delta, comparison(times)])
+    columns = (
+        Column("a", "A"),
+        Column("b", "B"),
+        Column("mode", "Mode"),
+        Column("write_ratio", "Median write time, A / B", interval=True),
+        Column("rate_ratio", "Harness throughput, A / B", interval=True),
+        Column("delta", "Cliff's delta of write times", interval=True),
+        Column("verdict", "Writes of A are"),
+    )
+    notes = [
+        "Ratios of the typical hot runs. Cliff's delta: the share of pairs in which A's write takes longer, less the "
+        "share in which B's does; 0 means neither. The verdict follows from the interval of the ratio of medians."
+    ]
+    title = "Systems in pairs: ratios of hot runs"
+    return workshop.table("ratios", title, columns, rows, runs, notes)
+
+
+def comparison(ratio: Estimate | Missing) -> Cell:
+    """What the interval of a ratio of times says."""
+    if isinstance(ratio, Missing) or ratio.low is None:
+        return None
+    return "slower" if ratio.is_above(1) else "faster" if ratio.is_below(1) else "no difference seen"
+
+
+def _cold_effect(workshop: Workshop) -> Table:
+    """Run 0 against the hot runs."""
+    measures = workshop.measures
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.select():
+        cold = series.cold_run
+        times = attempt("", partial(measures.cold_effect, Metric.WRITE_MEDIAN, series))
+        rows.append(
+            [
+                series.title,
+                series.mode_title,
+                cold.manifest.cold_proof.verdict if cold else Missing(series.missing(0)),
+                attempt("ms", partial(measures.cold, Metric.WRITE_MEDIAN, series)),
+                attempt("ms", partial(measures.hot, Metric.WRITE_MEDIAN, series)),
+                times,
+                attempt("", partial(measures.cold_effect, Metric.WRITE_P99, series)),
+                attempt("", partial(measures.cold_effect, Metric.HARNESS_RATE, series)),
+                comparison(times),
+            ]
+        )
+    columns = (
+        *IDENTITY,
+        Column("proof", "Run 0 was"),
+        Column("cold", "Median write, cold", "ms", interval=True),
+        Column("hot", "Median write, hot", "ms", interval=True),
+        Column("median_ratio", "Median write, cold / hot", interval=True),
+        Column("p99_ratio", "p99 write, cold / hot", interval=True),
+        Column("rate_ratio", "Harness throughput, cold / hot", interval=True),
+        Column("verdict", "Cold writes are"),
+    )
+    notes = [
+        "There is one cold run a series: how far it might have come out otherwise is taken from how hot runs of all "
+        "systems differ. 'Run 0 was' is the verdict of its cold proof."
+    ]
+    title = "Cold against hot: ratios of run 0 to the hot runs"
+    return workshop.table("cold-effect", title, columns, rows, workshop.run_set.runs, notes)
+
+
+def _time_budget(workshop: Workshop) -> Table:
+    """Where the wall-clock of every run went."""
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.select():
+        for run in series.runs:
+            budget = dict(run.manifest.time_budget_ns)
+            shares = [100 * budget.get(part, 0) / run.manifest.elapsed_ns for part in BUDGET]
+            accounted = 100 - shares[-1]
+            rows.append([series.title, series.mode_title, run.number, _state(run), run.elapsed_s, *shares, accounted])
+    columns = (
+        *PER_RUN,
+        Column("elapsed", "Window", "s"),
+        *(Column(part, part.replace("_", " ").capitalize(), "%") for part in BUDGET),
+        Column("accounted", "Accounted for", "%"),
+    )
+    title = "Where the time of each run went"
+    return workshop.table("time-budget", title, columns, rows, workshop.run_set.runs)
