@@ -19,6 +19,7 @@ include: "workflow/rules/dataset.smk"
 include: "workflow/rules/services.smk"
 include: "workflow/rules/series.smk"
 include: "workflow/rules/analysis.smk"
+include: "workflow/rules/paper.smk"
 
 
 rule all:
@@ -26,3 +27,4 @@ rule all:
     input:
         rules.tables.output,
         rules.figures.output,
+        rules.claims.output,

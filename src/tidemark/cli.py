@@ -146,6 +146,25 @@ def systems() -> None:
             print(f"    {option.name}: {option.default!r}  {option.metadata.get('help', '')}")
 
 
+@app.command(rich_help_panel=PIPELINE)
+def claims(results: Annotated[Path, typer.Option(help="Folder with claims.json.")] = Path("results")) -> None:
+    """List the thesis's claims with what the runs here say about each."""
+    from tidemark.steps import list_claims
+
+    list_claims(results)
+
+
+@app.command(rich_help_panel=PIPELINE)
+def claim(
+    identity: Annotated[str, typer.Argument(metavar="ID", help="A claim's name, as 'claims' lists it.")],
+    results: Annotated[Path, typer.Option(help="Folder with plan.json and the runs.")] = Path("results"),
+) -> None:
+    """Show one claim: the thesis's value, ours, the verdict, and how to test it alone."""
+    from tidemark.analysis.ledger import describe, find_row
+
+    print(describe(find_row(results, identity)))
+
+
 @app.command(rich_help_panel=STEPS)
 def dataset(
     target: Annotated[Path, typer.Option(help="Folder for trips.parquet and dataset.json.")],
@@ -199,11 +218,11 @@ def measure(
 
 @app.command(rich_help_panel=STEPS)
 def analyse(
-    what: Annotated[str, typer.Argument(help="database, tables or figures.")],
+    what: Annotated[str, typer.Argument(help="database, tables, figures or claims.")],
     results: Annotated[Path, typer.Option(help="Folder with plan.json and the runs.")] = Path("results"),
     log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
 ) -> None:
-    """Build the metrics database, the tables or the figures from the run files."""
+    """Build one kind of result from the run files."""
     from tidemark.steps import analyse_results
 
     with _logged(log):

@@ -98,12 +98,27 @@ def _windows_left(workspace: Workspace, spec: SeriesSpec) -> float:
 def analyse_results(what: str, results: Path) -> None:
     """Build one kind of result from the run files."""
     from tidemark import analysis
+    from tidemark.analysis.ledger import build_claims
 
     builders = {
         "database": analysis.build_database,
         "tables": analysis.build_tables,
         "figures": analysis.build_figures,
+        "claims": build_claims,
     }
     if what not in builders:
         raise ConfigError(f"found '{what}'; allowed: {', '.join(builders)}")
     builders[what](results)
+
+
+def list_claims(results: Path) -> None:
+    """Print a line for each claim: its name, the section, the verdict if the runs were judged, the statement."""
+    from tidemark.analysis.claims import load_claims
+
+    path = results / "claims.json"
+    judged = {}
+    if path.exists():
+        judged = {row["id"]: (row["verdict"], row["ours_text"]) for row in json.loads(path.read_text())["claims"]}
+    for claim in load_claims():
+        verdict, ours = judged.get(claim.id, ("not tested yet", ""))
+        print(f"{claim.id:40} {claim.section:6} {verdict:18} {ours:32} {claim.statement}")

@@ -28,8 +28,9 @@ def _measure(function: Callable[..., Measured]) -> Callable[..., Measured]:
 
 @_measure
 def value(evidence: Evidence, quantity: str, system: str, mode: str) -> Measured:
-    """The quantity of the typical hot run."""
-    return evidence.hot(quantity, system, mode), unit_of(quantity)
+    """The quantity of the typical hot run; a share in percent."""
+    found, unit = evidence.hot(quantity, system, mode), unit_of(quantity)
+    return (found.scaled(100), unit.replace("1/", "% per ", 1)) if unit.startswith("1/") else (found, unit)
 
 
 @_measure
@@ -179,5 +180,7 @@ class MeasureCall:
 
     def __str__(self) -> str:
         """As a reader may quote it: ratio(quantity=write median, system=ducklake, ...)."""
-        spelt = (f"{key}={'+'.join(map(str, item)) if isinstance(item, list) else item}" for key, item in self.arguments)
+        spelt = (
+            f"{key}={'+'.join(map(str, item)) if isinstance(item, list) else item}" for key, item in self.arguments
+        )
         return f"{self.name}({', '.join(spelt)})"

@@ -100,16 +100,21 @@ class Evidence:
         return over_runs(runs, generator(quantity, series.id), self._effects(quantity, mode))
 
     def cold_effect(self, quantity: str, system: str, mode: str) -> Replicates:
-        """Run 0 over the typical hot run."""
-        return self._measures.cold_effect(METRICS[quantity], self.series(system, mode))
+        """Run 0 over the typical hot run; Absent unless run 0 was proved cold."""
+        series = self.series(system, mode)
+        proof = series.cold_run.manifest.cold_proof if series.cold_run else None
+        if proof is not None and proof.verdict != "cold":
+            raise Absent(f"{series.title}: run 0 was not cold but {proof.verdict}")
+        return self._measures.cold_effect(METRICS[quantity], series)
 
     def one_run(self, quantity: str, system: str, threads: int) -> Replicates:
         """`quantity` of the only run of a series of the study of threads, in doubt as far as main runs differ."""
         series = self.series(system, "single", THREADS, threads)
         run = self._measures.of_run(METRICS[quantity], series.runs[0])
-        groups = []
-        for other in self._measures.run_set.select(mode="single", harness=False):
-            groups.append([self._measures.of_run(METRICS[quantity], each) for each in other.hot_runs])
+        groups = [
+            [self._measures.of_run(METRICS[quantity], each) for each in other.hot_runs]
+            for other in self._measures.run_set.select(mode="single", harness=False)
+        ]
         return over_runs([run], generator(quantity, series.id, "one run"), RunEffects.pooled(groups))
 
     def merge(self, system: str, mode: str, like: str) -> Replicates:

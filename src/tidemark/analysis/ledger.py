@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import json
 import math
@@ -18,7 +19,8 @@ from tidemark.analysis.metrics import Absent
 from tidemark.analysis.retest import Retest, retest
 from tidemark.analysis.runs import RunSet, source_runs
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.tables import dataset_label, number
+from tidemark.analysis.tables import dataset_label
+from tidemark.errors import AnalysisError, ConfigError
 from tidemark.paths import write_if_changed
 from tidemark.progress import Progress, duration
 
@@ -45,8 +47,7 @@ class Row:
         thesis = self.claim.thesis
         if thesis.value is None:
             return thesis.text
-        value = number(thesis.value, 3 if thesis.value < 1000 else 4)
-        return with_unit(value, thesis.unit)
+        return with_unit(f"{thesis.value:,g}", thesis.unit)
 
     @property
     def why(self) -> str:
@@ -80,17 +81,13 @@ def with_unit(value: str, unit: str) -> str:
 def estimate_text(estimate: Estimate, digits: int = 3) -> str:
     """`12.3 × [11.9, 12.8]`: the value, its unit and its interval with as many decimals."""
     value, low, high = estimate.value, estimate.low, estimate.high
-    scale = 100.0 if estimate.unit.startswith("1/") else 1.0
-    unit = estimate.unit.replace("1/", "% per ", 1) if scale > 1 else estimate.unit
     if not math.isfinite(value):
         return "not a number"
-    largest = max(abs(end * scale) for end in (value, low or 0.0, high or 0.0))
-    most = digits - 1 - math.floor(math.log10(abs(value * scale))) if value else digits - 1
-    decimals = min(max(most, 0), 6 if largest < 0.01 else 4)
-    shown = with_unit(f"{value * scale:,.{decimals}f}", unit)
+    decimals = min(max(digits - 1 - math.floor(math.log10(abs(value))), 0), 6) if value else digits - 1
+    shown = with_unit(f"{value:,.{decimals}f}", estimate.unit)
     if low is None or high is None:
         return shown
-    return f"{shown} [{low * scale:,.{decimals}f}, {high * scale:,.{decimals}f}]"
+    return f"{shown} [{low:,.{decimals}f}, {high:,.{decimals}f}]"
 
 
 def build_ledger(measures: Measures, claims: Sequence[Claim]) -> Ledger:
@@ -175,20 +172,36 @@ def to_json(ledger: Ledger) -> str:
 
 def to_csv(ledger: Ledger) -> str:
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(
-        ["id", "section", "statement", "thesis_value", "thesis_unit", "thesis_text", "ours", "ours_low", "ours_high"]
-        + ["ours_unit", "n", "runs", "criterion", "direction", "size", "verdict", "reason", "shown", "measure"]
-    )
-    for row in ledger.rows:
-        claim, ours, thesis = row.claim, row.ours, row.claim.thesis
-        values = [ours.value, ours.low, ours.high, ours.unit, ours.n, ours.runs] if ours else [None] * 6
-        writer.writerow(
-            [claim.id, claim.section, claim.statement, thesis.value, thesis.unit, thesis.text, *values]
-            + [claim.criterion.words, row.direction, row.size, row.verdict, row.reason]
-            + [" ".join(claim.shown), str(claim.measure)]
-        )
+    rows = [_cells(row) for row in ledger.rows]
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     return buffer.getvalue()
+
+
+def _cells(row: Row) -> dict[str, object]:
+    claim, ours, thesis = row.claim, row.ours, row.claim.thesis
+    return {
+        "id": claim.id,
+        "section": claim.section,
+        "statement": claim.statement,
+        "thesis_value": thesis.value,
+        "thesis_unit": thesis.unit,
+        "thesis_text": thesis.text,
+        "ours": ours.value if ours else None,
+        "ours_low": ours.low if ours else None,
+        "ours_high": ours.high if ours else None,
+        "ours_unit": ours.unit if ours else None,
+        "n": ours.n if ours else None,
+        "runs": ours.runs if ours else None,
+        "criterion": claim.criterion.words,
+        "direction": row.direction,
+        "size": row.size,
+        "verdict": row.verdict,
+        "reason": row.reason,
+        "shown": " ".join(claim.shown),
+        "measure": str(claim.measure),
+    }
 
 
 def to_markdown(ledger: Ledger) -> str:
@@ -241,6 +254,17 @@ def build_claims(results: Path, claims: Path = CLAIMS) -> Path:
 
 
 def find_row(results: Path, identity: str) -> Row:
-    """The row of one claim from the runs in `results`; KeyError for an id that no claim has."""
+    """The row of one claim from the runs in `results`; without usable runs it says why and how to test the claim.
+
+    ConfigError for an id that no claim has.
+    """
     claims = {claim.id: claim for claim in load_claims()}
-    return _row(claims[identity], Measures(RunSet.load(results)))
+    if identity not in claims:
+        close = difflib.get_close_matches(identity, claims, 3, 0.4)
+        hint = f"did you mean {' or '.join(close)}? " if close else ""
+        raise ConfigError(f"found no claim '{identity}'; {hint}'./tidemark claims' lists them")
+    claim = claims[identity]
+    try:
+        return _row(claim, Measures(RunSet.load(results)))
+    except AnalysisError as error:
+        return Row(claim, None, NOT_TESTABLE, None, None, str(error), (), retest(claim, None))

@@ -26,13 +26,15 @@ class Retest:
     disk_bytes: float
 
 
-def retest(claim: Claim, run_set: RunSet) -> Retest:
+def retest(claim: Claim, run_set: RunSet | None) -> Retest:
     """Estimated from the runs where there are some; windows are as long as the claim needs them."""
     measure = claim.measure
-    configured = [series for series in run_set.series if series.study == MAIN]
-    protocol = configured[0].protocol if configured else run_set.series[0].protocol
+    protocol = run_set.series[0].protocol if run_set else "quick"
     window, runs = _sizes(run_set, protocol)
-    words = [f"systems={json.dumps({name: {} for name in measure.systems})}", f"modes={json.dumps(list(measure.modes))}"]
+    words = [
+        f"systems={json.dumps({name: {} for name in measure.systems})}",
+        f"modes={json.dumps(list(measure.modes))}",
+    ]
     if claim.studies:
         words.append(f"studies={json.dumps(list(claim.studies))}")
     if claim.window_seconds is not None and window < claim.window_seconds:
@@ -46,17 +48,13 @@ def retest(claim: Claim, run_set: RunSet) -> Retest:
     count = len(measure.systems) * len(measure.modes) * values
     seconds = count * (runs * (window * (1 + SHARE_OF_PRODUCING) + SECONDS_A_RUN) + SECONDS_A_SERIES)
     tables = max(
-        _series_bytes(_main(run_set, system, mode), mode, window, runs)
+        _series_bytes(run_set.find(system, mode) if run_set else None, mode, window, runs)
         for system in measure.systems
         for mode in measure.modes
     )
-    trips = max((dataset.rows for dataset in run_set.datasets), default=0) * TRIP_BYTES
+    trips = max((dataset.rows for dataset in run_set.datasets), default=0) * TRIP_BYTES if run_set else 0
     quoted = " ".join(shlex.quote(word) for word in words)
     return Retest(f"./tidemark all --config {quoted}", seconds, PROGRAM_BYTES + trips + tables)
-
-
-def _main(run_set: RunSet, system: str, mode: str) -> Series | None:
-    return run_set.find(system, mode)
 
 
 def _defaults() -> dict[str, tuple[float, int]]:
@@ -64,9 +62,9 @@ def _defaults() -> dict[str, tuple[float, int]]:
     return {name: (sizes["window_seconds"], sizes["runs"]) for name, sizes in protocols.items()}
 
 
-def _sizes(run_set: RunSet, protocol: str) -> tuple[float, int]:
-    """Window and runs of the protocol that the runs were made by."""
-    complete = [series for series in run_set.series if series.study == MAIN and series.runs]
+def _sizes(run_set: RunSet | None, protocol: str) -> tuple[float, int]:
+    """Window and runs of the protocol that the runs were made by, or that would be used."""
+    complete = [series for series in run_set.series if series.study == MAIN and series.runs] if run_set else []
     if complete:
         first = complete[0]
         return first.runs[0].manifest.window_s, max(len(series.runs) for series in complete)
