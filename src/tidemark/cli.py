@@ -235,6 +235,23 @@ def version() -> None:
     print(f"tidemark {__version__}")
 
 
+@app.command("versions", rich_help_panel=PIPELINE)
+def list_versions(
+    as_json: Annotated[bool, typer.Option("--json", help="Names and versions as JSON.")] = False,
+) -> None:
+    """List what every program and library calls itself, and where it comes from."""
+    import json
+
+    from tidemark.versions import components
+
+    found = components(Workspace(Path.cwd()))
+    if as_json:
+        print(json.dumps({each.name: each.version for each in found}, indent=1))
+        return
+    for each in found:
+        print(f"{each.name:40} {each.version:24} {each.origin}")
+
+
 @contextlib.contextmanager
 def _logged(path: Path | None) -> Iterator[None]:
     """Copy what goes to stderr into `path`, and the error that ends the step, if one does."""

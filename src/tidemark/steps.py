@@ -18,6 +18,7 @@ from tidemark.measure.series import measure_series, outcome_path
 from tidemark.measure.spec import SeriesSpec
 from tidemark.paths import Workspace, write_atomically
 from tidemark.progress import duration
+from tidemark.services.iceberg_rest import compile_launcher
 from tidemark.services.provision import LOCKS, provision, unpack_postgres
 from tidemark.stream.sizes import weigh
 
@@ -46,12 +47,17 @@ def describe_events(trips: Path, target: Path) -> None:
 
 
 def provision_servers(workspace: Workspace, target: Path) -> None:
-    """Every program that a jar lock names, fetched and verified; `target` says what is there."""
+    """Every program that a jar lock names, fetched, verified and made ready; `target` says what is there.
+
+    Afterwards a series writes nothing below the cache, which may then be read-only.
+    """
     found = {}
     for lock in sorted(LOCKS.glob("*/jgo.lock.toml")):
-        found[lock.parent.name] = [jar.name for jar in provision(lock.parent.name, workspace)]
+        found[lock.parent.name] = provision(lock.parent.name, workspace)
     unpack_postgres(workspace)
-    write_atomically(target, json.dumps(found, indent=1) + "\n")
+    compile_launcher(workspace, found["iceberg-rest"])
+    names = {name: [jar.name for jar in jars] for name, jars in found.items()}
+    write_atomically(target, json.dumps(names, indent=1) + "\n")
 
 
 def measure_one(workspace: Workspace, path: Path, position: int) -> None:

@@ -47,6 +47,28 @@ class IcebergRestSettings:
     heap_mb: int = 512
 
 
+def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
+    """The folder with the launcher's class, named by what it is made of and so made once.
+
+    `jars` are those of the server's lock; the compiler is one of them.
+    """
+    made_of = sha256_of(SOURCE) + "".join(jar.name for jar in jars)
+    classes = workspace.cache / "classes" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
+    if classes.is_dir():
+        return classes
+    (compiler,) = (jar for jar in jars if jar.name.startswith("ecj-"))
+    with only_one(classes.parent / ".lock"):
+        if not classes.is_dir():
+            with private_beside(classes) as incoming:
+                command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]
+                command += ["-jar", compiler, "-17", "-nowarn"]
+                command += ["-cp", class_path(jars), "-d", incoming / "whole", SOURCE]
+                log = incoming / "compile.log"
+                Child.start("The Java compiler", command, log, env=server_environment(), cwd=incoming).run_to_end(120)
+                (incoming / "whole").rename(classes)
+    return classes
+
+
 class IcebergRest(Service):
     """The reference server of Iceberg 1.10.1 on a loopback port that the kernel picks."""
 
@@ -120,7 +142,7 @@ class IcebergRest(Service):
 
     def _provision(self) -> None:
         self._jars = provision("iceberg-rest", self.workspace)
-        self._classes = self._compile()
+        self._classes = compile_launcher(self.workspace, self._jars)
 
     def _prepare(self) -> None:
         (self.directory / "tmp").mkdir(mode=0o700)
@@ -159,29 +181,6 @@ class IcebergRest(Service):
             ),
             cwd=self.directory,
         )
-
-    def _compile(self) -> Path:
-        """The folder with the launcher's class, named by what it is made of and so made once."""
-        made_of = sha256_of(SOURCE) + "".join(jar.name for jar in self._jars)
-        classes = self.workspace.cache / "classes" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
-        if classes.is_dir():
-            return classes
-        (compiler,) = (jar for jar in self._jars if jar.name.startswith("ecj-"))
-        with only_one(classes.parent / ".lock"):
-            if not classes.is_dir():
-                with private_beside(classes) as incoming:
-                    command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]
-                    command += ["-jar", compiler, "-17", "-nowarn"]
-                    command += ["-cp", class_path(self._jars), "-d", incoming / "whole", SOURCE]
-                    Child.start(
-                        "The Java compiler",
-                        command,
-                        self.directory / "compile.log",
-                        env=server_environment(),
-                        cwd=self.directory,
-                    ).run_to_end(120)
-                    (incoming / "whole").rename(classes)
-        return classes
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, PORT_LINE, 120, log_start)
