@@ -119,23 +119,24 @@ def test_text(kind: type[System], open_table: OpenTable) -> None:
 
 def test_extreme_values(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind)
-    rows = extremes(YELLOW, kind.holds_infinity)
+    rows = extremes(YELLOW, kind.holds_infinity())
     alone = [with_column(rows.slice(i, 1), "id", pa.array([100 + i])) for i in range(3)]
     assert_holds(system, write_all(system, [rows, *alone]))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in registry().values() if not kind.holds_infinity])
-def test_infinity_is_refused_where_it_cannot_be_held(kind: type[System], open_table: OpenTable) -> None:
-    system = open_table(kind)
-    system.create(YELLOW)
-    with pytest.raises(Exception, match=r"(?i)out of range|infinit"):
-        system.write(with_column(trips(YELLOW, 1), "tip_amount", pa.array([float("inf")])))
-    assert len(system.ids()) == 0
+def test_infinity_is_refused_where_it_cannot_be_held(open_table: OpenTable) -> None:
+    for kind in registry().values():
+        if not kind.holds_infinity():
+            system = open_table(kind)
+            system.create(YELLOW)
+            with pytest.raises(Exception, match=r"(?i)out of range|infinit"):
+                system.write(with_column(trips(YELLOW, 1), "tip_amount", pa.array([float("inf")])))
+            assert len(system.ids()) == 0
 
 
 def test_green_trips(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind)
-    written = [trips(GREEN, 1, 10), trips(GREEN, 50, 11), extremes(GREEN, kind.holds_infinity)]
+    written = [trips(GREEN, 1, 10), trips(GREEN, 50, 11), extremes(GREEN, kind.holds_infinity())]
     assert_holds(system, write_all(system, written, GREEN), GREEN)
 
 

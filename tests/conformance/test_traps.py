@@ -127,15 +127,17 @@ def test_reference_server_would_choose_zstd(open_table: OpenTable, monkeypatch: 
     assert pq.read_metadata(file).row_group(0).column(0).compression == "ZSTD"
 
 
-def test_duckdb_needs_somebody_to_make_the_folder_of_a_table(open_table: OpenTable) -> None:
+def test_duckdb_finds_the_folders_that_it_would_not_make(open_table: OpenTable) -> None:
     system = open_table(IcebergDuckDB)
-    system.create(YELLOW)
-    create = f"CREATE TABLE iceberg.{system._namespace}.own AS SELECT 1 AS id"
-    if duckdb_client.release().iceberg_creates_local_tables:
-        system._writer.execute(create)
-    else:
-        with pytest.raises(duckdb.Error, match="Failed to create directory"):
-            system._writer.execute(create)
+    with duckdb_client.connect(IcebergDuckDB.extensions) as connection:
+        system.create(YELLOW)
+        system._attach(connection)
+        own = f"CREATE TABLE iceberg.{system._namespace}.own AS SELECT 1 AS id"
+        with pytest.raises(duckdb.Error, match="No such file or directory"):
+            connection.execute(own)
+    assert (system.context.directory / "table" / "metadata").is_dir()
+    system.write(trips(YELLOW, 1))
+    assert (system.context.directory / "table" / "data").is_dir()
 
 
 @contextmanager

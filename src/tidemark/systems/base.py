@@ -126,7 +126,6 @@ class System(ABC):
     needs: ClassVar[tuple[type[Service], ...]] = ()
     capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.READ_BACK})
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # that it can be told to use
-    holds_infinity: ClassVar[bool] = True  # as a value of a floating-point column
     durability: ClassVar[Durability]
     Options: ClassVar[type[Options]] = Options
 
@@ -139,6 +138,11 @@ class System(ABC):
         """Why this system cannot run with what is installed here, or None when it can."""
         del options
         return None
+
+    @classmethod
+    def holds_infinity(cls) -> bool:
+        """Whether a floating-point column takes infinite values; no trip has one, but a format should."""
+        return True
 
     @abstractmethod
     def create(self, schema: pa.Schema) -> None:

@@ -30,7 +30,7 @@ class Release:
     """What a DuckDB release does differently, as far as the systems here must know it."""
 
     version: Version
-    iceberg_creates_local_tables: bool  # with their rows, where nobody has made the folder yet
+    ducklake_inlines_infinity: bool  # into PostgreSQL, where rows go as SQL text
     iceberg_keeps_case_of_endpoint: bool
     delta_log_is_valid: bool  # others than DuckDB can read what its Delta writer committed
 
@@ -39,9 +39,15 @@ class Release:
 RELEASES = (
     Release(
         (1, 4, 4),
-        iceberg_creates_local_tables=False,
+        ducklake_inlines_infinity=False,
         iceberg_keeps_case_of_endpoint=False,
         delta_log_is_valid=False,
+    ),
+    Release(
+        (1, 5, 5),
+        ducklake_inlines_infinity=True,
+        iceberg_keeps_case_of_endpoint=True,
+        delta_log_is_valid=True,
     ),
 )
 

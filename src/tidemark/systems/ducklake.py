@@ -18,7 +18,7 @@ from tidemark.services.base import Service, files_below
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import Capability, Context, Durability, Flush, Footprint, Merge
 from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.duckdb_client import DuckDBSystem, identifier, literal
+from tidemark.systems.duckdb_client import DuckDBSystem, identifier, literal, release
 
 if TYPE_CHECKING:
     import duckdb
@@ -130,7 +130,7 @@ class DuckLakeTable(DuckDBSystem):
 class Inlining(DuckLakeTable):
     """Every write stays in the catalog until `flush`, as the thesis's section 4.2.2 sets it."""
 
-    notes: tuple[str, ...] = ("inlined rows lose the sign of -0.0",)
+    notes: tuple[str, ...] = ("DuckLake 0.3 loses the sign of -0.0 in rows that it inlines",)
 
     capabilities: ClassVar[frozenset[Capability]] = DuckLakeTable.capabilities | {
         Capability.INLINING,
@@ -228,6 +228,8 @@ class DuckLakeInlined(Inlining, CatalogInFile):
 class DuckLakeInlinedPostgres(Inlining, CatalogInPostgres):
     name: ClassVar[str] = "ducklake-inlined-postgres"
     title: ClassVar[str] = "DuckLake + inlining (PostgreSQL)"
-    notes: tuple[str, ...] = (*Inlining.notes, "PostgreSQL refuses the 1e1000 that infinity is inlined as")
-    # Up to DuckLake 0.3 at least, inlined rows travel as SQL text.
-    holds_infinity: ClassVar[bool] = False
+    notes: tuple[str, ...] = (*Inlining.notes, "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL")
+
+    @classmethod
+    def holds_infinity(cls) -> bool:
+        return release().ducklake_inlines_infinity

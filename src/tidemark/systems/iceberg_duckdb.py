@@ -49,8 +49,8 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
         self.table = f"iceberg.{self._namespace}.{TABLE}"
 
     def create(self, schema: pa.Schema) -> None:
-        # DuckDB 1.4.4's CREATE TABLE knows no properties, of which the codec is one, and where rows come with it
-        # does not make the folders; for PyIceberg the server makes them.
+        # DuckDB does not make the folders of a table that it creates with rows, and 1.4.4's CREATE TABLE knows no
+        # properties, of which the codec is one. For PyIceberg the server makes the folders.
         self._create(schema)
         self._open()
 

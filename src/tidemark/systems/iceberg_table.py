@@ -63,7 +63,7 @@ class IcebergTable(System):
         self._empty_bytes = 0
 
     def _catalog(self) -> RestCatalog:
-        """A new client of the catalog; the caller closes its session."""
+        """A new client of the catalog."""
         from pyiceberg.catalog.rest import RestCatalog
 
         return RestCatalog("tidemark", uri=self._rest.uri, warehouse=self._rest.warehouse)
