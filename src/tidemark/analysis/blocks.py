@@ -22,11 +22,15 @@ FEWEST_BLOCKS = 6
 
 
 def bin_edges(samples: Numbers) -> Floats:
-    """Edges at quantiles of `samples`, dense in the upper tail so that p99.9 can be told from p99."""
+    """Edges at quantiles of `samples`, dense in the upper tail so that p99.9 can be told from p99.
+
+    A value that holds a share of its own (the zero of idle seconds) gets a bin of its own, without width.
+    """
     body = np.linspace(0.0, 0.9, 151)
     tail = 1.0 - np.geomspace(0.1, 1e-5, 121)[1:]
     edges = np.quantile(samples, np.concatenate([body, tail, [1.0]]), method="nearest")
-    return np.unique(edges.astype(np.float64))
+    values, counts = np.unique(edges.astype(np.float64), return_counts=True)
+    return np.union1d(values, np.nextafter(values[counts > 1], np.inf))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,9 @@ class BlockSample:
         share = cumulative[rows, index] - before
         within = np.where(share > 0, (probability - before) / np.where(share > 0, share, 1.0), 0.0)
         upper = self.edges[np.minimum(index + 1, len(self.edges) - 1)]
-        values: Floats = self.edges[index] + np.clip(within, 0.0, 1.0) * (upper - self.edges[index])
+        lower = self.edges[index]
+        width = np.where(upper - lower > np.spacing(lower), upper - lower, 0.0)
+        values: Floats = lower + np.clip(within, 0.0, 1.0) * width
         return values
 
     def dominance(self, other: BlockSample) -> tuple[float, Floats]:
@@ -134,9 +140,9 @@ def resampled_residuals(residuals: Floats, rng: np.random.Generator) -> Floats:
 
 def draw_cells(cells: int, length: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """How often each cell is in each replicate, shape (REPLICATES, cells): blocks of `length` cells, each drawn
-    within a tenth of the run (or three blocks) of the place that it fills."""
+    within a tenth of the run (or five blocks) of the place that it fills."""
     slots = np.arange(0, cells, length)
-    reach = max(3 * length, cells // 10, 3)
+    reach = max(5 * length, cells // 10, 5)
     last = max(cells - length, 0)
     centre = np.minimum(slots, last)
     low = np.clip(centre - reach, 0, max(last - 2 * reach, 0))

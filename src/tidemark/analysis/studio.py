@@ -82,12 +82,18 @@ class Studio:
         if not runs:
             return "Source: no run"
         numbers: dict[str, list[int]] = {}
+        prints: dict[str, list[str]] = {}
         for run in runs:
             system, _, fingerprint, _ = run.label.split("/")
-            numbers.setdefault(f"{system} {fingerprint[:6]}", []).append(run.number)
+            numbers.setdefault(system, []).append(run.number)
+            if fingerprint[:6] not in prints.setdefault(system, []):
+                prints[system].append(fingerprint[:6])
         same = len({tuple(sorted(set(found))) for found in numbers.values()}) == 1
         protocol = ", ".join(dict.fromkeys(series.protocol for series in self.run_set.series))
-        spelt = [name if same else f"{name} {_numbers(found)}" for name, found in numbers.items()]
+        spelt = [
+            f"{system} {'+'.join(prints[system])}" + ("" if same else f" {_numbers(found)}")
+            for system, found in numbers.items()
+        ]
         which = f"{_numbers(next(iter(numbers.values())))} of " if same else ""
         text = f"Source ({protocol} protocol, {self.run_set.stack} stack): {which}{', '.join(spelt)}"
         return text if len(text) < 330 else f"{text[:300].rsplit(',', 1)[0]} and others (all in index.json)"

@@ -1,0 +1,270 @@
+"""Estimates on data whose answers are known, also where samples follow one another."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import signal, stats
+
+from tidemark.analysis.blocks import BlockSample, block_length, draw_cells
+from tidemark.analysis.statistics import (
+    Estimate,
+    Replicates,
+    RunEffects,
+    cliffs_delta,
+    generator,
+    interquartile_range,
+    known,
+    median,
+    over_runs,
+    quantile,
+    ratio_of_sums,
+    theil_sen,
+)
+
+Floats = NDArray[np.float64]
+
+
+def noise(n: int, autocorrelation: float, rng: np.random.Generator) -> Floats:
+    """Standard normal samples of which neighbours correlate."""
+    scale = math.sqrt(1 - autocorrelation**2)
+    drawn: Floats = signal.lfilter([1.0], [1.0, -autocorrelation], rng.normal(size=n + 300) * scale)[300:]
+    return drawn
+
+
+def interval(estimate: Estimate) -> tuple[float, float]:
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.low, estimate.high
+
+
+def sample(values: Floats, seed: int = 0) -> BlockSample:
+    return BlockSample.prepare(values, np.random.default_rng(seed))
+
+
+def test_a_quantile_is_that_of_all_samples() -> None:
+    values = np.exp(np.random.default_rng(1).normal(size=5_001))
+    prepared = sample(values)
+    for probability in (0.25, 0.5, 0.9, 0.99, 0.999):
+        estimate = quantile(prepared, probability).estimate("ms")
+        assert estimate.value == pytest.approx(np.quantile(values, probability))
+        low, high = interval(estimate)
+        assert low <= estimate.value <= high
+        assert (estimate.n, estimate.unit) == (5_001, "ms")
+
+
+def test_one_outlier_among_many_neither_vanishes_nor_moves_the_median() -> None:
+    values = np.full(1_000, 10.0) + np.linspace(-0.1, 0.1, 1_000)
+    values[500] = 10_000.0
+    prepared = sample(values)
+    assert median(prepared).value == pytest.approx(10.0, abs=0.01)
+    assert quantile(prepared, 1.0).value == pytest.approx(10_000.0)
+
+
+@pytest.mark.parametrize(("autocorrelation", "least"), [(0.0, 0.86), (0.6, 0.84), (0.9, 0.80)])
+def test_the_interval_of_a_median_covers_it(autocorrelation: float, least: float) -> None:
+    rng = np.random.default_rng(20)
+    trials = 80
+    covered = 0
+    for seed in range(trials):
+        values = np.exp(0.2 * noise(1_200, autocorrelation, rng))
+        covered += bool(median(sample(values, seed)).estimate("").contains(1.0))
+    assert covered / trials >= least
+
+
+def test_neighbours_that_resemble_each_other_widen_the_interval() -> None:
+    rng = np.random.default_rng(3)
+    widths = []
+    for autocorrelation in (0.0, 0.9):
+        low, high = interval(median(sample(np.exp(0.2 * noise(2_000, autocorrelation, rng)))).estimate(""))
+        widths.append(high - low)
+    assert widths[1] > 2 * widths[0]
+    assert block_length(noise(256, 0.0, rng)) < block_length(noise(256, 0.9, rng))
+
+
+def test_growth_is_not_noise_of_the_median() -> None:
+    rng = np.random.default_rng(4)
+    values = np.linspace(100, 500, 2_000) * np.exp(0.05 * rng.normal(size=2_000))
+    low, high = interval(median(sample(values)).estimate("ms"))
+    assert low < 300 < high
+    assert high - low < 40  # blocks from anywhere in the run would give more than 100
+
+
+def test_a_ratio_of_sums_is_a_throughput() -> None:
+    rng = np.random.default_rng(5)
+    times = np.exp(0.3 * noise(3_000, 0.5, rng)) * 1e-3
+    estimate = ratio_of_sums(np.full(3_000, 7), times, rng).estimate("events/s")
+    assert estimate.value == pytest.approx(3_000 * 7 / times.sum())
+    assert estimate.contains(7 / (1e-3 * math.exp(0.3**2 / 2)))
+
+
+def test_theil_sen_agrees_with_scipy_where_no_sample_is_summarised() -> None:
+    rng = np.random.default_rng(6)
+    values = 5 + 0.02 * np.arange(60) + rng.normal(size=60)
+    slope = theil_sen(values, rng).value
+    assert slope == pytest.approx(1000 * stats.theilslopes(values).slope)
+
+
+def test_theil_sen_finds_a_slope_under_outliers_and_autocorrelation() -> None:
+    rng = np.random.default_rng(7)
+    covered = 0
+    for _ in range(40):
+        values = 5 + 0.002 * np.arange(1_500) + 0.5 * noise(1_500, 0.6, rng)
+        values += (rng.random(1_500) < 0.02) * 50
+        estimate = theil_sen(values, rng).estimate("ms")
+        assert estimate.value == pytest.approx(2.0, abs=0.5)
+        covered += bool(estimate.contains(2.0))
+    assert covered >= 33
+
+
+def test_a_flat_run_has_a_slope_whose_interval_contains_zero() -> None:
+    rng = np.random.default_rng(8)
+    assert theil_sen(10 + noise(2_000, 0.5, rng), rng).estimate("ms").contains(0.0)
+
+
+def test_too_few_samples_have_no_slope() -> None:
+    estimate = theil_sen(np.array([1.0, 2.0]), np.random.default_rng(0)).estimate("ms")
+    assert math.isnan(estimate.value)
+    assert estimate.low is None
+
+
+def test_cliffs_delta_counts_pairs() -> None:
+    rng = np.random.default_rng(9)
+    a, b = np.array([1.0, 2.0, 3.0, 4.0] * 50), np.array([2.0, 2.5, 9.0, 9.0] * 50)
+    edges = np.union1d(a, b)
+    prepared = [BlockSample.prepare(values, rng, edges) for values in (a, b)]
+    expected = np.sign(a[:, None] - b[None, :]).mean()
+    estimate = cliffs_delta(*prepared).estimate("")
+    assert estimate.value == pytest.approx(expected)
+    assert estimate.contains(expected)
+    assert cliffs_delta(prepared[0], prepared[0]).value == pytest.approx(0.0)
+
+
+def test_cliffs_delta_never_leaves_its_range() -> None:
+    rng = np.random.default_rng(10)
+    low, high = 1 + 0.1 * rng.random(100), 5 + 0.1 * rng.random(100)
+    edges = np.union1d(low, high)
+    delta = cliffs_delta(BlockSample.prepare(low, rng, edges), BlockSample.prepare(high, rng, edges)).estimate("")
+    assert interval(delta) == pytest.approx((-1.0, -1.0))
+    assert interval(delta)[0] >= -1.0
+
+
+def runs_of(level: float, spread: float, count: int, rng: np.random.Generator, n: int = 400) -> list[Replicates]:
+    """Medians of `count` runs that differ by `spread` (standard deviation of the logarithm)."""
+    made = []
+    for _ in range(count):
+        values = level * math.exp(spread * rng.normal()) * np.exp(0.1 * noise(n, 0.3, rng))
+        made.append(median(BlockSample.prepare(values, rng)))
+    return made
+
+
+def test_equal_systems_show_no_difference() -> None:
+    """Two hot runs each, of systems that are the same: the ratio's interval must contain 1 as often as it says."""
+    rng = np.random.default_rng(11)
+    contained = 0
+    for _ in range(40):
+        groups = [runs_of(10.0, 0.03, 2, rng) for _ in range(4)]
+        effects = RunEffects.pooled(groups)
+        a, b = (over_runs(group, rng, effects) for group in groups[:2])
+        contained += bool(a.ratio(b).estimate("").contains(1.0))
+    assert contained >= 35
+
+
+def test_a_ratio_and_its_inverse_tell_the_same() -> None:
+    rng = np.random.default_rng(12)
+    a, b = over_runs(runs_of(20.0, 0.02, 3, rng), rng), over_runs(runs_of(10.0, 0.02, 3, rng), rng)
+    forth, back = a.ratio(b).estimate(""), b.ratio(a).estimate("")
+    assert forth.contains(2.0)
+    assert forth.value == pytest.approx(1 / back.value)
+    low, high = interval(forth)
+    assert (1 / high, 1 / low) == pytest.approx(interval(back), rel=1e-9)
+
+
+def test_an_injected_difference_is_recovered() -> None:
+    rng = np.random.default_rng(13)
+    groups = [runs_of(10.0, 0.01, 3, rng), runs_of(15.0, 0.01, 3, rng)]
+    effects = RunEffects.pooled(groups)
+    plain, slowed = (over_runs(group, rng, effects) for group in groups)
+    difference = slowed.difference(plain).estimate("ms")
+    assert difference.contains(5.0)
+    assert difference.is_above(3.5)
+
+
+def test_runs_that_differ_widen_what_one_run_alone_would_claim() -> None:
+    rng = np.random.default_rng(14)
+    runs = runs_of(10.0, 0.10, 3, rng)
+    one, all_of_them = (interval(each.estimate("")) for each in (runs[0], over_runs(runs, rng)))
+    assert all_of_them[1] - all_of_them[0] > 2 * (one[1] - one[0])
+
+
+def test_one_run_borrows_how_runs_differ_from_other_systems() -> None:
+    rng = np.random.default_rng(15)
+    effects = RunEffects.pooled([runs_of(10.0, 0.05, 2, rng) for _ in range(6)])
+    run = runs_of(10.0, 0.0, 1, rng)
+    alone, helped = over_runs(run, rng), over_runs(run, rng, effects)
+    assert alone is run[0]
+    low, high = interval(helped.estimate(""))
+    assert high / low > 1.1
+    assert RunEffects.pooled([run]) is None
+
+
+def test_the_typical_run_is_the_geometric_mean() -> None:
+    rng = np.random.default_rng(16)
+    assert over_runs([known(10.0), known(40.0)], rng).value == pytest.approx(20.0)
+    with pytest.raises(ValueError, match="no runs"):
+        over_runs([], rng)
+
+
+def test_a_value_seen_once_has_no_interval() -> None:
+    estimate = known(2.5).estimate("s")
+    assert (estimate.value, estimate.low, estimate.high, estimate.n) == (pytest.approx(2.5), None, None, 1)
+    assert estimate.contains(2.5) is None
+    assert not estimate.is_above(0)
+    assert not estimate.is_below(9)
+
+
+def test_samples_that_may_be_zero_stay_on_their_own_scale() -> None:
+    values = np.zeros(200)
+    values[::4] = 3.0
+    spread = interquartile_range(sample(values))
+    assert not spread.log
+    assert not median(sample(values)).log
+    with pytest.raises(ValueError, match="ratio"):
+        median(sample(values)).ratio(known(1.0))
+
+
+def test_a_change_of_unit_changes_nothing_else() -> None:
+    rng = np.random.default_rng(17)
+    milliseconds = median(sample(np.exp(noise(500, 0.2, rng))))
+    seconds = milliseconds.scaled(1e-3).estimate("s")
+    assert interval(seconds) == pytest.approx([1e-3 * end for end in interval(milliseconds.estimate("ms"))])
+
+
+def test_the_same_names_give_the_same_numbers() -> None:
+    values = np.exp(np.random.default_rng(18).normal(size=300))
+    twice = [median(BlockSample.prepare(values, generator("run-1", "write_ns"))).estimate("ms") for _ in range(2)]
+    assert twice[0] == twice[1]
+    assert generator("a", "bc").random() != generator("ab", "c").random()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=80), st.floats(0.0, 1.0))
+def test_any_samples_have_an_interval_around_their_quantile(values: list[float], probability: float) -> None:
+    estimate = quantile(sample(np.array(values)), probability).estimate("")
+    low, high = interval(estimate)
+    assert low <= estimate.value <= high
+    assert estimate.value == pytest.approx(np.quantile(values, probability))
+
+
+def test_every_replicate_has_as_many_cells_as_the_run() -> None:
+    for cells, length in pairwise([1, 2, 7, 64, 256]):
+        weights = draw_cells(length, cells, np.random.default_rng(0))
+        assert weights.shape == (1000, length)
+        assert (weights.sum(axis=1) >= length).all()
+        assert (weights >= 0).all()
