@@ -26,7 +26,7 @@ from tidemark.machine.cold import Method, prove
 from tidemark.machine.inventory import inventory
 from tidemark.measure.loop import GROW, Samples, Window, clock
 from tidemark.measure.plan import make_plan, variant
-from tidemark.measure.run import Bench, measure_run
+from tidemark.measure.run import Bench, margin, measure_run
 from tidemark.measure.runfiles import operations_table
 from tidemark.measure.servers import prepared
 from tidemark.measure.spec import SeriesSpec
@@ -36,6 +36,7 @@ from tidemark.services.base import Service
 from tidemark.services.kafka import Kafka
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import weigh
+from tidemark.stream.topics import Topics
 from tidemark.systems import registry
 
 TRIPS = 200_000
@@ -116,19 +117,19 @@ def bench(workspace: Workspace, config: Config, repetitions: int, seconds: float
         windows: dict[str, list[Window]] = {each.name: [] for each in VARIANTS}
         rates: dict[str, float] = {}
         sampler_s: list[float] = []
-        fill_rate = _fill_rate(kafka, producer)
+        topics = Topics(kafka, producer, "bench")
+        fill_rate = _fill_rate(topics, producer)
         with Progress("bench", repetitions * len(VARIANTS), " windows") as progress:
             for repetition in range(repetitions):
                 for each in VARIANTS:
                     spec = _spec(base, each, seconds)
                     shared = Bench(
                         spec, variant(SystemEntry(each.system, each.system, None, ()), "bench"), servers, producer,
-                        dataset, sizes, machine, {}, work,
+                        topics, dataset, sizes, machine, {}, work,
                     )  # fmt: skip
                     ahead = int(rates.get(each.name, 60_000 if each.system == "null" else 30_000) * seconds * 1.3)
-                    measured = measure_run(
-                        shared, repetition, None, proof, "", ahead + 4 * spec.batch_size, False, lambda _what: None
-                    )
+                    topics.begin(Encoding(spec.encoding), ahead + 2 * margin(spec.batch_size))
+                    measured = measure_run(shared, repetition, None, proof, "", False, lambda _what: None)
                     rates[each.name] = measured.events_per_s
                     windows[each.name].append(measured.window)
                     sampler_s.append(measured.sampler_cpu_s / (measured.window.elapsed_ns / 1e9))
@@ -178,19 +179,17 @@ def _row(name: str, windows: list[Window]) -> Row:
     )
 
 
-def _fill_rate(kafka: Kafka, producer: Producer) -> float:
+def _fill_rate(topics: Topics, producer: Producer) -> float:
     """Events a second that the producer brings into a topic ahead of a window."""
-    topic, events = "tidemark-bench-fill", 300_000
-    kafka.create_topic(topic)
-    try:
-        producer.open(topic, Encoding.RECORD)
-        began = time.perf_counter()
-        producer.fill(events)
-        return events / (time.perf_counter() - began)
-    finally:
-        producer.follow(0, 0.0)
-        producer.finish()
-        kafka.delete_topic(topic)
+    events = 300_000
+    began = time.perf_counter()
+    topics.begin(Encoding.RECORD, events)
+    topic = topics.ready()
+    rate = events / (time.perf_counter() - began)
+    producer.follow(0, 0.0)
+    producer.finish()
+    topics.drop(topic)
+    return rate
 
 
 def _per_turn_ns(action: Callable[[int], object], turns: int = 200_000) -> float:

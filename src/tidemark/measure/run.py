@@ -9,7 +9,7 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -42,9 +42,16 @@ from tidemark.services.kafka import Kafka
 from tidemark.stream.consumer import EventConsumer
 from tidemark.stream.producer import Produced, Producer
 from tidemark.stream.sizes import EventSizes
+from tidemark.stream.topics import Topics
 from tidemark.systems.base import Capability, Context, System, Variant
 
 STARVED_SHARE = 0.001  # of a window spent waiting for the producer: above it the run is marked
+BESIDE_MARGIN = 50_000  # events that a producer beside the window keeps ahead
+
+
+def margin(batch_size: int) -> int:
+    """Events that must be left in the topic, or more are produced while the window is open."""
+    return max(10_000, 4 * batch_size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,7 @@ class Bench:
     variant: Variant
     servers: Servers
     producer: Producer
+    topics: Topics
     dataset: Provenance
     sizes: EventSizes
     machine: Inventory
@@ -84,18 +92,18 @@ def measure_run(
     target: Path | None,
     proof: ColdProof,
     history: str,
-    ahead: int,
     merge: bool,
     show: Callable[[str], None],
+    following: Callable[[float], None] | None = None,
 ) -> Measured:
     """Measure run `number` and put its files into `target`; None for a warm-up that is not counted.
 
-    `ahead` is how many events lie in the topic before the window opens. Raises OracleError when the table does
-    not hold what was acknowledged; then nothing is written, and the error says what differs.
+    `bench.topics` must have begun the run's topic; `following` is given the events a second of this run once
+    nothing of it is timed any more, to begin the next. Raises OracleError when the table does not hold what was
+    acknowledged; then nothing is written, and the error says what differs.
     """
     spec = bench.spec
     directory = private_directory(bench.work / f"run-{number}")
-    topic = f"tidemark-{spec.fingerprint}-{number}-{os.getpid()}"
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     with ExitStack() as stack:
         stack.callback(_remove, directory, spec.keep_tables)
@@ -104,13 +112,10 @@ def measure_run(
         )
         system = bench.variant.open(context)
         stack.callback(system.close)
-        bench.kafka.create_topic(topic)
-        stack.callback(_quietly, bench.kafka.delete_topic, topic)
         show("filling the topic")
-        encoding = Encoding(spec.encoding)
-        bench.producer.open(topic, encoding)
-        bench.producer.fill(ahead if spec.producer == "ahead" else spec.batch_size)
-        consumer = stack.enter_context(EventConsumer(bench.kafka.bootstrap, topic, encoding))
+        topic = bench.topics.ready()
+        stack.callback(bench.topics.drop, topic)
+        consumer = stack.enter_context(EventConsumer(bench.kafka.bootstrap, topic, Encoding(spec.encoding)))
         codec = consumer.open()
         system.create(codec.schema)
 
@@ -120,12 +125,12 @@ def measure_run(
         groups |= {"harness": lambda: [os.getpid()], "producer": lambda: [bench.producer.pid]}
         counters = bench.producer.counters
         source = Source(consumer.client, counters, bench.producer.is_alive)
-        margin = 4 * spec.batch_size if spec.producer == "ahead" else 50_000
+        reserve = margin(spec.batch_size) if spec.producer == "ahead" else BESIDE_MARGIN
 
         def count(operations: int) -> None:
             counters.consumed = operations * spec.batch_size
 
-        bench.producer.follow(margin, spec.window_seconds)
+        bench.producer.follow(reserve, spec.window_seconds)
         sampler = Sampler(bench.work, groups, on_second=lambda s: show(f"{s:.0f} of {spec.window_seconds:g} s"))
         with sampler:
             window = run_window(source, codec, system.write, spec.batch_size, spec.window_seconds, spec.overlap, count)
@@ -144,6 +149,8 @@ def measure_run(
         show("flush and oracle")
         footprint = system.footprint()
         flush = _flush(system)
+        if following is not None:  # from here on nothing is timed
+            following(measured.events_per_s)
         verdict = consult(system, events)
         if not verdict.verdict:
             raise OracleError(
@@ -155,7 +162,6 @@ def measure_run(
         if merged is not None and not consult(system, events).verdict:
             raise OracleError(f"run {number} of {spec.id}: the merge of small files changed the table's rows")
         if target is not None:
-            after = replace(footprint) if flush is None else system.footprint()
             manifest = Manifest(
                 schema_version=SCHEMA_VERSION,
                 series=_series_part(spec),
@@ -185,7 +191,7 @@ def measure_run(
                 flush=flush,
                 merge=merged,
                 footprint=footprint,
-                footprint_after_flush=None if flush is None else after,
+                footprint_after_flush=None if flush is None else system.footprint(),
                 logical_bytes=_logical_bytes(bench, events),
                 history=history,
                 config=json.loads(spec.to_json()),
@@ -223,14 +229,6 @@ def _of_system(what: str, error: Exception) -> TidemarkError:
     if is_disk_full(error):
         return DiskFull(f"{what}: no room left on the device: {error}")
     return SystemFailure(f"{what} failed: {type(error).__name__}: {error}")
-
-
-def _quietly(action: Callable[[str], None], name: str) -> None:
-    """Tidying up after a run must not hide why it failed."""
-    try:
-        action(name)
-    except TidemarkError as error:
-        print(f"tidemark: while tidying up: {error}")
 
 
 def _remove(directory: Path, keep: bool) -> None:

@@ -14,23 +14,25 @@ from tidemark.config import SystemEntry
 from tidemark.dataset import Provenance
 from tidemark.environments import digest
 from tidemark.errors import DiskFull, TidemarkError, is_disk_full
+from tidemark.events import Encoding
 from tidemark.machine import cold
 from tidemark.machine.inventory import inventory
 from tidemark.measure.plan import LOCKS, variant
-from tidemark.measure.run import Bench, Measured, measure_run
+from tidemark.measure.run import Bench, Measured, margin, measure_run
 from tidemark.measure.servers import Servers, prepared
 from tidemark.measure.spec import SeriesSpec
 from tidemark.paths import Workspace, private_directory, write_atomically
 from tidemark.services.kafka import Kafka
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import EventSizes
+from tidemark.stream.topics import Topics
 
 # Events a second to expect of a system that was never measured here. Guessed short, the rest is produced beside
 # the window and the run says so; guessed long, disk space and a few seconds are lost.
 UNKNOWN_RATE = {"single": 2_000.0, "batch": 40_000.0}
 HEADROOM = 1.3
-MOST_AHEAD = 2_000_000  # events: some 3 GB of topic
-EVENT_BYTES = 1_500
+MOST_AHEAD = 10_000_000  # events
+EVENT_BYTES = 400  # of a topic, compressed, with room to spare
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,7 @@ def _measure(spec: SeriesSpec, workspace: Workspace, directory: Path, show: Call
             variant=chosen,
             servers=servers,
             producer=producer,
+            topics=Topics(kafka, producer, spec.fingerprint),
             dataset=dataset,
             sizes=EventSizes.read(workspace.root / spec.dataset_directory / "events.json"),
             machine=inventory(workspace.root),
@@ -160,6 +163,12 @@ def _runs(
     rates = Rates(workspace.private / "rates.json", f"{spec.name}/{spec.mode_label}", spec.mode)
     history = "cold start" if missing[0] == 0 else ""
 
+    def begin(events_per_s: float | None = None) -> None:
+        if events_per_s is not None:
+            rates.note(events_per_s)
+        ahead = rates.events(spec.window_seconds, spec.batch_size, workspace)
+        bench.topics.begin(Encoding(spec.encoding), ahead if spec.producer == "ahead" else spec.batch_size)
+
     def one(number: int, target: Path | None, label: str) -> Measured:
         last = number == spec.runs - 1 and target is not None
         try:
@@ -169,16 +178,16 @@ def _runs(
                 target,
                 proof,
                 history,
-                ahead=rates.events(spec.window_seconds, spec.batch_size, workspace),
                 merge=last and spec.maintenance,
                 show=lambda what: show(f"{label}: {what}"),
+                following=rates.note if last else begin,
             )
         except TidemarkError:
             _blame_server(bench.servers)
             raise
-        rates.note(measured.events_per_s)
         return measured
 
+    begin()
     if missing[0] > 0:
         one(missing[0], None, "warm-up, not counted")
         history = "interrupted before; one warm-up window that is not counted"
@@ -247,7 +256,7 @@ class Rates:
         room = shutil.disk_usage(workspace.root).free // (4 * EVENT_BYTES)
         if room < 10 * batch_size:
             raise DiskFull(f"{workspace.root}: no room for the events of one window; free some gigabytes")
-        wanted = int(self._rate * window_seconds * HEADROOM) + 4 * batch_size
+        wanted = int(self._rate * window_seconds * HEADROOM) + 2 * margin(batch_size)
         return min(wanted, MOST_AHEAD, room)
 
     def note(self, events_per_s: float) -> None:

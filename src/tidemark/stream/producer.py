@@ -61,15 +61,15 @@ class Producer:
     def pid(self) -> int:
         return self._process.pid
 
-    def open(self, topic: str, encoding: Encoding) -> None:
-        """Begin a topic: its schema message, and no event yet."""
+    def begin(self, topic: str, encoding: Encoding, events: int) -> None:
+        """Begin a topic with its schema message and `events` events; `wait_until_filled` comes next."""
         self.counters.consumed = 0
         self.counters.stop = False
-        self._ask(command="open", topic=topic, encoding=encoding)
+        self._send(command="fill", topic=topic, encoding=encoding, events=events)
 
-    def fill(self, events: int) -> None:
-        """Produce until the topic holds `events` events, all acknowledged by the broker."""
-        self._ask(command="fill", events=events)
+    def wait_until_filled(self) -> None:
+        """Return when the broker has acknowledged all of it."""
+        self._receive()
 
     def follow(self, margin: int, seconds: float) -> None:
         """For a window of `seconds`, from now on, keep at least `margin` events ahead of the consumer.
@@ -86,10 +86,6 @@ class Producer:
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
-
-    def _ask(self, **command: Any) -> dict[str, Any]:
-        self._send(**command)
-        return self._receive()
 
     def _send(self, **command: Any) -> None:
         assert self._process.stdin is not None
@@ -151,6 +147,8 @@ class _Topic:
             {
                 "bootstrap.servers": bootstrap,
                 "enable.idempotence": True,  # in order, each once: event k lies at offset k + 1
+                # The messages of a batch are alike, so it shrinks 17 times: less for the broker to do in the window.
+                "compression.type": "lz4",
                 "linger.ms": 20,
                 "batch.size": 4_000_000,
                 "message.max.bytes": 8_000_000,
@@ -247,12 +245,11 @@ def _serve(bootstrap: str, trips: Path, counters: Counters) -> None:
         request = json.loads(line)
         reply: dict[str, Any] = {}
         try:
-            if request["command"] == "open":
+            if request["command"] == "fill":
                 topic = _Topic(bootstrap, request["topic"], trips, Encoding(request["encoding"]), counters)
-            elif topic is None:
-                reply = {"error": f"'{request['command']}' before 'open'"}
-            elif request["command"] == "fill":
                 topic.fill(request["events"])
+            elif topic is None:
+                reply = {"error": f"'{request['command']}' without a topic"}
             else:
                 reply = asdict(topic.summary(topic.follow(request["margin"], request["seconds"])))
                 topic = None
