@@ -194,32 +194,34 @@ def _single(
     count, room, bookkeeping = 0, len(starts), 0
     begin = started = now()
     source.deadline = deadline = begin + int(window_seconds * 1e9)
-    while started < deadline:
-        starved = source.starved_ns
-        value = one()
-        if value is None:
-            break
-        polled = now()
-        batch = decode(value)
-        decoded = now()
-        rows = from_batches([batch])
-        assembled = now()
-        write(rows)
-        written = now()
-        starts[count] = started - begin
-        polls[count] = polled - started - (source.starved_ns - starved)
-        decodes[count] = decoded - polled
-        assembles[count] = assembled - decoded
-        writes[count] = written - assembled
-        count += 1
-        on_operation(count)
-        if count == room:
-            samples.grow()
-            room = len(starts)
-        started = now()
-        bookkeeping += started - written
-    window.elapsed_ns = now() - begin
-    samples.count, window.bookkeeping_ns = count, bookkeeping
+    try:
+        while started < deadline:
+            starved = source.starved_ns
+            value = one()
+            if value is None:
+                break
+            polled = now()
+            batch = decode(value)
+            decoded = now()
+            rows = from_batches([batch])
+            assembled = now()
+            write(rows)
+            written = now()
+            starts[count] = started - begin
+            polls[count] = polled - started - (source.starved_ns - starved)
+            decodes[count] = decoded - polled
+            assembles[count] = assembled - decoded
+            writes[count] = written - assembled
+            count += 1
+            on_operation(count)
+            if count == room:
+                samples.grow()
+                room = len(starts)
+            started = now()
+            bookkeeping += started - written
+    finally:
+        window.elapsed_ns = now() - begin
+        samples.count, window.bookkeeping_ns = count, bookkeeping
 
 
 def _fetch(source: Source, codec: EventCodec, size: int) -> tuple[pa.Table, int, int, int] | None:

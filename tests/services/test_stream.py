@@ -1,0 +1,118 @@
+"""Producer and consumer against a real broker: every event once, in order, and a dead producer is noticed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidemark.errors import StreamError
+from tidemark.events import Encoding
+from tidemark.measure.loop import Source, run_window
+from tidemark.paths import Workspace, private_directory
+from tidemark.services.kafka import Kafka, KafkaSettings
+from tidemark.stream.consumer import EventConsumer
+from tidemark.stream.producer import Producer
+from tidemark.stream.sizes import EventSizes, weigh
+from tidemark.stream.topics import Topics
+
+pytestmark = pytest.mark.services
+TRIPS = 3_000
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Kafka]:
+    assert cache
+    workspace = Workspace(tmp_path_factory.mktemp("stream"))
+    with Kafka(workspace, private_directory(workspace.work) / "kafka", KafkaSettings(heap_mb=512)) as broker:
+        yield broker
+
+
+@pytest.fixture
+def trips(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(3)
+    flags = pa.array(["N", None, "Y"] * (TRIPS // 3))
+    table = pa.table({"id": np.arange(TRIPS), "fare": rng.normal(size=TRIPS), "flag": flags})
+    pq.write_table(table, tmp_path / "trips.parquet", row_group_size=700)
+    return tmp_path / "trips.parquet"
+
+
+@pytest.fixture
+def producer(kafka: Kafka, trips: Path, tmp_path: Path) -> Iterator[Producer]:
+    with Producer(kafka.bootstrap, trips, tmp_path) as process:
+        yield process
+
+
+@pytest.mark.parametrize("encoding", list(Encoding))
+def test_every_event_arrives_once_and_in_order_over_several_laps(
+    kafka: Kafka, producer: Producer, trips: Path, encoding: Encoding
+) -> None:
+    topics = Topics(kafka, producer, f"laps-{encoding}")
+    topics.begin(encoding, 2 * TRIPS + 500)
+    topic = topics.ready()
+    with EventConsumer(kafka.bootstrap, topic, encoding) as consumer:
+        codec = consumer.open()
+        source = Source(consumer.client, producer.counters, producer.is_alive)
+        source.deadline = 1 << 62
+        values = source.many(2 * TRIPS + 500)
+    assert values is not None
+    rows = codec.assemble(codec.decode(values))
+    given = pq.read_table(trips)
+    assert rows.column("id").to_numpy().tolist() == list(range(2 * TRIPS + 500))
+    for lap in range(2):
+        assert rows.slice(lap * TRIPS, TRIPS).drop(["id"]).equals(given.drop(["id"]))
+    producer.follow(0, 0.0)
+    assert producer.finish().events >= 2 * TRIPS + 500
+    topics.drop(topic)
+    assert topic not in kafka.topics()
+
+
+def test_the_producer_tops_up_what_was_guessed_short(kafka: Kafka, producer: Producer) -> None:
+    topics = Topics(kafka, producer, "short")
+    topics.begin(Encoding.RECORD, 100)
+    topic = topics.ready()
+    taken: list[int] = []
+
+    def write(rows: pa.Table) -> None:
+        taken.append(rows.num_rows)
+
+    with EventConsumer(kafka.bootstrap, topic, Encoding.RECORD) as consumer:
+        codec = consumer.open()
+        source = Source(consumer.client, producer.counters, producer.is_alive)
+
+        def count(operations: int) -> None:
+            producer.counters.consumed = operations * 100
+
+        producer.follow(5_000, 2.0)
+        window = run_window(source, codec, write, 100, 2.0, on_operation=count)
+    done = producer.finish()
+    assert sum(taken) == window.samples.events > 5_000
+    assert done.topped_up > 0
+    assert done.events >= window.samples.events
+
+
+def test_a_killed_producer_ends_the_window_and_names_its_log(kafka: Kafka, producer: Producer) -> None:
+    topics = Topics(kafka, producer, "killed")
+    topics.begin(Encoding.RECORD, 10)
+    topic = topics.ready()
+    with EventConsumer(kafka.bootstrap, topic, Encoding.RECORD) as consumer:
+        codec = consumer.open()
+        os.kill(producer.pid, signal.SIGKILL)
+        source = Source(consumer.client, producer.counters, producer.is_alive)
+        with pytest.raises(StreamError, match="producer died"):
+            run_window(source, codec, lambda _rows: None, 1, 60.0)
+    with pytest.raises(StreamError, match=r"producer died \(exit status -9\).*producer\.log"):
+        producer.finish()
+
+
+def test_both_encodings_come_back_whole_and_are_weighed(trips: Path, tmp_path: Path) -> None:
+    sizes = weigh(trips)
+    assert sizes.stream_bytes > sizes.record_bytes > sizes.arrow_bytes > 16
+    sizes.write(tmp_path / "events.json")
+    assert EventSizes.read(tmp_path / "events.json") == sizes

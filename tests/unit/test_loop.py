@@ -1,0 +1,169 @@
+"""The timed loop on messages from memory: what is counted, what is timed, and how it ends when something fails."""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tidemark.errors import DiskFull, StreamError, SystemFailure
+from tidemark.events import EventCodec
+from tidemark.measure import loop
+from tidemark.measure.loop import Source, Window, run_window
+from tidemark.stream.counters import Counters
+
+SCHEMA = pa.schema([("id", pa.int64()), ("fare", pa.float64())])
+
+
+class Message:
+    def __init__(self, value: bytes) -> None:
+        self._value = value
+
+    def error(self) -> None:
+        return None
+
+    def value(self) -> bytes:
+        return self._value
+
+
+class Memory:
+    """A consumer whose queue is a list; when it is empty, polling waits as the real one does."""
+
+    def __init__(self, messages: list[bytes]) -> None:
+        self._messages = [Message(message) for message in reversed(messages)]
+
+    def poll(self, timeout: float) -> Message | None:
+        if self._messages:
+            return self._messages.pop()
+        time.sleep(timeout)
+        return None
+
+    def consume(self, count: int, _timeout: float) -> list[Message]:
+        taken = self._messages[-count:][::-1]
+        del self._messages[-count:]
+        return taken
+
+
+@pytest.fixture
+def counters(tmp_path: Path) -> Counters:
+    return Counters(tmp_path / "counters", create=True)
+
+
+def messages(count: int) -> tuple[EventCodec, list[bytes]]:
+    codec = EventCodec(SCHEMA)
+    batch = pa.record_batch({"id": np.arange(count), "fare": np.arange(count) / 8}, schema=SCHEMA)
+    return codec, codec.encode(batch)
+
+
+def run(
+    counters: Counters,
+    events: int,
+    size: int,
+    seconds: float,
+    write: Callable[[pa.Table], None],
+    overlap: bool = False,
+    alive: bool = True,
+) -> Window:
+    codec, encoded = messages(events)
+    counters.produced = events
+    source = Source(Memory(encoded), counters, lambda: alive)
+    return run_window(source, codec, write, size, seconds, overlap)
+
+
+@pytest.mark.parametrize(("size", "overlap"), [(1, False), (7, False), (100, False), (100, True)])
+def test_rows_arrive_in_order_once_and_every_operation_is_counted(counters: Counters, size: int, overlap: bool) -> None:
+    written: list[pa.Table] = []
+    window = run(counters, 3_000, size, 0.3, written.append, overlap)
+    ids = pa.concat_tables(written).column("id").to_numpy()
+    assert window.samples.events == len(ids)
+    assert (ids == np.arange(len(ids))).all()
+    assert len(ids) == 3_000 // size * size
+    assert {table.num_rows for table in written} == {size}
+    assert all(column.num_chunks == 1 for column in written[0].columns)
+
+
+@pytest.mark.parametrize(("size", "overlap"), [(1, False), (50, False), (50, True)])
+def test_the_time_budget_accounts_for_the_whole_window(counters: Counters, size: int, overlap: bool) -> None:
+    window = run(counters, 100_000, size, 0.4, lambda _rows: time.sleep(0.002), overlap)
+    budget = window.budget()
+    assert sum(budget.values()) == window.elapsed_ns
+    assert abs(budget["rest"]) <= 0.01 * window.elapsed_ns
+    assert budget["write"] >= 2_000_000 * window.samples.count
+    assert window.elapsed_ns >= 0.4e9
+
+
+def test_write_times_are_those_of_the_write(counters: Counters) -> None:
+    slept: list[float] = []
+
+    def write(_rows: pa.Table) -> None:
+        began = time.perf_counter_ns()
+        time.sleep(0.003)
+        slept.append(time.perf_counter_ns() - began)
+
+    window = run(counters, 1_000, 10, 0.2, write)
+    timed = window.samples.column("write")
+    assert (timed >= np.array(slept)).all()
+    assert timed.sum() <= window.elapsed_ns
+
+
+def test_the_operation_that_is_under_way_at_the_end_is_finished_and_counted(counters: Counters) -> None:
+    window = run(counters, 1_000, 1, 0.05, lambda _rows: time.sleep(0.2))
+    assert window.samples.count == 1
+    assert window.elapsed_ns >= 0.2e9
+
+
+def test_a_batch_that_does_not_fill_is_not_written(counters: Counters) -> None:
+    written: list[pa.Table] = []
+    window = run(counters, 25, 10, 0.2, written.append)
+    assert window.samples.events == 20
+    assert len(written) == 2
+
+
+def test_waiting_for_the_producer_is_told_apart_from_polling(counters: Counters) -> None:
+    window = run(counters, 10, 1, 0.3, lambda _rows: None)
+    budget = window.budget()
+    assert budget["wait_for_producer"] > 0.9 * window.elapsed_ns
+    assert sum(budget.values()) == window.elapsed_ns
+
+
+def test_samples_grow_beyond_what_was_allocated(counters: Counters, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "GROW", 64)
+    for size in (1, 2):
+        assert len(loop.Samples(size).start) == 64
+        written: list[pa.Table] = []
+        window = run(counters, 1_000, size, 1.0, written.append)
+        assert window.samples.count == len(written) == 1_000 // size
+        assert (np.diff(window.samples.column("start")) > 0).all()
+
+
+def test_a_failing_write_says_which(counters: Counters) -> None:
+    calls: list[int] = []
+
+    def write(_rows: pa.Table) -> None:
+        calls.append(1)
+        if len(calls) == 4:
+            raise ValueError("the table is gone")
+
+    with pytest.raises(SystemFailure, match="write 3 failed: ValueError: the table is gone"):
+        run(counters, 100, 1, 1.0, write)
+
+
+def test_a_full_disk_is_told_apart(counters: Counters) -> None:
+    def write(_rows: pa.Table) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for overlap in (False, True):
+        with pytest.raises(DiskFull, match="no room left"):
+            run(counters, 100, 10, 1.0, write, overlap)
+
+
+def test_a_dead_producer_ends_the_window_at_once(counters: Counters) -> None:
+    began = time.monotonic()
+    with pytest.raises(StreamError, match="the producer died"):
+        run(counters, 10, 1, 30.0, lambda _rows: None, alive=False)
+    assert time.monotonic() - began < 5
