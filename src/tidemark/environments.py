@@ -128,7 +128,7 @@ def install(lock_file: Path, target: Path, source: Path | None) -> None:
             site = next(target.glob("lib/python3*/site-packages"))
             (site / "tidemark-source.pth").write_text(f"{source.resolve()}\n")
             script = target / "bin" / "tidemark"
-            script.write_text(f"#!/bin/sh\nexec {target.resolve()}/bin/python -m tidemark \"$@\"\n")
+            script.write_text(f'#!/bin/sh\nexec {target.resolve()}/bin/python -m tidemark "$@"\n')
             script.chmod(0o755)
         write_atomically(target / ".stamp", stamp_text(lock_file, target, source))
 
@@ -138,7 +138,14 @@ def _pip_install(target: Path, pins: list[Pin]) -> None:
         chosen.write("".join(f"{pin}\n" for pin in pins))
         chosen.flush()
         command = [str(target / "bin" / "python"), "-m", "pip", "install", "--no-deps", "--require-hashes"]
-        command += ["--no-build-isolation", "--disable-pip-version-check", "--progress-bar", "off", "-r", chosen.name]
+        command += [
+            "--no-build-isolation",
+            "--disable-pip-version-check",
+            "--progress-bar",
+            "off",
+            "-r",
+            chosen.name,
+        ]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert process.stdout is not None
         said: list[str] = []
