@@ -4,15 +4,24 @@ from pathlib import Path
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
+from tidemark.paths import Workspace
 from tidemark.pipeline import enter
+from tidemark.stacks import lock_of, python
 
 
 configfile: "config.yaml"
 
 
 PLAN = enter(config, Path.cwd(), workflow.configfiles[0] if workflow.configfiles else "config.yaml")
-# Each step replaces its shell, so that a step is the child of the pipeline itself and ends with it.
-TIDEMARK = f"PYTHONPATH={ROOT}/src exec {sys.executable} -m tidemark"
+WORKSPACE = Workspace(Path.cwd())
+
+
+def tidemark(interpreter):
+    """The command line as a rule calls it: it replaces its shell, so it is our own child and ends with us."""
+    return f"PYTHONPATH={ROOT}/src exec {interpreter} -m tidemark"
+
+
+TIDEMARK = tidemark(sys.executable)
 
 
 include: "workflow/rules/dataset.smk"

@@ -84,6 +84,7 @@ class Config:
     cold: str
     maintenance: bool
     keep_tables: bool
+    stacks: tuple[str, ...]
     studies: tuple[Study, ...]
     main: bool
     dataset: DatasetConfig
@@ -306,6 +307,7 @@ def _build(values: dict[str, Any], source: str, lines: Mapping[tuple[str, ...], 
         cold=values["cold"],
         maintenance=values["maintenance"],
         keep_tables=values["keep_tables"],
+        stacks=tuple(values["stacks"]),
         studies=tuple(_study(name, values["study"][name]) for name in values["studies"] if name != "main"),
         main="main" in values["studies"],
         dataset=DatasetConfig(dataset["source"], paths, dataset["rows"], dataset["synthetic_rows"]),

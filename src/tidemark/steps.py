@@ -20,6 +20,7 @@ from tidemark.paths import Workspace, write_atomically
 from tidemark.progress import duration
 from tidemark.services.iceberg_rest import compile_launcher
 from tidemark.services.provision import LOCKS, provision, unpack_postgres
+from tidemark.stacks import provide
 from tidemark.stream.sizes import weigh
 
 
@@ -60,6 +61,12 @@ def provision_servers(workspace: Workspace, target: Path) -> None:
     write_atomically(target, json.dumps(names, indent=1) + "\n")
 
 
+def provide_stack(name: str, workspace: Workspace, target: Path) -> None:
+    """The environment of a stack; `target` says where its interpreter is."""
+    interpreter = provide(name, workspace)
+    write_atomically(target, json.dumps({"stack": name, "python": str(interpreter)}, indent=1) + "\n")
+
+
 def measure_one(workspace: Workspace, path: Path, position: int) -> None:
     """Measure the series of a spec.json, with a line of progress for it and an estimate for all of them."""
     die_with_parent(os.getppid())
@@ -94,7 +101,7 @@ def measure_one(workspace: Workspace, path: Path, position: int) -> None:
 def _windows_left(workspace: Workspace, spec: SeriesSpec) -> float:
     """Seconds of windows that this series and those without an outcome still have to go, servers included."""
     try:
-        plan = make_plan(planned_config(workspace.results / "plan.json"), spec.stack)
+        plan = make_plan(planned_config(workspace.results / "plan.json"))
     except ConfigError:
         return spec.window_seconds * spec.runs
     due = [each for each in plan.series if each.id == spec.id or not outcome_path(workspace, each).exists()]

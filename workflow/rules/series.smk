@@ -13,10 +13,12 @@ for spec in PLAN.series:
             trips=rules.dataset.output.provenance,
             events=rules.events.output,
             programs=ancient(rules.provision.output),
+            stack=ancient(f".tidemark/stacks/{spec.stack}.json"),
         output:
             f"{spec.directory}/outcome.json",
         params:
             position=spec.position,
+            tidemark=tidemark(python(spec.stack, WORKSPACE)),
         log:
             f"{spec.directory}/measure.log",
         threads: workflow.cores
@@ -24,4 +26,4 @@ for spec in PLAN.series:
             machine=1,
         priority: 10_000 - spec.position
         shell:
-            "{TIDEMARK} measure --spec {input.spec} --position {params.position} --log {log}"
+            "{params.tidemark} measure --spec {input.spec} --position {params.position} --log {log}"

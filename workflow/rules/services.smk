@@ -1,4 +1,4 @@
-# The servers' programs, fetched and verified once; each series starts its own servers from them.
+# The servers' programs and the stacks' environments, fetched and verified once.
 
 
 rule provision:
@@ -10,3 +10,14 @@ rule provision:
         "results/logs/provision.log",
     shell:
         "{TIDEMARK} provision --target {output} --log {log}"
+
+
+rule stack:
+    input:
+        lock=lambda wildcards: str(lock_of(wildcards.stack)),
+    output:
+        ".tidemark/stacks/{stack}.json",
+    log:
+        "results/logs/stack-{stack}.log",
+    shell:
+        "{TIDEMARK} stack provide {wildcards.stack} --target {output} --log {log}"

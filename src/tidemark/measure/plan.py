@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import hashlib
+import itertools
 import json
 import random
 import types
@@ -18,10 +19,10 @@ from tidemark.environments import digest
 from tidemark.errors import ConfigError
 from tidemark.measure.spec import SeriesSpec
 from tidemark.paths import Workspace, write_if_changed
+from tidemark.stacks import lock_of
 from tidemark.systems import registry
 from tidemark.systems.base import Options, Variant
 
-LOCKS = Path(__file__).parents[3] / "envs"
 FOOTER_BYTES = 65536
 
 
@@ -121,18 +122,18 @@ def _options(entry: SystemEntry, kind: type[Options], source: str) -> Options:
     return kind(**dict(entry.options))
 
 
-def make_plan(config: Config, stack: str = "thesis") -> Plan:
+def make_plan(config: Config) -> Plan:
     """The series of `config`, in an order drawn from its seed; the same series always at the same path."""
     key = dataset_key(config)
-    lock_sha256 = digest(LOCKS / f"{stack}.lock")
+    locks = {stack: digest(lock_of(stack)) for stack in config.stacks}
+    titles = {entry.name: variant(entry, config.source).title for entry in config.systems}
     made: list[SeriesSpec] = []
-    for entry in config.systems:
-        chosen = variant(entry, config.source)
-        for mode in config.modes:
+    for stack, lock_sha256 in locks.items():
+        for entry, mode in itertools.product(config.systems, config.modes):
             base = SeriesSpec(
                 study="main",
                 name=entry.name,
-                title=chosen.title,
+                title=titles[entry.name],
                 system=entry.like,
                 options=entry.options,
                 mode=mode,

@@ -17,12 +17,13 @@ from tidemark.errors import DiskFull, TidemarkError, is_disk_full
 from tidemark.events import Encoding
 from tidemark.machine import cold
 from tidemark.machine.inventory import inventory
-from tidemark.measure.plan import LOCKS, variant
+from tidemark.measure.plan import variant
 from tidemark.measure.run import Bench, Measured, margin, measure_run
 from tidemark.measure.servers import Servers, prepared
 from tidemark.measure.spec import SeriesSpec
 from tidemark.paths import Workspace, private_directory, write_atomically
 from tidemark.services.kafka import Kafka
+from tidemark.stacks import lock_of
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import EventSizes
 from tidemark.stream.topics import Topics
@@ -144,7 +145,7 @@ def _measure(spec: SeriesSpec, workspace: Workspace, directory: Path, show: Call
             dataset=dataset,
             sizes=EventSizes.read(workspace.root / spec.dataset_directory / "events.json"),
             machine=inventory(workspace.root),
-            lock_digests={f"envs/{spec.stack}.lock": digest(LOCKS / f"{spec.stack}.lock")},
+            lock_digests={f"envs/{spec.stack}.lock": digest(lock_of(spec.stack))},
             work=work,
         )
         _runs(bench, workspace, directory, missing, proof, method, show)
@@ -160,7 +161,7 @@ def _runs(
     show: Callable[[str], None],
 ) -> None:
     spec = bench.spec
-    rates = Rates(workspace.private / "rates.json", f"{spec.name}/{spec.mode_label}", spec.mode)
+    rates = Rates(workspace.private / "rates.json", f"{spec.stack}/{spec.name}/{spec.mode_label}", spec.mode)
     history = "cold start" if missing[0] == 0 else ""
 
     def begin(events_per_s: float | None = None) -> None:

@@ -1,0 +1,84 @@
+"""Software stacks: the same systems with other versions, each in an environment of its own.
+
+A stack is a lock in `envs/`. The pipeline runs in the environment of one of them; the series of every other stack
+are measured by a worker that runs in that stack's environment, made from its lock when it is first needed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tidemark.environments import digest, install, lock
+from tidemark.errors import ConfigError, ProvisionError
+from tidemark.paths import Workspace, private_directory
+
+ENVS = Path(__file__).parents[2] / "envs"
+PIPELINE = "thesis"  # the stack whose environment the pipeline itself runs in
+NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+
+
+def names() -> list[str]:
+    """The stacks that have a lock."""
+    return sorted(path.stem for path in ENVS.glob("*.lock"))
+
+
+def lock_of(stack: str) -> Path:
+    """The lock of `stack`; ConfigError when there is none."""
+    path = ENVS / f"{stack}.lock"
+    if not path.is_file():
+        raise ConfigError(
+            f"key 'stacks': found '{stack}'; allowed: {', '.join(names())}. './tidemark stack add' adds one."
+        )
+    return path
+
+
+def environment(stack: str, workspace: Workspace) -> Path:
+    """The folder of the stack's environment; it changes with the lock."""
+    return workspace.cache / "envs" / f"{stack}-{digest(lock_of(stack))[:12]}"
+
+
+def python(stack: str, workspace: Workspace) -> Path:
+    """The interpreter that measures the series of `stack`."""
+    return Path(sys.executable) if stack == PIPELINE else environment(stack, workspace).absolute() / "bin" / "python"
+
+
+def provide(stack: str, workspace: Workspace) -> Path:
+    """Make the stack's environment unless it is there; its interpreter."""
+    if stack != PIPELINE:
+        private_directory(workspace.cache / "envs")
+        install(lock_of(stack), environment(stack, workspace), None)
+    return python(stack, workspace)
+
+
+def add(name: str, requirements: Path, workspace: Workspace) -> int:
+    """Lock `requirements` as the stack `name`, make its environment, and run the conformance suite on it.
+
+    Returns pytest's exit code. The lock stays whatever the suite says; its report says which system fails.
+    """
+    if not NAME.fullmatch(name):
+        raise ConfigError(f"found the stack name '{name}'; allowed: letters, digits and hyphens, as in 'next-year'")
+    if name == PIPELINE:
+        raise ConfigError(f"the stack '{PIPELINE}' is the one that the pipeline runs in; choose another name")
+    if not requirements.is_file():
+        raise ProvisionError(f"{requirements}: no such file; a stack begins with a requirements file, as envs/*.in are")
+    kept = ENVS / f"{name}.in"
+    if requirements.resolve() != kept.resolve():
+        shutil.copyfile(requirements, kept)
+    print(f"locking {kept} ...", file=sys.stderr)
+    pins = lock(kept, ENVS / f"{name}.lock")
+    print(f"{len(pins)} packages locked; './tidemark all --config stacks=[{name}]' measures with them", file=sys.stderr)
+    provide(name, workspace)
+    return conform(name, workspace)
+
+
+def conform(stack: str, workspace: Workspace) -> int:
+    """Run the conformance suite in the environment of `stack`; pytest's exit code."""
+    root = ENVS.parent
+    environ = {**os.environ, "PYTHONPATH": str(root / "src"), "TIDEMARK_CACHE": str(workspace.cache.absolute())}
+    command = [provide(stack, workspace), "-m", "pytest", "-q", "tests/conformance"]
+    return subprocess.run([str(part) for part in command], cwd=root, env=environ, check=False).returncode
