@@ -1,0 +1,61 @@
+"""The metrics database holds what the run files hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+from tests.analysis.runset import DUCKLAKE, ICEBERG_DUCKDB, write_run_set
+
+from tidemark.analysis import build_database
+from tidemark.analysis.runs import RunSet
+from tidemark.errors import AnalysisError
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    results = write_run_set(tmp_path_factory.mktemp("database"), [DUCKLAKE, ICEBERG_DUCKDB], window_s=5)
+    build_database(results)
+    return results
+
+
+def test_every_operation_is_in_it(small: Path) -> None:
+    run_set = RunSet.load(small)
+    with duckdb.connect(str(small / "metrics.duckdb"), read_only=True) as database:
+        found = dict(
+            database.execute("SELECT label, count(*) FROM operations JOIN runs USING (run_id) GROUP BY ALL").fetchall()
+        )
+        order = database.execute("SELECT operation, first_id FROM operations WHERE run_id = 0").fetchall()
+        machine = database.execute("SELECT count(*) FROM machine").fetchall()[0][0]
+    assert found == {run.label: run.manifest.operations for run in run_set.runs}
+    assert order == [(place, place) for place in range(len(order))]
+    assert machine == sum(len(run.seconds().second) + 1 for run in run_set.runs)
+
+
+def test_views_say_what_the_columns_say(small: Path) -> None:
+    run = RunSet.load(small).runs[1]
+    with duckdb.connect(str(small / "metrics.duckdb"), read_only=True) as database:
+        harness, system = database.execute(
+            "SELECT harness_events_per_s, system_events_per_s FROM throughput WHERE run_id = 1"
+        ).fetchall()[0]
+        maximum, operations = database.execute(
+            "SELECT max_ms, operations FROM write_times WHERE run_id = 1"
+        ).fetchall()[0]
+    assert harness == pytest.approx(run.manifest.events / run.elapsed_s)
+    assert system == pytest.approx(run.manifest.events / (run.column("write_ns").sum() / 1e9))
+    assert maximum == pytest.approx(run.column("write_ns").max() / 1e6)
+    assert operations == run.manifest.operations
+
+
+def test_a_refused_run_set_leaves_the_database_before_it(small: Path, tmp_path: Path) -> None:
+    before = (small / "metrics.duckdb").read_bytes()
+    outcome = small / "runs" / DUCKLAKE.id / "outcome.json"
+    outcome.rename(tmp_path / "outcome.json")
+    try:
+        with pytest.raises(AnalysisError):
+            build_database(small)
+    finally:
+        (tmp_path / "outcome.json").rename(outcome)
+    assert (small / "metrics.duckdb").read_bytes() == before
+    assert not list(small.glob(".metrics*"))
