@@ -112,6 +112,8 @@ def install(lock_file: Path, target: Path, source: Path | None) -> None:
     `source` is a folder of packages that the environment sees beside them (a .pth file). Nothing happens when
     the environment's stamp says that this was done; an unfinished environment is made anew.
     """
+    if is_installed(lock_file, target, source):
+        return  # without a write: the environment may lie in a folder that is read-only
     with _only_one(target.parent / f".{target.name}.lock"):
         if is_installed(lock_file, target, source):
             return

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tidemark.environments import digest, install, lock
 from tidemark.errors import ConfigError, ProvisionError
-from tidemark.paths import Workspace, private_directory
+from tidemark.paths import Workspace
 
 ENVS = Path(__file__).parents[2] / "envs"
 PIPELINE = "thesis"  # the stack whose environment the pipeline itself runs in
@@ -50,7 +50,6 @@ def python(stack: str, workspace: Workspace) -> Path:
 def provide(stack: str, workspace: Workspace) -> Path:
     """Make the stack's environment unless it is there; its interpreter."""
     if stack != PIPELINE:
-        private_directory(workspace.cache / "envs")
         install(lock_of(stack), environment(stack, workspace), None)
     return python(stack, workspace)
 
