@@ -82,7 +82,7 @@ def possible_methods() -> list[Method]:
 
 
 def choose(wanted: str) -> Method:
-    """The method for the configuration's `cold`; MachineError when `evict` is asked for and not permitted."""
+    """The method for the configuration's `cold`: what it asks for, or the next best that is permitted here."""
     if wanted == "auto":
         return possible_methods()[0]
     if wanted == "evict" and not may_drop_caches():
@@ -91,7 +91,12 @@ def choose(wanted: str) -> Method:
 
 
 def evict(method: Method, files: Iterable[Path]) -> None:
-    """Write dirty pages out and drop clean ones, as `method` says; what is in use by a process stays."""
+    """Write dirty pages out and drop clean ones, as `method` says; what is in use by a process stays.
+
+    After a restart as well: checking the programs against their lock has read them.
+    """
+    if method is Method.REBOOT:
+        method = possible_methods()[0]
     if method in (Method.EVICT, Method.EVICT_FILES):
         os.sync()
     if method is Method.EVICT:
@@ -110,15 +115,23 @@ def evict(method: Method, files: Iterable[Path]) -> None:
 
 
 def residency(files: Iterable[Path]) -> Residency:
-    """How much of `files` is in the page cache; files that vanish while asking are left out."""
+    """How much of `files` is in the page cache.
+
+    Left out are files that vanish while asking, and those that this account neither owns nor may write: of them
+    the kernel tells nobody, but calls each page resident.
+    """
     total = resident = 0
     for path in files:
         with suppress(OSError):
             size = path.stat().st_size
-            if size and path.is_file():
+            if size and path.is_file() and _may_ask(path):
                 total += size
                 resident += min(size, _resident_pages(path, size) * mmap.PAGESIZE)
     return Residency(total, resident)
+
+
+def _may_ask(path: Path) -> bool:
+    return path.stat().st_uid == os.geteuid() or os.access(path, os.W_OK)
 
 
 def _resident_pages(path: Path, size: int) -> int:

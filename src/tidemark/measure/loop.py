@@ -94,6 +94,10 @@ class Source:
         self._is_producer_alive = is_producer_alive
         self.taken = 0  # events handed out
         self.starved_ns = 0
+        self.deadline = 0  # of the clock, in ns; the loops ask for it at each operation
+
+    def abandon(self) -> None:
+        """Have the window end after the operation under way: something died that it needs. From any thread."""
         self.deadline = 0
 
     def one(self) -> bytes | None:
@@ -193,6 +197,7 @@ def _single(
     assembles, writes = samples.assemble, samples.write
     count, room, bookkeeping = 0, len(starts), 0
     begin = started = now()
+<<<<<<< Updated upstream
     source.deadline = deadline = begin + int(window_seconds * 1e9)
     try:
         while started < deadline:
@@ -222,6 +227,35 @@ def _single(
     finally:
         window.elapsed_ns = now() - begin
         samples.count, window.bookkeeping_ns = count, bookkeeping
+=======
+    source.deadline = begin + int(window_seconds * 1e9)
+    while started < source.deadline:
+        starved = source.starved_ns
+        value = one()
+        if value is None:
+            break
+        polled = now()
+        batch = decode(value)
+        decoded = now()
+        rows = from_batches([batch])
+        assembled = now()
+        write(rows)
+        written = now()
+        starts[count] = started - begin
+        polls[count] = polled - started - (source.starved_ns - starved)
+        decodes[count] = decoded - polled
+        assembles[count] = assembled - decoded
+        writes[count] = written - assembled
+        count += 1
+        on_operation(count)
+        if count == room:
+            samples.grow()
+            room = len(starts)
+        started = now()
+        bookkeeping += started - written
+    window.elapsed_ns = now() - begin
+    samples.count, window.bookkeeping_ns = count, bookkeeping
+>>>>>>> Stashed changes
 
 
 def _fetch(source: Source, codec: EventCodec, size: int) -> tuple[pa.Table, int, int, int] | None:
@@ -249,8 +283,8 @@ def _batch(
 ) -> None:
     samples, bookkeeping = window.samples, 0
     begin = started = clock()
-    source.deadline = deadline = begin + int(window_seconds * 1e9)
-    while started < deadline:
+    source.deadline = begin + int(window_seconds * 1e9)
+    while started < source.deadline:
         fetched = _fetch(source, codec, size)
         if fetched is None:
             break
@@ -290,11 +324,11 @@ def _overlapped(
             ready.put(item)
 
     begin = started = clock()
-    source.deadline = deadline = begin + int(window_seconds * 1e9)
+    source.deadline = begin + int(window_seconds * 1e9)
     thread = threading.Thread(target=fetch_ahead, daemon=True)
     thread.start()
     try:
-        while started < deadline:
+        while started < source.deadline:
             fetched = ready.get()
             before = clock()
             stalled += before - started

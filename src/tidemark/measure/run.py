@@ -130,10 +130,22 @@ def measure_run(
         def count(operations: int) -> None:
             counters.consumed = operations * spec.batch_size
 
+<<<<<<< Updated upstream
         bench.producer.follow(reserve, spec.window_seconds)
         sampler = Sampler(bench.work, groups, on_second=lambda s: show(f"{s:.0f} of {spec.window_seconds:g} s"))
+=======
+        bench.producer.follow(margin, spec.window_seconds)
+
+        def each_second(seconds: float) -> None:
+            show(f"{seconds:.0f} of {spec.window_seconds:g} s")
+            if bench.servers.ended() or not bench.producer.is_alive():
+                source.abandon()  # what is in memory already could last for minutes
+
+        sampler = Sampler(bench.work, groups, on_second=each_second)
+>>>>>>> Stashed changes
         with sampler:
             window = run_window(source, codec, system.write, spec.batch_size, spec.window_seconds, spec.overlap, count)
+        bench.servers.check()
         produced = bench.producer.finish()
         before_sync = sampler.disk.read()
         os.sync()
@@ -142,7 +154,7 @@ def measure_run(
         events = window.samples.events
         if events == 0:
             raise StreamError(
-                f"run {number} of {spec.id}: not one operation ended within the window of {spec.window_seconds:g} s; "
+                f"not one operation ended within the window of {spec.window_seconds:g} s; "
                 "a longer window (protocol) may be what it needs"
             )
         measured = Measured(window, produced, events / (window.elapsed_ns / 1e9), sampler.cpu_s)
@@ -154,13 +166,13 @@ def measure_run(
         verdict = consult(system, events)
         if not verdict.verdict:
             raise OracleError(
-                f"run {number} of {spec.id}: {verdict.expected:,} ids were acknowledged, the table holds "
+                f"{verdict.expected:,} ids were acknowledged, the table holds "
                 f"{verdict.found:,} rows: {verdict.missing:,} missing, {verdict.duplicated:,} more than once, "
                 f"{verdict.unexpected:,} never acknowledged. The run is not counted."
             )
         merged = _merge(system) if merge else None
         if merged is not None and not consult(system, events).verdict:
-            raise OracleError(f"run {number} of {spec.id}: the merge of small files changed the table's rows")
+            raise OracleError("the merge of small files changed the table's rows")
         if target is not None:
             manifest = Manifest(
                 schema_version=SCHEMA_VERSION,

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tidemark.config import SystemEntry
 from tidemark.dataset import Provenance
 from tidemark.environments import digest
+<<<<<<< Updated upstream
 from tidemark.errors import DiskFull, TidemarkError, is_disk_full
 from tidemark.events import Encoding
 from tidemark.machine import cold
@@ -20,20 +23,39 @@ from tidemark.machine.inventory import inventory
 from tidemark.measure.plan import variant
 from tidemark.measure.run import Bench, Measured, margin, measure_run
 from tidemark.measure.servers import Servers, prepared
+=======
+from tidemark.errors import DiskFull, OracleError, RebootNeeded, TidemarkError, is_disk_full
+from tidemark.machine import cold, reboot
+from tidemark.machine.inventory import inventory
+from tidemark.measure.plan import LOCKS, variant
+from tidemark.measure.run import Bench, Measured, measure_run
+from tidemark.measure.servers import prepared
+>>>>>>> Stashed changes
 from tidemark.measure.spec import SeriesSpec
 from tidemark.paths import Workspace, private_directory, write_atomically
 from tidemark.services.kafka import Kafka
 from tidemark.stacks import lock_of
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import EventSizes
+<<<<<<< Updated upstream
 from tidemark.stream.topics import Topics
+=======
+from tidemark.systems.base import Variant
+>>>>>>> Stashed changes
 
 # Events a second to expect of a system that was never measured here. Guessed short, the rest is produced beside
 # the window and the run says so; guessed long, disk space and a few seconds are lost.
 UNKNOWN_RATE = {"single": 2_000.0, "batch": 40_000.0}
 HEADROOM = 1.3
+<<<<<<< Updated upstream
 MOST_AHEAD = 10_000_000  # events
 EVENT_BYTES = 400  # of a topic, compressed, with room to spare
+=======
+MOST_AHEAD = 2_000_000  # events: some 3 GB of topic
+EVENT_BYTES = 1_500
+DYING_SECONDS = 1.0  # its connections break before a killed server counts as ended
+FULL_BYTES = 1 << 20  # programs tell of a full disk in too many ways; with less than this it is one
+>>>>>>> Stashed changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +85,24 @@ def finished_runs(directory: Path) -> list[int]:
     return sorted(int(path.parent.name.removeprefix("run-")) for path in directory.glob("run-*/run.json"))
 
 
+def needs_restart(spec: SeriesSpec, workspace: Workspace) -> bool:
+    """Whether `spec` still has a cold run to do, in a boot that nobody has used."""
+    if spec.cold != "reboot" or 0 in finished_runs(workspace.root / spec.directory):
+        return False
+    chosen = _variant(spec)
+    return chosen.system.unavailable(chosen.options) is None
+
+
 def measure_series(spec: SeriesSpec, workspace: Workspace, show: Callable[[str], None]) -> Outcome:
     """Measure the runs of `spec` that are not there yet, and write outcome.json whatever happens but Ctrl-C.
 
     A run that is complete stays as it is. A series that was interrupted after its cold run goes on with a
-    warm-up window that is not counted, so that its hot runs are hot.
+    warm-up window that is not counted, so that its hot runs are hot. Raises RebootNeeded, and writes nothing,
+    where the cold run needs a boot of its own and this one is used.
     """
     directory = workspace.root / spec.directory
     private_directory(directory)
-    chosen = variant(SystemEntry(spec.name, spec.system, spec.title, spec.options), "the series")
+    chosen = _variant(spec)
     reason = chosen.system.unavailable(chosen.options)
     if reason is not None:
         outcome = Outcome("not-run", reason, 0, ())
@@ -80,12 +111,26 @@ def measure_series(spec: SeriesSpec, workspace: Workspace, show: Callable[[str],
             with alone(workspace.private / "measuring.lock", show):
                 _measure(spec, workspace, directory, show)
             outcome = Outcome("complete", None, 0, tuple(finished_runs(directory)))
-        except TidemarkError as error:
-            outcome = _failed(error, directory)
+        except RebootNeeded:
+            raise
         except Exception as error:
-            outcome = _failed(_described(error), directory)
+            outcome = _failed(error, spec, workspace)
     outcome.write(outcome_path(workspace, spec))
     return outcome
+
+
+def _variant(spec: SeriesSpec) -> Variant:
+    return variant(SystemEntry(spec.name, spec.system, spec.title, spec.options), "the series")
+
+
+def _work(spec: SeriesSpec, workspace: Workspace) -> Path:
+    """Where the series' servers and tables lie while it runs."""
+    return workspace.work / spec.id.replace("/", "-")
+
+
+def _logs(spec: SeriesSpec, workspace: Workspace) -> Path:
+    """Where the servers' logs lie after it."""
+    return workspace.root / spec.directory / "logs"
 
 
 @contextmanager
@@ -100,11 +145,18 @@ def alone(path: Path, show: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
-def _failed(error: TidemarkError, directory: Path) -> Outcome:
-    return Outcome("failed", str(error), error.exit_code, tuple(finished_runs(directory)))
+def _failed(error: Exception, spec: SeriesSpec, workspace: Workspace) -> Outcome:
+    described = _described(error)
+    # Logs were moved out of the working directory, which is gone by now.
+    place = re.compile(re.escape(str(_work(spec, workspace))) + r"(?:/[\w-]+)?/([\w-]+\.log)")
+    reason = place.sub(lambda found: str(_logs(spec, workspace) / found[1]), str(described))
+    runs = tuple(finished_runs(workspace.root / spec.directory))
+    return Outcome("failed", reason, described.exit_code, runs)
 
 
 def _described(error: Exception) -> TidemarkError:
+    if isinstance(error, TidemarkError):
+        return error
     if is_disk_full(error):
         return DiskFull(f"no room left on the device: {error}")
     return TidemarkError(f"{type(error).__name__}: {error}")
@@ -116,11 +168,12 @@ def _measure(spec: SeriesSpec, workspace: Workspace, directory: Path, show: Call
     missing = [number for number in range(spec.runs) if number not in finished_runs(directory)]
     if not missing:
         return
-    chosen = variant(SystemEntry(spec.name, spec.system, spec.title, spec.options), "the series")
-    work = workspace.work / spec.id.replace("/", "-")
+    reboot.claim(workspace, spec.id, alone=spec.cold == "reboot" and missing[0] == 0)
+    chosen = _variant(spec)
+    work = _work(spec, workspace)
     shutil.rmtree(work, ignore_errors=True)
     private_directory(work)
-    logs = private_directory(directory / "logs")
+    logs = private_directory(_logs(spec, workspace))
     method = cold.choose(spec.cold)
     with ExitStack() as stack:
         stack.callback(_tidy, work, logs, spec.keep_tables)
@@ -179,13 +232,23 @@ def _runs(
                 target,
                 proof,
                 history,
+<<<<<<< Updated upstream
+=======
+                ahead=rates.events(spec.window_seconds, spec.batch_size, bench.work),
+>>>>>>> Stashed changes
                 merge=last and spec.maintenance,
                 show=lambda what: show(f"{label}: {what}"),
                 following=rates.note if last else begin,
             )
+<<<<<<< Updated upstream
         except TidemarkError:
             _blame_server(bench.servers)
             raise
+=======
+        except Exception as error:
+            raise _explained(error, bench, f"run {number} of {spec.name} {spec.mode_label}") from error
+        rates.note(measured.events_per_s)
+>>>>>>> Stashed changes
         return measured
 
     begin()
@@ -213,9 +276,19 @@ def warm(groups: dict[str, tuple[Path, ...]]) -> None:
             continue  # a server removes files of its own while it runs
 
 
-def _blame_server(servers: Servers) -> None:
-    """A dead server is the reason for whatever its client said; its own error names its log."""
-    servers.check()
+def _explained(error: Exception, bench: Bench, where: str) -> TidemarkError:
+    """What to say about `error`: which run, and the dead server behind it, whose own words name its log."""
+    described = _described(error)
+    deadline = time.monotonic() + DYING_SECONDS
+    while not bench.servers.ended() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    try:
+        bench.servers.check()
+    except TidemarkError as reason:
+        described = reason
+    full = shutil.disk_usage(bench.work).free < FULL_BYTES
+    kind = DiskFull if full and not isinstance(described, OracleError) else type(described)
+    return kind(f"{where}: {'no room left on the device: ' if full else ''}{described}")
 
 
 def _set_aside(directory: Path, dataset: Provenance) -> None:
@@ -234,7 +307,8 @@ def _set_aside(directory: Path, dataset: Provenance) -> None:
 def _tidy(work: Path, logs: Path, keep_tables: bool) -> None:
     """Keep the servers' logs; give the rest of the disk space back."""
     for path in [*work.glob("*.log"), *work.glob("*/*.log")]:
-        shutil.copyfile(path, logs / path.name)
+        with suppress(OSError):  # a full disk must not keep what fills it from being removed
+            shutil.copyfile(path, logs / path.name)
     if not keep_tables:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -252,12 +326,17 @@ class Rates:
         except (OSError, ValueError, AttributeError):
             return {}  # it only saves time; without it the first guess holds
 
-    def events(self, window_seconds: float, batch_size: int, workspace: Workspace) -> int:
-        """How many events to put into the topic before a window, within what the disk can hold."""
-        room = shutil.disk_usage(workspace.root).free // (4 * EVENT_BYTES)
+    def events(self, window_seconds: float, batch_size: int, work: Path) -> int:
+        """How many events to put into the topic before a window, within what the disk of `work` can hold."""
+        room = shutil.disk_usage(work).free // (4 * EVENT_BYTES)
         if room < 10 * batch_size:
+<<<<<<< Updated upstream
             raise DiskFull(f"{workspace.root}: no room for the events of one window; free some gigabytes")
         wanted = int(self._rate * window_seconds * HEADROOM) + 2 * margin(batch_size)
+=======
+            raise DiskFull(f"{work}: no room for the events of one window; free some gigabytes")
+        wanted = int(self._rate * window_seconds * HEADROOM) + 4 * batch_size
+>>>>>>> Stashed changes
         return min(wanted, MOST_AHEAD, room)
 
     def note(self, events_per_s: float) -> None:

@@ -27,6 +27,10 @@ class Servers:
         for service in self.by_class.values():
             service.check()
 
+    def ended(self) -> bool:
+        """Whether one of ours has died; cheap enough to ask while a window is open."""
+        return any(service.has_ended() for service in self.by_class.values())
+
     def files(self) -> dict[str, tuple[Path, ...]]:
         """The files whose share in memory tells how cold the servers are: their programs, and their data."""
         found: dict[str, tuple[Path, ...]] = {}

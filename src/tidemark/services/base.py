@@ -197,6 +197,10 @@ class Service(ABC):
         else:
             self._child.check()
 
+    def has_ended(self) -> bool:
+        """Whether it was started here and runs no longer; an external one is not asked."""
+        return self._child is not None and self._child.poll() is not None
+
     def pids(self) -> list[int]:
         """Its process and all that descend from it; empty for an external one."""
         return [] if self._child is None else self._child.pids()
