@@ -34,6 +34,8 @@ include: "workflow/rules/paper.smk"
 rule all:
     default_target: True
     input:
+        # Named here as well: what only later steps need is not made again while those are up to date.
+        OUTCOMES,
         rules.tables.output,
         rules.figures.output,
         rules.claims.output,

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from tidemark import __version__
-from tidemark.errors import ConfigError, TidemarkError
+from tidemark.errors import ConfigError, DiskFull, TidemarkError, is_disk_full
 from tidemark.paths import Workspace
 
 EXIT_CODES = """
@@ -50,16 +50,28 @@ def _overrides(context: typer.Context, given: list[str] | None) -> tuple[list[st
 
 @app.command("all", rich_help_panel=PIPELINE, context_settings=EVERYTHING_ELSE)
 def run_everything(
-    context: typer.Context, config: Overrides = None, configfile: ConfigFile = Path("config.yaml")
+    context: typer.Context,
+    config: Overrides = None,
+    configfile: ConfigFile = Path("config.yaml"),
+    allow_reboot: Annotated[
+        bool, typer.Option("--allow-reboot", help="With 'cold: reboot': restart this machine before each series.")
+    ] = False,
+    wait_for_reboot: Annotated[
+        bool, typer.Option("--wait-for-reboot", help="With 'cold: reboot': stop whenever you must restart it.")
+    ] = False,
 ) -> None:
     """Run the pipeline: measure what is not measured yet, then make every table and figure.
 
     Other options go to Snakemake: --dry-run shows what would run.
     """
-    from tidemark.pipeline import run_all
+    from tidemark.machine.reboot import Restarts
+    from tidemark.restarts import run
 
+    if allow_reboot and wait_for_reboot:
+        raise ConfigError("found both --allow-reboot and --wait-for-reboot; allowed: one of them")
+    restarts = Restarts.ALLOW if allow_reboot else Restarts.WAIT if wait_for_reboot else Restarts.NONE
     overrides, arguments = _overrides(context, config)
-    raise typer.Exit(run_all(Workspace(Path.cwd()), configfile.absolute(), overrides, arguments))
+    raise typer.Exit(run(Workspace(Path.cwd()), configfile.absolute(), overrides, arguments, restarts))
 
 
 @app.command(rich_help_panel=PIPELINE, context_settings=EVERYTHING_ELSE)
@@ -118,16 +130,22 @@ def show_config(context: typer.Context, config: Overrides = None, configfile: Co
 
 @app.command("series", rich_help_panel=PIPELINE, context_settings=EVERYTHING_ELSE)
 def list_series(context: typer.Context, config: Overrides = None, configfile: ConfigFile = Path("config.yaml")) -> None:
-    """List the series of the configuration, in the order in which they run, and how far each has come."""
+    """List the series of the configuration, in the order in which they run, and how far each has come.
+
+    One that is 'waiting' goes on after the next restart of the machine.
+    """
     from tidemark.config import load
+    from tidemark.machine import reboot
     from tidemark.measure.plan import make_plan
     from tidemark.measure.series import Outcome, finished_runs, outcome_path
 
     workspace = Workspace(Path.cwd())
+    waiting = reboot.read(workspace).waiting
     for spec in make_plan(load(configfile, _overrides(context, config)[0])).series:
         path = outcome_path(workspace, spec)
         runs = len(finished_runs(path.parent))
-        state = Outcome.read(path).status if path.exists() else "pending"
+        state = "waiting" if spec.id == waiting else "pending"
+        state = Outcome.read(path).status if path.exists() else state
         print(f"{spec.position + 1:3}  {spec.name:28} {spec.mode_label:12} {state:9} {runs} of {spec.runs} runs")
 
 
@@ -277,6 +295,14 @@ def analyse(
         analyse_results(what, results)
 
 
+@app.command(rich_help_panel=STEPS)
+def resume() -> None:
+    """Go on after a restart that 'all --allow-reboot' asked for; the unit that it installed calls this."""
+    from tidemark.restarts import resume as go_on
+
+    raise typer.Exit(go_on(Workspace(Path.cwd())))
+
+
 @app.command(rich_help_panel=PIPELINE)
 def version() -> None:
     """Print Tidemark's version."""
@@ -302,23 +328,33 @@ def list_versions(
 
 @contextlib.contextmanager
 def _logged(path: Path | None) -> Iterator[None]:
-    """Copy what goes to stderr into `path`, and the error that ends the step, if one does."""
+    """Copy what goes to stderr into `path`, and the error that ends the step, if one does.
+
+    A step with a log is one that a rule called: it ends when the pipeline does, and tells it its exit code.
+    """
     if path is None:
         yield
         return
+    from tidemark.lifetime import die_with_parent
+    from tidemark.pipeline import note_failed_step
     from tidemark.tee import Tee
 
+    die_with_parent(os.getppid())
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file, contextlib.redirect_stderr(Tee(sys.stderr, file)):
         try:
             yield
         except TidemarkError as error:
             file.write(f"tidemark: {error}\n")
+            note_failed_step(Workspace(Path.cwd()), error.exit_code)
             raise
-        except Exception:
+        except Exception as error:
             import traceback
 
             traceback.print_exc(file=file)
+            if is_disk_full(error):
+                note_failed_step(Workspace(Path.cwd()), DiskFull.exit_code)
+                raise DiskFull(f"no room left on the device: {error}") from error
             raise
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.config import from_snakemake, load
-from tidemark.errors import Locked, TidemarkError
+from tidemark.errors import Locked
 from tidemark.measure.plan import Plan, make_plan
 from tidemark.measure.series import Outcome, outcome_path
 from tidemark.paths import Workspace, private_directory
@@ -24,6 +24,7 @@ LOCKED = "TIDEMARK_LOCKED"  # set for children of a pipeline that holds the lock
 # mixes what is given for `systems` with the file's instead of putting it in its place.
 OVERRIDES = "TIDEMARK_OVERRIDES"
 SNAKEFILE = Path(__file__).parents[2] / "Snakefile"
+INTERRUPTED = 130
 _held: list[int] = []  # a lock taken for the life of this process
 
 
@@ -54,7 +55,10 @@ def locked(workspace: Workspace) -> Iterator[None]:
 
 
 def enter(values: Mapping[str, Any], root: Path, config_file: str) -> Plan:
-    """Called by the Snakefile: check the configuration, write the plan, and make failed series due again."""
+    """Called by the Snakefile: check the configuration and write the plan.
+
+    Without `tidemark all` around it, it also takes the lock and makes failed series due again.
+    """
     workspace = Workspace(root)
     overrides = os.environ.get(OVERRIDES)
     if overrides is None:
@@ -64,46 +68,90 @@ def enter(values: Mapping[str, Any], root: Path, config_file: str) -> Plan:
     if os.environ.get(LOCKED) != "1":
         _held.append(take_lock(workspace))
         os.environ[LOCKED] = "1"
+        make_due_again(plan, workspace)
     plan.write(workspace)
+    return plan
+
+
+def make_due_again(plan: Plan, workspace: Workspace) -> None:
+    """Have the series that failed measured again, what they said about it being kept beside."""
     for spec in plan.series:
         path = outcome_path(workspace, spec)
         if path.exists() and Outcome.read(path).status == "failed":
             path.replace(path.with_name("last-failure.json"))
-    return plan
+
+
+class Runner:
+    """Runs Snakemake in a workspace whose lock is held, and knows the exit code of the first step that failed."""
+
+    def __init__(self, workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str]) -> None:
+        self.workspace = workspace
+        self._options = [*arguments, "--snakefile", str(SNAKEFILE), "--cores", "1", "--configfile", str(config_file)]
+        self._environment = {**os.environ, LOCKED: "1", OVERRIDES: json.dumps(overrides)}
+
+    def make(self, *targets: str) -> int:
+        """Make `targets` (everything, when there is none); 0, or the exit code to end with."""
+        failed_step(self.workspace).unlink(missing_ok=True)
+        # Targets stand before the options, some of which take all words that follow them.
+        status = self._wait([sys.executable, "-m", "snakemake", *targets, *self._options])
+        if status not in (0, INTERRUPTED):
+            with contextlib.suppress(OSError, ValueError):
+                return int(failed_step(self.workspace).read_text())
+        return status
+
+    def _wait(self, command: list[str]) -> int:
+        """Run Snakemake as a child that gets our Ctrl-C from the terminal itself and cannot outlive us."""
+        guard = [sys.executable, "-m", "tidemark.lifetime", str(os.getpid()), *command]
+        process = subprocess.Popen(guard, cwd=self.workspace.root, env=self._environment)
+        while True:
+            try:
+                status = process.wait()
+                return INTERRUPTED if status == -2 else status
+            except KeyboardInterrupt:
+                # Snakemake ends its job and itself; a second Ctrl-C comes here as well and is waited for too.
+                with contextlib.suppress(ProcessLookupError):
+                    process.send_signal(2)
+                process.wait()
+                print(
+                    "tidemark: interrupted; finished runs are kept, the next 'all' goes on from there.",
+                    file=sys.stderr,
+                )
+                return INTERRUPTED
+
+
+def failed_step(workspace: Workspace) -> Path:
+    """Where a step of the pipeline leaves the exit code that Snakemake does not pass on."""
+    return workspace.private / "failed-step"
+
+
+def note_failed_step(workspace: Workspace, exit_code: int) -> None:
+    """For the pipeline around this step, if there is one; the first failure counts."""
+    if os.environ.get(LOCKED) == "1":
+        with contextlib.suppress(OSError), failed_step(workspace).open("x") as file:
+            file.write(str(exit_code))
 
 
 def run_all(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str]) -> int:
     """Run the whole pipeline and say how it went; the exit code is that of the first series that failed."""
     plan = make_plan(load(config_file, overrides))
     with locked(workspace):
-        command = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--cores", "1"]
-        command += ["--configfile", str(config_file), *arguments]
-        status = _run(command, workspace.root, {LOCKED: "1", OVERRIDES: json.dumps(overrides)})
-    if status == 130:
-        return status
-    if "--dry-run" in arguments or "-n" in arguments:
-        return status
+        runner = Runner(workspace, config_file, overrides, arguments)
+        if is_dry(arguments):
+            return runner.make()
+        make_due_again(plan, workspace)
+        status = runner.make()
+    return status if status == INTERRUPTED else verdict(plan, workspace, status)
+
+
+def is_dry(arguments: list[str]) -> bool:
+    """Whether Snakemake is only asked what it would do."""
+    return bool({"-n", "--dry-run", "--dryrun"} & set(arguments))
+
+
+def verdict(plan: Plan, workspace: Workspace, status: int) -> int:
+    """Report, and the exit code to end with: that of the first series that failed, else `status`."""
     failures = report(plan, workspace)
-    if failures:
-        return failures[0].exit_code
-    return status
-
-
-def _run(command: list[str], root: Path, environment: Mapping[str, str]) -> int:
-    """Run Snakemake as a child that gets our Ctrl-C from the terminal itself and cannot outlive us."""
-    guard = [sys.executable, "-m", "tidemark.lifetime", str(os.getpid()), *command]
-    process = subprocess.Popen(guard, cwd=root, env={**os.environ, **environment})
-    while True:
-        try:
-            status = process.wait()
-            return 130 if status == -2 else status
-        except KeyboardInterrupt:
-            # Snakemake ends its job and itself; a second Ctrl-C comes here as well and is waited for too.
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(2)
-            process.wait()
-            print("tidemark: interrupted; finished runs are kept, the next 'all' goes on from there.", file=sys.stderr)
-            return 130
+    return failures[0].exit_code if failures else status
 
 
 def report(plan: Plan, workspace: Workspace) -> list[Outcome]:
@@ -125,9 +173,3 @@ def report(plan: Plan, workspace: Workspace) -> list[Outcome]:
     if failed:
         print("tidemark: run the same command again to repeat what failed; nothing else is repeated.", file=sys.stderr)
     return failed
-
-
-def show_error(error: TidemarkError) -> int:
-    """Print `error` for a person and return its exit code."""
-    print(f"tidemark: {error}", file=sys.stderr)
-    return error.exit_code

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from dataclasses import replace
@@ -12,7 +11,6 @@ from pathlib import Path
 from tidemark.config import Config, parse
 from tidemark.dataset import DatasetSettings, make_dataset
 from tidemark.errors import ConfigError
-from tidemark.lifetime import die_with_parent
 from tidemark.measure.plan import make_plan
 from tidemark.measure.series import measure_series, outcome_path
 from tidemark.measure.spec import SeriesSpec
@@ -69,7 +67,6 @@ def provide_stack(name: str, workspace: Workspace, target: Path) -> None:
 
 def measure_one(workspace: Workspace, path: Path, position: int) -> None:
     """Measure the series of a spec.json, with a line of progress for it and an estimate for all of them."""
-    die_with_parent(os.getppid())
     spec = replace(SeriesSpec.read(path), position=position)
     began = time.monotonic()
     others = _windows_left(workspace, spec)
