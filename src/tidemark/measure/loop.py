@@ -197,10 +197,9 @@ def _single(
     assembles, writes = samples.assemble, samples.write
     count, room, bookkeeping = 0, len(starts), 0
     begin = started = now()
-<<<<<<< Updated upstream
-    source.deadline = deadline = begin + int(window_seconds * 1e9)
+    source.deadline = begin + int(window_seconds * 1e9)
     try:
-        while started < deadline:
+        while started < source.deadline:
             starved = source.starved_ns
             value = one()
             if value is None:
@@ -227,35 +226,6 @@ def _single(
     finally:
         window.elapsed_ns = now() - begin
         samples.count, window.bookkeeping_ns = count, bookkeeping
-=======
-    source.deadline = begin + int(window_seconds * 1e9)
-    while started < source.deadline:
-        starved = source.starved_ns
-        value = one()
-        if value is None:
-            break
-        polled = now()
-        batch = decode(value)
-        decoded = now()
-        rows = from_batches([batch])
-        assembled = now()
-        write(rows)
-        written = now()
-        starts[count] = started - begin
-        polls[count] = polled - started - (source.starved_ns - starved)
-        decodes[count] = decoded - polled
-        assembles[count] = assembled - decoded
-        writes[count] = written - assembled
-        count += 1
-        on_operation(count)
-        if count == room:
-            samples.grow()
-            room = len(starts)
-        started = now()
-        bookkeeping += started - written
-    window.elapsed_ns = now() - begin
-    samples.count, window.bookkeeping_ns = count, bookkeeping
->>>>>>> Stashed changes
 
 
 def _fetch(source: Source, codec: EventCodec, size: int) -> tuple[pa.Table, int, int, int] | None:
