@@ -39,3 +39,4 @@ rule all:
         rules.tables.output,
         rules.figures.output,
         rules.claims.output,
+        rules.paper.output,

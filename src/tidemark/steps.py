@@ -109,12 +109,14 @@ def analyse_results(what: str, results: Path) -> None:
     """Build one kind of result from the run files."""
     from tidemark import analysis
     from tidemark.analysis.ledger import build_claims
+    from tidemark.analysis.paper import build_paper
 
     builders = {
         "database": analysis.build_database,
         "tables": analysis.build_tables,
         "figures": analysis.build_figures,
         "claims": build_claims,
+        "paper": build_paper,
     }
     if what not in builders:
         raise ConfigError(f"found '{what}'; allowed: {', '.join(builders)}")

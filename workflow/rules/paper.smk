@@ -12,3 +12,18 @@ rule claims:
         "results/logs/claims.log",
     shell:
         "{TIDEMARK} analyse claims --log {log}"
+
+
+rule paper:
+    input:
+        tables=rules.tables.output,
+        figures=rules.figures.output,
+        claims=rules.claims.output,
+        sources=[str(path) for path in sorted(ROOT.glob("paper/**/*.*"))],
+        code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
+    output:
+        "results/paper.pdf",
+    log:
+        "results/logs/paper.log",
+    shell:
+        "{TIDEMARK} analyse paper --log {log}"

@@ -1,0 +1,277 @@
+"""Sentences that depend on results: which word stands in them follows from an interval, and so does every number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tidemark.analysis.ledger import estimate_text
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.metrics import UNITS, Absent, Metric
+from tidemark.analysis.runs import Run, RunSet, Series
+from tidemark.analysis.statistics import Estimate, Replicates
+from tidemark.analysis.tables import number
+
+MODES = ("single", "batch")
+EVENT = {"single": "a single event", "batch": "a batch"}
+WAY = {"single": "One event at a time", "batch": "In batches"}
+
+
+def listed(items: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+
+
+def against(ratio: Estimate, larger: str, smaller: str, same: str) -> str:
+    """The word for a ratio that its interval allows."""
+    return larger if ratio.is_above(1) else smaller if ratio.is_below(1) else same
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A series with one of its quantities."""
+
+    series: Series
+    value: Estimate
+
+
+class Writer:
+    """Writes what the runs say; where they say nothing, it writes why."""
+
+    def __init__(self, measures: Measures) -> None:
+        self.measures = measures
+
+    @property
+    def run_set(self) -> RunSet:
+        return self.measures.run_set
+
+    def sentences(self) -> dict[str, str]:
+        """All sentences by name; those of a mode as `name-mode`."""
+        made: dict[str, str] = {}
+        for mode in MODES:
+            for name, write in (
+                ("fastest", self.fastest),
+                ("order", self.order),
+                ("tails", self.tails),
+                ("growth", self.growth),
+                ("throughputs", self.throughputs),
+                ("cold", self.cold),
+                ("footprint", self.footprint),
+            ):
+                made[f"{name}-{mode}"] = self._or_why(write, mode)
+            for name, first, second in (
+                ("formats", "ducklake", "iceberg-duckdb"),
+                ("clients", "iceberg-duckdb", "iceberg-pyiceberg"),
+                ("inlining", "ducklake-inlined", "ducklake"),
+            ):
+                made[f"{name}-{mode}"] = self.pair(first, second, mode)
+                made[f"{name}-{mode}-alone"] = f"{WAY[mode]}: {made[f'{name}-{mode}']}"
+        made["gain"] = self._or_why(lambda _: self.gain(), "")
+        made["flush"] = self.flush()
+        made["missing"] = self.missing()
+        made["oracle"] = self.oracle()
+        made["proofs"] = self.proofs()
+        made["marks"] = self.marks()
+        return made
+
+    @staticmethod
+    def _or_why(write: Callable[[str], str], mode: str) -> str:
+        try:
+            return write(mode)
+        except Absent as absent:
+            return f"Nothing can be said here: {absent}."
+
+    def known(self, mode: str, compute: Callable[[Series], Replicates], unit: str) -> list[Known]:
+        """Systems of a mode with a quantity, in the order of tables; Absent if fewer than two have it."""
+        found = []
+        for series in self.run_set.select(mode=mode, harness=False):
+            with suppress(Absent):
+                found.append(Known(series, compute(series).estimate(unit)))
+        if len(found) < 2:
+            raise Absent("fewer than two systems have runs for it")
+        return found
+
+    def hot(self, mode: str, metric: Metric) -> list[Known]:
+        return self.known(mode, lambda series: self.measures.hot(metric, series), UNITS[metric])
+
+    # Sentences of one mode
+
+    def fastest(self, mode: str) -> str:
+        ranked = sorted(self.hot(mode, Metric.WRITE_MEDIAN), key=lambda known: known.value.value)
+        first, last = ranked[0], ranked[-1]
+        ratio = self.measures.ratio(Metric.WRITE_MEDIAN, last.series, first.series).estimate("x")
+        return (
+            f"By the median write of {EVENT[mode]}, {first.series.title} is the fastest with "
+            f"{estimate_text(first.value)}, and {last.series.title} the slowest with {estimate_text(last.value)}: "
+            f"{estimate_text(ratio)} as long."
+        )
+
+    def order(self, mode: str) -> str:
+        ranked = sorted(self.hot(mode, Metric.WRITE_MEDIAN), key=lambda known: known.value.value)
+        alike = []
+        for first, second in pairwise(ranked):
+            ratio = self.measures.ratio(Metric.WRITE_MEDIAN, second.series, first.series).estimate("x")
+            if not ratio.is_above(1):
+                alike.append(f"{first.series.title} from {second.series.title} ({estimate_text(ratio)})")
+        names = listed([known.series.title for known in ranked])
+        if not alike:
+            return f"From the fastest to the slowest they are {names}, and intervals tell each from the next."
+        return f"From the fastest to the slowest they are {names}; intervals do not tell {listed(alike)}."
+
+    def tails(self, mode: str) -> str:
+        tails = []
+        for series in self.run_set.select(mode=mode, harness=False):
+            with suppress(Absent):
+                tail = self.measures.first_hot(Metric.WRITE_P99, series).value
+                tails.append((tail / self.measures.first_hot(Metric.WRITE_MEDIAN, series).value, series.title))
+        if not tails:
+            raise Absent("no first hot run has enough operations for a 99th percentile")
+        (least, calm), (most, wild) = min(tails), max(tails)
+        if calm == wild:
+            return f"The 99th percentile of {calm} is {number(least, 3)} times its median, in the first hot run."
+        return (
+            f"In the first hot run, the 99th percentile lies between {number(least, 3)} ({calm}) and "
+            f"{number(most, 3)} times ({wild}) the median."
+        )
+
+    def growth(self, mode: str) -> str:
+        unit = "% per 1,000 commits"
+        found = self.known(mode, lambda s: self.measures.hot(Metric.RELATIVE_GROWTH, s).scaled(100), unit)
+        grows = [f"{k.series.title} ({estimate_text(k.value)})" for k in found if k.value.is_above(0)]
+        falls = [f"{k.series.title} ({estimate_text(k.value)})" for k in found if k.value.is_below(0)]
+        rest = [k.series.title for k in found if not k.value.is_above(0) and not k.value.is_below(0)]
+        parts = []
+        if grows:
+            parts.append(f"the write time grows with the commits for {listed(grows)}")
+        if falls:
+            parts.append(f"it falls for {listed(falls)}")
+        if rest:
+            parts.append(f"no change is seen for {listed(rest)}")
+        return f"{WAY[mode]}, {'; '.join(parts)}."
+
+    def throughputs(self, mode: str) -> str:
+        harness, system = self.hot(mode, Metric.HARNESS_RATE), self.hot(mode, Metric.SYSTEM_RATE)
+        shares = sorted(
+            (100 * h.value.value / s.value.value, h.series.title) for h, s in zip(harness, system, strict=True)
+        )
+        return (
+            f"{WAY[mode]}, harness throughput is between {shares[0][0]:.0f} % ({shares[0][1]}) and "
+            f"{shares[-1][0]:.0f} % ({shares[-1][1]}) of system throughput; the rest of a window is spent reading, "
+            "decoding and assembling events."
+        )
+
+    def cold(self, mode: str) -> str:
+        found = self.known(mode, lambda series: self.measures.cold_effect(Metric.WRITE_MEDIAN, series), "x")
+        words: dict[str, list[str]] = {"slower": [], "faster": [], "not to be told apart": []}
+        for known in found:
+            word = against(known.value, "slower", "faster", "not to be told apart")
+            words[word].append(f"{known.series.title} ({estimate_text(known.value)})")
+        parts = [
+            f"{word} than hot ones for {listed(names)}" for word, names in words.items() if names and word[0] != "n"
+        ]
+        if words["not to be told apart"]:
+            parts.append(f"not to be told from hot ones for {listed(words['not to be told apart'])}")
+        return f"{WAY[mode]}, the median write of the first run was {', '.join(parts)}."
+
+    def footprint(self, mode: str) -> str:
+        found = sorted(self.hot(mode, Metric.STORED_PER_EVENT), key=lambda known: known.value.value)
+        first, last = found[0], found[-1]
+        return (
+            f"{WAY[mode]}, an event takes between {number(first.value.value, 3)} bytes ({first.series.title}) and "
+            f"{number(last.value.value, 3)} bytes ({last.series.title}) of data, metadata and catalog."
+        )
+
+    def pair(self, first: str, second: str, mode: str) -> str:
+        """The throughput of one system against that of another."""
+        a, b = self.run_set.find(first, mode), self.run_set.find(second, mode)
+        names = f"{a.title if a else first} and {b.title if b else second}"
+        try:
+            ratio = self.measures.ratio(Metric.HARNESS_RATE, a, b).estimate("x")
+        except Absent as absent:
+            return f"{names} cannot be compared: {absent}."
+        if a is None or b is None:
+            return f"{names} cannot be compared."
+        word = against(ratio, "a higher", "a lower", "")
+        if not word:
+            return f"{names} do not differ in throughput as far as can be seen ({estimate_text(ratio)})."
+        return f"{a.title} has {word} throughput than {b.title}, {estimate_text(ratio)} of it."
+
+    # Sentences of the whole run set
+
+    def gain(self) -> str:
+        gains = []
+        for batch in self.run_set.select(mode="batch", harness=False):
+            with suppress(Absent):
+                single = self.measures.hot(Metric.HARNESS_RATE, self.run_set.find(batch.system, "single"))
+                ratio = self.measures.hot(Metric.HARNESS_RATE, batch).ratio(single).estimate("x")
+                gains.append((ratio.value, batch.title, ratio))
+        if not gains:
+            raise Absent("no system has runs in both modes")
+        least, most = min(gains), max(gains)
+        return (
+            f"Batches raise throughput least for {least[1]}, by a factor of {estimate_text(least[2])}, and most for "
+            f"{most[1]}, by {estimate_text(most[2])}."
+        )
+
+    def flush(self) -> str:
+        parts = []
+        for mode in MODES:
+            for series in self.run_set.select(mode=mode, harness=False):
+                flush = series.hot_runs[-1].manifest.flush if series.hot_runs else None
+                if flush is not None and flush.rows:
+                    each = number(flush.seconds / flush.rows * 1e6, 3)
+                    rows = f"{flush.rows:,} rows of {series.title} in {mode} mode"
+                    parts.append(f"{flush.seconds:.2f} s for {rows} ({each} µs a row)")
+        merged = []
+        for run in self.run_set.runs:
+            merge = run.manifest.merge
+            if merge is not None:
+                each = number(merge.seconds / run.manifest.events * 1e6, 3)
+                files = f"{merge.files_before:,} files of {run.manifest.system.title}"
+                merged.append(f"{merge.seconds:.2f} s for {files} ({each} µs a row)")
+        first = (
+            f"In the last hot run, flushing inlined rows took {listed(parts)}." if parts else "No rows were inlined."
+        )
+        return f"{first} Merging small files took {listed(merged)}." if merged else f"{first} No merge was timed."
+
+    def missing(self) -> str:
+        gone: dict[tuple[str, str], list[str]] = {}
+        for series in self.run_set.series:
+            if not series.runs:
+                gone.setdefault((series.title, series.missing().rstrip(".")), []).append(series.mode_title)
+        spelt = [
+            f"{title} in {listed(sorted(modes))} mode ({reason})" for (title, reason), modes in sorted(gone.items())
+        ]
+        return f"Without a run are {listed(spelt)}." if spelt else "Every series of the configuration has its runs."
+
+    def oracle(self) -> str:
+        checked = [run for run in self.run_set.runs if run.manifest.oracle.applicable]
+        wrong = [run.label for run in checked if not run.manifest.oracle.verdict]
+        if not checked:
+            return "No run could be checked."
+        if wrong:
+            return f"Of {len(checked):,} runs, these do not hold what was acknowledged: {listed(wrong)}."
+        return f"All {len(checked):,} runs that could be checked hold exactly the ids that were acknowledged."
+
+    def proofs(self) -> str:
+        first = [run for run in self.run_set.runs if run.cold]
+        counts: dict[str, int] = {}
+        for run in first:
+            counts[run.manifest.cold_proof.verdict] = counts.get(run.manifest.cold_proof.verdict, 0) + 1
+        if not first:
+            return "No series has a first run."
+        spelt = listed([f"{count:,} {verdict}" for verdict, count in sorted(counts.items())])
+        methods = listed(sorted({run.manifest.cold_proof.method for run in first}))
+        return f"Of {len(first):,} first runs, their proofs call {spelt} (method: {methods})."
+
+    def marks(self) -> str:
+        marked: dict[str, list[Run]] = {}
+        for run in self.run_set.runs:
+            for mark in run.manifest.marks:
+                marked.setdefault(mark.partition(":")[0], []).append(run)
+        if not marked:
+            return "No run carries a warning of the harness."
+        spelt = [f"{mark} ({len(runs):,} of {len(self.run_set.runs):,} runs)" for mark, runs in sorted(marked.items())]
+        return f"The harness warns of: {'; '.join(spelt)}."
