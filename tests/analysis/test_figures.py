@@ -158,6 +158,14 @@ def test_boxes_start_at_zero_and_say_how_many_samples_lie_beyond() -> None:
     assert "n 502" in words
 
 
+def test_a_handful_of_samples_is_shown_as_it_is() -> None:
+    with style.applied():
+        made, notes = plots.boxes([plots.Group("System", "#0072B2", np.array([1.0, 2.0, 4.0]))], "time", "ms")
+    drawn_points = [line for line in made.figure.axes[0].lines if line.get_marker() == "o"]
+    assert [list(np.asarray(line.get_xdata())) for line in drawn_points] == [[1.0, 2.0, 4.0]]
+    assert "fewer than 8" in notes[-1]
+
+
 def test_thinning_keeps_extremes() -> None:
     rng = np.random.default_rng(1)
     values = rng.random(100_000)

@@ -254,12 +254,19 @@ def test_the_same_names_give_the_same_numbers() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=80), st.floats(0.0, 1.0))
+@given(st.lists(st.floats(1e-6, 1e6), min_size=8, max_size=80), st.floats(0.0, 1.0))
 def test_any_samples_have_an_interval_around_their_quantile(values: list[float], probability: float) -> None:
     estimate = quantile(sample(np.array(values)), probability).estimate("")
     low, high = interval(estimate)
     assert low <= estimate.value <= high
     assert estimate.value == pytest.approx(np.quantile(values, probability))
+
+
+def test_a_handful_of_samples_has_a_median_but_no_interval() -> None:
+    few = median(sample(np.array([3.0, 1.0, 2.0, 5.0, 4.0, 6.0, 7.0]))).estimate("ms")
+    assert (few.value, few.low, few.n) == (pytest.approx(4.0), None, 7)
+    rate = ratio_of_sums(np.ones(3), np.full(3, 2.0), np.random.default_rng(0)).estimate("events/s")
+    assert (rate.value, rate.high) == (pytest.approx(0.5), None)
 
 
 def test_every_replicate_has_as_many_cells_as_the_run() -> None:

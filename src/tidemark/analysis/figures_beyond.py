@@ -53,12 +53,13 @@ def throughput(studio: Studio, mode: str) -> Drawn:
     for series in chosen:
         colour = studio.colour(series)
         system = _estimate(Metric.SYSTEM_RATE, studio.measures, series)
-        points = [(system, colour, True)]
+        points = [(system, colour, True)] if not series.is_harness else []
         if not isinstance(system, str):
             points.append((_estimate(Metric.HARNESS_RATE, studio.measures, series), colour, False))
         rows.append((series.title, points))
     made = plots.dots(rows, "events a second", log=True)
-    notes = ["Filled: events by the time inside write. Hollow: events by the window. Lines: 95 % intervals, hot runs."]
+    notes = ["Filled: events by the time inside write. Hollow: events by the window. Lines: 95 % intervals, hot runs. "
+             "What stores nothing spends no time in write."]  # fmt: skip
     return studio.finish(made, f"Harness and system throughput, {MODES[mode]}", notes, runs)
 
 
@@ -106,25 +107,19 @@ def cold_effect(studio: Studio) -> Drawn:
 def latency(studio: Studio, mode: str) -> Drawn:
     """Share of the writes of the first hot run that took longer than a time; both axes logarithmic."""
     groups, runs = studio.groups(mode, 1, lambda run: (np.sort(run.column("write_ns")) / 1e6, None))
-    filled = sorted((group for group in groups if len(group.values)), key=lambda group: float(np.median(group.values)))
-    made = style.frame(style.COLUMN, 1.9)
-    axes = made.axes(0.62, 0.12)
+    filled = sorted((group for group in groups if len(group.values)), key=lambda group: -float(np.median(group.values)))
+    made = style.frame(style.COLUMN, 0.35 + 0.25 * max(len(filled), 6))
+    axes = made.axes(0.62, 1.12)
     lowest = min(1 / len(group.values) for group in filled)
     for place, group in enumerate(filled):
         n = len(group.values)
         ranks = np.unique(np.concatenate([np.linspace(0, n - 1, 400), n - np.geomspace(1, n, 400)]).astype(int))
-        share = (n - ranks) / n
-        axes.step(group.values[ranks], share, where="post", color=group.colour, linewidth=1.2)
-        height = 10 ** (np.log10(lowest) * (0.12 + 0.62 * place / max(len(filled) - 1, 1)))
-        height = max(height, 1.5 / n)
-        at = float(group.values[min(int((1 - height) * n), n - 1)])
-        axes.annotate(f"{group.title}, n {n:,}", (at, height), xytext=(4, 0), textcoords="offset points", fontsize=5.6,
-                      color=style.ink(group.colour), fontweight="bold", va="center",
-                      bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.6})  # fmt: skip
-    axes.set_xscale("log")
+        axes.step(group.values[ranks], (n - ranks) / n, where="post", color=group.colour, linewidth=1.2)
+        words = f"{style.two_lines(group.title, 24)}\nn {n:,}, max {number(float(group.values[-1]), 3)} ms"
+        axes.text(1.04, 1 - (place + 0.5) / len(filled), words, transform=axes.transAxes, fontsize=5.4, va="center",
+                  color=style.ink(group.colour), linespacing=1.1)  # fmt: skip
+    plots.log_axis(axes)
     axes.set_yscale("log")
-    left, right = axes.get_xlim()
-    axes.set_xlim(left, right * 3)  # room for the labels
     axes.set_ylim(lowest * 0.7, 1.3)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
     axes.xaxis.set_major_formatter(plots.plain_ticks())
@@ -136,7 +131,8 @@ def latency(studio: Studio, mode: str) -> Drawn:
             axes.axhline(level, color=style.FAINT, linewidth=0.5, linestyle=(0, (2, 2)))
             axes.text(0.995, level, name, transform=axes.get_yaxis_transform(), fontsize=5, color=style.FAINT,
                       ha="right", va="bottom")  # fmt: skip
-    return studio.finish(made, f"Writes slower than a time, {MODES[mode]}", ["First hot run; every write is in."], runs)
+    notes = ["First hot run; every write is in. The names are in the order of the medians, slowest first."]
+    return studio.finish(made, f"Writes slower than a time, {MODES[mode]}", notes, runs)
 
 
 def footprint(studio: Studio, mode: str) -> Drawn:
@@ -162,7 +158,7 @@ def footprint(studio: Studio, mode: str) -> Drawn:
     arrow = runs[0].manifest.logical_bytes / runs[0].manifest.events
     made = stacked(rows, "bytes per event")
     notes = [f"As it lies on disk after the last run, before inlined rows are flushed. An event is {arrow:,.0f} bytes "
-             "in Arrow."]  # fmt: skip
+             "in Arrow. What an empty catalog takes is in, so that short windows overstate it."]  # fmt: skip
     return studio.finish(made, f"Bytes stored per event, {MODES[mode]}", notes, runs)
 
 
@@ -199,7 +195,7 @@ def stacked(
 ) -> style.Frame:
     """A bar a row made of named parts, with a key above it; a row without parts says why."""
     tall = 0.26 if width == style.COLUMN else 0.2
-    left = plots.LEFT if width == style.COLUMN else 2.0
+    left = plots.LEFT if width == style.COLUMN else 2.4
     made = style.frame(width, tall * len(rows) + 0.2)
     axes = made.axes(left, 0.62, height=tall * len(rows))
     longest = most or max((sum(size for _, size in parts) for _, parts, _ in rows), default=1.0) or 1.0
@@ -224,7 +220,7 @@ def stacked(
     place = 0.0
     for part in dict.fromkeys(part for _, parts, _ in rows for part, _ in parts):
         name = part.replace("_", " ")
-        axes.text(place, 1.02, f"■ {name}", transform=axes.transAxes, fontsize=6,
-                  color=style.ink(style.PARTS[part]), va="bottom", fontweight="bold")  # fmt: skip
-        place += (0.065 * len(name) + 0.22) / (width - left - 0.62)
+        axes.text(place, 1.02, "■", transform=axes.transAxes, fontsize=6.5, color=style.PARTS[part], va="bottom")
+        axes.text(place + 0.11 / (width - left - 0.62), 1.02, name, transform=axes.transAxes, fontsize=6, va="bottom")
+        place += (0.06 * len(name) + 0.2) / (width - left - 0.62)
     return made

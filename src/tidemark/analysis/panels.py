@@ -34,8 +34,8 @@ def scatter_panels(studio: Studio, groups: Sequence[Group], runs: Mapping[str, R
     """Write time of each operation over the window, a panel a system, with its growth per 1,000 commits."""
     columns = 2
     rows = -(-len(groups) // columns)
-    tall, gap = 0.85, 0.38
-    made = style.frame(style.PAGE, rows * tall + (rows - 1) * gap)
+    tall, gap = 0.85, 0.46
+    made = style.frame(style.PAGE, rows * (tall + gap) - 0.28)  # the uppermost panel has two lines above it as well
     wide = style.PAGE / columns
     longest = max(float(group.times_s[-1]) for group in groups if group.times_s is not None)
     reduced = False
@@ -44,7 +44,7 @@ def scatter_panels(studio: Studio, groups: Sequence[Group], runs: Mapping[str, R
         axes = made.axes(
             column * wide + 0.5, style.PAGE - (column + 1) * wide + 0.12, (rows - 1 - row) * (tall + gap), tall
         )
-        axes.set_title(group.title, loc="left", color=style.ink(group.colour), fontweight="bold", fontsize=7, pad=3)
+        axes.set_title(group.title, loc="left", color=style.ink(group.colour), fontweight="bold", fontsize=7, pad=10)
         axes.set_xlim(0, longest)
         last = row == rows - 1 or place + columns >= len(groups)
         axes.set_xlabel("seconds since the run began" if last else "")
@@ -61,10 +61,12 @@ def scatter_panels(studio: Studio, groups: Sequence[Group], runs: Mapping[str, R
             axes.vlines(middle, low, np.minimum(high, top), color=group.colour, linewidth=0.7, alpha=0.35)
             reduced = True
         else:
-            axes.plot(times[~above], values[~above], ".", color=group.colour, markersize=1.8, alpha=0.45,
+            axes.plot(times[~above], values[~above], ".", color=group.colour, alpha=0.45,
+                      markersize=1.8 if len(values) > 400 else 4.0,
                       markeredgewidth=0, rasterized=True)  # fmt: skip
             middle, _, medians, _ = binned(times, values, min(40, max(len(values) // 8, 1)))
-        axes.plot(middle, medians, color=style.INK, linewidth=0.8)
+        if len(values) >= 24:
+            axes.plot(middle, medians, color=style.INK, linewidth=0.8)
         if above.any():
             axes.plot(times[above][:MOST_POINTS], np.full(min(above.sum(), MOST_POINTS), 0.98 * top), "^",
                       color=group.colour, markersize=2.6, markeredgewidth=0, rasterized=True)  # fmt: skip
@@ -73,15 +75,14 @@ def scatter_panels(studio: Studio, groups: Sequence[Group], runs: Mapping[str, R
         axes.yaxis.set_major_formatter(plain_ticks())
         axes.grid(axis="y")
         extra = f"; ▲ {above.sum():,} above, to {number(float(values.max()), 3)} ms" if above.any() else ""
-        axes.text(1.0, 1.03, f"n {len(values):,}{extra}", transform=axes.transAxes, ha="right", va="bottom",
+        axes.text(1.0, 1.16, f"n {len(values):,}{extra}", transform=axes.transAxes, ha="right", va="bottom",
                   fontsize=5.2, color=style.FAINT)  # fmt: skip
         try:
             slope = studio.measures.of_run(Metric.GROWTH, runs[group.label]).estimate("")
             text = f"growth {shown(slope, 3)} ms per 1,000 commits"
         except Absent as absent:
             text = f"growth: {absent}"
-        axes.text(0.01, 0.04, text, transform=axes.transAxes, fontsize=5.4, va="bottom",
-                  bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1})  # fmt: skip
+        axes.text(0.0, 1.03, text, transform=axes.transAxes, fontsize=5.4, va="bottom")
     notes = ["A point a write, black: running median. Vertical scales differ and start at zero. Growth: Theil-Sen "
              "slope with its 95 % interval within this run."]  # fmt: skip
     if reduced:

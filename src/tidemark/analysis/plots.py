@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 from numpy.typing import NDArray
 
 from tidemark.analysis import style
@@ -16,7 +16,8 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.tables import number
 
 Floats = NDArray[np.float64]
-LEFT = 0.98
+LEFT = 1.08
+FEWEST_FOR_BOX = 8
 MOST_POINTS = 300
 ROW = 0.30
 
@@ -33,8 +34,15 @@ class Group:
     reason: str = ""
 
 
-def plain_ticks(axis_format: str = "{:g}") -> FuncFormatter:
-    return FuncFormatter(lambda value, _: axis_format.format(value) if abs(value) < 1e3 else f"{value:,.0f}")
+def plain_ticks() -> FuncFormatter:
+    """Ticks as people write numbers: 0.5, 20, 1,500, 3 M."""
+
+    def spelt(value: float, _: int | None) -> str:
+        if abs(value) >= 1e6:
+            return f"{value / 1e6:g} M"
+        return f"{value:g}" if abs(value) < 1e3 else f"{value:,.0f}"
+
+    return FuncFormatter(spelt)
 
 
 def titles(axes: Axes, names: Sequence[str]) -> None:
@@ -65,7 +73,7 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
     axes = made.axes(LEFT, 0.62)
     log = is_log([group.values for group in groups])
     rng = np.random.default_rng(0)
-    reach, hidden = 0.0, 0
+    reach, hidden, few = 0.0, 0, False
     fences: list[tuple[Floats, float, float]] = []
     for group in groups:
         if len(group.values) == 0:
@@ -82,6 +90,13 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
             missing(axes, row, group.reason)
             continue
         q1, median, q3 = np.quantile(group.values, [0.25, 0.5, 0.75])
+        axes.text(1.03, row, f"{number(float(median), 3)} {unit}\nn {len(group.values):,}", fontsize=5.6,
+                  transform=axes.get_yaxis_transform(), va="center", linespacing=1.1)  # fmt: skip
+        if len(group.values) < FEWEST_FOR_BOX:
+            axes.plot(group.values, np.full(len(group.values), row), "o", color=group.colour, markersize=3, alpha=0.8)
+            axes.plot([median, median], [row - 0.26, row + 0.26], color=style.INK, linewidth=1.1)
+            few = True
+            continue
         box = {"med": median, "q1": q1, "q3": q3, "whislo": low, "whishi": high, "fliers": []}
         axes.bxp(
             [box], positions=[row], widths=0.52, orientation="horizontal", showfliers=False, patch_artist=True,
@@ -102,13 +117,11 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
         if len(beyond):
             axes.text(limit, row + 0.34, f"{len(beyond)} beyond, to {number(float(beyond.max()), 3)} ▸", fontsize=4.8,
                       ha="right", va="center", color=style.FAINT)  # fmt: skip
-        axes.text(1.03, row, f"{number(float(median), 3)} {unit}\nn {len(group.values):,}", fontsize=5.6,
-                  transform=axes.get_yaxis_transform(), va="center", linespacing=1.1)  # fmt: skip
     axes.text(1.03, 1.0, "median", transform=axes.transAxes, fontsize=5.6, color=style.FAINT, va="bottom")
     titles(axes, [group.title for group in groups])
     axes.grid(axis="x")
     if log:
-        axes.set_xscale("log")
+        log_axis(axes)
         axes.set_xlabel(f"{what} ({unit}), log scale")
     else:
         axes.set_xlim(0, limit if reach else 1)
@@ -118,7 +131,15 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
     notes = ["Box: quartiles, line: median, whiskers: to 1.5 IQR, points: all samples beyond."]
     if hidden:
         notes[0] = notes[0][:-1] + f" (at most {MOST_POINTS} a system, evenly by rank)."
+    if few:
+        notes.append(f"Of fewer than {FEWEST_FOR_BOX} samples all are shown as points, with their median.")
     return made, notes
+
+
+def log_axis(axes: Axes) -> None:
+    """A logarithmic axis below, with few enough labels to be read."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(numticks=6))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +208,7 @@ def dots(
     titles(axes, [title for title, _ in rows])
     axes.grid(axis="x")
     if log:
-        axes.set_xscale("log")
+        log_axis(axes)
     elif from_zero:
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
     axes.xaxis.set_major_formatter(plain_ticks())

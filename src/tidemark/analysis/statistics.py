@@ -31,6 +31,7 @@ from scipy.stats import t as student
 from tidemark.analysis.blocks import REPLICATES, BlockSample, Numbers, resample, resampled_residuals
 
 Floats = NDArray[np.float64]
+FEWEST = 8  # samples of one run: below that, resampling them says nothing
 PRIOR_RUNS = 8.0  # the pooled run-to-run variance weighs at most as much as eight differences between runs
 
 
@@ -178,9 +179,11 @@ def interquartile_range(sample: BlockSample) -> Replicates:
 
 def _positive(centre: float, draws: Floats, n: int, degrees: float) -> Replicates:
     """On the logarithmic scale where all is positive, else (bytes of an idle second) on the linear one."""
+    if n < FEWEST:
+        return Replicates(math.log(centre), None, n) if centre > 0 else Replicates(centre, None, n, log=False)
     if centre > 0 and bool((draws > 0).all()):
         return Replicates(math.log(centre), np.log(draws), n, 1, degrees)
-    return Replicates(centre, draws, n, 1, degrees, log=False)
+    return Replicates(centre, draws, n, 1, degrees, log=False, bounds=(0.0, math.inf))
 
 
 def ratio_of_sums(numerators: Numbers, denominators: Numbers, rng: np.random.Generator) -> Replicates:

@@ -108,7 +108,7 @@ def _luminance(channels: Sequence[float]) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def two_lines(title: str, width: int = 17) -> str:
+def two_lines(title: str, width: int = 19) -> str:
     return "\n".join(textwrap.wrap(title, width)[:3])
 
 
@@ -143,7 +143,7 @@ def frame(width: float, height: float) -> Frame:
 def finish(made: Frame, title: str, notes: Sequence[str], source: str, dataset: str, synthetic: bool) -> None:
     """Put title, notes, source runs and dataset into the picture; a replica is marked in red."""
     whole = made.figure.get_figheight()
-    characters = int(made.width * 29)
+    characters = int(made.width * 27)
     made.figure.text(0.02, 1 - 0.07 / whole, title, fontsize=7.5, fontweight="bold", va="top")
     lines = [line for text in (*notes, source) for line in textwrap.wrap(text, characters)]
     made.figure.text(
