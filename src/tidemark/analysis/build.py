@@ -28,7 +28,6 @@ def build_figures(results: Path) -> Path:
     from tidemark.analysis.studio import Studio
 
     studio = Studio.of(Measures(RunSet.load(results)))
-    chapters = (figures_studies, figures_thesis, figures_beyond)
-    sketches = [sketch for chapter in chapters for sketch in chapter.sketches()]
-    figures.draw(studio, [*sketches, *figures_stacks.sketches(studio)], results / "figures")
+    chapters = (figures_studies, figures_thesis, figures_beyond, figures_stacks)
+    figures.draw(studio, [sketch for chapter in chapters for sketch in chapter.sketches()], results / "figures")
     return results / "figures" / "index.json"

@@ -95,7 +95,10 @@ class Studio:
             for system, found in numbers.items()
         ]
         which = f"{_numbers(next(iter(numbers.values())))} of " if same else ""
-        text = f"Source ({protocol} protocol, {self.run_set.stack} stack): {which}{', '.join(spelt)}"
+        labels = {run.label for run in runs}
+        found = (series.stack for series in self.run_set.series if labels & {run.label for run in series.runs})
+        stacks = " and ".join(dict.fromkeys(found))
+        text = f"Source ({protocol} protocol, {stacks} stack): {which}{', '.join(spelt)}"
         return text if len(text) < 330 else f"{text[:300].rsplit(',', 1)[0]} and others (all in index.json)"
 
     def groups(
