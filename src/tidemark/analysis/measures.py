@@ -38,7 +38,7 @@ class Measures:
 
     def __init__(self, run_set: RunSet) -> None:
         self.run_set = run_set
-        self._samples: dict[tuple[str, str], BlockSample] = {}
+        self._distributions: dict[tuple[str, str], dict[Metric, Replicates]] = {}
         self._seconds: dict[tuple[str, str], BlockSample] = {}
         self._runs: dict[tuple[Metric, str], Replicates] = {}
         self._effects: dict[tuple[Metric, str], RunEffects | None] = {}
@@ -57,13 +57,12 @@ class Measures:
     def _compute(self, metric: Metric, run: Run) -> Replicates:
         if metric in QUANTILES:
             name, probability = QUANTILES[metric]
-            sample = self.sample(run, name)
             least = round(1 / (1 - probability))
-            if sample.n < least:
-                raise Absent(f"needs {least:,} operations, the run has {sample.n:,}")
-            return quantile(sample, probability).scaled(1e-6)
+            if run.manifest.operations < least:
+                raise Absent(f"needs {least:,} operations, the run has {run.manifest.operations:,}")
+            return self._distribution(run, name)[metric]
         if metric in RANGES:
-            return interquartile_range(self.sample(run, RANGES[metric])).scaled(1e-6)
+            return self._distribution(run, RANGES[metric])[metric]
         if metric is Metric.RELATIVE_GROWTH:
             slope = self.of_run(Metric.GROWTH, run)
             return slope.scaled(1 / self.of_run(Metric.WRITE_MEDIAN, run).value)
@@ -72,12 +71,16 @@ class Measures:
             return summary(self.second_sample(run, name)).scaled(factor)
         return OTHERS[metric](run)
 
-    def sample(self, run: Run, name: str) -> BlockSample:
-        """The samples of one of OPERATION_COLUMNS, prepared for resampling; in ns."""
+    def _distribution(self, run: Run, name: str) -> dict[Metric, Replicates]:
+        """All quantiles of one of OPERATION_COLUMNS at once, in ms: the samples themselves, which may be many
+        millions, are not kept."""
         key = (run.label, name)
-        if key not in self._samples:
-            self._samples[key] = BlockSample.prepare(run.column(name), generator(*key))
-        return self._samples[key]
+        if key not in self._distributions:
+            sample = BlockSample.prepare(run.column(name), generator(*key))
+            found = {metric: quantile(sample, share) for metric, (column, share) in QUANTILES.items() if column == name}
+            found |= {metric: interquartile_range(sample) for metric, column in RANGES.items() if column == name}
+            self._distributions[key] = {metric: each.scaled(1e-6) for metric, each in found.items()}
+        return self._distributions[key]
 
     def second_sample(self, run: Run, name: str) -> BlockSample:
         """The sampler's "disk" (bytes/s) or "cpu" (%) in the whole seconds of a run; Absent where it saw none."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -16,11 +14,13 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.fields import Fields
 from tidemark.analysis.manifest import Dataset, Machine, Manifest
+from tidemark.analysis.samples import Seconds, column, read_seconds
 from tidemark.errors import AnalysisError
 
 OPERATION_COLUMNS = ("first_id", "rows", "poll_ns", "decode_ns", "assemble_ns", "write_ns", "start_ns")
 MACHINE_COLUMNS = ("second", "cpu_percent", "disk_written_bytes")
 MAIN = "main"
+MOST_KEPT = 500_000  # operations of a run whose columns stay in memory, 4 MB each, once they were read
 # As the thesis shows them, then what it wanted to show, then the rest by name.
 ORDER = (
     "ducklake",
@@ -31,27 +31,6 @@ ORDER = (
     "delta-rs",
     "delta-duckdb",
 )
-
-
-@lru_cache(maxsize=24)
-def _column(path: Path, name: str) -> NDArray[np.int64]:
-    column = pq.read_table(path, columns=[name]).column(0).combine_chunks()
-    values: NDArray[np.int64] = column.to_numpy(zero_copy_only=False)
-    values.setflags(write=False)
-    return values
-
-
-@dataclass(frozen=True, slots=True)
-class Seconds:
-    """What the sampler saw in the whole seconds inside the window; NaN where it could not look.
-
-    `disk_bytes_per_s` is None when the data's device could not be measured at all.
-    """
-
-    second: NDArray[np.float64]
-    cpu_percent: NDArray[np.float64]
-    disk_bytes_per_s: NDArray[np.float64] | None
-    groups: tuple[tuple[str, NDArray[np.float64]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +55,7 @@ class Run:
 
     def column(self, name: str) -> NDArray[np.int64]:
         """One of OPERATION_COLUMNS, a value an operation, in the order of time; read-only."""
-        return _column(self.directory / "operations.parquet", name)
+        return column(self.directory / "operations.parquet", name, keep=self.manifest.operations <= MOST_KEPT)
 
     def cycle_ns(self) -> NDArray[np.int64]:
         """Nanoseconds from the start of each operation to that of the next, or to the window's end."""
@@ -85,24 +64,7 @@ class Run:
 
     def seconds(self) -> Seconds:
         """The machine's samples. A last, partial one that ends after the window is left out."""
-        table = pq.read_table(self.directory / "machine.parquet")
-        second = _floats(table, "second")
-        inside = second <= self.elapsed_s + 0.05
-        length = np.diff(second, prepend=0.0)
-        disk = None
-        if table.column("disk_written_bytes").null_count < table.num_rows:
-            disk = (_floats(table, "disk_written_bytes") / np.maximum(length, 1e-9))[inside]
-        groups = []
-        for name in table.column_names:
-            group = re.fullmatch(r"cpu_(.+)_percent", name)
-            if group and table.column(name).null_count < table.num_rows:
-                groups.append((group[1], _floats(table, name)[inside]))
-        return Seconds(second[inside], _floats(table, "cpu_percent")[inside], disk, tuple(groups))
-
-
-def _floats(table: pa.Table, name: str) -> NDArray[np.float64]:
-    values: NDArray[np.float64] = table.column(name).cast(pa.float64()).to_numpy()
-    return values
+        return read_seconds(self.directory / "machine.parquet", self.elapsed_s)
 
 
 @dataclass(frozen=True, slots=True)
