@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 GROUPS = ("harness", "kafka", "postgres", "catalog", "producer")
 ROW_BYTES = 160
+LATE_BYTES = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Model:
     notes: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ("read-back",)
     catalog_bytes: int | None = 400_000
+    cold_verdict: str = "cold"
     versions: Mapping[str, str] = field(default_factory=lambda: {"duckdb": "1.4.4", "PyArrow": "22.0.0"})
 
     @property
@@ -258,12 +260,13 @@ def manifest(
             "boot_id": "11111111-2222-3333-4444-555555555555",
             "uptime_s": 1000.0 + 20 * position + number,
             "residency": {"kafka program": {"bytes": 100_000_000, "resident_bytes": residency}},
-            "verdict": "cold" if number == 0 else "hot",
+            "verdict": model.cold_verdict if number == 0 else "hot",
             "reason": f"{residency / 1e6:.2f} % of 100,000,000 bytes in the page cache",
         },
         "time_budget_ns": {**parts, "rest": elapsed - sum(parts.values())},
         "marks": [],
         "producer": {"mode": "ahead", "events": events * 2, "seconds": 1.0, "cpu_s": 0.5, "laps": 0.1},
+        "disk": {"device": "vda", "reason": None, "written_after_window_bytes": LATE_BYTES},
         "oracle": {
             "verdict": True,
             "applicable": model.format != "none",

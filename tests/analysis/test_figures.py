@@ -93,6 +93,17 @@ def test_the_same_runs_give_the_same_bytes(drawn: Path, tmp_path: Path) -> None:
         assert (tmp_path / name).read_bytes() == (drawn / "figures" / name).read_bytes(), name
 
 
+def test_a_run_that_was_not_proved_cold_is_not_called_cold(tmp_path: Path) -> None:
+    models = [replace(DUCKLAKE, cold_verdict="lukewarm"), ICEBERG_DUCKDB]
+    studio = Studio.of(Measures(RunSet.load(write_run_set(tmp_path, models, window_s=2))))
+    wanted = ("figure-5.1", "figure-A.5", "figure-5.3")
+    figures.draw(studio, [s for s in figures_thesis.sketches() if s.name in wanted], tmp_path / "out")
+    pictures = {name: (tmp_path / "out" / f"{name}.svg").read_text() for name in wanted}
+    assert "run 0, lukewarm" in pictures["figure-5.1"]
+    assert "not proved cold: DuckLake (lukewarm)" in pictures["figure-A.5"]
+    assert "not proved cold" not in pictures["figure-5.3"]
+
+
 def test_a_run_that_the_protocol_lacks_is_said_to_be_lacking(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, [replace(DUCKLAKE, factors=(1.0, 1.0), merge_s=None)], window_s=2)
     studio = Studio.of(Measures(RunSet.load(results)))

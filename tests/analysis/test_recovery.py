@@ -10,6 +10,7 @@ from tests.analysis.runset import (
     DUCKLAKE,
     ICEBERG_DUCKDB,
     INLINED,
+    LATE_BYTES,
     NULL,
     PYICEBERG,
     STANDARD,
@@ -80,6 +81,15 @@ def test_the_throughputs_of_the_harness_and_of_the_system_differ_by_what_is_not_
     assert harness.value == pytest.approx(run.manifest.events / run.elapsed_s)
     write_share = dict(run.manifest.time_budget_ns)["write"] / run.manifest.elapsed_ns
     assert harness.value / system.value == pytest.approx(write_share)
+
+
+def test_what_a_sync_brings_to_the_disk_after_the_window_counts(measures: Measures) -> None:
+    run = series(measures, "ducklake").runs[1]
+    disk = run.seconds().disk_bytes_per_s
+    assert disk is not None
+    written = disk.mean() * run.elapsed_s + LATE_BYTES
+    found = measures.of_run(Metric.WRITE_AMPLIFICATION, run).value
+    assert found == pytest.approx(written / run.manifest.logical_bytes)
 
 
 def test_a_tail_needs_enough_operations(measures: Measures) -> None:

@@ -42,13 +42,18 @@ def totals(studio: Studio, mode: str) -> Drawn:
     rows = []
     runs: list[Run] = []
     for series in studio.series(mode):
-        bars = [plots.Bar(run.manifest.events, run.cold, f"run {run.number}") for run in series.runs]
+        bars = [plots.Bar(run.manifest.events, run.cold, _run_words(run)) for run in series.runs]
         rows.append((series.title, studio.colour(series), bars, series.missing()))
         runs += series.runs
     windows = sorted({round(run.manifest.window_s) for run in runs}) or [0]
     window = f"{windows[0]:,} s" if len(windows) == 1 else f"{windows[0]:,} to {windows[-1]:,} s"
     made, notes = plots.bars_by_run(rows, f"events written in {window}")
     return studio.finish(made, f"Events written by run, {MODE_WORDS[mode]}", notes, runs)
+
+
+def _run_words(run: Run) -> str:
+    """A run's number; of run 0 also what its proof says of it."""
+    return f"run {run.number}, {run.manifest.cold_proof.verdict}" if run.cold else f"run {run.number}"
 
 
 def disk(studio: Studio, mode: str, number: int, title: str) -> Drawn:

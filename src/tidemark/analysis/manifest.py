@@ -182,6 +182,19 @@ class Oracle:
 
 
 @dataclass(frozen=True, slots=True)
+class Disk:
+    """The device under the data. `late_bytes`: what a sync right after the window still brought to it."""
+
+    device: str | None
+    reason: str | None
+    late_bytes: int | None
+
+    @classmethod
+    def parse(cls, f: Fields) -> Disk:
+        return cls(f.maybe_text("device"), f.maybe_text("reason"), f.maybe_integer("written_after_window_bytes"))
+
+
+@dataclass(frozen=True, slots=True)
 class Flush:
     seconds: float
     rows: int
@@ -247,6 +260,7 @@ class Manifest:
     time_budget_ns: tuple[tuple[str, int], ...]
     marks: tuple[str, ...]
     producer_mode: str
+    disk: Disk
     oracle: Oracle
     flush: Flush | None
     merge: Merge | None
@@ -281,6 +295,7 @@ class Manifest:
             time_budget_ns=f.counts("time_budget_ns"),
             marks=f.texts("marks"),
             producer_mode=f.part("producer").text("mode"),
+            disk=Disk.parse(f.part("disk")),
             oracle=Oracle.parse(f.part("oracle")),
             flush=f.maybe_part("flush", Flush.parse),
             merge=f.maybe_part("merge", Merge.parse),

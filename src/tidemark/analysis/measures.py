@@ -89,7 +89,7 @@ class Measures:
             seconds = run.seconds()
             values = seconds.cpu_percent if name == "cpu" else seconds.disk_bytes_per_s
             if values is None:
-                raise Absent("not measurable: the machine does not tell what reaches this device")
+                raise Absent(f"not measurable: {run.manifest.disk.reason or 'the machine does not tell'}")
             values = values[np.isfinite(values)]
             if len(values) == 0:
                 raise Absent("the window has no whole second")

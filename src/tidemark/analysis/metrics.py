@@ -149,10 +149,12 @@ def _stored(run: Run) -> Replicates:
 
 
 def _amplification(run: Run) -> Replicates:
+    """Bytes that reached the device, in the window and by the sync right after it, by Arrow bytes acknowledged."""
     seconds = run.seconds()
-    if seconds.disk_bytes_per_s is None or len(seconds.second) == 0:
-        raise Absent("not measurable: the machine does not tell what reaches this device")
-    written = float(np.nanmean(seconds.disk_bytes_per_s)) * run.elapsed_s
+    late = run.manifest.disk.late_bytes
+    if seconds.disk_bytes_per_s is None or late is None or len(seconds.second) == 0:
+        raise Absent(f"not measurable: {run.manifest.disk.reason or 'the window has no whole second'}")
+    written = float(np.nanmean(seconds.disk_bytes_per_s)) * run.elapsed_s + late
     if run.manifest.logical_bytes == 0 or written <= 0:
         raise Absent("nothing was written")
     return known(written / run.manifest.logical_bytes)

@@ -174,7 +174,7 @@ def bars_by_run(rows: Sequence[tuple[str, str, Sequence[Bar], str]], what: str) 
     axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.set_xlabel(what)
-    return made, ["Hatched: the cold run. One number a run: no interval."]
+    return made, ["Hatched: run 0, with the verdict of its cold proof. One number a run: no interval."]
 
 
 def dots(

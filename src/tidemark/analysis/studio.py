@@ -65,6 +65,13 @@ class Studio:
     def finish(self, made: style.Frame, title: str, notes: Sequence[str], runs: Sequence[Run]) -> Drawn:
         """Add title, notes, source runs and dataset."""
         dataset, synthetic = self.dataset(runs)
+        unproved = {
+            f"{run.manifest.system.title} ({run.manifest.cold_proof.verdict})"
+            for run in runs
+            if run.cold and run.manifest.cold_proof.verdict != "cold"
+        }
+        if unproved:
+            notes = [*notes, f"Run 0 was not proved cold: {', '.join(sorted(unproved))}."]
         style.finish(made, title, notes, self.source(runs), dataset, synthetic)
         return Drawn(made, title, tuple(notes), tuple(source_runs(runs)))
 

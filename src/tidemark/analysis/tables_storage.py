@@ -77,7 +77,7 @@ def _footprint(workshop: Workshop) -> Table:
     )
     notes = [
         "Sizes of the last run's table, before inlined rows are flushed. Written to the device: all that reached the "
-        "disk under the data in the window, logs of servers and the broker included; hot runs."
+        "disk under the data in the window, and by a sync right after it, servers' logs included; hot runs."
     ]
     title = "Footprint per event, and write amplification"
     return workshop.table("footprint", title, columns, rows, runs, notes)
