@@ -134,6 +134,8 @@ def note_failed_step(workspace: Workspace, exit_code: int) -> None:
 def run_all(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str]) -> int:
     """Run the whole pipeline and say how it went; the exit code is that of the first series that failed."""
     plan = make_plan(load(config_file, overrides))
+    for note in plan.notes:
+        print(f"tidemark: {note}", file=sys.stderr)
     with locked(workspace):
         runner = Runner(workspace, config_file, overrides, arguments)
         if is_dry(arguments):

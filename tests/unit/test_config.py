@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,16 @@ def test_the_order_is_drawn_from_the_seed() -> None:
     assert order(1) == order(1)
     assert order(1) != order(2)
     assert sorted(order(1)) == sorted(order(2))
+
+
+def test_threads_are_capped_at_what_the_machine_has_and_that_is_said() -> None:
+    most = os.cpu_count() or 1
+    study = "study={threads: {axis: threads, values: [1, 100000], modes: [single]}}"
+    plan = make_plan(load(SHIPPED, ["studies=[threads]", study, "systems={ducklake: {}}"]))
+    assert sorted(spec.threads for spec in plan.series) == sorted({1, most})
+    assert plan.notes == (
+        f"study 'threads': 100000 threads were asked for, this machine has {most}; measured with {most}",
+    )
 
 
 leaf = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6) | st.just([]) | st.just({})

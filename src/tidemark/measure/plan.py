@@ -7,6 +7,7 @@ import difflib
 import hashlib
 import itertools
 import json
+import os
 import random
 import types
 import typing
@@ -31,6 +32,7 @@ class Plan:
     series: tuple[SeriesSpec, ...]
     config: Config
     dataset_key: str
+    notes: tuple[str, ...] = ()  # where the machine cannot give what was asked for
 
     @property
     def dataset_directory(self) -> str:
@@ -55,7 +57,8 @@ class Plan:
             }
             for spec in self.series
         ]
-        whole = {"schema_version": 1, "config": json.loads(self.config.effective), "series": series}
+        whole: dict[str, Any] = {"schema_version": 1, "config": json.loads(self.config.effective)}
+        whole |= {"series": series, "notes": self.notes}
         return json.dumps(whole, indent=1) + "\n"
 
     def write(self, workspace: Workspace) -> None:
@@ -160,10 +163,23 @@ def make_plan(config: Config) -> Plan:
                 made.append(base)
             for study in config.studies:
                 made += _vary(base, study, config)
+    notes = tuple(dict.fromkeys(note for study in config.studies for note in _limits(study)))
     unique = list({spec.id: spec for spec in reversed(made)}.values())
     unique.sort(key=lambda spec: spec.id)
     random.Random(config.seed).shuffle(unique)
-    return Plan(tuple(replace(spec, position=place) for place, spec in enumerate(unique)), config, key)
+    return Plan(tuple(replace(spec, position=place) for place, spec in enumerate(unique)), config, key, notes)
+
+
+def _limits(study: Study) -> list[str]:
+    """What of the study's values this machine cannot give."""
+    most = os.cpu_count() or 1
+    if study.axis != "threads":
+        return []
+    return [
+        f"study '{study.name}': {value} threads were asked for, this machine has {most}; measured with {most}"
+        for value in study.values
+        if isinstance(value, int) and value > most
+    ]
 
 
 def _vary(base: SeriesSpec, study: Study, config: Config) -> list[SeriesSpec]:
@@ -181,6 +197,8 @@ def _vary(base: SeriesSpec, study: Study, config: Config) -> list[SeriesSpec]:
                 f"{config.source}: key 'study.{study.name}.values': found {value!r}; "
                 f"allowed for '{study.axis}': {wanted.__name__}"
             )
+        if study.axis == "threads":
+            value = min(value, os.cpu_count() or 1)
         spec = replace(base, study=study.name, window_seconds=window, runs=study.runs or base.runs)
         made.append(replace(spec, **{study.axis: value}))
     return made
