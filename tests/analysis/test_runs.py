@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,12 @@ from tests.analysis.runset import DUCKLAKE, NULL, Model, write_run_set
 
 from tidemark.analysis.runs import RunSet
 from tidemark.errors import AnalysisError
+from tidemark.machine.cold import ColdProof
+from tidemark.machine.inventory import Inventory
+from tidemark.measure import runfiles
+from tidemark.measure.oracle import Verdict
+from tidemark.measure.series import Outcome
+from tidemark.systems.base import Footprint
 
 
 def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -150,6 +157,29 @@ def test_what_is_absent_or_at_odds_is_refused_by_name(
 def test_a_folder_without_a_plan_is_no_run_set(tmp_path: Path) -> None:
     with pytest.raises(AnalysisError, match=r"plan\.json"):
         RunSet.load(tmp_path)
+
+
+def test_the_models_write_what_measuring_writes(small: tuple[Path, Path]) -> None:
+    """Every key and column that the analysis is tested with is one that the measuring side has."""
+    folder = small[1]
+    values = json.loads((folder / "run-2" / "run.json").read_text())
+    parts = {
+        "system": runfiles.SystemPart,
+        "series": runfiles.SeriesPart,
+        "producer": runfiles.ProducerPart,
+        "disk": runfiles.DiskPart,
+        "merge": runfiles.MergePart,
+        "oracle": Verdict,
+        "footprint": Footprint,
+        "cold_proof": ColdProof,
+        "machine": Inventory,
+    }
+    for name, part in {**parts, None: runfiles.Manifest}.items():
+        keys = set(values[name] if name else values)
+        assert keys <= {field.name for field in dataclasses.fields(part)}, name
+    assert pq.read_schema(folder / "run-2" / "operations.parquet").names == runfiles.OPERATIONS.names
+    outcome = json.loads((folder / "outcome.json").read_text())
+    assert set(outcome) == {field.name for field in dataclasses.fields(Outcome)}
 
 
 def test_the_harness_alone_is_a_run_set(tmp_path: Path) -> None:
