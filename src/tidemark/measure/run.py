@@ -130,11 +130,7 @@ def measure_run(
         def count(operations: int) -> None:
             counters.consumed = operations * spec.batch_size
 
-<<<<<<< Updated upstream
         bench.producer.follow(reserve, spec.window_seconds)
-        sampler = Sampler(bench.work, groups, on_second=lambda s: show(f"{s:.0f} of {spec.window_seconds:g} s"))
-=======
-        bench.producer.follow(margin, spec.window_seconds)
 
         def each_second(seconds: float) -> None:
             show(f"{seconds:.0f} of {spec.window_seconds:g} s")
@@ -142,7 +138,6 @@ def measure_run(
                 source.abandon()  # what is in memory already could last for minutes
 
         sampler = Sampler(bench.work, groups, on_second=each_second)
->>>>>>> Stashed changes
         with sampler:
             window = run_window(source, codec, system.write, spec.batch_size, spec.window_seconds, spec.overlap, count)
         bench.servers.check()

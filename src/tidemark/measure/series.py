@@ -15,47 +15,30 @@ from pathlib import Path
 from tidemark.config import SystemEntry
 from tidemark.dataset import Provenance
 from tidemark.environments import digest
-<<<<<<< Updated upstream
-from tidemark.errors import DiskFull, TidemarkError, is_disk_full
+from tidemark.errors import DiskFull, OracleError, RebootNeeded, TidemarkError, is_disk_full
 from tidemark.events import Encoding
-from tidemark.machine import cold
+from tidemark.machine import cold, reboot
 from tidemark.machine.inventory import inventory
 from tidemark.measure.plan import variant
 from tidemark.measure.run import Bench, Measured, margin, measure_run
-from tidemark.measure.servers import Servers, prepared
-=======
-from tidemark.errors import DiskFull, OracleError, RebootNeeded, TidemarkError, is_disk_full
-from tidemark.machine import cold, reboot
-from tidemark.machine.inventory import inventory
-from tidemark.measure.plan import LOCKS, variant
-from tidemark.measure.run import Bench, Measured, measure_run
 from tidemark.measure.servers import prepared
->>>>>>> Stashed changes
 from tidemark.measure.spec import SeriesSpec
 from tidemark.paths import Workspace, private_directory, write_atomically
 from tidemark.services.kafka import Kafka
 from tidemark.stacks import lock_of
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import EventSizes
-<<<<<<< Updated upstream
 from tidemark.stream.topics import Topics
-=======
 from tidemark.systems.base import Variant
->>>>>>> Stashed changes
 
 # Events a second to expect of a system that was never measured here. Guessed short, the rest is produced beside
 # the window and the run says so; guessed long, disk space and a few seconds are lost.
 UNKNOWN_RATE = {"single": 2_000.0, "batch": 40_000.0}
 HEADROOM = 1.3
-<<<<<<< Updated upstream
 MOST_AHEAD = 10_000_000  # events
 EVENT_BYTES = 400  # of a topic, compressed, with room to spare
-=======
-MOST_AHEAD = 2_000_000  # events: some 3 GB of topic
-EVENT_BYTES = 1_500
 DYING_SECONDS = 1.0  # its connections break before a killed server counts as ended
 FULL_BYTES = 1 << 20  # programs tell of a full disk in too many ways; with less than this it is one
->>>>>>> Stashed changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +203,7 @@ def _runs(
     def begin(events_per_s: float | None = None) -> None:
         if events_per_s is not None:
             rates.note(events_per_s)
-        ahead = rates.events(spec.window_seconds, spec.batch_size, workspace)
+        ahead = rates.events(spec.window_seconds, spec.batch_size, bench.work)
         bench.topics.begin(Encoding(spec.encoding), ahead if spec.producer == "ahead" else spec.batch_size)
 
     def one(number: int, target: Path | None, label: str) -> Measured:
@@ -232,23 +215,12 @@ def _runs(
                 target,
                 proof,
                 history,
-<<<<<<< Updated upstream
-=======
-                ahead=rates.events(spec.window_seconds, spec.batch_size, bench.work),
->>>>>>> Stashed changes
                 merge=last and spec.maintenance,
                 show=lambda what: show(f"{label}: {what}"),
                 following=rates.note if last else begin,
             )
-<<<<<<< Updated upstream
-        except TidemarkError:
-            _blame_server(bench.servers)
-            raise
-=======
         except Exception as error:
             raise _explained(error, bench, f"run {number} of {spec.name} {spec.mode_label}") from error
-        rates.note(measured.events_per_s)
->>>>>>> Stashed changes
         return measured
 
     begin()
@@ -330,13 +302,8 @@ class Rates:
         """How many events to put into the topic before a window, within what the disk of `work` can hold."""
         room = shutil.disk_usage(work).free // (4 * EVENT_BYTES)
         if room < 10 * batch_size:
-<<<<<<< Updated upstream
-            raise DiskFull(f"{workspace.root}: no room for the events of one window; free some gigabytes")
-        wanted = int(self._rate * window_seconds * HEADROOM) + 2 * margin(batch_size)
-=======
             raise DiskFull(f"{work}: no room for the events of one window; free some gigabytes")
-        wanted = int(self._rate * window_seconds * HEADROOM) + 4 * batch_size
->>>>>>> Stashed changes
+        wanted = int(self._rate * window_seconds * HEADROOM) + 2 * margin(batch_size)
         return min(wanted, MOST_AHEAD, room)
 
     def note(self, events_per_s: float) -> None:
