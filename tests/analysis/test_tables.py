@@ -148,12 +148,15 @@ def test_a_set_with_one_hot_run_copes_and_says_so(tmp_path: Path) -> None:
     assert "SYNTHETIC" not in (folder / "table-5.2.md").read_text()
 
 
-def test_a_table_of_an_earlier_configuration_goes(tmp_path: Path) -> None:
+def test_a_study_has_a_table_while_the_configuration_has_the_study(tmp_path: Path) -> None:
     study = [replace(DUCKLAKE, study="threads", threads=count, factors=(1.0,)) for count in (1, 2)]
     results = write_run_set(tmp_path / "a", [DUCKLAKE, *study], window_s=2)
     build_tables(results)
     assert [found["threads"] for found in read(results / "tables", "threads")] == ["1", "2"]
     plan = json.loads((results / "plan.json").read_text())
+    (results / "plan.json").write_text(json.dumps(plan | {"notes": ["16 threads were asked for, this machine has 2"]}))
+    build_tables(results)
+    assert "16 threads were asked for" in (results / "tables" / "threads.md").read_text()
     plan["series"] = [item for item in plan["series"] if item["study"] == "main"]
     (results / "plan.json").write_text(json.dumps(plan))
     build_tables(results)

@@ -95,7 +95,7 @@ def threads(studio: Studio) -> Drawn:
     windows = sorted({round(run.manifest.window_s) for run in runs})
     made, _ = plots.bars_by_run(rows, f"events written in {' or '.join(f'{window:,}' for window in windows)} s")
     machine = runs[0].manifest.machine
-    notes = [f"A bar a run. This machine has {machine.threads} hardware threads."]
+    notes = [f"A bar a run. This machine has {machine.threads} hardware threads.", *studio.run_set.notes]
     return studio.finish(made, "Events written with one thread and with more", notes, runs)
 
 

@@ -118,6 +118,7 @@ class RunSet:
     results: Path
     config: Fields
     series: tuple[Series, ...]
+    notes: tuple[str, ...] = ()  # where the machine could not give what the configuration asked for
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -172,7 +173,7 @@ class RunSet:
         series = tuple(_series(results, item) for item in plan.parts("series"))
         if not series:
             raise AnalysisError(f"{path}: key 'series': found none; allowed: at least one")
-        return cls(results, plan.part("config"), series)
+        return cls(results, plan.part("config"), series, plan.texts("notes"))
 
 
 def _place(series: Series) -> tuple[int, int, str, int]:

@@ -154,7 +154,7 @@ def _study(workshop: Workshop, study: str, axis: Column, name: str, title: str, 
         Column("system_rate", "System throughput", "events/s", interval=True),
         Column("median", "Median write", "ms", interval=True),
     )
-    return workshop.table(name, title, columns, rows, runs, notes)
+    return workshop.table(name, title, columns, rows, runs, (*notes, *workshop.run_set.notes))
 
 
 def _threads(workshop: Workshop) -> Table:
