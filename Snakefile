@@ -40,3 +40,4 @@ rule all:
         rules.figures.output,
         rules.claims.output,
         rules.paper.output,
+        rules.report.output,

@@ -284,7 +284,7 @@ def measure(
 
 @app.command(rich_help_panel=STEPS)
 def analyse(
-    what: Annotated[str, typer.Argument(help="database, tables, figures, claims or paper.")],
+    what: Annotated[str, typer.Argument(help="database, tables, figures, claims, paper or report.")],
     results: Annotated[Path, typer.Option(help="Folder with plan.json and the runs.")] = Path("results"),
     log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
 ) -> None:

@@ -110,6 +110,7 @@ def analyse_results(what: str, results: Path) -> None:
     from tidemark import analysis
     from tidemark.analysis.ledger import build_claims
     from tidemark.analysis.paper import build_paper
+    from tidemark.analysis.report import build_report
 
     builders = {
         "database": analysis.build_database,
@@ -117,6 +118,7 @@ def analyse_results(what: str, results: Path) -> None:
         "figures": analysis.build_figures,
         "claims": build_claims,
         "paper": build_paper,
+        "report": build_report,
     }
     if what not in builders:
         raise ConfigError(f"found '{what}'; allowed: {', '.join(builders)}")

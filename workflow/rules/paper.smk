@@ -27,3 +27,16 @@ rule paper:
         "results/logs/paper.log",
     shell:
         "{TIDEMARK} analyse paper --log {log}"
+
+
+rule report:
+    input:
+        claims=rules.claims.output,
+        page=[str(path) for path in sorted(ROOT.glob("workflow/report/page/*"))],
+        code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
+    output:
+        "results/report.html",
+    log:
+        "results/logs/report.log",
+    shell:
+        "{TIDEMARK} analyse report --log {log}"

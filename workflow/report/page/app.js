@@ -1,0 +1,222 @@
+// Puts the data of the report onto the page: claims, filters, plots, and a section for each run.
+"use strict";
+
+const REPORT = JSON.parse(document.getElementById("data").textContent);
+const byId = name => document.getElementById(name);
+const colourOf = Object.fromEntries(REPORT.systems.map(system => [system.name, system.colour]));
+document.body.dataset.errors = "0";
+window.addEventListener("error", () => { document.body.dataset.errors = String(Number(document.body.dataset.errors) + 1); });
+
+function make(tag, content, attributes = {}) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  for (const child of [content].flat()) if (child !== null && child !== undefined) element.append(child);
+  return element;
+}
+const slug = words => words.replaceAll(" ", "-");
+const swatch = colour => make("span", "", { class: "swatch", style: `background:${colour}` });
+
+// Claims
+
+const hiddenVerdicts = new Set();
+
+function claims() {
+  for (const [verdict, count] of Object.entries(REPORT.claims.counts)) {
+    const chip = make("button", `${verdict}: ${count}`, { type: "button", class: slug(verdict), "aria-pressed": "true" });
+    chip.addEventListener("click", () => {
+      const pressed = chip.getAttribute("aria-pressed") === "true";
+      chip.setAttribute("aria-pressed", String(!pressed));
+      hiddenVerdicts[pressed ? "add" : "delete"](verdict);
+      for (const row of document.querySelectorAll("#ledger tbody tr")) row.hidden = hiddenVerdicts.has(row.dataset.verdict);
+    });
+    byId("verdicts").append(chip);
+  }
+  const body = document.querySelector("#ledger tbody");
+  for (const claim of REPORT.claims.claims) {
+    const links = claim.shown.flatMap((name, place) => {
+      const href = name.startsWith("figure-") ? `figures/${name}.svg` : `tables/${name}.md`;
+      return [place ? ", " : "", make("a", name, { href })];
+    });
+    const more = make("details", [
+      make("summary", make("code", claim.id, { class: "id" })),
+      make("p", `Asked: ${claim.criterion}. ${claim.why}.`),
+      make("p", ["Measure: ", make("code", claim.measure)]),
+      make("p", ["Shown in (beside this file): ", ...links]),
+      make("p", ["Test it alone: ", make("code", claim.retest.command),
+        ` (about ${duration(claim.retest.seconds)}, ${(claim.retest.disk_bytes / 1e9).toFixed(1)} GB of disk)`]),
+    ], { id: `claim-${claim.id}` });
+    const plain = claim.thesis.value !== null ? `${claim.thesis_text} (${claim.thesis.text})` : claim.thesis_text;
+    body.append(make("tr", [
+      make("td", [claim.statement, more]),
+      make("td", claim.section, { "data-label": "Section" }),
+      make("td", plain, { "data-label": "Thesis, another machine" }),
+      make("td", claim.ours_text || claim.why, { "data-label": "Ours" }),
+      make("td", claim.verdict, { class: `verdict ${slug(claim.verdict)}` }),
+    ], { "data-verdict": claim.verdict }));
+  }
+}
+
+function duration(seconds) {
+  const minutes = Math.round(seconds / 60);
+  return seconds < 90 ? `${Math.round(seconds)} s` : minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
+}
+
+// Filters
+
+const chosen = { system: new Set(), mode: new Set(), run: new Set() };
+
+function filters() {
+  const numbers = [...new Set(REPORT.series.flatMap(series => series.runs.map(run => run.number)))].sort((a, b) => a - b);
+  const groups = [
+    ["system", "Systems", REPORT.systems.map(system => [system.name, system.title, system.colour])],
+    ["mode", "Modes", [["single", "one by one"], ["batch", "in batches"]]],
+    ["run", "Runs", numbers.map(number => [String(number), number === 0 ? "0 (cold)" : `${number} (hot)`])],
+  ];
+  for (const [key, title, items] of groups) {
+    const set = make("fieldset", make("legend", title));
+    for (const [value, name, colour] of items) {
+      const box = make("input", [], { type: "checkbox", name: key, value });
+      box.checked = true;
+      chosen[key].add(value);
+      box.addEventListener("change", () => {
+        chosen[key][box.checked ? "add" : "delete"](value);
+        refresh();
+      });
+      set.append(make("label", [box, colour ? swatch(colour) : " ", name]));
+    }
+    byId("filters").append(set);
+  }
+}
+
+const visible = mode => REPORT.series.filter(series => series.study === "main" && series.mode === mode
+  && chosen.system.has(series.system) && chosen.mode.has(mode));
+const runsOf = series => series.runs.filter(run => chosen.run.has(String(run.number)));
+
+// Plots
+
+const plots = [];
+const MODES = { single: "one by one", batch: "in batches" };
+const ms = value => `${shownNumber(value)} ms`;
+const isCold = run => run.number === 0;
+
+function perRun(key, style) {
+  return mode => visible(mode).flatMap(series => runsOf(series).filter(run => run[key].length).map(run => ({
+    label: `${series.title}, run ${run.number}`, colour: colourOf[series.system], style, faint: isCold(run),
+    dash: isCold(run) ? [4, 3] : [], points: run[key],
+  })));
+}
+
+function estimates(key) {
+  return mode => visible(mode).map((series, row) => ({
+    label: series.title, colour: colourOf[series.system], style: "intervals",
+    points: series.estimates[key] ? [[series.estimates[key][0], row, "hot runs", series.estimates[key][1], series.estimates[key][2]]] : [],
+  }));
+}
+
+function throughputs(mode) {
+  return visible(mode).flatMap((series, row) => runsOf(series).map((run, place) => ({
+    label: `${series.title}, run ${run.number}`, colour: colourOf[series.system], style: "intervals", faint: isCold(run),
+    points: [[run.harness[0], row + (place - 1) * 0.2, isCold(run) ? "cold" : "hot", run.harness[1], run.harness[2]]],
+  })));
+}
+
+const seconds = { title: "seconds since the run began" };
+const KINDS = [
+  { title: "Harness throughput of each run", x: { title: "events/s, log scale", log: true }, y: { rows: [] }, layers: throughputs,
+    read: point => `${shownNumber(point[0])} events/s` },
+  { title: "Median write, hot runs", x: { title: "ms, log scale", log: true }, y: { rows: [] }, layers: estimates("write"),
+    read: point => ms(point[0]) },
+  { title: "Growth of the write time, hot runs", x: { title: "% of the median in 1,000 commits", free: true }, y: { rows: [] },
+    layers: estimates("growth"), reference: 0, read: point => `${shownNumber(point[0])} % in 1,000 commits` },
+  { title: "Cold over hot, median write", x: { title: "ratio", free: true }, y: { rows: [] }, layers: estimates("cold"),
+    reference: 1, read: point => `${point[0].toFixed(3)} times` },
+  { title: "Write times over the run", x: seconds, y: { title: "ms, log scale", log: true }, layers: perRun("write", "points"),
+    read: point => `${ms(point[1])} at ${point[0].toFixed(2)} s` },
+  { title: "Writes slower than a time", x: { title: "write time in ms, log scale", log: true }, y: { title: "% slower, log scale", log: true },
+    layers: perRun("tail", "line"), read: point => `${shownNumber(point[1])} % take longer than ${ms(point[0])}` },
+  { title: "Read times over the run", x: seconds, y: { title: "ms a read, log scale", log: true }, layers: perRun("read", "points"),
+    read: point => `${ms(point[1])} at ${point[0].toFixed(2)} s` },
+  { title: "CPU of the machine", x: seconds, y: { title: "%" }, layers: perRun("cpu", "line"),
+    read: point => `${shownNumber(point[1])} % at ${point[0].toFixed(1)} s` },
+  { title: "Bytes written to disk in each second", x: seconds, y: { title: "MB" }, layers: perRun("disk", "line"),
+    read: point => `${shownNumber(point[1])} MB at ${point[0].toFixed(1)} s` },
+];
+
+function buildPlots() {
+  for (const kind of KINDS) for (const mode of Object.keys(MODES)) {
+    const title = `${kind.title}, ${MODES[mode]}`;
+    const canvas = make("canvas", []);
+    const options = { ...kind, title, x: { ...kind.x }, y: { ...kind.y } };
+    const plot = new Plot(canvas, options);
+    const button = (name, label, act) => {
+      const made = make("button", name, { type: "button", "aria-label": `${label}: ${title}` });
+      made.addEventListener("click", act);
+      return made;
+    };
+    const tools = make("span", [button("+", "Zoom in", () => plot.zoom(0.8)), button("−", "Zoom out", () => plot.zoom(1.25)),
+      button("reset", "Reset", () => plot.reset())]);
+    const figure = make("figure", [make("figcaption", [title, tools]), canvas]);
+    byId("canvases").append(figure);
+    plots.push({ plot, kind, mode, figure });
+  }
+}
+
+function refresh() {
+  for (const { plot, kind, mode, figure } of plots) {
+    figure.hidden = !chosen.mode.has(mode);
+    if (figure.hidden) continue;
+    if (plot.options.y.rows) plot.options.y.rows = visible(mode).map(series => series.title);
+    plot.show(kind.layers(mode));
+  }
+  budgets();
+  for (const entry of document.querySelectorAll("#run-list [data-system]"))
+    entry.hidden = !(chosen.system.has(entry.dataset.system) && chosen.mode.has(entry.dataset.mode)
+      && (entry.dataset.run === "" || chosen.run.has(entry.dataset.run)));
+}
+
+function budgets() {
+  const rows = [];
+  for (const mode of Object.keys(MODES)) for (const series of visible(mode)) for (const run of runsOf(series)) {
+    const total = Object.values(run.budget).reduce((sum, part) => sum + part, 0);
+    const words = Object.entries(run.budget).map(([part, time]) => `${part.replaceAll("_", " ")} ${(100 * time / total).toFixed(1)} %`).join(", ");
+    const parts = Object.entries(run.budget).map(([part, time]) => make("i", [], { style: `width:${100 * time / total}%;background:${REPORT.parts[part] || "#999"}` }));
+    const name = `${series.title}, ${series.mode_title}, run ${run.number}`;
+    rows.push(make("div", [make("span", name), make("div", parts, { role: "img", title: words, "aria-label": `${name}: ${words}` })], { class: "bar" }));
+  }
+  byId("budget").replaceChildren(...rows);
+}
+
+// Runs
+
+function facts(pairs) {
+  return make("dl", pairs.flatMap(([name, value]) => [make("dt", name), make("dd", value)]), { class: "facts" });
+}
+
+function runSections() {
+  for (const series of REPORT.series) {
+    const kind = `${series.mode_title}${series.study === "main" ? "" : `, study ${series.study}`}`;
+    const tags = run => ({ "data-system": series.system, "data-mode": series.mode, "data-run": run });
+    if (!series.runs.length) byId("run-list").append(make("p", [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}: ${series.status}: ${series.reason}`], tags("")));
+    for (const run of series.runs) {
+      const head = [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}, run ${run.number} `,
+        `(${run.facts["Cold proof"].split(":")[0]}): ${run.events.toLocaleString("en")} events, ${run.facts.Oracle}`];
+      const detail = make("details", make("summary", head), { id: `run-${run.label.replaceAll("/", "-")}`, ...tags(String(run.number)) });
+      detail.addEventListener("toggle", () => {
+        if (detail.children.length > 1) return;
+        detail.append(facts(Object.entries(run.facts)), make("h3", "Manifest (run.json)"), make("pre", JSON.stringify(run.manifest, null, 1), { tabindex: "0" }));
+      });
+      byId("run-list").append(detail);
+    }
+  }
+}
+
+byId("about").textContent = REPORT.about;
+byId("synthetic").hidden = !REPORT.synthetic;
+byId("sampling").textContent = REPORT.sampling;
+for (const [part, colour] of Object.entries(REPORT.parts)) byId("budget-legend").append(make("span", [swatch(colour), part.replaceAll("_", " ")]));
+claims();
+filters();
+buildPlots();
+runSections();
+refresh();
+document.body.dataset.ready = "yes";
