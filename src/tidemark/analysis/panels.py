@@ -46,7 +46,7 @@ def scatter_panels(studio: Studio, groups: Sequence[Group], runs: Mapping[str, R
         )
         axes.set_title(group.title, loc="left", color=style.ink(group.colour), fontweight="bold", fontsize=7, pad=10)
         axes.set_xlim(0, longest)
-        last = row == rows - 1 or place + columns >= len(groups)
+        last = not any(len(below.values) for below in groups[place + columns :: columns])
         axes.set_xlabel("seconds since the run began" if last else "")
         axes.set_ylabel("ms")
         if group.times_s is None or len(group.values) == 0:

@@ -109,7 +109,7 @@ def _luminance(channels: Sequence[float]) -> float:
 
 
 def two_lines(title: str, width: int = 19) -> str:
-    return "\n".join(textwrap.wrap(title, width)[:3])
+    return "\n".join(textwrap.wrap(title, width, break_on_hyphens=False)[:3])
 
 
 @dataclass(frozen=True, slots=True)
