@@ -27,7 +27,7 @@ from tidemark.machine.inventory import inventory
 from tidemark.measure.loop import GROW, Samples, Window, clock
 from tidemark.measure.plan import make_plan, variant
 from tidemark.measure.run import Bench, margin, measure_run
-from tidemark.measure.runfiles import operations_table
+from tidemark.measure.runfiles import write_operations
 from tidemark.measure.servers import prepared
 from tidemark.measure.spec import SeriesSpec
 from tidemark.paths import Workspace, private_directory, write_atomically
@@ -237,17 +237,13 @@ def _resident_mb() -> float:
 
 
 def _record_ten_million(folder: Path) -> float:
-    import pyarrow.parquet as pq
-
     samples = Samples(1)
     while len(samples.start) < 10_000_000:
         samples.grow()
     samples.count = 10_000_000
     for place in range(0, samples.count, GROW // 64):
         samples.write[place] = place
-    with pq.ParquetWriter(folder / "operations.parquet", operations_table(samples, 0, 1).schema) as writer:
-        for first in range(0, samples.count, 1 << 20):
-            writer.write_table(operations_table(samples, first, min(1 << 20, samples.count - first)))
+    write_operations(folder / "operations.parquet", samples)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
