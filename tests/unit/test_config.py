@@ -85,9 +85,9 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_an_unknown_system_and_an_unknown_option_are_named() -> None:
-    with pytest.raises(ConfigError, match="systems.duckdb.*did you mean 'ducklake'"):
+    with pytest.raises(ConfigError, match=r"systems\.duckdb.*did you mean 'ducklake'"):
         make_plan(load(SHIPPED, ["systems={duckdb: {like: ducklak}}"]))
-    with pytest.raises(ConfigError, match="systems.ducklake.colour"):
+    with pytest.raises(ConfigError, match=r"systems\.ducklake\.colour"):
         make_plan(load(SHIPPED, ["systems.ducklake={colour: red}"]))
 
 
@@ -99,7 +99,7 @@ def test_a_series_keeps_its_place_on_disk_unless_its_own_settings_change() -> No
     before = directories()
     assert directories("systems.ducklake.title=Mine") == before
     assert directories("keep_tables=true") == before
-    assert all(directories("compression=zstd")[key] != before[key] for key in before)
+    assert all(directories("threads=2")[key] != before[key] for key in before)
     assert directories("seed=2", "dataset.path=none.parquet") != before
 
 

@@ -129,14 +129,16 @@ def make_plan(config: Config) -> Plan:
     """The series of `config`, in an order drawn from its seed; the same series always at the same path."""
     key = dataset_key(config)
     locks = {stack: digest(lock_of(stack)) for stack in config.stacks}
-    titles = {entry.name: variant(entry, config.source).title for entry in config.systems}
+    chosen = {entry.name: variant(entry, config.source) for entry in config.systems}
+    for each in chosen.values():
+        _check_compression(each, config)
     made: list[SeriesSpec] = []
     for stack, lock_sha256 in locks.items():
         for entry, mode in itertools.product(config.systems, config.modes):
             base = SeriesSpec(
                 study="main",
                 name=entry.name,
-                title=titles[entry.name],
+                title=chosen[entry.name].title,
                 system=entry.like,
                 options=entry.options,
                 mode=mode,
@@ -168,6 +170,16 @@ def make_plan(config: Config) -> Plan:
     unique.sort(key=lambda spec: spec.id)
     random.Random(config.seed).shuffle(unique)
     return Plan(tuple(replace(spec, position=place) for place, spec in enumerate(unique)), config, key, notes)
+
+
+def _check_compression(chosen: Variant, config: Config) -> None:
+    """Refuse a codec that a system cannot be told to write: its files would say another."""
+    allowed = chosen.system.compressions
+    if config.compression not in allowed:
+        raise ConfigError(
+            f"{config.source}: key 'compression': found '{config.compression}'; the system '{chosen.name}' can be told "
+            f"to write {', '.join(sorted(allowed))} only. Choose one of these, or take '{chosen.name}' out of 'systems'"
+        )
 
 
 def _limits(study: Study) -> list[str]:
