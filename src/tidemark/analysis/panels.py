@@ -44,7 +44,15 @@ def scatter_panels(studio: Studio, groups: Sequence[Group], runs: Mapping[str, R
         axes = made.axes(
             column * wide + 0.5, style.PAGE - (column + 1) * wide + 0.12, (rows - 1 - row) * (tall + gap), tall
         )
-        axes.set_title(group.title, loc="left", color=style.ink(group.colour), fontweight="bold", fontsize=7, pad=10)
+        axes.set_title(
+            group.title,
+            loc="left",
+            color=style.ink(group.colour),
+            fontweight="bold",
+            fontsize=7,
+            pad=10,
+            y=None if len(group.values) else 0.6,
+        )
         axes.set_xlim(0, longest)
         last = not any(len(below.values) for below in groups[place + columns :: columns])
         axes.set_xlabel("seconds since the run began" if last else "")
