@@ -37,6 +37,12 @@ def lock_of(stack: str) -> Path:
     return path
 
 
+def locks(stack: str) -> dict[str, str]:
+    """SHA-256 of every lock that decides what `stack` runs: its Python packages, and the servers' jars."""
+    paths = [lock_of(stack), *sorted(ENVS.glob("jars/*/jgo.lock.toml"))]
+    return {path.relative_to(ENVS.parent).as_posix(): digest(path) for path in paths}
+
+
 def environment(stack: str, workspace: Workspace) -> Path:
     """The folder of the stack's environment; it changes with the lock."""
     return workspace.cache / "envs" / f"{stack}-{digest(lock_of(stack))[:12]}"

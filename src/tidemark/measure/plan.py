@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.config import Config, Study, SystemEntry
-from tidemark.environments import digest
 from tidemark.errors import ConfigError
 from tidemark.measure.spec import SeriesSpec
 from tidemark.paths import Workspace, write_if_changed
-from tidemark.stacks import lock_of
+from tidemark.stacks import locks
 from tidemark.systems import registry
 from tidemark.systems.base import Options, Variant
 
@@ -128,12 +127,12 @@ def _options(entry: SystemEntry, kind: type[Options], source: str) -> Options:
 def make_plan(config: Config) -> Plan:
     """The series of `config`, in an order drawn from its seed; the same series always at the same path."""
     key = dataset_key(config)
-    locks = {stack: digest(lock_of(stack)) for stack in config.stacks}
+    locked = {stack: _digest(locks(stack)) for stack in config.stacks}
     chosen = {entry.name: variant(entry, config.source) for entry in config.systems}
     for each in chosen.values():
         _check_compression(each, config)
     made: list[SeriesSpec] = []
-    for stack, lock_sha256 in locks.items():
+    for stack, lock_sha256 in locked.items():
         for entry, mode in itertools.product(config.systems, config.modes):
             base = SeriesSpec(
                 study="main",
@@ -170,6 +169,10 @@ def make_plan(config: Config) -> Plan:
     unique.sort(key=lambda spec: spec.id)
     random.Random(config.seed).shuffle(unique)
     return Plan(tuple(replace(spec, position=place) for place, spec in enumerate(unique)), config, key, notes)
+
+
+def _digest(content: dict[str, str]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _check_compression(chosen: Variant, config: Config) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tidemark.config import SystemEntry
 from tidemark.dataset import Provenance
-from tidemark.environments import digest
 from tidemark.errors import DiskFull, OracleError, RebootNeeded, TidemarkError, is_disk_full
 from tidemark.events import Encoding
 from tidemark.machine import cold, reboot
@@ -25,7 +24,7 @@ from tidemark.measure.servers import prepared
 from tidemark.measure.spec import SeriesSpec
 from tidemark.paths import Workspace, private_directory, write_atomically
 from tidemark.services.kafka import Kafka
-from tidemark.stacks import lock_of
+from tidemark.stacks import locks
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import EventSizes
 from tidemark.stream.topics import Topics
@@ -181,7 +180,7 @@ def _measure(spec: SeriesSpec, workspace: Workspace, directory: Path, show: Call
             dataset=dataset,
             sizes=EventSizes.read(workspace.root / spec.dataset_directory / "events.json"),
             machine=inventory(workspace.root),
-            lock_digests={f"envs/{spec.stack}.lock": digest(lock_of(spec.stack))},
+            lock_digests=locks(spec.stack),
             work=work,
         )
         _runs(bench, workspace, directory, missing, proof, method, show)
