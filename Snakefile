@@ -5,7 +5,7 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
 from tidemark.paths import Workspace
-from tidemark.pipeline import enter
+from tidemark.pipeline import enter, results_folder
 from tidemark.stacks import lock_of, python
 
 
@@ -14,6 +14,7 @@ configfile: "config.yaml"
 
 PLAN = enter(config, Path.cwd(), workflow.configfiles[0] if workflow.configfiles else "config.yaml")
 WORKSPACE = Workspace(Path.cwd())
+RESULTS = results_folder(PLAN.config)
 
 
 def tidemark(interpreter):
@@ -24,9 +25,17 @@ def tidemark(interpreter):
 TIDEMARK = tidemark(sys.executable)
 
 
-include: "workflow/rules/dataset.smk"
-include: "workflow/rules/services.smk"
-include: "workflow/rules/series.smk"
+if PLAN.config.archive is None:
+
+    include: "workflow/rules/dataset.smk"
+    include: "workflow/rules/services.smk"
+    include: "workflow/rules/series.smk"
+
+else:
+
+    include: "workflow/rules/archive.smk"
+
+
 include: "workflow/rules/analysis.smk"
 include: "workflow/rules/paper.smk"
 

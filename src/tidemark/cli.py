@@ -231,6 +231,33 @@ def provide_stack(
         provide(name, Workspace(Path.cwd()), target)
 
 
+@app.command(rich_help_panel=PIPELINE)
+def archive(
+    file: Annotated[
+        Path | None, typer.Argument(help="The zip to write; named after protocol and day if left out.")
+    ] = None,
+    results: Annotated[Path, typer.Option(help="Folder with plan.json and the runs.")] = Path("results"),
+) -> None:
+    """Pack runs, locks, configuration and results so that others can rebuild everything from them."""
+    from tidemark.analysis.archive import default_name, write_archive
+
+    target = write_archive(results, file or Path(default_name(results)))
+    print(f"tidemark: wrote {target} ({target.stat().st_size / 1e6:.1f} MB)")
+
+
+@app.command(rich_help_panel=STEPS)
+def unpack(
+    file: Annotated[Path, typer.Option("--archive", help="A zip that 'archive' wrote.")],
+    target: Annotated[Path, typer.Option(help="Folder to unpack it into.")],
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Check every file of an archive, and unpack what results are made from."""
+    from tidemark.analysis.archive_unpack import unpack_archive
+
+    with _logged(log):
+        unpack_archive(file, target)
+
+
 @app.command(rich_help_panel=STEPS)
 def dataset(
     target: Annotated[Path, typer.Option(help="Folder for trips.parquet and dataset.json.")],

@@ -84,6 +84,7 @@ class Config:
     cold: str
     maintenance: bool
     keep_tables: bool
+    archive: Path | None  # in place of measurements
     stacks: tuple[str, ...]
     studies: tuple[Study, ...]
     main: bool
@@ -307,6 +308,7 @@ def _build(values: dict[str, Any], source: str, lines: Mapping[tuple[str, ...], 
         cold=values["cold"],
         maintenance=values["maintenance"],
         keep_tables=values["keep_tables"],
+        archive=Path(values["archive"]) if values["archive"] else None,
         stacks=tuple(values["stacks"]),
         studies=tuple(_study(name, values["study"][name]) for name in values["studies"] if name != "main"),
         main="main" in values["studies"],

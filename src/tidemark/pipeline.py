@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import subprocess
@@ -13,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tidemark.config import from_snakemake, load
-from tidemark.errors import Locked
+from tidemark.config import Config, from_snakemake, load
+from tidemark.errors import ConfigError, Locked
 from tidemark.measure.plan import Plan, make_plan
 from tidemark.measure.series import Outcome, outcome_path
 from tidemark.paths import Workspace, private_directory
@@ -68,9 +69,25 @@ def enter(values: Mapping[str, Any], root: Path, config_file: str) -> Plan:
     if os.environ.get(LOCKED) != "1":
         _held.append(take_lock(workspace))
         os.environ[LOCKED] = "1"
-        make_due_again(plan, workspace)
-    plan.write(workspace)
+        if plan.config.archive is None:
+            make_due_again(plan, workspace)
+    if plan.config.archive is None:
+        plan.write(workspace)
     return plan
+
+
+def results_folder(config: Config) -> str:
+    """Where the results go, from the workspace's root: an archive's stay apart from those that are measured here."""
+    if config.archive is None:
+        return "results"
+    try:
+        with config.archive.open("rb") as file:
+            return f"results/archive-{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}/results"
+    except OSError as error:
+        raise ConfigError(
+            f"{config.source}: key 'archive': found '{config.archive}', which cannot be read ({error.strerror}); "
+            "allowed: a file that './tidemark archive' wrote, or null"
+        ) from error
 
 
 def make_due_again(plan: Plan, workspace: Workspace) -> None:
@@ -84,9 +101,19 @@ def make_due_again(plan: Plan, workspace: Workspace) -> None:
 class Runner:
     """Runs Snakemake in a workspace whose lock is held, and knows the exit code of the first step that failed."""
 
-    def __init__(self, workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str]) -> None:
+    def __init__(
+        self, workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str], cores: int = 1
+    ) -> None:
         self.workspace = workspace
-        self._options = [*arguments, "--snakefile", str(SNAKEFILE), "--cores", "1", "--configfile", str(config_file)]
+        self._options = [
+            *arguments,
+            "--snakefile",
+            str(SNAKEFILE),
+            "--cores",
+            str(cores),
+            "--configfile",
+            str(config_file),
+        ]
         self._environment = {**os.environ, LOCKED: "1", OVERRIDES: json.dumps(overrides)}
 
     def make(self, *targets: str) -> int:
@@ -134,14 +161,22 @@ def note_failed_step(workspace: Workspace, exit_code: int) -> None:
 def run_all(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str]) -> int:
     """Run the whole pipeline and say how it went; the exit code is that of the first series that failed."""
     plan = make_plan(load(config_file, overrides))
+    folder = results_folder(plan.config)
     for note in plan.notes:
         print(f"tidemark: {note}", file=sys.stderr)
     with locked(workspace):
-        runner = Runner(workspace, config_file, overrides, arguments)
+        # Steps share the machine only when nothing is measured on it.
+        cores = 1 if plan.config.archive is None else os.cpu_count() or 1
+        runner = Runner(workspace, config_file, overrides, arguments, cores)
         if is_dry(arguments):
             return runner.make()
-        make_due_again(plan, workspace)
+        if plan.config.archive is None:
+            make_due_again(plan, workspace)
         status = runner.make()
+    if plan.config.archive is not None:
+        if status == 0:
+            print(f"tidemark: made from {plan.config.archive}; results are in {workspace.root / folder}")
+        return status
     return status if status == INTERRUPTED else verdict(plan, workspace, status)
 
 

@@ -145,7 +145,7 @@ def test_a_browser_draws_it_and_takes_the_keyboard(results: Path, tmp_path: Path
             "--virtual-time-budget=3000",
             "--dump-dom",
             page.as_uri(),
-        ],  # fmt: skip
+        ],
         capture_output=True,
         text=True,
         timeout=120,

@@ -3,14 +3,14 @@
 
 rule database:
     input:
-        plan="results/plan.json",
+        plan=f"{RESULTS}/plan.json",
         outcomes=OUTCOMES,
     output:
-        "results/metrics.duckdb",
+        f"{RESULTS}/metrics.duckdb",
     log:
-        "results/logs/database.log",
+        f"{RESULTS}/logs/database.log",
     shell:
-        "{TIDEMARK} analyse database --log {log}"
+        "{TIDEMARK} analyse database --results {RESULTS} --log {log}"
 
 
 rule tables:
@@ -18,11 +18,11 @@ rule tables:
         database=rules.database.output,
         code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
     output:
-        "results/tables/index.json",
+        f"{RESULTS}/tables/index.json",
     log:
-        "results/logs/tables.log",
+        f"{RESULTS}/logs/tables.log",
     shell:
-        "{TIDEMARK} analyse tables --log {log}"
+        "{TIDEMARK} analyse tables --results {RESULTS} --log {log}"
 
 
 rule figures:
@@ -30,8 +30,8 @@ rule figures:
         database=rules.database.output,
         code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
     output:
-        "results/figures/index.json",
+        f"{RESULTS}/figures/index.json",
     log:
-        "results/logs/figures.log",
+        f"{RESULTS}/logs/figures.log",
     shell:
-        "{TIDEMARK} analyse figures --log {log}"
+        "{TIDEMARK} analyse figures --results {RESULTS} --log {log}"

@@ -7,11 +7,11 @@ rule claims:
         claims=ROOT / "paper/claims.yaml",
         code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
     output:
-        "results/claims.json",
+        f"{RESULTS}/claims.json",
     log:
-        "results/logs/claims.log",
+        f"{RESULTS}/logs/claims.log",
     shell:
-        "{TIDEMARK} analyse claims --log {log}"
+        "{TIDEMARK} analyse claims --results {RESULTS} --log {log}"
 
 
 rule paper:
@@ -22,11 +22,11 @@ rule paper:
         sources=[str(path) for path in sorted(ROOT.glob("paper/**/*.*"))],
         code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
     output:
-        "results/paper.pdf",
+        f"{RESULTS}/paper.pdf",
     log:
-        "results/logs/paper.log",
+        f"{RESULTS}/logs/paper.log",
     shell:
-        "{TIDEMARK} analyse paper --log {log}"
+        "{TIDEMARK} analyse paper --results {RESULTS} --log {log}"
 
 
 rule report:
@@ -35,8 +35,8 @@ rule report:
         page=[str(path) for path in sorted(ROOT.glob("workflow/report/page/*"))],
         code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
     output:
-        "results/report.html",
+        f"{RESULTS}/report.html",
     log:
-        "results/logs/report.log",
+        f"{RESULTS}/logs/report.log",
     shell:
-        "{TIDEMARK} analyse report --log {log}"
+        "{TIDEMARK} analyse report --results {RESULTS} --log {log}"
