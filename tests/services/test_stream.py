@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from tidemark.measure.loop import Source, run_window
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.kafka import Kafka, KafkaSettings
 from tidemark.stream.consumer import EventConsumer
-from tidemark.stream.producer import Producer
+from tidemark.stream.producer import CHUNK, Producer
 from tidemark.stream.sizes import EventSizes, weigh
 from tidemark.stream.topics import Topics
 
@@ -81,20 +82,22 @@ def test_the_producer_tops_up_what_was_guessed_short(kafka: Kafka, producer: Pro
 
     def write(rows: pa.Table) -> None:
         taken.append(rows.num_rows)
+        time.sleep(0.002)
 
     with EventConsumer(kafka.bootstrap, topic, Encoding.RECORD) as consumer:
         codec = consumer.open()
         source = Source(consumer.client, producer.counters, producer.is_alive)
 
-        def count(operations: int) -> None:
-            producer.counters.consumed = operations * 100
+        def count(events: int) -> None:
+            producer.counters.consumed = events
 
         producer.follow(5_000, 2.0)
-        window = run_window(source, codec, write, 100, 2.0, on_operation=count)
+        window = run_window(source, codec, write, 100, 2.0, on_written=count)
     done = producer.finish()
     assert sum(taken) == window.samples.events > 5_000
     assert done.topped_up > 0
-    assert done.events >= window.samples.events
+    # Enough, and no more than the reserve and a third of a second's worth beyond what was taken.
+    assert window.samples.events <= done.events <= window.samples.events + 5_000 + 50_000 // 3 + 2 * CHUNK
 
 
 def test_a_killed_producer_ends_the_window_and_names_its_log(kafka: Kafka, producer: Producer) -> None:

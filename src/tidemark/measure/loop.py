@@ -153,11 +153,12 @@ def run_window(
     rows_per_write: int,
     window_seconds: float,
     overlap: bool = False,
-    on_operation: Callable[[int], None] = lambda _events: None,
+    on_written: Callable[[int], None] = lambda _events: None,
 ) -> Window:
     """Read events and write them, `rows_per_write` at a time, until `window_seconds` have passed.
 
-    The operation that is under way at the end is finished and counted, and `elapsed_ns` ends with it. Objects
+    After each operation `on_written` is given the number of events written so far. The operation under way at the
+    end is finished and counted, and `elapsed_ns` ends with it. Objects
     alive before the window are kept out of the collector's sight; it stays on, because a client whose garbage is
     cyclic pays for it in production as well.
     """
@@ -166,11 +167,11 @@ def run_window(
     gc.freeze()
     try:
         if overlap:
-            _overlapped(window, source, codec, write, rows_per_write, window_seconds, on_operation)
+            _overlapped(window, source, codec, write, rows_per_write, window_seconds, on_written)
         elif rows_per_write == 1:
-            _single(window, source, codec, write, window_seconds, on_operation)
+            _single(window, source, codec, write, window_seconds, on_written)
         else:
-            _batch(window, source, codec, write, rows_per_write, window_seconds, on_operation)
+            _batch(window, source, codec, write, rows_per_write, window_seconds, on_written)
     except (TidemarkError, KeyboardInterrupt):
         raise
     except Exception as error:
@@ -190,7 +191,7 @@ def _single(
     codec: EventCodec,
     write: Callable[[pa.Table], None],
     window_seconds: float,
-    on_operation: Callable[[int], None],
+    on_written: Callable[[int], None],
 ) -> None:
     samples, now, decode, from_batches, one = window.samples, clock, codec.decode_one, pa.Table.from_batches, source.one
     starts, polls, decodes = samples.start, samples.poll, samples.decode
@@ -217,7 +218,7 @@ def _single(
             assembles[count] = assembled - decoded
             writes[count] = written - assembled
             count += 1
-            on_operation(count)
+            on_written(count)
             if count == room:
                 samples.grow()
                 room = len(starts)
@@ -249,7 +250,7 @@ def _batch(
     write: Callable[[pa.Table], None],
     size: int,
     window_seconds: float,
-    on_operation: Callable[[int], None],
+    on_written: Callable[[int], None],
 ) -> None:
     samples, bookkeeping = window.samples, 0
     begin = started = clock()
@@ -262,7 +263,7 @@ def _batch(
         write(fetched[0])
         written = clock()
         _keep(samples, started - begin, fetched, written - before)
-        on_operation(samples.count * size)
+        on_written(samples.count * size)
         started = clock()
         bookkeeping += started - written
     window.elapsed_ns = clock() - begin
@@ -276,7 +277,7 @@ def _overlapped(
     write: Callable[[pa.Table], None],
     size: int,
     window_seconds: float,
-    on_operation: Callable[[int], None],
+    on_written: Callable[[int], None],
 ) -> None:
     """As `_batch`, with one batch decoded ahead by a thread; Arrow and the clients release the lock."""
     samples, bookkeeping, stalled = window.samples, 0, 0
@@ -309,7 +310,7 @@ def _overlapped(
             write(fetched[0])
             written = clock()
             _keep(samples, started - begin, fetched, written - before)
-            on_operation(samples.count * size)
+            on_written(samples.count * size)
             started = clock()
             bookkeeping += started - written
         window.elapsed_ns = clock() - begin

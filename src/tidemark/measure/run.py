@@ -127,8 +127,8 @@ def measure_run(
         source = Source(consumer.client, counters, bench.producer.is_alive)
         reserve = margin(spec.batch_size) if spec.producer == "ahead" else BESIDE_MARGIN
 
-        def count(operations: int) -> None:
-            counters.consumed = operations * spec.batch_size
+        def count(events: int) -> None:
+            counters.consumed = events
 
         bench.producer.follow(reserve, spec.window_seconds)
 
