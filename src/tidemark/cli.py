@@ -245,6 +245,18 @@ def archive(
     print(f"tidemark: wrote {target} ({target.stat().st_size / 1e6:.1f} MB)")
 
 
+@app.command(rich_help_panel=PIPELINE)
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A", help="A results folder or an archive.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The one to set against it.")],
+    target: Annotated[Path, typer.Option(help="Folder for the table and the plot.")] = Path("comparison"),
+) -> None:
+    """Set two result sets side by side (machines, versions, configurations); refuse where that would mislead."""
+    from tidemark.steps import compare_results
+
+    compare_results(a, b, target)
+
+
 @app.command(rich_help_panel=STEPS)
 def unpack(
     file: Annotated[Path, typer.Option("--archive", help="A zip that 'archive' wrote.")],

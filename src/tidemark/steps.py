@@ -136,3 +136,15 @@ def list_claims(results: Path) -> None:
     for claim in load_claims():
         verdict, ours = judged.get(claim.id, ("not tested yet", ""))
         print(f"{claim.id:40} {claim.section:6} {verdict:18} {ours:32} {claim.statement}")
+
+
+def compare_results(a: Path, b: Path, target: Path) -> None:
+    """Write the comparison of two result sets below `target`, and print its table."""
+    from tidemark.analysis.compare import compare, opened
+    from tidemark.analysis.compare_plot import write_comparison
+
+    with opened(a) as first, opened(b) as second:
+        comparison = compare(first, second)
+        written = write_comparison(comparison, target)
+    print(comparison.table.markdown())
+    print(f"tidemark: wrote {', '.join(map(str, written))}")

@@ -8,9 +8,9 @@ rule unpack:
         str(PLAN.config.archive),
     output:
         f"{RESULTS}/plan.json",
-    params:
-        root=str(Path(RESULTS).parent),
     log:
         f"{RESULTS}/logs/unpack.log",
+    params:
+        root=str(Path(RESULTS).parent),
     shell:
         "{TIDEMARK} unpack --archive {input:q} --target {params.root} --log {log}"

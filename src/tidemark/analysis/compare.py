@@ -1,0 +1,224 @@
+"""Two result sets side by side: refused where they must not be compared, else ratios with intervals."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tidemark.analysis.archive_unpack import unpack_archive
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.metrics import Absent, Metric
+from tidemark.analysis.runs import MAIN, RunSet, Series, source_runs
+from tidemark.analysis.statistics import Estimate, Replicates, generator
+from tidemark.analysis.tables import Cell, Column, Missing, Table, attempt
+from tidemark.errors import AnalysisError, Incomparable
+
+RATIOS = (
+    ("write", "Median write", Metric.WRITE_MEDIAN),
+    ("p99", "Write p99", Metric.WRITE_P99),
+    ("harness", "Harness throughput", Metric.HARNESS_RATE),
+    ("system_rate", "System throughput", Metric.SYSTEM_RATE),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two result sets; `name` is what it was called on the command line."""
+
+    name: str
+    measures: Measures
+
+    @property
+    def run_set(self) -> RunSet:
+        return self.measures.run_set
+
+    def series(self) -> dict[tuple[str, str, int], Series]:
+        """Main series by system, mode and size of batches."""
+        return {
+            (series.system, series.mode, series.batch_size): series
+            for series in self.run_set.select(harness=True)
+            if series.study == MAIN
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Ratios of B over A for each series that both have."""
+
+    table: Table
+    pairs: tuple[tuple[Series, Series], ...]
+    ratios: tuple[Estimate | Missing, ...]  # of median writes, one a pair
+    synthetic: bool
+
+
+@contextmanager
+def opened(place: Path) -> Iterator[Side]:
+    """A results folder, a workspace that has one, or an archive, which is unpacked for as long as it is needed."""
+    if place.is_file():
+        with tempfile.TemporaryDirectory(prefix="tidemark-compare-") as folder:
+            yield Side(str(place), Measures(RunSet.load(unpack_archive(place, Path(folder)).parent)))
+        return
+    found = next((folder for folder in (place, place / "results") if (folder / "plan.json").is_file()), None)
+    if found is None:
+        raise AnalysisError(
+            f"{place}: found no plan.json; allowed: a results folder, or an archive of './tidemark archive'"
+        )
+    yield Side(str(place), Measures(RunSet.load(found)))
+
+
+def compare(a: Side, b: Side) -> Comparison:
+    """Incomparable, with every reason, where the two differ in more than machine, versions or configuration."""
+    reasons = [reason for check in CHECKS for reason in check(a, b)]
+    if reasons:
+        raise Incomparable(f"{a.name} and {b.name} cannot be compared: {'; '.join(reasons)}")
+    first, second = a.series(), b.series()
+    pairs = tuple((first[key], second[key]) for key in first if key in second and first[key].runs and second[key].runs)
+    rows: list[list[Cell]] = []
+    writes = []
+    for one, other in pairs:
+        cells = [_ratio(metric, a, one, b, other) for _, _, metric in RATIOS]
+        writes.append(cells[0])
+        rows.append([one.title, one.mode_title, *cells, _difference(a, one, b, other), _verdict(cells[0])])
+    columns = (
+        Column("system", "System"),
+        Column("mode", "Mode"),
+        *(Column(key, f"{title}, B / A", interval=True) for key, title, _ in RATIOS),
+        Column("growth", "Growth, B less A", "% per 1,000 commits", interval=True),
+        Column("verdict", "Writes of B are"),
+    )
+    runs = [run for pair in pairs for series in pair for run in series.hot_runs]
+    table = Table(
+        "compare",
+        "Two result sets: B against A, hot runs",
+        columns,
+        tuple(tuple(row) for row in rows),
+        tuple(source_runs(runs)),
+        "; ".join(dataset.label for dataset in a.run_set.datasets),
+        tuple(_notes(a, b)),
+    )
+    return Comparison(table, pairs, tuple(writes), any(dataset.synthetic for dataset in a.run_set.datasets))
+
+
+# What has to agree
+
+
+def _datasets(a: Side, b: Side) -> Iterator[str]:
+    ours, theirs = ({dataset.sha256 for dataset in side.run_set.datasets} for side in (a, b))
+    if ours != theirs:
+        names = (" and ".join(dataset.label for dataset in side.run_set.datasets) or "none" for side in (a, b))
+        yield f"the dataset differs ({' against '.join(names)})"
+
+
+def _protocols(a: Side, b: Side) -> Iterator[str]:
+    def sizes(side: Side) -> tuple[set[str], set[float], int]:
+        found = [series for series in side.series().values() if series.runs]
+        windows = {run.manifest.window_s for series in found for run in series.runs}
+        names = {series.protocol for series in found}
+        return names, windows, max((len(series.runs) for series in found), default=0)
+
+    (name_a, windows_a, runs_a), (name_b, windows_b, runs_b) = sizes(a), sizes(b)
+    if name_a != name_b:
+        yield f"the protocol differs ({', '.join(sorted(name_a))} against {', '.join(sorted(name_b))})"
+    elif not _alike(windows_a, windows_b):
+        yield f"the protocol's window differs ({_spelt(windows_a)} against {_spelt(windows_b)} s)"
+    elif runs_a != runs_b:
+        yield f"the protocol's number of runs differs ({runs_a} against {runs_b})"
+
+
+def _alike(a: set[float], b: set[float]) -> bool:
+    """Windows of one protocol; those of runs that ended late by themselves may differ by less than a tenth."""
+    return not a or not b or (max(a) <= 1.1 * max(b) and max(b) <= 1.1 * max(a))
+
+
+def _spelt(windows: set[float]) -> str:
+    return " and ".join(f"{window:g}" for window in sorted(windows))
+
+
+def _modes(a: Side, b: Side) -> Iterator[str]:
+    ours, theirs = ({series.mode_title for series in side.series().values()} for side in (a, b))
+    if ours != theirs:
+        yield f"the modes differ ({', '.join(sorted(ours))} against {', '.join(sorted(theirs))})"
+    producers = [{run.manifest.producer_mode for run in side.run_set.runs} for side in (a, b)]
+    if producers[0] != producers[1]:
+        yield f"the mode of the producer differs ({', '.join(producers[0])} against {', '.join(producers[1])})"
+
+
+def _oracles(a: Side, b: Side) -> Iterator[str]:
+    for side in (a, b):
+        wrong = [
+            run.label for run in side.run_set.runs if run.manifest.oracle.applicable and not run.manifest.oracle.verdict
+        ]
+        if wrong:
+            yield f"the oracle found that {wrong[0]} of {side.name} does not hold what was acknowledged"
+    second = b.series()
+    for key, series in a.series().items():
+        other = second.get(key)
+        if other is not None and series.runs and other.runs:
+            readers = [each.runs[0].manifest.oracle for each in (series, other)]
+            if readers[0].applicable != readers[1].applicable or readers[0].reader != readers[1].reader:
+                yield f"the oracle of {series.title} differs ({readers[0].reader} against {readers[1].reader})"
+
+
+def _shared(a: Side, b: Side) -> Iterator[str]:
+    second = b.series()
+    if not any(series.runs and key in second and second[key].runs for key, series in a.series().items()):
+        yield "they have no measured system in common"
+
+
+CHECKS: tuple[Callable[[Side, Side], Iterator[str]], ...] = (_datasets, _protocols, _modes, _oracles, _shared)
+
+
+# What is computed
+
+
+def _ratio(metric: Metric, a: Side, one: Series, b: Side, other: Series) -> Estimate | Missing:
+    def compute() -> Replicates:
+        below, above = a.measures.hot(metric, one), b.measures.hot(metric, other)
+        if not (below.log and above.log):
+            raise Absent("a quantity that may be zero has no ratio")
+        return _apart(above, metric, other).ratio(below)
+
+    return attempt("", compute)
+
+
+def _difference(a: Side, one: Series, b: Side, other: Series) -> Estimate | Missing:
+    def compute() -> Replicates:
+        below, above = (side.measures.hot(Metric.RELATIVE_GROWTH, s) for side, s in ((a, one), (b, other)))
+        return _apart(above, Metric.RELATIVE_GROWTH, other).difference(below).scaled(100)
+
+    return attempt("% per 1,000 commits", compute)
+
+
+def _apart(replicates: Replicates, metric: Metric, series: Series) -> Replicates:
+    """B's replicates in another order: those of a series are drawn from its name, which both sets may share."""
+    if replicates.draws is None:
+        return replicates
+    return replace(replicates, draws=generator("compare", metric, series.id).permutation(replicates.draws))
+
+
+def _verdict(ratio: Estimate | Missing) -> str:
+    if isinstance(ratio, Missing) or ratio.low is None:
+        return "not known"
+    return "slower" if ratio.is_above(1) else "faster" if ratio.is_below(1) else "no difference seen"
+
+
+def _notes(a: Side, b: Side) -> Iterator[str]:
+    for letter, side in (("A", a), ("B", b)):
+        machines = {f"{machine.cpu_model}, {machine.cores} cores, {machine.os}" for machine in side.run_set.machines}
+        yield f"{letter} is {side.name}: {len(side.run_set.runs)} runs on {' and '.join(sorted(machines))}."
+    versions = [dict(pair for run in side.run_set.runs for pair in run.manifest.versions) for side in (a, b)]
+    changed = [
+        f"{name} {versions[0].get(name, 'absent')} to {versions[1].get(name, 'absent')}"
+        for name in sorted({*versions[0], *versions[1]})
+        if versions[0].get(name) != versions[1].get(name)
+    ]
+    yield f"Versions that differ: {', '.join(changed)}." if changed else "Both ran the same versions."
+    first, second = a.series(), b.series()
+    alone = [f"{series.title}, {series.mode_title}" for key, series in first.items() if key not in second]
+    alone += [f"{series.title}, {series.mode_title}" for key, series in second.items() if key not in first]
+    if alone:
+        yield f"In one set only: {'; '.join(alone)}."
+    yield "Ratios of the typical hot runs with 95 % intervals; the verdict is that of the ratio of median writes."
