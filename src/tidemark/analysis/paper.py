@@ -29,7 +29,11 @@ def build_paper(results: Path, paper: Path = PAPER) -> Path:
     found = values(Measures(run_set), Sources.read(results), results)
     stage = results / "paper"
     shutil.rmtree(stage, ignore_errors=True)
-    shutil.copytree(paper, stage, ignore=shutil.ignore_patterns("claims.yaml"))
+    # Contents alone: sources may lie in a read-only folder, and a copy of its mode would lock us out of our own.
+    for source in sorted(each for each in paper.rglob("*") if each.is_file() and each.name != "claims.yaml"):
+        copy = stage / source.relative_to(paper)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, copy)
     write_atomically(stage / "values.json", json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     moment = newest(run_set).astimezone(UTC)
     with warnings.catch_warnings(record=True) as caught:
