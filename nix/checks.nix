@@ -21,7 +21,7 @@ in
 rec {
   unit = check "unit" ''
     ${workspace tested}
-    ${environment}/bin/python -m pytest tests/unit tests/analysis
+    ${environment}/bin/python -m pytest tests/unit
     touch $out
   '';
 
