@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 
 from tidemark import __version__
 from tidemark.errors import ConfigError, DiskFull, TidemarkError, is_disk_full
+from tidemark.lifetime import heed_interruptions, was_interrupted
 from tidemark.paths import Workspace
 
 EXIT_CODES = """
@@ -375,10 +375,11 @@ def _logged(path: Path | None) -> Iterator[None]:
         yield
         return
     from tidemark.lifetime import die_with_parent
-    from tidemark.pipeline import note_failed_step
+    from tidemark.pipeline import PIPELINE, note_failed_step
     from tidemark.tee import Tee
 
-    die_with_parent(os.getppid())
+    # The pipeline may have been killed while this step was still starting; then its parent is another already.
+    die_with_parent(int(os.environ.get(PIPELINE, os.getppid())))
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file, contextlib.redirect_stderr(Tee(sys.stderr, file)):
         try:
@@ -397,18 +398,26 @@ def _logged(path: Path | None) -> Iterator[None]:
             raise
 
 
+def _interrupted() -> int:
+    print("tidemark: interrupted", file=sys.stderr)
+    return 130
+
+
 def main() -> int:
     """Run the command line and return its exit code."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    heed_interruptions()
     try:
         code = app(standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        return _interrupted()
     except TidemarkError as error:
+        if was_interrupted():
+            return _interrupted()
         print(f"tidemark: {error}", file=sys.stderr)
         return error.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        print("tidemark: interrupted", file=sys.stderr)
-        return 130
     except Exception as error:
+        if was_interrupted():
+            return _interrupted()
         shown = getattr(error, "format_message", None)
         if shown is None:
             raise

@@ -11,6 +11,27 @@ from tidemark.errors import MachineError
 
 PR_SET_PDEATHSIG = 1
 
+_interruptions: list[int] = []  # signals that asked this process to end
+
+
+def heed_interruptions() -> None:
+    """Have Ctrl-C and SIGTERM raise KeyboardInterrupt, and be remembered.
+
+    A library may turn that exception into one of its own (DuckDB: "Query interrupted"), which must not pass for
+    a failure of what is measured.
+    """
+
+    def interrupt(number: int, _frame: object) -> None:
+        _interruptions.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
+
+
+def was_interrupted() -> bool:
+    return bool(_interruptions)
+
 
 def die_with_parent(parent: int, how: signal.Signals = signal.SIGKILL) -> None:
     """Ask the kernel to send this process `how` when the thread that started it ends.

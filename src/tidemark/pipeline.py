@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,7 @@ LOCKED = "TIDEMARK_LOCKED"  # set for children of a pipeline that holds the lock
 # The overrides of `tidemark all`, for the Snakefile: Snakemake reads numbers below the top level as text, and
 # mixes what is given for `systems` with the file's instead of putting it in its place.
 OVERRIDES = "TIDEMARK_OVERRIDES"
+PIPELINE = "TIDEMARK_PIPELINE"  # the process that runs the steps, for them to end with
 SNAKEFILE = Path(__file__).parents[2] / "Snakefile"
 INTERRUPTED = 130
 _held: list[int] = []  # a lock taken for the life of this process
@@ -66,6 +68,7 @@ def enter(values: Mapping[str, Any], root: Path, config_file: str) -> Plan:
         plan = make_plan(from_snakemake(values, root / config_file))
     else:
         plan = make_plan(load(root / config_file, json.loads(overrides)))
+    os.environ[PIPELINE] = str(os.getpid())
     if os.environ.get(LOCKED) != "1":
         _held.append(take_lock(workspace))
         os.environ[LOCKED] = "1"
@@ -127,18 +130,23 @@ class Runner:
         return status
 
     def _wait(self, command: list[str]) -> int:
-        """Run Snakemake as a child that gets our Ctrl-C from the terminal itself and cannot outlive us."""
+        """Run Snakemake as a child that cannot outlive us; the first Ctrl-C asks it to end, the second ends it.
+
+        It has a process group of its own, so that each Ctrl-C reaches it and its step once, and through us.
+        """
         guard = [sys.executable, "-m", "tidemark.lifetime", str(os.getpid()), *command]
-        process = subprocess.Popen(guard, cwd=self.workspace.root, env=self._environment)
+        process = subprocess.Popen(guard, cwd=self.workspace.root, env=self._environment, process_group=0)
+        how: signal.Signals | None = None
         while True:
             try:
                 status = process.wait()
-                return INTERRUPTED if status == -2 else status
             except KeyboardInterrupt:
-                # Snakemake ends its job and itself; a second Ctrl-C comes here as well and is waited for too.
+                how = signal.SIGINT if how is None else signal.SIGKILL
                 with contextlib.suppress(ProcessLookupError):
-                    process.send_signal(2)
-                process.wait()
+                    os.killpg(process.pid, how)
+            else:
+                if how is None:
+                    return status
                 print(
                     "tidemark: interrupted; finished runs are kept, the next 'all' goes on from there.",
                     file=sys.stderr,

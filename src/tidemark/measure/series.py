@@ -16,6 +16,7 @@ from tidemark.config import SystemEntry
 from tidemark.dataset import Provenance
 from tidemark.errors import DiskFull, OracleError, RebootNeeded, TidemarkError, is_disk_full
 from tidemark.events import Encoding
+from tidemark.lifetime import was_interrupted
 from tidemark.machine import cold, reboot
 from tidemark.machine.inventory import inventory
 from tidemark.measure.plan import variant
@@ -96,6 +97,8 @@ def measure_series(spec: SeriesSpec, workspace: Workspace, show: Callable[[str],
         except RebootNeeded:
             raise
         except Exception as error:
+            if was_interrupted():
+                raise KeyboardInterrupt from error
             outcome = _failed(error, spec, workspace)
     outcome.write(outcome_path(workspace, spec))
     return outcome
