@@ -12,6 +12,9 @@ from tidemark.stacks import lock_of, python
 configfile: "config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 PLAN = enter(config, Path.cwd(), workflow.configfiles[0] if workflow.configfiles else "config.yaml")
 WORKSPACE = Workspace(Path.cwd())
 RESULTS = results_folder(PLAN.config)
@@ -47,6 +50,6 @@ rule all:
         OUTCOMES,
         rules.tables.output,
         rules.figures.output,
-        rules.claims.output,
+        rules.claims.output.json,
         rules.paper.output,
         rules.report.output,

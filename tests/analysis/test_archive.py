@@ -46,7 +46,7 @@ def archive(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {str(path.relative_to(folder)): digest(path) for path in sorted(folder.rglob("[!.]*")) if path.is_file()}
 
 
 def test_it_is_a_crate_that_lists_every_file(archive: Path, results: Path) -> None:
@@ -225,3 +225,8 @@ def test_everything_is_rebuilt_from_an_archive(archive: Path, results: Path, tmp
     assert files(rebuilt / "tables") == files(results / "tables")
     assert (rebuilt / "paper.pdf").read_bytes().startswith(b"%PDF")
     assert (rebuilt / "report.html").exists() and len(list((rebuilt / "figures").glob("*.svg"))) > 30
+    done = pipeline(tmp_path, f"archive={archive}", "--report", "snakemake.html")
+    assert done.returncode == 0, done.stderr
+    report = (tmp_path / "snakemake.html").read_text()
+    assert "figure-5.3.svg" in report and "table-5.2.csv" in report and "claims.csv" in report
+    assert "made from the run files that it names" in report and "are the ends of 95 % intervals" in report

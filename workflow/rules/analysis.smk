@@ -1,6 +1,11 @@
 # From the run files alone: the metrics database, the tables, the figures.
 
 
+def beside_input(wildcards, input):
+    """The results folder: what each of these rules needs first lies in it."""
+    return str(Path(input[0]).parent)
+
+
 rule database:
     input:
         plan=f"{RESULTS}/plan.json",
@@ -9,8 +14,10 @@ rule database:
         f"{RESULTS}/metrics.duckdb",
     log:
         f"{RESULTS}/logs/database.log",
+    params:
+        results=beside_input,
     shell:
-        "{TIDEMARK} analyse database --results {RESULTS} --log {log}"
+        "{TIDEMARK} analyse database --results {params.results} --log {log}"
 
 
 rule tables:
@@ -18,11 +25,19 @@ rule tables:
         database=rules.database.output,
         code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
     output:
-        f"{RESULTS}/tables/index.json",
+        report(
+            directory(f"{RESULTS}/tables"),
+            patterns=["{name}.csv"],
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "{name}"},
+        ),
     log:
         f"{RESULTS}/logs/tables.log",
+    params:
+        results=beside_input,
     shell:
-        "{TIDEMARK} analyse tables --results {RESULTS} --log {log}"
+        "{TIDEMARK} analyse tables --results {params.results} --log {log}"
 
 
 rule figures:
@@ -30,8 +45,16 @@ rule figures:
         database=rules.database.output,
         code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
     output:
-        f"{RESULTS}/figures/index.json",
+        report(
+            directory(f"{RESULTS}/figures"),
+            patterns=["{name}.svg"],
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"figure": "{name}"},
+        ),
     log:
         f"{RESULTS}/logs/figures.log",
+    params:
+        results=beside_input,
     shell:
-        "{TIDEMARK} analyse figures --results {RESULTS} --log {log}"
+        "{TIDEMARK} analyse figures --results {params.results} --log {log}"

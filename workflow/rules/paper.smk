@@ -7,36 +7,58 @@ rule claims:
         claims=ROOT / "paper/claims.yaml",
         code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
     output:
-        f"{RESULTS}/claims.json",
+        json=f"{RESULTS}/claims.json",
+        csv=report(
+            f"{RESULTS}/claims.csv",
+            caption="../report/claims.rst",
+            category="Claims and paper",
+            labels={"what": "claims"},
+        ),
     log:
         f"{RESULTS}/logs/claims.log",
+    params:
+        results=beside_input,
     shell:
-        "{TIDEMARK} analyse claims --results {RESULTS} --log {log}"
+        "{TIDEMARK} analyse claims --results {params.results} --log {log}"
 
 
 rule paper:
     input:
         tables=rules.tables.output,
         figures=rules.figures.output,
-        claims=rules.claims.output,
+        claims=rules.claims.output.json,
         sources=[str(path) for path in sorted(ROOT.glob("paper/**/*.*"))],
         code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
     output:
-        f"{RESULTS}/paper.pdf",
+        report(
+            f"{RESULTS}/paper.pdf",
+            caption="../report/paper.rst",
+            category="Claims and paper",
+            labels={"what": "paper"},
+        ),
     log:
         f"{RESULTS}/logs/paper.log",
+    params:
+        results=beside_input,
     shell:
-        "{TIDEMARK} analyse paper --results {RESULTS} --log {log}"
+        "{TIDEMARK} analyse paper --results {params.results} --log {log}"
 
 
 rule report:
     input:
-        claims=rules.claims.output,
+        claims=rules.claims.output.json,
         page=[str(path) for path in sorted(ROOT.glob("workflow/report/page/*"))],
         code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
     output:
-        f"{RESULTS}/report.html",
+        report(
+            f"{RESULTS}/report.html",
+            caption="../report/page.rst",
+            category="Claims and paper",
+            labels={"what": "report"},
+        ),
     log:
         f"{RESULTS}/logs/report.log",
+    params:
+        results=beside_input,
     shell:
-        "{TIDEMARK} analyse report --results {RESULTS} --log {log}"
+        "{TIDEMARK} analyse report --results {params.results} --log {log}"
