@@ -5,7 +5,7 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
 from tidemark.paths import Workspace
-from tidemark.pipeline import enter, results_folder
+from tidemark.pipeline import beside_input, enter, results_folder
 from tidemark.stacks import lock_of, python
 
 

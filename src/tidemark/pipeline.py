@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,11 @@ def results_folder(config: Config) -> str:
             f"{config.source}: key 'archive': found '{config.archive}', which cannot be read ({error.strerror}); "
             "allowed: a file that './tidemark archive' wrote, or null"
         ) from error
+
+
+def beside_input(wildcards: object, input: Sequence[str]) -> str:  # noqa: ARG001  Snakemake passes both by name
+    """For rules whose first input lies in the results folder: that folder."""
+    return str(Path(input[0]).parent)
 
 
 def make_due_again(plan: Plan, workspace: Workspace) -> None:

@@ -1,11 +1,6 @@
 # From the run files alone: the metrics database, the tables, the figures.
 
 
-def beside_input(wildcards, input):
-    """The results folder: what each of these rules needs first lies in it."""
-    return str(Path(input[0]).parent)
-
-
 rule database:
     input:
         plan=f"{RESULTS}/plan.json",
