@@ -1,0 +1,31 @@
+"""Whole pipelines need a workspace of their own, and nothing of them may outlive the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from .sandbox import Sandbox
+
+MakeSandbox = Callable[..., Sandbox]
+
+
+@pytest.fixture(scope="module")
+def make_sandbox(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[MakeSandbox]:
+    """Makes a workspace with the given configuration; what still runs in it at the end is killed."""
+    made: list[Sandbox] = []
+
+    def make(config: dict[str, Any], jars: Path = cache) -> Sandbox:
+        made.append(Sandbox(tmp_path_factory.mktemp("pipeline"), jars, config))
+        return made[-1]
+
+    yield make
+    for sandbox in made:
+        for process in sandbox.processes():
+            with suppress(psutil.NoSuchProcess):
+                process.kill()

@@ -1,0 +1,210 @@
+"""A copy of the repository to run whole pipelines in, watched from outside while they run."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+REPOSITORY = Path(__file__).parents[2]
+NOT_COPIED = {".venv", ".git", ".tidemark", ".snakemake", "data", "results", "__pycache__"}
+
+
+def repository_files() -> list[Path]:
+    """What git tracks or would track, relative to the repository; without git, all but what is never tracked."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode == 0:
+        return [Path(name.decode()) for name in listed.stdout.split(b"\0") if name]
+    found = []
+    for parent, folders, names in os.walk(REPOSITORY):
+        folders[:] = [name for name in folders if name not in NOT_COPIED]
+        found += [Path(parent, name).relative_to(REPOSITORY) for name in names]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a series that runs now has come, by the numbers that it shares with its producer."""
+
+    series: Path
+    produced: int
+    consumed: int
+    ended: bool  # the window is over
+
+
+class Sandbox:
+    """A workspace of its own below `root`, with `config.yaml` as given."""
+
+    def __init__(self, root: Path, cache: Path, config: dict[str, Any]) -> None:
+        self.root, self.cache = root, cache
+        for name in repository_files():
+            source, target = REPOSITORY / name, root / name
+            if source.is_file():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target)
+        self.configure(config)
+
+    def configure(self, config: dict[str, Any]) -> None:
+        small = {"source": "synthetic", "synthetic_rows": 20_000}
+        (self.root / "config.yaml").write_text(json.dumps({"dataset": small, **config}))  # JSON is YAML
+
+    @property
+    def results(self) -> Path:
+        return self.root / "results"
+
+    @property
+    def work(self) -> Path:
+        return self.root / ".tidemark" / "work"
+
+    def start(self, *arguments: str, output: int = subprocess.PIPE) -> subprocess.Popen[str]:
+        """`tidemark` with `arguments`, leader of a process group of its own; its output is to be read from a pipe."""
+        environment = {**os.environ, "PYTHONPATH": str(self.root / "src"), "TIDEMARK_CACHE": str(self.cache)}
+        return subprocess.Popen(
+            [sys.executable, "-m", "tidemark", *arguments],
+            cwd=self.root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *arguments: str, timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
+        """`tidemark` with `arguments`, waited for; its output is kept in `stdout`."""
+        process = self.start(*arguments)
+        return finish(process, timeout_s)
+
+    def processes(self) -> list[psutil.Process]:
+        """Every process that works in this folder or names it, whoever started it."""
+        here, found = str(self.root), []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                inside = process.cwd().startswith(here) or any(here in word for word in process.cmdline())
+                if inside and process.status() != psutil.STATUS_ZOMBIE and process.pid != os.getpid():
+                    found.append(process)
+        return found
+
+    def left_running(self, patience_s: float = 15) -> list[str]:
+        """Processes of ours that still run after `patience_s`."""
+        deadline = time.monotonic() + patience_s
+        while (found := self.processes()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return [f"{process.pid} {' '.join(process.cmdline())[:200]}" for process in found]
+
+    def plan(self) -> list[dict[str, Any]]:
+        """The series that the last `all` planned; none before the first one."""
+        path = self.results / "plan.json"
+        series: list[dict[str, Any]] = json.loads(path.read_text())["series"] if path.exists() else []
+        return series
+
+    def runs(self) -> dict[str, dict[str, Any]]:
+        """Every run.json there is, by its path from the results folder."""
+        return {
+            str(path.parent.relative_to(self.results)): json.loads(path.read_text())
+            for path in sorted(self.results.glob("runs/*/*/*/run-*/run.json"))
+        }
+
+    def outcomes(self) -> dict[str, dict[str, Any]]:
+        """How each series ended, by `system/mode`; series without an outcome are left out."""
+        found = {}
+        for series in self.plan():
+            path = self.root / series["directory"] / "outcome.json"
+            if path.exists():
+                system, mode, _ = series["id"].split("/")
+                found[f"{system}/{mode}"] = json.loads(path.read_text())
+        return found
+
+    def position(self) -> Position | None:
+        """Where the series that runs now is; None when none does."""
+        for counters in self.work.glob("*/counters"):
+            with suppress(OSError, ValueError), counters.open("rb") as file:
+                with mmap.mmap(file.fileno(), 24, access=mmap.ACCESS_READ) as numbers:
+                    produced, consumed, stop = memoryview(numbers[:24]).cast("q")
+                return Position(counters.parent, produced, consumed, bool(stop))
+        return None
+
+    def in_window(self) -> bool:
+        position = self.position()
+        return position is not None and position.consumed > 0 and not position.ended
+
+    def server(self, word: str) -> psutil.Process:
+        """The process, outermost of its kind, that has `word` in its command line."""
+        found = [process for process in self.processes() if any(word in part for part in process.cmdline())]
+        numbers = {process.pid for process in found}
+        return next(process for process in found if process.ppid() not in numbers)
+
+
+def finish(process: subprocess.Popen[str], timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
+    """Wait for `process` and read all it says; after `timeout_s` its group is killed and the test fails."""
+    try:
+        said, _ = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        kill_group(process)
+        said, _ = process.communicate()
+        raise AssertionError(f"not done after {timeout_s} s; it said:\n{said}") from None
+    return subprocess.CompletedProcess(process.args, process.returncode, said, "")
+
+
+def kill_group(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def wait_for(what: str, condition: Callable[[], object], process: subprocess.Popen[str], timeout_s: float = 120) -> Any:
+    """What `condition` returns once that is true; fails when `process` ends or the time is up before."""
+    deadline = time.monotonic() + timeout_s
+    while not (found := condition()):
+        if process.poll() is not None or time.monotonic() > deadline:
+            kill_group(process)
+            said = process.communicate()[0]
+            raise AssertionError(f"never seen: {what}; the pipeline said:\n{said}")
+        time.sleep(0.01)
+    return found
+
+
+def complete(sandbox: Sandbox) -> Iterator[str]:
+    """What is wrong with the results: planned runs that are missing, others that are there, verdicts."""
+    cannot_run = {name for name, outcome in sandbox.outcomes().items() if outcome["status"] == "not-run"}
+    expected = {
+        f"{series['directory'].removeprefix('results/')}/run-{number}"
+        for series in sandbox.plan()
+        if "/".join(series["id"].split("/")[:2]) not in cannot_run
+        for number in range(runs_of(sandbox, series))
+    }
+    found = sandbox.runs()
+    for name in sorted(expected ^ set(found)):
+        yield f"{name}: {'missing' if name in expected else 'not planned'}"
+    for name, run in found.items():
+        if run["oracle"]["verdict"] is not True or run["oracle"]["expected"] != run["events"]:
+            yield f"{name}: oracle {run['oracle']}"
+    for name, outcome in sandbox.outcomes().items():
+        if outcome["status"] == "failed":
+            yield f"{name}: {outcome}"
+    for path in sandbox.results.rglob("*"):
+        if path.name.startswith("."):
+            yield f"{path}: left behind"
+    if list(sandbox.work.iterdir()):
+        yield f"{sandbox.work}: not empty"
+
+
+def runs_of(sandbox: Sandbox, series: dict[str, Any]) -> int:
+    spec = json.loads((sandbox.root / series["directory"] / "spec.json").read_text())
+    return int(spec["runs"])

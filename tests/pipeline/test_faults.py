@@ -1,0 +1,202 @@
+"""What a series needs dies while its window is open, or the disk is full: it fails with its reason, alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import MakeSandbox
+from .sandbox import Sandbox, complete, finish, wait_for
+
+# Tables and figures after every fault would take most of the time; one test makes them.
+MEASURE_ONLY = ("--omit-from", "database")
+
+
+def faulty(like: str, window_seconds: float = 30) -> dict[str, Any]:
+    """A configuration with one system that will fail and one that must not notice."""
+    return {
+        "protocol": "faults",
+        "protocols": {"faults": {"window_seconds": window_seconds, "runs": 1}},
+        "systems": {"faulty": {"like": like}, "bystander": {"like": "null"}},
+        "modes": ["single"],
+        "cold": "none",
+    }
+
+
+@pytest.fixture(scope="module")
+def sandbox(make_sandbox: MakeSandbox) -> Sandbox:
+    return make_sandbox(faulty("ducklake"))
+
+
+def in_its_window(sandbox: Sandbox) -> Callable[[], bool]:
+    """Whether the window of the system that is to fail is open."""
+
+    def look() -> bool:
+        position = sandbox.position()
+        return position is not None and "faulty" in position.series.name and sandbox.in_window()
+
+    return look
+
+
+def fail(
+    sandbox: Sandbox, break_it: Callable[[], object], *arguments: str
+) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    """Run `all`, call `break_it` once the faulty system's window is open; how `all` and that series ended."""
+    process = sandbox.start("all", *arguments)
+    wait_for("the window", in_its_window(sandbox), process)
+    break_it()
+    began = time.monotonic()
+    wait_for("the end of the window", lambda: sandbox.outcomes().get("faulty/single"), process)
+    assert time.monotonic() - began < 25, "noticed while the window was open, not at its end"
+    result = finish(process)
+    outcome = sandbox.outcomes()["faulty/single"]
+    return result, outcome
+
+
+def check_failure(
+    sandbox: Sandbox, result: subprocess.CompletedProcess[str], outcome: dict[str, Any], exit_code: int, *said: str
+) -> None:
+    """The series failed with its own exit code and reason, nothing of it counts, and the other one is complete."""
+    assert result.returncode == outcome["exit_code"] == exit_code, result.stdout
+    assert outcome["status"] == "failed" and outcome["runs"] == []
+    assert outcome["reason"].startswith("run 0 of faulty single: ")
+    for words in said:
+        assert words in outcome["reason"]
+    assert result.stdout.count(f"tidemark: faulty single: failed: {outcome['reason']}") == 1
+    assert "Traceback" not in result.stdout
+    assert sandbox.outcomes()["bystander/single"]["status"] == "complete"
+    assert {name.split("/")[1] for name in sandbox.runs()} == {"bystander"}
+    assert sandbox.left_running() == []
+    assert list(sandbox.work.iterdir()) == []
+
+
+def log_named(outcome: dict[str, Any], name: str) -> Path:
+    """The log that the reason names, which must be there to be read."""
+    found = next(word.rstrip(".,;") for word in outcome["reason"].split() if name in word)
+    assert Path(found).is_file(), found
+    return Path(found)
+
+
+@pytest.mark.parametrize(
+    ("word", "title", "log"),
+    [("bin/postgres", "PostgreSQL", "postgres.log"), ("kafka.Kafka", "Kafka", "kafka.log")],
+    ids=["catalog database", "broker"],
+)
+def test_a_server_that_is_killed_ends_its_series_alone(sandbox: Sandbox, word: str, title: str, log: str) -> None:
+    sandbox.configure(faulty("ducklake"))
+    result, outcome = fail(sandbox, lambda: sandbox.server(word).kill(), *MEASURE_ONLY)
+    check_failure(sandbox, result, outcome, 5, f"{title} ended on its own (killed by SIGKILL)")
+    assert log_named(outcome, log).stat().st_size > 0
+
+
+def test_an_iceberg_catalog_that_is_killed_ends_its_series_alone(sandbox: Sandbox) -> None:
+    sandbox.configure(faulty("iceberg-pyiceberg"))
+    result, outcome = fail(sandbox, lambda: sandbox.server("LoopbackCatalogServer").kill(), *MEASURE_ONLY)
+    check_failure(sandbox, result, outcome, 5, "Iceberg REST catalog ended on its own (killed by SIGKILL)")
+    assert log_named(outcome, "iceberg-rest.log").stat().st_size > 0
+
+
+def test_a_producer_that_dies_ends_its_series_alone(sandbox: Sandbox) -> None:
+    sandbox.configure(faulty("ducklake"))
+    result, outcome = fail(sandbox, lambda: sandbox.server("tidemark.stream.producer").kill(), *MEASURE_ONLY)
+    check_failure(sandbox, result, outcome, 6, "the producer died (exit status -9)")
+    assert log_named(outcome, "producer.log").exists()
+
+
+def test_a_server_that_dies_as_the_window_ends_is_noticed(sandbox: Sandbox) -> None:
+    """Everything that the window needed was in memory already; the run is not counted all the same."""
+    sandbox.configure(faulty("null", window_seconds=1))
+    result, outcome = fail(sandbox, lambda: sandbox.server("kafka.Kafka").kill(), *MEASURE_ONLY)
+    check_failure(sandbox, result, outcome, 5, "Kafka ended on its own (killed by SIGKILL)")
+
+
+def test_what_failed_is_measured_again_and_nothing_else(sandbox: Sandbox) -> None:
+    sandbox.configure(faulty("null", window_seconds=1))
+    if sandbox.outcomes().get("faulty/single", {}).get("status") != "failed":
+        fail(sandbox, lambda: sandbox.server("kafka.Kafka").kill(), *MEASURE_ONLY)
+    before = sandbox.runs()
+    again = sandbox.run("all", *MEASURE_ONLY)
+    assert again.returncode == 0, again.stdout
+    assert list(complete(sandbox)) == []
+    assert len(sandbox.runs()) == len(before) + 1
+
+
+@pytest.fixture
+def small_disk(sandbox: Sandbox) -> Iterator[Path]:
+    """The folder of servers and tables, on a file system of its own with 300 MB."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    sandbox.work.mkdir(parents=True, exist_ok=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300m,mode=0700", "tidemark-test", sandbox.work],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"this machine does not let root mount a tmpfs: {mounted.stderr.strip()}")
+    yield sandbox.work
+    subprocess.run(["umount", "--lazy", sandbox.work], check=True)
+
+
+@pytest.mark.parametrize("like", ["ducklake", "delta-rs"])
+def test_a_full_disk_ends_the_series_with_a_code_of_its_own(sandbox: Sandbox, small_disk: Path, like: str) -> None:
+    filler = small_disk / "filler"
+
+    def fill() -> None:
+        with filler.open("wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(1 << 20))
+            except OSError:
+                while True:  # and what is smaller than a megabyte
+                    try:
+                        file.write(bytes(4096))
+                    except OSError:
+                        return
+
+    sandbox.configure(faulty(like))
+    try:
+        result, outcome = fail(sandbox, fill, *MEASURE_ONLY)
+    finally:
+        filler.unlink(missing_ok=True)
+    check_failure(sandbox, result, outcome, 9, "no room left on the device")
+
+
+def test_ctrl_c_leaves_no_process_and_no_half_result(sandbox: Sandbox) -> None:
+    sandbox.configure(faulty("ducklake"))
+    process = sandbox.start("all", *MEASURE_ONLY)
+    wait_for("the window", in_its_window(sandbox), process)
+    os.killpg(process.pid, signal.SIGINT)
+    result = finish(process, 60)
+    assert result.returncode == 130, result.stdout
+    assert "Traceback" not in result.stdout, result.stdout
+    assert "interrupted" in result.stdout
+    assert sandbox.left_running() == []
+    assert "faulty/single" not in sandbox.outcomes()
+    assert not any(name.startswith("runs/faulty/") for name in sandbox.runs())
+    assert [str(path) for path in sandbox.results.rglob(".*")] == []
+
+
+def test_a_second_pipeline_in_the_same_folder_is_refused(sandbox: Sandbox) -> None:
+    sandbox.configure(faulty("ducklake"))
+    first = sandbox.start("all", *MEASURE_ONLY)
+    wait_for("the lock", lambda: (sandbox.root / ".tidemark/pipeline.lock").exists() and sandbox.position(), first)
+    second = sandbox.run("all", *MEASURE_ONLY, timeout_s=60)
+    assert second.returncode == 10
+    assert f"(process {first.pid})" in second.stdout and str(sandbox.root) in second.stdout
+    assert first.poll() is None, "the first goes on"
+    # A lock whose holder was killed is no obstacle, nor is the number that it left in the file.
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    assert sandbox.left_running() == []
+    assert (sandbox.root / ".tidemark/pipeline.lock").read_text().strip() == str(first.pid)
+    dry = sandbox.run("all", "--dry-run")
+    assert dry.returncode == 0, dry.stdout

@@ -1,0 +1,182 @@
+"""The pipeline is killed at random moments, again and again, and ends with every run once all the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidemark.systems import registry
+
+from .conftest import MakeSandbox
+from .sandbox import Sandbox, complete
+
+SEED = 20251101
+
+
+def configuration(systems: dict[str, Any]) -> dict[str, Any]:
+    """Windows so short that most of the time goes by outside them, where there is more to break."""
+    return {
+        "protocol": "short",
+        "protocols": {"short": {"window_seconds": 0.5, "runs": 2}},
+        "systems": systems,
+        "cold": "none",
+    }
+
+
+def is_provisioning(sandbox: Sandbox) -> bool:
+    return (sandbox.cache / "postgres").exists() and not (sandbox.root / ".tidemark/provisioned.json").exists()
+
+
+def is_preparing(sandbox: Sandbox) -> bool:
+    return any(sandbox.root.glob("data/prepared/*")) and not any(sandbox.root.glob("data/prepared/*/events.json"))
+
+
+def is_starting_servers(sandbox: Sandbox) -> bool:
+    return any(sandbox.work.glob("*/*/*.log"))
+
+
+def is_running(sandbox: Sandbox) -> bool:
+    return sandbox.in_window()
+
+
+def is_after_the_window(sandbox: Sandbox) -> bool:
+    """Sync, footprint, flush, oracle and the run's files: all between the window and the next topic."""
+    position = sandbox.position()
+    return position is not None and position.ended and position.consumed > 0
+
+
+def is_between_runs(sandbox: Sandbox) -> bool:
+    """The series that runs now has its first run's files."""
+    position = sandbox.position()
+    done = [path.parent for path in sandbox.results.glob("runs/*/*/*/run-0")]
+    names = {"-".join(folder.relative_to(sandbox.results / "runs").parts) for folder in done}
+    return position is not None and position.series.name in names
+
+
+def is_analysing(sandbox: Sandbox) -> bool:
+    return (sandbox.results / "logs/database.log").exists() and not (sandbox.results / "figures/index.json").exists()
+
+
+@dataclass(frozen=True)
+class Phase:
+    """When to kill: up to `at_most_s` after `begun`, `times` times."""
+
+    begun: Callable[[Sandbox], bool]
+    at_most_s: float
+    times: int
+
+
+# Provisioning and preprocessing come first, because they are not repeated once they have succeeded. A series that
+# is due goes through all phases of the second group; the third is there when no series is due any more.
+EARLY = (Phase(is_provisioning, 1.5, 3), Phase(is_preparing, 0.6, 2))
+WITHIN_SERIES = (
+    Phase(is_starting_servers, 4.0, 4),
+    Phase(is_running, 0.5, 4),
+    Phase(is_after_the_window, 0.5, 6),
+    Phase(is_between_runs, 1.0, 1),
+)
+LATE = (Phase(is_analysing, 3.0, 2),)
+
+
+@dataclass
+class Tally:
+    """What was killed where, and the runs that were there at each time."""
+
+    kills: dict[str, int] = field(default_factory=dict)
+    written: dict[Path, int] = field(default_factory=dict)  # the inode of each run: it is written once
+
+    def note_runs(self, sandbox: Sandbox) -> None:
+        for path in sandbox.results.glob("runs/*/*/*/run-*/run.json"):
+            assert self.written.setdefault(path, path.stat().st_ino) == path.stat().st_ino, f"{path}: written twice"
+
+
+def kill_once(sandbox: Sandbox, phase: Phase, delay_s: float, tally: Tally) -> None:
+    """Start `all` and kill its whole process group `delay_s` after `phase` began, unless it has ended by then."""
+    name = phase.begun.__name__
+    process = sandbox.start("all", output=subprocess.DEVNULL)
+    deadline = time.monotonic() + 180
+    while process.poll() is None and not phase.begun(sandbox):
+        assert time.monotonic() < deadline, f"{name} never came"
+        time.sleep(0.005)
+    time.sleep(delay_s)
+    if process.poll() is None:
+        tally.kills[name] = tally.kills.get(name, 0) + 1
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert sandbox.left_running() == [], f"after a kill in {name}"
+    tally.note_runs(sandbox)
+
+
+def kill_again_and_again(sandbox: Sandbox, seed: int = SEED) -> Tally:
+    """All phases, those of one group in an order drawn from `seed`."""
+    chance, tally = random.Random(seed), Tally()
+    for group in (EARLY, WITHIN_SERIES, LATE):
+        due = [phase for phase in group for _ in range(phase.times)]
+        if group is not EARLY:
+            chance.shuffle(due)
+        for phase in due:
+            kill_once(sandbox, phase, chance.uniform(0.0, phase.at_most_s), tally)
+    return tally
+
+
+def copy_of_jars(cache: Path, target: Path) -> Path:
+    """A cache with the jars alone, so that provisioning has PostgreSQL to unpack."""
+    for jar in (cache / "jars").rglob("*.jar"):
+        place = target / jar.relative_to(cache)
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            os.link(jar, place)
+        except OSError:  # another file system
+            shutil.copyfile(jar, place)
+    return target
+
+
+def check_the_end(sandbox: Sandbox, tally: Tally) -> None:
+    """A plain `all`, with nothing unlocked or removed by hand before it, ends with every planned run, each once."""
+    last = sandbox.run("all")
+    assert last.returncode == 0, last.stdout
+    assert list(complete(sandbox)) == []
+    tally.note_runs(sandbox)
+    assert len(tally.written) == len(sandbox.runs())
+    assert sandbox.left_running() == []
+
+
+def test_killed_at_any_moment_nothing_is_lost_and_nothing_comes_twice(
+    make_sandbox: MakeSandbox, cache: Path, tmp_path: Path
+) -> None:
+    systems: dict[str, Any] = {"null": {}, "ducklake": {}}
+    sandbox = make_sandbox(configuration(systems), copy_of_jars(cache, tmp_path / "cache"))
+    tally = kill_again_and_again(sandbox)
+    print(f"killed: {tally.kills}")
+    assert sum(tally.kills.values()) >= 20
+    check_the_end(sandbox, tally)
+    assert len(sandbox.runs()) == 8
+
+
+@pytest.mark.long
+def test_killed_at_any_moment_with_every_system(make_sandbox: MakeSandbox, cache: Path, tmp_path: Path) -> None:
+    systems: dict[str, Any] = {name: {} for name in registry()}
+    sandbox = make_sandbox(configuration(systems), copy_of_jars(cache, tmp_path / "cache"))
+    chance, tally, done = random.Random(SEED), Tally(), -1
+
+    def one_more_is_done(sandbox: Sandbox) -> bool:
+        return len(sandbox.outcomes()) > done
+
+    while done < len(sandbox.plan()):
+        for phase in chance.sample(WITHIN_SERIES, 2):
+            kill_once(sandbox, phase, chance.uniform(0.0, phase.at_most_s), tally)
+        done = len(sandbox.outcomes())
+        kill_once(sandbox, Phase(one_more_is_done, 1.0, 1), chance.uniform(0.0, 1.0), tally)
+        done = len(sandbox.outcomes())
+    print(f"killed: {tally.kills}")
+    check_the_end(sandbox, tally)

@@ -1,0 +1,189 @@
+"""`all` under smoke, watched from outside: what it leaves, what it opens, what it repeats and what it does not."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import psutil
+import pyarrow.parquet as pq
+import pytest
+
+from .conftest import MakeSandbox
+from .sandbox import Sandbox, complete
+
+SMOKE = {"protocol": "smoke", "systems": {"null": {}, "ducklake": {}}}
+
+
+@dataclass
+class Observer:
+    """Looks at all processes of a sandbox a few times a second, from a thread."""
+
+    sandbox: Sandbox
+    listening: set[tuple[str, str]] = field(default_factory=set)  # program, address
+    arguments: set[str] = field(default_factory=set)
+    passwords: set[str] = field(default_factory=set)
+    open_folders: set[str] = field(default_factory=set)
+    strangers: set[str] = field(default_factory=set)  # others that keep the servers' programs in memory
+
+    def __enter__(self) -> Observer:
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(0.2):
+            programs: dict[int, str] = {}
+            self.strangers |= {name for name in ("java", "postgres") if self._runs_elsewhere(name)}
+            for process in self.sandbox.processes():
+                with suppress(psutil.Error):
+                    programs[process.pid] = process.name()
+                    self.arguments.add(" ".join(process.cmdline()))
+            for connection in psutil.net_connections("inet"):
+                # A datagram socket takes packets from anywhere unless it is connected; it has no state to ask for.
+                open_to_all = connection.status == psutil.CONN_LISTEN or (connection.type == 2 and not connection.raddr)
+                if connection.pid in programs and open_to_all:
+                    self.listening.add((programs[connection.pid], connection.laddr.ip))
+            for path in self.sandbox.work.rglob("*"):
+                with suppress(OSError):
+                    if path.name == ".pgpass":
+                        self.passwords.add(path.read_text().strip().rsplit(":", 1)[1])
+            for path in (self.sandbox.root / ".tidemark").rglob("*"):
+                with suppress(OSError):
+                    if path.is_dir() and path.stat().st_mode & 0o077 and not _behind_a_closed_door(self.sandbox, path):
+                        self.open_folders.add(str(path))
+
+    def _runs_elsewhere(self, name: str) -> bool:
+        for process in psutil.process_iter(["name", "cwd"]):
+            if process.info["name"] == name and not str(process.info["cwd"]).startswith(str(self.sandbox.root)):
+                return True
+        return False
+
+
+def _behind_a_closed_door(sandbox: Sandbox, path: Path) -> bool:
+    """Whether a folder above `path`, up to the private one, lets nobody else in."""
+    above = [folder for folder in path.parents if folder.is_relative_to(sandbox.root / ".tidemark")]
+    return any(not folder.stat().st_mode & 0o077 for folder in above)
+
+
+@dataclass(frozen=True)
+class Done:
+    sandbox: Sandbox
+    result: CompletedProcess[str]
+    seen: Observer
+
+
+@pytest.fixture(scope="module")
+def done(make_sandbox: MakeSandbox) -> Iterator[Done]:
+    sandbox = make_sandbox(SMOKE)
+    with Observer(sandbox) as seen:
+        result = sandbox.run("all")
+    yield Done(sandbox, result, seen)
+
+
+def test_all_ends_well_and_leaves_what_was_planned(done: Done) -> None:
+    assert done.result.returncode == 0, done.result.stdout
+    assert "4 of 4 series complete" in done.result.stdout
+    assert list(complete(done.sandbox)) == []
+    assert len(done.sandbox.runs()) == 8
+    assert done.sandbox.left_running() == []
+
+
+def test_a_run_is_three_files_that_agree(done: Done) -> None:
+    for name, run in done.sandbox.runs().items():
+        folder = done.sandbox.results / name
+        assert {path.name for path in folder.iterdir()} == {"operations.parquet", "machine.parquet", "run.json"}
+        operations = pq.read_table(folder / "operations.parquet")
+        assert operations.num_rows == run["operations"] > 0
+        assert sum(operations["rows"].to_pylist()) == run["events"]
+        assert run["dataset"]["synthetic"] is True
+        applicable = run["series"]["system"] != "null"
+        assert run["oracle"]["applicable"] is applicable
+
+
+def test_run_0_is_cold_the_others_are_hot_and_both_are_proved(done: Done) -> None:
+    shares = {}
+    for name, run in done.sandbox.runs().items():
+        proof = run["cold_proof"]
+        sizes = proof["residency"].values()
+        share = sum(group["resident_bytes"] for group in sizes) / sum(group["bytes"] for group in sizes)
+        assert proof["boot_id"] and proof["uptime_s"] > 0, name
+        assert run["cold"] == (run["run"] == 0)
+        if run["cold"]:
+            shares[name] = share
+            assert (proof["verdict"] == "cold") == (share < 0.01), (name, proof)
+        else:
+            assert proof["verdict"] == "hot" and share > 0.90, (name, proof)
+    if done.seen.strangers:
+        pytest.skip(f"other processes keep these programs in memory: {', '.join(sorted(done.seen.strangers))}")
+    assert max(shares.values()) < 0.01
+
+
+def test_tables_and_figures_are_made(done: Done) -> None:
+    for kind in ("tables", "figures"):
+        assert json.loads((done.sandbox.results / kind / "index.json").read_text())
+    assert (done.sandbox.results / "metrics.duckdb").stat().st_size > 0
+
+
+def test_nothing_listens_beyond_loopback(done: Done) -> None:
+    assert {program for program, _ in done.seen.listening} >= {"java", "postgres"}, "the servers were seen"
+    assert {address for _, address in done.seen.listening} == {"127.0.0.1"}
+
+
+def test_passwords_are_in_no_argument_list_and_no_file_that_stays(done: Done) -> None:
+    assert len(done.seen.passwords) >= 2, "each PostgreSQL has its own"
+    kept = [
+        path for folder in (".tidemark", "results", ".snakemake") for path in (done.sandbox.root / folder).rglob("*")
+    ]
+    for password in done.seen.passwords:
+        assert len(password) >= 24
+        assert not any(password in line for line in done.seen.arguments)
+        assert password not in done.result.stdout
+        assert [str(path) for path in kept if path.is_file() and password.encode() in path.read_bytes()] == []
+
+
+def test_private_folders_are_private(done: Done) -> None:
+    assert done.seen.open_folders == set()
+    assert (done.sandbox.root / ".tidemark").stat().st_mode & 0o777 == 0o700
+
+
+def test_again_runs_nothing(done: Done) -> None:
+    before = _stamps(done.sandbox.results)
+    again = done.sandbox.run("all", timeout_s=60)
+    assert again.returncode == 0
+    assert "Nothing to be done" in again.stdout
+    assert _stamps(done.sandbox.results) == before
+
+
+def test_series_are_listed_in_their_order(done: Done) -> None:
+    listed = done.sandbox.run("series").stdout.splitlines()
+    names = [line.split()[1:3] for line in listed]
+    assert names == [[series["system"], series["id"].split("/")[1]] for series in done.sandbox.plan()]
+    assert all("complete" in line and "2 of 2 runs" in line for line in listed)
+
+
+def test_a_new_system_and_a_new_option_measure_that_system_alone(done: Done) -> None:
+    sandbox, before = done.sandbox, done.sandbox.runs()
+    for interval in (10, 20):
+        systems = {**SMOKE["systems"], "delta-rs": {"checkpoint_interval": interval}}  # type: ignore[dict-item]
+        sandbox.configure({**SMOKE, "systems": systems, "modes": ["batch"]})
+        changed = sandbox.run("all")
+        assert changed.returncode == 0, changed.stdout
+        new = sandbox.runs().keys() - before.keys()
+        assert {run.split("/")[1] for run in new} == {"delta-rs"}
+        assert len(new) == 2
+        before |= sandbox.runs()
+
+
+def _stamps(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
