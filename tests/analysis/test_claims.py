@@ -20,7 +20,7 @@ from tidemark.analysis.claims import (
     load_claims,
 )
 from tidemark.analysis.claims_measures import REGISTRY
-from tidemark.analysis.ledger import Row, build_claims, build_ledger, describe, find_row
+from tidemark.analysis.ledger import Row, build_claims, build_ledger, describe, estimate_text, find_row
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.runs import RunSet
 from tidemark.analysis.statistics import Estimate
@@ -124,6 +124,21 @@ def test_what_cannot_be_tested_says_why(rows: dict[str, Row]) -> None:
     for row in rows.values():
         assert (row.ours is None) == (row.verdict == NOT_TESTABLE)
         assert row.ours is not None or row.reason
+
+
+@pytest.mark.parametrize(
+    ("estimate", "text"),
+    [
+        (Estimate(12.345, 11.9, 12.88, 9, "x"), "12.3 × [11.9, 12.9]"),
+        (Estimate(14836.4, 11761.2, 19194.0, 9, "events/s"), "14,840 events/s [11,760, 19,190]"),
+        (Estimate(0.00195, 0.0011, 0.0024, 9, "x"), "0.00195 × [0.00110, 0.00240]"),
+        (Estimate(2935.0, 2935.0, 2935.0, 2, "bytes"), "2,935 bytes [2,935, 2,935]"),
+        (Estimate(0.0, -0.5, 0.5, 9, "%"), "0.00 % [-0.50, 0.50]"),
+        (Estimate(3.0, None, None, 1, "s"), "3.00 s"),
+    ],
+)
+def test_values_are_as_exact_as_they_are_worth(estimate: Estimate, text: str) -> None:
+    assert estimate_text(estimate) == text
 
 
 def test_equal_systems_give_no_direction(tmp_path: Path) -> None:

@@ -63,6 +63,13 @@ def ratio_to_largest(evidence: Evidence, quantity: str, system: str, vs: list[st
 
 
 @_measure
+def difference_to_largest(evidence: Evidence, quantity: str, system: str, vs: list[str], mode: str) -> Measured:
+    """The quantity of one system less the largest of others, for quantities that may be zero."""
+    others = extreme([evidence.hot(quantity, name, mode) for name in vs], largest=True)
+    return evidence.hot(quantity, system, mode).difference(others), unit_of(quantity)
+
+
+@_measure
 def largest(evidence: Evidence, quantity: str, systems: list[str], mode: str) -> Measured:
     """The quantity of the system that has the most of it."""
     return extreme([evidence.hot(quantity, name, mode) for name in systems], largest=True), unit_of(quantity)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -51,7 +52,7 @@ QUANTITIES: dict[str, tuple[str, Callable[[Run], float]]] = {
     "flush per row": ("µs", _flush_per_row),
     "merge per row": ("µs", _merge_per_row),
     "share of polling": ("%", _polling),
-    "files per commit": ("files", _files_per_commit),
+    "files per commit": ("files/commit", _files_per_commit),
     "data files": ("files", lambda run: _positive(run.manifest.footprint.data_files, "data files")),
     "data bytes": ("bytes", lambda run: _positive(run.manifest.footprint.data_bytes, "data files")),
     "metadata bytes": ("bytes", lambda run: _positive(run.manifest.footprint.metadata_bytes, "metadata files")),
@@ -118,24 +119,23 @@ class Evidence:
         return over_runs([run], generator(quantity, series.id, "one run"), RunEffects.pooled(groups))
 
     def merge(self, system: str, mode: str, like: str) -> Replicates:
-        """µs a row of the only merge of a series, in doubt as far as flushes of the system `like` differ."""
+        """µs a row of the only merge of a series, in doubt as far as flushes (`like` has them) differ between runs."""
         series = self.series(system, mode)
         last = series.runs[-1]
         merged = known(QUANTITIES["merge per row"][1](last))
-        flushes = self._once("flush per row", self.series(like, mode))
-        return over_runs([merged], generator("merge", series.id), RunEffects.pooled([flushes]))
+        self.series(like, mode)
+        return over_runs([merged], generator("merge", series.id), self._effects("flush per row", "single", "batch"))
 
     def _once(self, quantity: str, series: Series) -> list[Replicates]:
         compute = QUANTITIES[quantity][1]
         return [known(compute(run)) for run in series.hot_runs]
 
-    def _effects(self, quantity: str, mode: str) -> RunEffects | None:
+    def _effects(self, quantity: str, *modes: str) -> RunEffects | None:
         groups = []
-        for series in self._measures.run_set.select(mode=mode, harness=False):
-            try:
-                groups.append(self._once(quantity, series))
-            except Absent:
-                continue
+        for mode in modes:
+            for series in self._measures.run_set.select(mode=mode, harness=False):
+                with suppress(Absent):
+                    groups.append(self._once(quantity, series))
         return RunEffects.pooled(groups)
 
     def _note(self, runs: Sequence[Run]) -> None:

@@ -83,11 +83,14 @@ def estimate_text(estimate: Estimate, digits: int = 3) -> str:
     value, low, high = estimate.value, estimate.low, estimate.high
     if not math.isfinite(value):
         return "not a number"
-    decimals = min(max(digits - 1 - math.floor(math.log10(abs(value))), 0), 6) if value else digits - 1
-    shown = with_unit(f"{value:,.{decimals}f}", estimate.unit)
-    if low is None or high is None:
-        return shown
-    return f"{shown} [{low:,.{decimals}f}, {high:,.{decimals}f}]"
+    size = math.floor(math.log10(abs(value))) if value else 0
+    decimals = min(max(digits, 4 if size >= 3 else 0) - 1 - size, 6)
+
+    def spelt(number: float) -> str:
+        return f"{round(number, decimals):,.{max(decimals, 0)}f}"
+
+    shown = with_unit(spelt(value), estimate.unit)
+    return shown if low is None or high is None else f"{shown} [{spelt(low)}, {spelt(high)}]"
 
 
 def build_ledger(measures: Measures, claims: Sequence[Claim]) -> Ledger:

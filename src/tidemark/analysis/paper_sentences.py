@@ -70,6 +70,7 @@ class Writer:
                 made[f"{name}-{mode}-alone"] = f"{WAY[mode]}: {made[f'{name}-{mode}']}"
         made["gain"] = self._or_why(lambda _: self.gain(), "")
         made["flush"] = self.flush()
+        made["producer"] = self.producer()
         made["missing"] = self.missing()
         made["oracle"] = self.oracle()
         made["proofs"] = self.proofs()
@@ -205,7 +206,7 @@ class Writer:
         for batch in self.run_set.select(mode="batch", harness=False):
             with suppress(Absent):
                 single = self.measures.hot(Metric.HARNESS_RATE, self.run_set.find(batch.system, "single"))
-                ratio = self.measures.hot(Metric.HARNESS_RATE, batch).ratio(single).estimate("x")
+                ratio = self.measures.hot(Metric.HARNESS_RATE, batch).ratio(single).estimate("")
                 gains.append((ratio.value, batch.title, ratio))
         if not gains:
             raise Absent("no system has runs in both modes")
@@ -225,16 +226,28 @@ class Writer:
                     rows = f"{flush.rows:,} rows of {series.title} in {mode} mode"
                     parts.append(f"{flush.seconds:.2f} s for {rows} ({each} µs a row)")
         merged = []
-        for run in self.run_set.runs:
-            merge = run.manifest.merge
-            if merge is not None:
-                each = number(merge.seconds / run.manifest.events * 1e6, 3)
-                files = f"{merge.files_before:,} files of {run.manifest.system.title}"
-                merged.append(f"{merge.seconds:.2f} s for {files} ({each} µs a row)")
+        for series in self.run_set.select(mode="single", harness=False):
+            merge = series.runs[-1].manifest.merge if series.runs else None
+            if merge is not None and merge.files_before > 1:
+                each = number(merge.seconds / series.runs[-1].manifest.events * 1e6, 3)
+                merged.append(
+                    f"{merge.seconds:.2f} s for the {merge.files_before:,} of {series.title} ({each} µs a row)"
+                )
         first = (
             f"In the last hot run, flushing inlined rows took {listed(parts)}." if parts else "No rows were inlined."
         )
-        return f"{first} Merging small files took {listed(merged)}." if merged else f"{first} No merge was timed."
+        if not merged:
+            return f"{first} No merge of small files was timed."
+        return f"{first} Merging the files of single events took {listed(merged)}."
+
+    def producer(self) -> str:
+        modes = {run.manifest.producer_mode for run in self.run_set.runs}
+        if modes == {"ahead"}:
+            return (
+                "The producer works before the window opens, so as not to compete with what is measured; where it "
+                "stopped too early, the rest is produced beside the window, and the run carries a mark."
+            )
+        return "The producer works while the window is open, and competes with what is measured."
 
     def missing(self) -> str:
         gone: dict[tuple[str, str], list[str]] = {}

@@ -171,14 +171,14 @@ def _estimate(measures: Measures, metric: Metric, series: Series) -> str:
     try:
         return estimate_text(measures.hot(metric, series).estimate(UNITS[metric]))
     except Absent as absent:
-        return f"– ({absent})"
+        return f"– ({brief(str(absent))})"
 
 
 def _growth(measures: Measures, series: Series) -> str:
     try:
         return estimate_text(measures.hot(Metric.RELATIVE_GROWTH, series).scaled(100).estimate("%"))
     except Absent as absent:
-        return f"– ({absent})"
+        return f"– ({brief(str(absent))})"
 
 
 def _harness(bench: Mapping[str, Any] | None) -> list[dict[str, str]]:
@@ -222,9 +222,10 @@ def _table(table: Mapping[str, Any]) -> dict[str, Any]:
         parsed = _cell(cell)
         if not isinstance(parsed, Missing):
             return shown(parsed, 3)
-        if parsed.reason not in reasons:
-            reasons.append(parsed.reason)
-        return f"– ({reasons.index(parsed.reason) + 1})"
+        reason = brief(parsed.reason)
+        if reason not in reasons:
+            reasons.append(reason)
+        return f"– ({reasons.index(reason) + 1})"
 
     rows = [[text(cell) for cell in row] for row in table["rows"]]
     kept = [place for place in range(len(table["columns"])) if not rows or any(row[place] for row in rows)]
@@ -237,6 +238,11 @@ def _table(table: Mapping[str, Any]) -> dict[str, Any]:
         "rows": [[row[place] for place in kept] for row in rows],
         "notes": [*table["notes"], *(f"({place}) {reason}." for place, reason in enumerate(reasons, 1))],
     }
+
+
+def brief(reason: str) -> str:
+    """A reason without what differs from run to run, so that a table gives it once."""
+    return reason.partition(", the run has")[0]
 
 
 def _is_number(cell: object) -> bool:
