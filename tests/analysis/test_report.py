@@ -45,8 +45,9 @@ found.zoomed = plot.view.x[1] - plot.view.x[0] < before[1] - before[0];
 key("0");
 found.reset = plot.view.x[0] === before[0] && plot.view.x[1] === before[1];
 const count = Number(canvas.dataset.drawn);
-document.querySelector("input[name=system][value='null']").click();
+document.querySelector("input[name=system][value='ducklake']").click();
 found.fewer = Number(canvas.dataset.drawn) < count;
+found.harness = document.querySelector("input[name=system][value='null']").checked;
 document.querySelector("#verdicts button").click();
 found.hiddenRows = [...document.querySelectorAll("#ledger tbody tr")].filter(row => row.hidden).length;
 const detail = document.querySelector("#run-list details");
@@ -157,5 +158,6 @@ def test_a_browser_draws_it_and_takes_the_keyboard(results: Path, tmp_path: Path
     found = json.loads(re.findall(r'<script id="found" type="application/json">(.*?)</script>', done.stdout)[0])
     assert re.search(r"DuckLake, run 0: .* ms at .* s", found["tip"]), found
     assert found["zoomed"] and found["reset"] and found["fewer"] and found["hiddenRows"] > 0
+    assert not found["harness"]
     assert found["manifest"] > 500
     assert not found["wide"], "the page scrolls sideways"

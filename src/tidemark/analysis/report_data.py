@@ -48,7 +48,8 @@ def report_data(measures: Measures, claims: Mapping[str, Any]) -> dict[str, Any]
     runs = run_set.runs
     most = max(FEWEST_POINTS, min(MOST_POINTS, POINTS // max(len(runs), 1)))
     colours = style.colours(series.system for series in run_set.series)
-    systems = {series.system: series.title for series in (*run_set.select(), *run_set.series)}
+    ordered = _ordered(measures)
+    systems = {series.system: series for series in sorted(ordered, key=lambda series: series.is_harness)}
     protocols = ", ".join(dict.fromkeys(series.protocol for series in run_set.series))
     operations = sum(run.manifest.operations for run in runs)
     about = f"Tidemark {__version__}; protocol {protocols}; {len(runs):,} runs of {len(run_set.series):,} series, "
@@ -63,9 +64,12 @@ def report_data(measures: Measures, claims: Mapping[str, Any]) -> dict[str, Any]
         "synthetic": any(dataset.synthetic for dataset in run_set.datasets),
         "sampling": sampling,
         "claims": dict(claims),
-        "systems": [{"name": name, "title": title, "colour": colours[name]} for name, title in systems.items()],
+        "systems": [
+            {"name": name, "title": series.title, "colour": colours[name], "harness": series.is_harness}
+            for name, series in systems.items()
+        ],
         "parts": {part: style.PARTS[part] for part in BUDGET},
-        "series": [_series(measures, series, most) for series in _ordered(measures)],
+        "series": [_series(measures, series, most) for series in ordered],
     }
 
 

@@ -100,7 +100,7 @@ class Plot {
     const pen = canvas.getContext("2d");
     pen.scale(scale, scale);
     pen.font = "12px system-ui, sans-serif";
-    const left = options.y.rows ? Math.min(width * 0.42, 150) : 64;
+    const left = options.y.rows ? Math.min(width * 0.42, 205) : 64;
     this.left = left;
     this.inner = { width: width - left - PAD.right, height: height - PAD.top - PAD.bottom };
     pen.strokeStyle = "#e1e5e7"; pen.fillStyle = "#444c52";
@@ -116,7 +116,7 @@ class Plot {
       const y = this.pixel("y", at);
       if (y < PAD.top - 1 || y > PAD.top + this.inner.height + 1) continue;
       pen.beginPath(); pen.moveTo(left, y); pen.lineTo(width - PAD.right, y); pen.stroke();
-      const short = name.length > 22 ? `${name.slice(0, 21)}…` : name;
+      const short = name.length > 34 ? `${name.slice(0, 33)}…` : name;
       pen.fillText(short, left - 6, y + 4, left - 8);
     }
     pen.textAlign = "center";
