@@ -1,0 +1,117 @@
+"""The lock of a workspace, what is due again, and the exit code that the whole pipeline ends with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tidemark import pipeline
+from tidemark.config import load
+from tidemark.errors import Locked
+from tidemark.measure.plan import Plan, make_plan
+from tidemark.measure.series import Outcome, outcome_path
+from tidemark.paths import Workspace
+
+SHIPPED = Path(__file__).parents[2] / "config.yaml"
+HOLD = """
+import os, sys, time
+from pathlib import Path
+from tidemark.paths import Workspace
+from tidemark.pipeline import take_lock
+take_lock(Workspace(Path(sys.argv[1])))
+print("held", flush=True)
+time.sleep(300)
+"""
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return make_plan(load(SHIPPED, ['systems={"null": {}, ducklake: {}}', "modes=[single]"]))
+
+
+def hold(folder: Path) -> subprocess.Popen[str]:
+    """Another process that has the lock of the workspace `folder`."""
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, folder], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    return holder
+
+
+def test_a_second_pipeline_is_told_who_holds_the_lock(tmp_path: Path) -> None:
+    holder = hold(tmp_path)
+    try:
+        with pytest.raises(Locked, match=rf"process {holder.pid}\).*{tmp_path}") as caught:
+            pipeline.take_lock(Workspace(tmp_path))
+        assert caught.value.exit_code == 10
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_a_stale_lock_is_no_obstacle(tmp_path: Path) -> None:
+    holder = hold(tmp_path)
+    holder.kill()
+    holder.communicate()
+    file = tmp_path / ".tidemark" / "pipeline.lock"
+    assert file.read_text() == f"{holder.pid}\n"
+    with pipeline.locked(Workspace(tmp_path)):
+        assert file.read_text() == f"{os.getpid()}\n"
+    with pipeline.locked(Workspace(tmp_path)):
+        pass
+
+
+def test_what_failed_is_due_again_and_what_it_said_is_kept(tmp_path: Path, plan: Plan) -> None:
+    workspace = Workspace(tmp_path)
+    failed, complete = (outcome_path(workspace, spec) for spec in plan.series)
+    Outcome("failed", "the broker died", 5, ()).write(failed)
+    Outcome("complete", None, 0, (0, 1, 2)).write(complete)
+    pipeline.make_due_again(plan, workspace)
+    assert not failed.exists() and complete.exists()
+    assert Outcome.read(failed.with_name("last-failure.json")).reason == "the broker died"
+
+
+def test_the_exit_code_is_the_first_failure_s(tmp_path: Path, plan: Plan, capsys: pytest.CaptureFixture[str]) -> None:
+    workspace = Workspace(tmp_path)
+    first, second = (outcome_path(workspace, spec) for spec in plan.series)
+    Outcome("complete", None, 0, (0,)).write(first)
+    assert pipeline.verdict(plan, workspace, 3) == 3
+    assert "not measured" in capsys.readouterr().err
+    Outcome("not-run", "not with these versions", 0, ()).write(second)
+    assert pipeline.verdict(plan, workspace, 0) == 0
+    assert "not with these versions" in capsys.readouterr().err
+    Outcome("failed", "no room", 9, ()).write(second)
+    assert pipeline.verdict(plan, workspace, 0) == 9
+    Outcome("failed", "refused", 7, ()).write(first)
+    assert pipeline.verdict(plan, workspace, 1) == 7
+
+
+def test_a_step_tells_its_exit_code_and_the_first_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.private.mkdir()
+    monkeypatch.delenv(pipeline.LOCKED, raising=False)
+    pipeline.note_failed_step(workspace, 3)
+    assert not pipeline.failed_step(workspace).exists(), "no pipeline around it"
+    monkeypatch.setenv(pipeline.LOCKED, "1")
+    pipeline.note_failed_step(workspace, 3)
+    pipeline.note_failed_step(workspace, 14)
+    assert pipeline.failed_step(workspace).read_text() == "3"
+
+
+def test_snakemake_gets_the_overrides_as_they_were_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads nested numbers as text, and mixes systems with the file's; the Snakefile asks for the originals."""
+    typed = ['systems={"null": {}}', "dataset.synthetic_rows=500", "dataset.source=synthetic", "protocol=smoke"]
+    monkeypatch.setenv(pipeline.OVERRIDES, json.dumps(typed))
+    monkeypatch.setenv(pipeline.LOCKED, "1")
+    plan = pipeline.enter({"systems": {"ducklake": {}}}, tmp_path, str(SHIPPED))
+    assert {spec.name for spec in plan.series} == {"null"}
+    assert plan.config.dataset.synthetic_rows == 500
+    assert json.loads((tmp_path / "results/plan.json").read_text())["config"]["protocol"] == "smoke"
+
+
+@pytest.mark.parametrize(("words", "dry"), [(["-n"], True), (["--dry-run", "--quiet"], True), (["--quiet"], False)])
+def test_dry_runs_are_known(words: list[str], dry: bool) -> None:
+    assert pipeline.is_dry(words) is dry
