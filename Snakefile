@@ -15,7 +15,11 @@ configfile: "config.yaml"
 report: "workflow/report/workflow.rst"
 
 
-PLAN = enter(config, Path.cwd(), workflow.configfiles[0] if workflow.configfiles else "config.yaml")
+PLAN = enter(
+    config,
+    Path.cwd(),
+    workflow.configfiles[0] if workflow.configfiles else "config.yaml",
+)
 WORKSPACE = Workspace(Path.cwd())
 RESULTS = results_folder(PLAN.config)
 

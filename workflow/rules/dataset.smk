@@ -5,10 +5,10 @@ rule dataset:
     output:
         trips=f"{PLAN.dataset_directory}/trips.parquet",
         provenance=f"{PLAN.dataset_directory}/dataset.json",
-    params:
-        folder=PLAN.dataset_directory,
     log:
         "results/logs/dataset.log",
+    params:
+        folder=PLAN.dataset_directory,
     shell:
         "{TIDEMARK} dataset --target {params.folder} --log {log}"
 

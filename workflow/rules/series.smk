@@ -16,14 +16,14 @@ for spec in PLAN.series:
             stack=ancient(f".tidemark/stacks/{spec.stack}.json"),
         output:
             f"{spec.directory}/outcome.json",
-        params:
-            position=spec.position,
-            tidemark=tidemark(python(spec.stack, WORKSPACE)),
         log:
             f"{spec.directory}/measure.log",
+        priority: 10_000 - spec.position
         threads: workflow.cores
         resources:
             machine=1,
-        priority: 10_000 - spec.position
+        params:
+            position=spec.position,
+            tidemark=tidemark(python(spec.stack, WORKSPACE)),
         shell:
             "{params.tidemark} measure --spec {input.spec} --position {params.position} --log {log}"
