@@ -106,14 +106,14 @@ build() {
             printf "verify   building %d: %s\n", built, name; fflush() } }' ||
         { grep -v '^building\|^evaluating' "$scratch/build.log" | tail -60 >&2; return 1; }
 }
-say "fetching the wheels and making the environment"
-build "$root#packages.$system.env" || fail "the environment could not be built"
-environment=$(quietly nix eval --raw "${override[@]}" "$root#packages.$system.env.outPath")
-TIDEMARK_STUB_MAVEN=$("$environment/bin/python" -c \
+# nixpkgs knows where mirror://maven leads; the stub is told what jgo, by which './tidemark' fetches jars, knows.
+"$root/tidemark" version > /dev/null
+TIDEMARK_STUB_MAVEN=$("$root/.venv/bin/python" -c \
     'from jgo.constants import MAVEN_CENTRAL_URL as address; print(address.rstrip("/"))')
 export TIDEMARK_STUB_MAVEN
-say "fetching the jars and making the command line"
+say "fetching wheels and jars, making environments, programs and the command line"
 build "$root#packages.$system.default" || fail "the command line could not be built"
+environment=$(quietly nix eval --raw "${override[@]}" "$root#packages.$system.env.outPath")
 
 for which in wheel jar; do
     name=throttler-; [ $which = wheel ] || name=jspecify-
