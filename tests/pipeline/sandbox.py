@@ -199,7 +199,7 @@ def complete(sandbox: Sandbox) -> Iterator[str]:
         if outcome["status"] == "failed":
             yield f"{name}: {outcome}"
     for path in sandbox.results.rglob("*"):
-        if path.name.startswith("."):
+        if path.name.startswith(".") and path.name != ".snakemake_timestamp":
             yield f"{path}: left behind"
     if list(sandbox.work.iterdir()):
         yield f"{sandbox.work}: not empty"

@@ -18,6 +18,7 @@ PACKAGES = (
     "libbz2-1.0", "liblzma5", "zlib1g", "libreadline8", "libncursesw6", "libuuid1", "libstdc++6",
 )  # fmt: skip
 IMAGE_BYTES = 12 << 30  # sparse
+WORKSPACE = Path("/srv/workspace")  # below /tmp it would be removed at the first boot
 MACHINE_ID = "5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e"
 HOSTS = "127.0.0.1 localhost tidemark\n"
 
@@ -56,7 +57,8 @@ class Machine:
         self.image, self.console = folder / "image", folder / "console.log"
         tree = folder / "tree"
         run("cp", "-a", debian(sandbox.cache), tree)
-        for source in (sandbox.root, Path(sys.prefix), Path(sys.base_prefix)):
+        run("cp", "-a", sandbox.root, tree / WORKSPACE.relative_to("/"))
+        for source in (Path(sys.prefix), Path(sys.base_prefix)):
             place = tree / source.resolve().relative_to("/")
             if not place.exists():
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -77,6 +79,8 @@ class Machine:
             "[Unit]\nAfter=multi-user.target\n[Service]\nType=exec\nExecStart=/bin/bash /boot-script\n"
             "StandardOutput=tty\nStandardError=tty\nTTYPath=/dev/ttyS0\n[Install]\nWantedBy=multi-user.target\n"
         )
+        # It would take the console away from what is printed there.
+        (units / "serial-getty@ttyS0.service").symlink_to("/dev/null")
         (units / "multi-user.target.wants").mkdir(exist_ok=True)
         (units / "multi-user.target.wants/at-boot.service").symlink_to("/etc/systemd/system/at-boot.service")
         self.kernel = next((tree / "boot").glob("vmlinuz-*")).rename(folder / "kernel")

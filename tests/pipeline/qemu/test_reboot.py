@@ -11,7 +11,7 @@ import pytest
 
 from ..conftest import MakeSandbox
 from ..sandbox import Sandbox, complete
-from .machine import Machine, missing
+from .machine import WORKSPACE, Machine, missing
 
 HOUR_NS = 3_600_000_000_000
 UNIT = "/etc/systemd/system/tidemark-resume.service"
@@ -64,7 +64,7 @@ def test_a_machine_restarts_itself_once_a_series(make_sandbox: MakeSandbox, tmp_
     sandbox = make_sandbox(
         {"protocol": "smoke", "systems": {"null": {}}, "modes": ["single", "batch"], "cold": "reboot"}, cache
     )
-    script = SCRIPT.format(root=sandbox.root, python=Path(sys.prefix) / "bin/python", unit=UNIT)
+    script = SCRIPT.format(root=WORKSPACE, python=Path(sys.prefix) / "bin/python", unit=UNIT)
     machine = Machine(tmp_path, sandbox, script)
     said = machine.run(timeout_s=5400)
     print(said)
@@ -73,8 +73,8 @@ def test_a_machine_restarts_itself_once_a_series(make_sandbox: MakeSandbox, tmp_
     assert "EXIT 11" in said and "waiting" in said and "UNIT GONE" in said
     assert not machine.holds(UNIT) and not machine.holds(WANTED)
 
-    machine.take_out(sandbox.results, sandbox.root)
-    machine.take_out(sandbox.root / ".tidemark", sandbox.root)
+    machine.take_out(WORKSPACE / "results", sandbox.root)
+    machine.take_out(WORKSPACE / ".tidemark", sandbox.root)
     check(sandbox, boots)
     assert "STEPPED" in said and machine.holds("/stepped")
 

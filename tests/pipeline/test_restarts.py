@@ -1,0 +1,65 @@
+"""`cold: reboot` with a person who restarts the machine; here the boot id that is written down is changed instead."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .conftest import MakeSandbox
+from .sandbox import Sandbox, complete
+
+OTHER_BOOT = "00000000-0000-0000-0000-000000000000"
+CONFIG = {
+    "protocol": "short",
+    "protocols": {"short": {"window_seconds": 0.5, "runs": 2}},
+    "systems": {"null": {}},
+    "cold": "reboot",
+}
+
+
+@pytest.fixture(scope="module")
+def sandbox(make_sandbox: MakeSandbox) -> Sandbox:
+    return make_sandbox(CONFIG)
+
+
+def pretend_a_restart(sandbox: Sandbox) -> None:
+    path = sandbox.root / ".tidemark/reboots.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "boot_id": OTHER_BOOT}))
+
+
+def states(sandbox: Sandbox) -> list[str]:
+    return [line.split()[3] for line in sandbox.run("series").stdout.splitlines()]
+
+
+def test_restarts_are_not_made_by_the_configuration_alone(sandbox: Sandbox) -> None:
+    refused = sandbox.run("all")
+    assert refused.returncode == 2
+    assert "--allow-reboot" in refused.stdout and "--wait-for-reboot" in refused.stdout
+    assert sandbox.run("all", "--allow-reboot", "--wait-for-reboot").returncode == 2
+    sandbox.configure({**CONFIG, "cold": "none"})
+    assert sandbox.run("all", "--wait-for-reboot").returncode == 2
+    assert sandbox.plan() == []
+    sandbox.configure(CONFIG)
+
+
+def test_each_series_waits_for_a_boot_of_its_own(sandbox: Sandbox) -> None:
+    for expected in (["waiting", "pending"], ["complete", "waiting"]):
+        stopped = sandbox.run("all", "--wait-for-reboot")
+        assert stopped.returncode == 11, stopped.stdout
+        assert "Restart the machine and type the same command again" in stopped.stdout
+        assert states(sandbox) == expected
+        pretend_a_restart(sandbox)
+    last = sandbox.run("all", "--wait-for-reboot")
+    assert last.returncode == 0, last.stdout
+    assert states(sandbox) == ["complete", "complete"]
+    assert list(complete(sandbox)) == []
+    assert {run["cold_proof"]["method"] for run in sandbox.runs().values()} == {"reboot"}
+
+
+def test_without_a_restart_it_goes_on_waiting(sandbox: Sandbox) -> None:
+    sandbox.configure({**CONFIG, "systems": {"again": {"like": "null"}}, "modes": ["single"]})
+    for _ in range(2):
+        stopped = sandbox.run("all", "--wait-for-reboot")
+        assert stopped.returncode == 11, stopped.stdout
+        assert states(sandbox) == ["waiting"]
