@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import secrets
 import shutil
 import urllib.request
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
-
-import psycopg
 
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
@@ -27,6 +23,7 @@ from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, cl
 from tidemark.services.postgres import Postgres
 from tidemark.services.process import Child, wait_for_line
 from tidemark.services.provision import only_one, private_beside, provision, sha256_of
+from tidemark.services.rest_catalog import RestCatalog
 
 SOURCE = Path(__file__).with_name("LoopbackCatalogServer.java")
 MAIN_CLASS = "org.apache.iceberg.rest.LoopbackCatalogServer"
@@ -69,24 +66,20 @@ def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
     return classes
 
 
-class IcebergRest(Service):
+class IcebergRest(RestCatalog):
     """The reference server of Iceberg 1.10.1 on a loopback port that the kernel picks."""
 
     name: ClassVar[str] = "iceberg-rest"
     title: ClassVar[str] = "Iceberg REST catalog"
-    needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
 
     def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
-        super().__init__(workspace, directory)
+        super().__init__(workspace, directory, settings.postgres)
         if settings.address is None and (settings.postgres is None or not settings.warehouse):
             raise ServiceError(f"{self.title} needs a PostgreSQL and a warehouse, or the address of a running one.")
         self.settings = settings
         self._jars: list[Path] = []
         self._classes = Path()
         self._port = 0
-        # Unique, because the PostgreSQL may be one that serves others as well.
-        self._database = f"tidemark_iceberg_{secrets.token_hex(6)}"
-        self._has_database = False
 
     @classmethod
     def from_config(
@@ -112,18 +105,11 @@ class IcebergRest(Service):
 
     @property
     def uri(self) -> str:
-        """What clients take as the catalog's `uri`."""
         return self.settings.address or f"http://127.0.0.1:{self._port}"
 
     @property
     def warehouse(self) -> str:
         return self.settings.warehouse
-
-    def database_bytes(self) -> int | None:
-        """The size of the database that ours keeps all its tables in; None for somebody else's catalog."""
-        if self.is_external or self.settings.postgres is None:
-            return None
-        return self.settings.postgres.database_bytes(self._database)
 
     def version(self) -> str:
         if self.is_external:
@@ -150,20 +136,13 @@ class IcebergRest(Service):
         self._has_database = False
 
     def remove_data(self) -> None:
+        had_database = self._has_database
         super().remove_data()
-        if self._has_database and self.settings.postgres is not None:
-            # Where the PostgreSQL has gone already, its data goes with it.
-            with suppress(psycopg.OperationalError):
-                self.settings.postgres.drop_database(self._database)
-            self._has_database = False
+        if had_database:
             shutil.rmtree(self.settings.warehouse, ignore_errors=True)
 
     def _launch(self) -> Child:
-        assert self.settings.postgres is not None
-        if not self._has_database:
-            self.settings.postgres.create_database(self._database)
-            self._has_database = True
-        address, user, password = self.settings.postgres.jdbc(self._database)
+        address, user, password = self._own_database()
         heap = f"{self.settings.heap_mb}m"
         options = [*COMMON_OPTIONS, f"-Xmx{heap}", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
         return Child.start(
