@@ -6,7 +6,7 @@ import difflib
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -60,6 +60,11 @@ class DatasetConfig:
     synthetic_rows: int
 
 
+def _later() -> Any:
+    """A setting that came after the first measurements: where it is left out, theirs stay what they were."""
+    return field(default=None, metadata={"silent": True})
+
+
 @dataclass(frozen=True, slots=True)
 class ServicesConfig:
     kafka_address: str | None = None
@@ -67,6 +72,11 @@ class ServicesConfig:
     postgres_address: str | None = None
     iceberg_rest_address: str | None = None
     iceberg_rest_heap_mb: int = 512
+    polaris_path: str | None = _later()
+    polaris_address: str | None = _later()
+    polaris_catalog: str | None = _later()
+    polaris_client_id: str | None = _later()
+    polaris_secret_file: str | None = _later()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,7 @@ class Config:
     modes: tuple[str, ...]
     batch_size: int
     threads: int
+    catalog: str
     compression: str
     encoding: str
     producer: str
@@ -294,6 +305,7 @@ def _build(values: dict[str, Any], source: str, lines: Mapping[tuple[str, ...], 
             f"{_place(source, ('dataset', 'path'), lines)}: found nothing, but dataset.source is 'path'; "
             "give the Parquet file's path there, or another source"
         )
+    _check_polaris(values, source, lines)
     return Config(
         protocol=Protocol(values["protocol"], **values["protocols"][values["protocol"]]),
         seed=values["seed"],
@@ -301,6 +313,7 @@ def _build(values: dict[str, Any], source: str, lines: Mapping[tuple[str, ...], 
         modes=tuple(values["modes"]),
         batch_size=values["batch_size"],
         threads=values["threads"],
+        catalog=values["catalog"],
         compression=values["compression"],
         encoding=values["encoding"],
         producer=values["producer"],
@@ -317,6 +330,29 @@ def _build(values: dict[str, Any], source: str, lines: Mapping[tuple[str, ...], 
         source=source,
         effective=json.dumps(values, indent=2, default=str),
     )
+
+
+def _check_polaris(values: dict[str, Any], source: str, lines: Mapping[tuple[str, ...], int]) -> None:
+    """Refuse a Polaris that nobody could start or reach."""
+    services = values["services"]
+
+    def refuse(key: str, found: str, allowed: str) -> None:
+        raise ConfigError(f"{_place(source, tuple(key.split('.')), lines)}: found {found}; {allowed}")
+
+    asking = ["catalog"] if values["catalog"] == "polaris" else []
+    asking += [f"systems.{name}.catalog" for name, e in values["systems"].items() if e.get("catalog") == "polaris"]
+    if asking and services["polaris_path"] is None and services["polaris_address"] is None:
+        refuse(
+            asking[0], "'polaris', but no Polaris", "give services.polaris_path (a distribution), or "
+            "services.polaris_address (a running one); its server is in no package registry"
+        )  # fmt: skip
+    if services["polaris_path"] is not None and services["polaris_address"] is not None:
+        refuse("services.polaris_path", "a path beside polaris_address", "allowed: one of the two")
+    for key in ("polaris_client_id", "polaris_catalog", "polaris_secret_file"):
+        if services["polaris_address"] is None and services[key] is not None:
+            refuse(f"services.{key}", "a value", "allowed: with polaris_address alone; a started one makes its own")
+        if services["polaris_address"] is not None and services[key] is None and key != "polaris_secret_file":
+            refuse(f"services.{key}", "nothing", "needed: polaris_address, polaris_client_id, polaris_catalog together")
 
 
 def _entry(name: str, entry: dict[str, Any]) -> SystemEntry:

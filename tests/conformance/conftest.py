@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +13,10 @@ import pytest
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
 from tidemark.services.base import Service
+from tidemark.services.polaris import Polaris
 from tidemark.systems.base import Context, System
+
+POLARIS = os.environ.get("TIDEMARK_TEST_POLARIS")
 
 
 class Servers:
@@ -24,11 +28,13 @@ class Servers:
         self._running: dict[type[Service], Service] = {}
 
     def get(self, kind: type[Service]) -> Service:
+        if kind is Polaris and POLARIS is None:
+            pytest.skip("no Polaris is in a package registry; TIDEMARK_TEST_POLARIS names a distribution")
         if kind not in self._running:
             for needed in kind.needs:
                 self.get(needed)
             directory = self.workspace.work / kind.name
-            service = kind.from_config(self.workspace, directory, ServicesConfig(), self._running)
+            service = kind.from_config(self.workspace, directory, ServicesConfig(polaris_path=POLARIS), self._running)
             self._running[kind] = self._stack.enter_context(service)
         return self._running[kind]
 
@@ -51,9 +57,10 @@ def open_table(servers: Servers, tmp_path: Path) -> Iterator[Callable[..., Syste
             count += 1
             directory = tmp_path / f"table-{count}"
             directory.mkdir()
-            services = {needed: servers.get(needed) for needed in kind.needs}
+            chosen = kind.Options() if options is None else options
+            services = {needed: servers.get(needed) for needed in kind.needs_for(chosen)}
             given = Context(directory, services, **{"rows_per_write": 1000, **context})
-            system = kind(given, kind.Options() if options is None else options)
+            system = kind(given, chosen)
             stack.callback(system.close)
             return system
 

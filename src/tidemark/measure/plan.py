@@ -101,6 +101,16 @@ def variant(entry: SystemEntry, source: str) -> Variant:
     return Variant(entry.name, system, options, title)
 
 
+def following(entry: SystemEntry, config: Config) -> SystemEntry:
+    """`entry` with each option that follows a key of the main configuration, where it sets none itself."""
+    given = dict(entry.options)
+    for field in dataclasses.fields(registry()[entry.like].Options):
+        key = field.metadata.get("follows")
+        if key is not None and field.name not in given and getattr(config, key) != field.default:
+            given[field.name] = getattr(config, key)
+    return replace(entry, options=tuple(sorted(given.items())))
+
+
 def _options(entry: SystemEntry, kind: type[Options], source: str) -> Options:
     fields = {field.name: field for field in dataclasses.fields(kind)}
     hints = typing.get_type_hints(kind)
@@ -131,9 +141,10 @@ def make_plan(config: Config) -> Plan:
     chosen = {entry.name: variant(entry, config.source) for entry in config.systems}
     for each in chosen.values():
         _check_compression(each, config)
+    entries = [following(entry, config) for entry in config.systems]
     made: list[SeriesSpec] = []
     for stack, lock_sha256 in locked.items():
-        for entry, mode in itertools.product(config.systems, config.modes):
+        for entry, mode in itertools.product(entries, config.modes):
             base = SeriesSpec(
                 study="main",
                 name=entry.name,

@@ -163,7 +163,7 @@ def _measure(spec: SeriesSpec, workspace: Workspace, directory: Path, show: Call
     with ExitStack() as stack:
         stack.callback(_tidy, work, logs, spec.keep_tables)
         show("starting the servers")
-        servers = stack.enter_context(prepared((Kafka, *chosen.system.needs), workspace, work, spec.services))
+        servers = stack.enter_context(prepared((Kafka, *chosen.needs), workspace, work, spec.services))
         files = {**servers.files(), "dataset": (workspace.root / spec.dataset_directory / "trips.parquet",)}
         if missing[0] == 0:
             show("making it cold")

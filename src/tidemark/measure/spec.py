@@ -53,6 +53,9 @@ class SeriesSpec:
         decisive = asdict(self)
         for key in ("title", "position", "keep_tables", "study", "seed"):
             del decisive[key]
+        for each in fields(ServicesConfig):
+            if each.metadata.get("silent") and decisive["services"][each.name] is None:
+                del decisive["services"][each.name]
         text = json.dumps({"format": FORMAT, **decisive}, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 

@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import stat
 import tarfile
 import tempfile
 import tomllib
@@ -18,7 +19,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from tidemark.errors import DiskFull, HashMismatch, ProvisionError, is_disk_full
@@ -205,3 +206,13 @@ def unpack_tar(packed: IO[bytes], target: Path) -> None:
                 archive.extract(member, root, filter="data")
             except tarfile.FilterError as error:
                 raise ProvisionError(f"archive member {member.name!r} is refused: {error}.") from error
+
+
+def unpack_zip(source: Path, target: Path) -> None:
+    """Unpack a zip file below `target`; what leads out of it, or is a link, is refused with ProvisionError."""
+    with zipfile.ZipFile(source) as archive:
+        for member in archive.infolist():
+            parts = PurePosixPath(member.filename)
+            if parts.is_absolute() or ".." in parts.parts or stat.S_ISLNK(member.external_attr >> 16):
+                raise ProvisionError(f"archive member {member.filename!r} leads out of the folder; nothing kept.")
+        archive.extractall(target)

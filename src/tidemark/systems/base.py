@@ -36,7 +36,7 @@ class Context:
 
     `directory` is empty and the system's own: whatever it keeps on disk goes there, names of what is not part
     of the table (credentials, scratch space) beginning with a dot. `services` holds one running service for
-    each class that the system `needs`; `rows_per_write` is the largest number of rows that one `write` brings.
+    each class of the system's `needs_for`; `rows_per_write` is the largest number of rows that one `write` brings.
     """
 
     directory: Path
@@ -99,7 +99,8 @@ class Options:
     """Settings of one system that config.yaml may change; a system with settings subclasses this.
 
     Fields are bool, int, str, or `X | None` of these, each with a default; `metadata={"help": ..., "choices":
-    [...], "minimum": ...}` describes and bounds them; `"examples"` are values that the conformance suite tries.
+    [...], "minimum": ...}` describes and bounds them; `"examples"` are values that the conformance suite tries,
+    and `"follows"` names the key of the main configuration that decides where the option is left out.
     """
 
 
@@ -120,18 +121,24 @@ class System(ABC):
     title: ClassVar[str]  # as figures spell it: "Iceberg (PyIceberg)"
     format: ClassVar[str]
     client: ClassVar[str]
-    catalog: ClassVar[str]  # who holds the commit
+    catalog: str  # who holds the commit; an option may change it
     in_thesis: ClassVar[bool] = False
     notes: tuple[str, ...] = ()  # what every table must say beside this system; an option may add to it
     needs: ClassVar[tuple[type[Service], ...]] = ()
     capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.READ_BACK})
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # that it can be told to use
-    durability: ClassVar[Durability]
+    durability: Durability  # as `catalog`
     Options: ClassVar[type[Options]] = Options
 
     def __init__(self, context: Context, options: Any) -> None:
         self.context = context
         self.options = options
+
+    @classmethod
+    def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
+        """The services that it needs with `options`: `needs`, where no option decides about them."""
+        del options
+        return cls.needs
 
     @classmethod
     def unavailable(cls, options: Any) -> str | None:
@@ -207,6 +214,10 @@ class Variant:
     system: type[System]
     options: Any = field(default_factory=Options)
     title: str = ""
+
+    @property
+    def needs(self) -> tuple[type[Service], ...]:
+        return self.system.needs_for(self.options)
 
     def open(self, context: Context) -> System:
         return self.system(context, self.options)

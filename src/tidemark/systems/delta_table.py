@@ -50,8 +50,8 @@ class DeltaTable(System):
     """A table on a path, created by delta-rs; its commits are files that appear in its log."""
 
     format: ClassVar[str] = "Delta Lake"
-    catalog: ClassVar[str] = "Delta log"
-    durability: ClassVar[Durability] = Durability(
+    catalog: str = "Delta log"
+    durability: Durability = Durability(
         "Data and log are left to the page cache; nothing is flushed to the disk.",
         "strace: no fsync in 20 writes",
     )

@@ -152,10 +152,10 @@ class Inlining(DuckLakeTable):
 class CatalogInPostgres(DuckLakeTable):
     """The catalog is a database of its own in PostgreSQL; its password never appears in SQL."""
 
-    catalog: ClassVar[str] = "PostgreSQL"
+    catalog: str = "PostgreSQL"
     needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
     extensions: ClassVar[tuple[str, ...]] = ("ducklake", "postgres_scanner")
-    durability: ClassVar[Durability] = POSTGRES_DURABILITY
+    durability: Durability = POSTGRES_DURABILITY
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -192,9 +192,9 @@ class CatalogInPostgres(DuckLakeTable):
 class CatalogInFile(DuckLakeTable):
     """The catalog is a DuckDB file, which one DuckDB at a time may have open."""
 
-    catalog: ClassVar[str] = "DuckDB file"
+    catalog: str = "DuckDB file"
     extensions: ClassVar[tuple[str, ...]] = ("ducklake",)
-    durability: ClassVar[Durability] = FILE_DURABILITY
+    durability: Durability = FILE_DURABILITY
 
     @property
     def _catalog_address(self) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tidemark.errors import SystemFailure
 from tidemark.systems.base import Capability, Context, Options
 from tidemark.systems.duckdb_client import DuckDBSystem, literal, release
-from tidemark.systems.iceberg_table import TABLE, IcebergTable
+from tidemark.systems.iceberg_table import TABLE, IcebergOptions, IcebergTable
 
 if TYPE_CHECKING:
     import duckdb
@@ -20,7 +20,7 @@ CLIENT_SETTING = "httpfs_client_implementation"
 
 
 @dataclass(frozen=True, slots=True)
-class IcebergDuckDBOptions(Options):
+class IcebergDuckDBOptions(IcebergOptions):
     http_client: str = field(
         default="default",
         metadata={
@@ -62,10 +62,19 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
                 "small ones. Give the catalog an address without, or use a later DuckDB."
             )
         connection.execute(f"SET {CLIENT_SETTING} = {literal(self.options.http_client)}")
-        warehouse = self._rest.warehouse if self._rest.is_external else ""
-        connection.execute(
-            f"ATTACH {literal(warehouse)} AS iceberg (TYPE iceberg, ENDPOINT {literal(uri)}, AUTHORIZATION_TYPE 'none')"
-        )
+        access, warehouse = self._rest.oauth, self._rest.warehouse
+        if access is None:
+            warehouse = warehouse if self._rest.is_external else ""
+            shown = "AUTHORIZATION_TYPE 'none'"
+        else:
+            connection.execute(
+                f"CREATE SECRET tidemark (TYPE iceberg, CLIENT_ID {literal(access.client_id)}, "
+                f"CLIENT_SECRET {literal(access.client_secret)}, OAUTH2_SERVER_URI {literal(access.token_uri)}, "
+                f"OAUTH2_SCOPE {literal(access.scope)})"
+            )
+            # Files on a local disk need no credentials, and a server that has none refuses to be asked.
+            shown = "SECRET tidemark, ACCESS_DELEGATION_MODE 'none'"
+        connection.execute(f"ATTACH {literal(warehouse)} AS iceberg (TYPE iceberg, ENDPOINT {literal(uri)}, {shown})")
 
     def settings(self) -> Mapping[str, str]:
         found = self._writer.execute(f"SELECT value FROM duckdb_settings() WHERE name = '{CLIENT_SETTING}'").fetchall()

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import pyarrow as pa
 
 from tidemark.systems.base import Capability, Context, Options
-from tidemark.systems.iceberg_table import IcebergTable, set_workers, workers
+from tidemark.systems.iceberg_table import IcebergOptions, IcebergTable, set_workers, workers
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 
 @dataclass(frozen=True, slots=True)
-class PyIcebergOptions(Options):
+class PyIcebergOptions(IcebergOptions):
     delete_after_commit: bool = field(
         default=False,
         metadata={"help": "Each commit removes the oldest metadata file (write.metadata.delete-after-commit.enabled)."},

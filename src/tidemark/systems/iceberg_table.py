@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import urlsplit
@@ -12,9 +13,10 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from tidemark.services.base import Service, files_below
-from tidemark.services.iceberg_rest import IcebergRest
-from tidemark.systems.base import Context, Durability, Footprint, System
+from tidemark.services.rest_catalog import RestCatalog as Server
+from tidemark.systems.base import Context, Durability, Footprint, Options, System
 from tidemark.systems.disk import count_and_bytes
+from tidemark.systems.iceberg_catalog import CATALOGS, REFERENCE
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.rest import RestCatalog
@@ -42,31 +44,56 @@ def workers() -> int:
     return int(cast(Any, ExecutorFactory.get_or_create())._max_workers)
 
 
+@dataclass(frozen=True, slots=True)
+class IcebergOptions(Options):
+    catalog: str = field(
+        default="reference",
+        metadata={
+            "help": "The server that commits go through: Iceberg's own reference server, or Apache Polaris.",
+            "choices": tuple(CATALOGS),
+            "follows": "catalog",
+        },
+    )
+
+
 class IcebergTable(System):
     """A table in the REST catalog, created by PyIceberg. A subclass says how rows are written and read."""
 
     format: ClassVar[str] = "Iceberg"
-    catalog: ClassVar[str] = "Iceberg REST, reference server"
+    catalog: str = REFERENCE.label
+    durability: Durability = REFERENCE.durability
     in_thesis: ClassVar[bool] = True
-    notes: tuple[str, ...] = ("the catalog is Iceberg's reference server, the thesis's was Apache Polaris",)
-    needs: ClassVar[tuple[type[Service], ...]] = (IcebergRest,)
-    durability: ClassVar[Durability] = Durability(
-        "PostgreSQL flushes the catalog's commit to its log before it is acknowledged; data, manifests and table "
-        "metadata are left to the page cache.",
-        "strace: no fsync by the client or the catalog server, one fdatasync of the log by PostgreSQL, per write",
-    )
+    notes: tuple[str, ...] = REFERENCE.notes
+    needs: ClassVar[tuple[type[Service], ...]] = (REFERENCE.server,)
+    Options: ClassVar[type[Options]] = IcebergOptions
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self._rest = cast(IcebergRest, context.services[IcebergRest])
+        chosen = CATALOGS[options.catalog]
+        self.catalog, self.durability = chosen.label, chosen.durability
+        self.notes = (*chosen.notes, *(note for note in type(self).notes if note not in REFERENCE.notes))
+        self._rest = cast(Server, context.services[chosen.server])
         self._namespace = f"tidemark_{secrets.token_hex(6)}"
         self._empty_bytes = 0
+
+    @classmethod
+    def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
+        return (CATALOGS[options.catalog].server,)
 
     def _catalog(self) -> RestCatalog:
         """A new client of the catalog."""
         from pyiceberg.catalog.rest import RestCatalog
 
-        return RestCatalog("tidemark", uri=self._rest.uri, warehouse=self._rest.warehouse)
+        access, shown = self._rest.oauth, {}
+        if access is not None:
+            shown = {
+                "credential": f"{access.client_id}:{access.client_secret}",
+                "oauth2-server-uri": access.token_uri,
+                "scope": access.scope,
+                # Files on a local disk need no credentials, and a server that has none refuses to be asked.
+                "header.X-Iceberg-Access-Delegation": "",
+            }
+        return RestCatalog("tidemark", uri=self._rest.uri, warehouse=self._rest.warehouse, **shown)
 
     def _load(self) -> Table:
         """The table as somebody else would open it now."""
@@ -82,7 +109,8 @@ class IcebergTable(System):
         catalog.create_namespace(self._namespace)
         self._empty_bytes = self._rest.database_bytes() or 0
         # A plain path: DuckDB 1.4.4 does not understand the scheme file. Another's catalog has its own rules.
-        location = None if self._rest.is_external else str(self.context.directory / "table")
+        ours = self._rest.places_are_free and not self._rest.is_external
+        location = str(self.context.directory / "table") if ours else None
         name = (self._namespace, TABLE)
         table: Table = catalog.create_table(name, schema, location=location, properties=self._properties())
         return table
