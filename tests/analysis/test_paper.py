@@ -29,7 +29,7 @@ NAMES = (
     r'|heading\(numbering: "A\.1"\)|SHA-256'
 )
 MEASURES = r"\b[0-9.]+(?:pt|em|cm|mm|fr|%)"
-CODE = r"colspan: [0-9]|level: [0-9]|slice\(1\)|[=>]=? [09]\b|\{ [12] \}|update\(0\)|columns-of\(1\)"
+CODE = r"x: 0|colspan: [0-9]|level: [0-9]|slice\(1\)|[=>]=? [09]\b|\{ [12] \}|update\(0\)"
 SPELT = r"\b(?:hundreds?|thousands?|millions?|dozens?|percent|twice|tenfold|threefold|halves)\b"
 
 

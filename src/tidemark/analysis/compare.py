@@ -71,7 +71,7 @@ def opened(place: Path) -> Iterator[Side]:
 
 def compare(a: Side, b: Side) -> Comparison:
     """Incomparable, with every reason, where the two differ in more than machine, versions or configuration."""
-    reasons = [reason for check in CHECKS for reason in check(a, b)]
+    reasons = list(dict.fromkeys(reason for check in CHECKS for reason in check(a, b)))
     if reasons:
         raise Incomparable(f"{a.name} and {b.name} cannot be compared: {'; '.join(reasons)}")
     first, second = a.series(), b.series()
