@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 
 import psutil
@@ -117,3 +118,10 @@ def test_life_and_death(
         with pytest.raises(ServiceError) as caught:
             server.check()
         assert "SIGKILL" in str(caught.value) and str(server.log_path) in str(caught.value)
+
+
+def test_an_id_of_the_cluster_may_begin_with_a_hyphen(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(bytes=b"\xf8" + bytes(15)))
+    with Kafka(workspace, workspace.work / "kafka", SMALL) as server:
+        properties = (server.data_directory / "meta.properties").read_text()
+    assert "cluster.id=-AAAAAAAAAAAAAAAAAAAAA" in properties

@@ -188,7 +188,8 @@ class Kafka(Service):
         command = [*self._java(*SHORT_LIVED_OPTIONS), "kafka.tools.StorageTool", "format"]
         Child.start(
             "Kafka's storage tool",
-            [*command, "-t", cluster, "-c", properties],
+            # In one word with its option: an id may begin with a hyphen, and would be taken for an option itself.
+            [*command, f"--cluster-id={cluster}", "-c", properties],
             self.directory / "format.log",
             env=server_environment(),
             cwd=self.directory,
