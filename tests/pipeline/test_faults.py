@@ -48,6 +48,8 @@ def in_its_window(sandbox: Sandbox) -> Callable[[], bool]:
 def fail(
     sandbox: Sandbox, break_it: Callable[[], object], *arguments: str
 ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+
+pytestmark = pytest.mark.long
     """Run `all`, call `break_it` once the faulty system's window is open; how `all` and that series ended."""
     process = sandbox.start("all", *arguments)
     wait_for("the window", in_its_window(sandbox), process)

@@ -20,6 +20,8 @@ from tidemark.systems import registry
 from .conftest import MakeSandbox
 from .sandbox import Sandbox, complete
 
+pytestmark = pytest.mark.long
+
 SEED = 20251101
 
 
