@@ -15,6 +15,8 @@ import pytest
 from .conftest import MakeSandbox
 from .sandbox import Sandbox, complete, finish, wait_for
 
+pytestmark = pytest.mark.long
+
 # Tables and figures after every fault would take most of the time; one test makes them.
 MEASURE_ONLY = ("--omit-from", "database")
 
@@ -48,8 +50,6 @@ def in_its_window(sandbox: Sandbox) -> Callable[[], bool]:
 def fail(
     sandbox: Sandbox, break_it: Callable[[], object], *arguments: str
 ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
-
-pytestmark = pytest.mark.long
     """Run `all`, call `break_it` once the faulty system's window is open; how `all` and that series ended."""
     process = sandbox.start("all", *arguments)
     wait_for("the window", in_its_window(sandbox), process)
