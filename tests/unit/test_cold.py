@@ -58,7 +58,9 @@ def test_files_are_evicted_one_by_one_without_root(file: Path, folder: Path) -> 
         try:
             if os.geteuid() == 0:
                 os.setresuid(65534, 65534, 65534)
-            good = cold.choose("auto") is Method.EVICT_FILES and cold.choose("evict") is Method.EVICT_FILES
+            chosen = {cold.choose("auto"), cold.choose("evict")}
+            # In a user namespace another number than 0 can be root all the same.
+            good = chosen == {Method.EVICT if cold.may_drop_caches() else Method.EVICT_FILES}
             evict(Method.EVICT_FILES, [file])
             measured = prove(Method.EVICT_FILES, {"data": [file]})
             os._exit(0 if good and measured.verdict == Verdict.COLD else 1)
