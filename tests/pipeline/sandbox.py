@@ -122,6 +122,11 @@ class Sandbox:
             for path in sorted(self.results.glob("runs/*/*/*/run-*/run.json"))
         }
 
+    def counted(self, system: str) -> list[str]:
+        """The runs of `system` that the last `all` would count."""
+        folders = [self.root / series["directory"] for series in self.plan() if series["system"] == system]
+        return [str(run) for folder in folders for run in folder.glob("run-*")]
+
     def outcomes(self) -> dict[str, dict[str, Any]]:
         """How each series ended, by `system/mode`; series without an outcome are left out."""
         found = {}
