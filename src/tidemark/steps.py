@@ -128,14 +128,10 @@ def analyse_results(what: str, results: Path) -> None:
 def list_claims(results: Path) -> None:
     """Print a line for each claim: its name, the section, the verdict if the runs were judged, the statement."""
     from tidemark.analysis.claims import load_claims
+    from tidemark.analysis.ledger_forms import overview
 
     path = results / "claims.json"
-    judged = {}
-    if path.exists():
-        judged = {row["id"]: (row["verdict"], row["ours_text"]) for row in json.loads(path.read_text())["claims"]}
-    for claim in load_claims():
-        verdict, ours = judged.get(claim.id, ("not tested yet", ""))
-        print(f"{claim.id:40} {claim.section:6} {verdict:18} {ours:32} {claim.statement}")
+    print(overview(load_claims(), json.loads(path.read_text()) if path.exists() else None))
 
 
 def compare_results(a: Path, b: Path, target: Path) -> None:

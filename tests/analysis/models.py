@@ -39,6 +39,7 @@ class Model:
     capabilities: tuple[str, ...] = ("read-back",)
     catalog_bytes: int | None = 400_000
     cold_verdict: str = "cold"
+    settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=lambda: {"duckdb": "1.4.4", "PyArrow": "22.0.0"})
 
     @property

@@ -136,7 +136,7 @@ def manifest(
             "in_thesis": True,
             "notes": list(model.notes),
             "options": {},
-            "settings": {"threads": str(model.threads)},
+            "settings": {"threads": str(model.threads), **model.settings},
             "capabilities": list(model.capabilities),
             "durability": "the server's log is flushed before the commit returns",
             "durability_source": "model",

@@ -83,7 +83,7 @@ def test_the_whole_interval_decides(low: float | None, high: float | None, verdi
 
 def test_a_ratio_comes_with_an_interval_that_holds_the_truth(rows: dict[str, Row]) -> None:
     for identity, truth in (("write-single-iceberg-duckdb-ducklake", 10.0), ("write-batch-iceberg-clients", 0.25)):
-        ours = rows[identity].ours
+        ours = rows[identity].first.ours
         assert ours is not None
         # Growth in a run of the model adds up to half of a slope's worth of commits to the median.
         assert ours.low is not None and ours.low < truth * 1.06
@@ -108,22 +108,23 @@ def test_a_ratio_comes_with_an_interval_that_holds_the_truth(rows: dict[str, Row
     ],
 )
 def test_verdicts(rows: dict[str, Row], identity: str, verdict: str) -> None:
-    assert rows[identity].verdict == verdict, rows[identity].why
+    assert rows[identity].first.verdict == verdict, rows[identity].first.why
 
 
 def test_direction_and_size_are_told_apart(rows: dict[str, Row]) -> None:
-    row = rows["write-single-pyiceberg-ducklake"]
+    row = rows["write-single-pyiceberg-ducklake"].first
     assert (row.direction, row.size) == (REPRODUCED, NOT_REPRODUCED)
     assert "the direction is reproduced, the size not reproduced" in row.why
 
 
 def test_what_cannot_be_tested_says_why(rows: dict[str, Row]) -> None:
-    assert "delta-rs in single mode is not in this run set" in (rows["delta-between"].reason or "")
-    assert "needs windows of 300 s, these had 6 s" in (rows["flush-single-write-ducklake"].reason or "")
+    assert "delta-rs in single mode is not in this run set" in (rows["delta-between"].first.reason or "")
+    assert "needs windows of 300 s, these had 6 s" in (rows["flush-single-write-ducklake"].first.reason or "")
     assert "protocol=thesis" in rows["flush-single-write-ducklake"].retest.command
     for row in rows.values():
-        assert (row.ours is None) == (row.verdict == NOT_TESTABLE)
-        assert row.ours is not None or row.reason
+        (judgement,) = row.judgements
+        assert (judgement.ours is None) == (judgement.verdict == NOT_TESTABLE)
+        assert judgement.ours is not None or judgement.reason
 
 
 @pytest.mark.parametrize(
@@ -144,7 +145,7 @@ def test_values_are_as_exact_as_they_are_worth(estimate: Estimate, text: str) ->
 def test_equal_systems_give_no_direction(tmp_path: Path) -> None:
     models = (replace(DUCKLAKE, median_ms=10.0), replace(INLINED, median_ms=10.0))
     results = write_run_set(tmp_path, models, window_s=6.0)
-    assert find_row(results, "inlining-single").direction == INCONCLUSIVE
+    assert find_row(results, "inlining-single").first.direction == INCONCLUSIVE
 
 
 def test_a_run_that_lost_events_is_no_evidence(tmp_path: Path) -> None:
@@ -153,7 +154,7 @@ def test_a_run_that_lost_events_is_no_evidence(tmp_path: Path) -> None:
     manifest = json.loads(path.read_text())
     manifest["oracle"] |= {"verdict": False, "missing": 1}
     path.write_text(json.dumps(manifest))
-    row = find_row(results, "inlining-single")
+    row = find_row(results, "inlining-single").first
     assert row.verdict == NOT_TESTABLE and "does not hold what was acknowledged" in (row.reason or "")
 
 
@@ -163,7 +164,7 @@ def test_a_lukewarm_start_says_nothing_of_cold_runs(tmp_path: Path) -> None:
         manifest = json.loads(path.read_text())
         manifest["cold_proof"]["verdict"] = "lukewarm"
         path.write_text(json.dumps(manifest))
-    row = find_row(results, "cold-effect-single")
+    row = find_row(results, "cold-effect-single").first
     assert row.verdict == NOT_TESTABLE and "was not cold but lukewarm" in (row.reason or "")
 
 

@@ -66,7 +66,9 @@ def complete(results: Path) -> Path:
     build_tables(results)
     build_claims(results)
     sources = " ".join(path.read_text() for path in SECTIONS)
-    names = sorted(set(re.findall(r'"(figure-[\w.]+|[a-z]+-(?:single|batch)|time-budget|cold-effect)"', sources)))
+    names = sorted(
+        set(re.findall(r'"(figure-[\w.]+|[a-z]+-(?:single|batch)|time-budget|cold-effect|then-and-now)"', sources))
+    )
     entries = [{"name": name, "title": name, "files": [], "reason": "of the test", "notes": []} for name in names]
     (results / "figures").mkdir()
     (results / "figures" / "index.json").write_text(json.dumps({"figures": entries}))

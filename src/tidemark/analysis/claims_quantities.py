@@ -66,17 +66,18 @@ def unit_of(quantity: str) -> str:
 
 
 class Evidence:
-    """What measures of claims are computed from; remembers which runs were looked at."""
+    """What measures of claims are computed from: the runs of one stack; remembers which of them were looked at."""
 
-    def __init__(self, measures: Measures) -> None:
+    def __init__(self, measures: Measures, stack: str | None = None) -> None:
         self._measures = measures
+        self.stack = stack or measures.run_set.stack
         self.runs: list[Run] = []
 
     def series(self, system: str, mode: str, study: str = MAIN, threads: int | None = None) -> Series:
         """The series of a system with runs to go by; Absent, saying why, when there is none as the thesis's was."""
         found = [
             series
-            for series in self._measures.run_set.select(mode=mode, study=study)
+            for series in self._measures.run_set.select(mode=mode, study=study, stack=self.stack)
             if series.system == system and threads in (None, series.threads)
         ]
         if not found:
@@ -114,7 +115,7 @@ class Evidence:
         run = self._measures.of_run(METRICS[quantity], series.runs[0])
         groups = [
             [self._measures.of_run(METRICS[quantity], each) for each in other.hot_runs]
-            for other in self._measures.run_set.select(mode="single", harness=False)
+            for other in self._measures.run_set.select(mode="single", stack=self.stack, harness=False)
         ]
         return over_runs([run], generator(quantity, series.id, "one run"), RunEffects.pooled(groups))
 
@@ -133,7 +134,7 @@ class Evidence:
     def _effects(self, quantity: str, *modes: str) -> RunEffects | None:
         groups = []
         for mode in modes:
-            for series in self._measures.run_set.select(mode=mode, harness=False):
+            for series in self._measures.run_set.select(mode=mode, stack=self.stack, harness=False):
                 with suppress(Absent):
                     groups.append(self._once(quantity, series))
         return RunEffects.pooled(groups)

@@ -12,7 +12,7 @@ from tidemark.analysis.runs import Run
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.studio import Drawn, Sketch, Studio
 from tidemark.analysis.tables import Missing, attempt
-from tidemark.analysis.tables_stacks import counterparts
+from tidemark.analysis.tables_stacks import counterparts, in_order
 
 TITLE = "Then and now: median write time"
 
@@ -35,7 +35,7 @@ def then_and_now(studio: Studio) -> Drawn:
         label = f"{then.title}, {now.stack}" if several else then.title
         rows.setdefault(label, []).append((point, studio.colour(then), then.mode == "single"))
         runs += [*then.hot_runs, *now.hot_runs]
-    first, *others = studio.run_set.stack, *(s for s in studio.run_set.stacks if s != studio.run_set.stack)
+    first, *others = in_order(studio.run_set)
     made = plots.dots(list(rows.items()), f"median write, {' or '.join(others)} / {first}", line=1.0, from_zero=False)
     notes = [
         f"Left of 1: faster than with the versions of '{first}'. Filled: one by one, hollow: in batches. "

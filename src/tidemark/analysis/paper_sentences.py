@@ -251,9 +251,11 @@ class Writer:
 
     def missing(self) -> str:
         gone: dict[tuple[str, str], list[str]] = {}
+        several = len(self.run_set.stacks) > 1
         for series in self.run_set.series:
             if not series.runs:
-                gone.setdefault((series.title, series.missing().rstrip(".")), []).append(series.mode_title)
+                name = f"{series.title} with {series.stack}" if several else series.title
+                gone.setdefault((name, series.missing().rstrip(".")), []).append(series.mode_title)
         spelt = [
             f"{title} in {listed(sorted(modes))} mode ({reason})" for (title, reason), modes in sorted(gone.items())
         ]

@@ -17,6 +17,7 @@ from tidemark.analysis.ledger import estimate_text
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import UNITS, Absent, Metric
 from tidemark.analysis.paper_sentences import MODES, Writer, listed
+from tidemark.analysis.paper_stacks import StackWriter
 from tidemark.analysis.runs import RunSet, Series
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.tables import Cell, Missing, number, shown
@@ -60,12 +61,15 @@ def values(measures: Measures, sources: Sources, results: Path) -> dict[str, Any
     """What values.json holds. Every text in it is ready to print."""
     run_set = measures.run_set
     writer = Writer(measures)
+    stacks = StackWriter(measures, sources.claims)
     moment = newest(run_set)
     return {
         "synthetic": any(dataset.synthetic for dataset in run_set.datasets),
         "date": {"year": moment.year, "month": moment.month, "day": moment.day},
         "values": named(run_set, sources),
-        "sentences": writer.sentences(),
+        "sentences": writer.sentences() | stacks.sentences(),
+        "stacks": stacks.table() if stacks.several else None,
+        "labelled": sources.claims["labelled"],
         "results": {mode: _results(measures, mode) for mode in MODES},
         "harness": _harness(sources.bench),
         "claims": sources.claims["claims"],
@@ -131,7 +135,9 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "claims": f"{sum(counts.values()):,}",
     }
     made |= {f"claims-{verdict.replace(' ', '-')}": f"{count:,}" for verdict, count in counts.items()}
-    made |= {f"version-{name}": version for run in runs for name, version in run.manifest.versions}
+    for series in run_set.series:
+        if series.stack == run_set.stack:
+            made |= {f"version-{name}": version for run in series.runs for name, version in run.manifest.versions}
     made |= {f"thesis-{name}": value for name, value in published.HARDWARE.items()}
     return made
 

@@ -81,9 +81,10 @@ def _ordered(measures: Measures) -> list[Series]:
 
 
 def _series(measures: Measures, series: Series, most: int) -> dict[str, Any]:
+    several = len(measures.run_set.stacks) > 1
     return {
         "system": series.system,
-        "title": series.title,
+        "title": f"{series.title}, stack {series.stack}" if several else series.title,
         "mode": series.mode,
         "mode_title": series.mode_title,
         "study": series.study,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tidemark.analysis.claims import Claim
 from tidemark.analysis.runs import MAIN, Run, RunSet, Series
+from tidemark.analysis.tables_stacks import in_order
 from tidemark.config import schema
 
 # Seconds beside the windows: a run's topic, oracle and footprint; a series' servers and cold state.
@@ -41,11 +42,14 @@ def retest(claim: Claim, run_set: RunSet | None) -> Retest:
         protocol = "thesis"
         window, runs = _defaults()[protocol]
     words.append(f"protocol={protocol}")
+    stacks = in_order(run_set) if run_set else ()
+    if list(stacks) not in ([], schema()["properties"]["stacks"]["default"]):
+        words.append(f"stacks={json.dumps(list(stacks))}")
     values = 1
     if claim.studies:
         study = schema()["properties"]["study"]["default"][claim.studies[0]]
         window, runs, values = study.get("window_seconds", window), study.get("runs", runs), len(study["values"])
-    count = len(measure.systems) * len(measure.modes) * values
+    count = len(measure.systems) * len(measure.modes) * values * max(len(stacks), 1)
     seconds = count * (runs * (window * (1 + SHARE_OF_PRODUCING) + SECONDS_A_RUN) + SECONDS_A_SERIES)
     tables = max(
         _series_bytes(run_set.find(system, mode) if run_set else None, mode, window, runs)

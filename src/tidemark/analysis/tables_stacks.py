@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from tidemark.analysis.metrics import UNITS, Metric
@@ -17,14 +18,18 @@ def build(workshop: Workshop) -> Iterator[Table]:
         yield _then_and_now(workshop)
 
 
+def in_order(run_set: RunSet) -> tuple[str, ...]:
+    """The stacks of the plan, that of the thesis's tables first."""
+    return (run_set.stack, *(stack for stack in run_set.stacks if stack != run_set.stack))
+
+
 def counterparts(run_set: RunSet, mode: str | None = None) -> Iterator[tuple[Series, Series]]:
     """Each series of the first stack with the series of every other stack that differs from it in nothing else."""
     for then in run_set.select(mode=mode, harness=False):
-        for stack in run_set.stacks:
-            if stack != then.stack:
-                for now in run_set.select(mode=then.mode, stack=stack, harness=False):
-                    if (now.system, now.batch_size) == (then.system, then.batch_size):
-                        yield then, now
+        for stack in in_order(run_set)[1:]:
+            for now in run_set.select(mode=then.mode, stack=stack, harness=False):
+                if (now.system, now.batch_size) == (then.system, then.batch_size):
+                    yield then, now
 
 
 def _then_and_now(workshop: Workshop) -> Table:
@@ -66,4 +71,5 @@ def _then_and_now(workshop: Workshop) -> Table:
         "Hot runs against hot runs, one machine, one plan. Ratios are of medians; the verdict follows from their "
         "interval."
     ]
-    return workshop.table("then-and-now", "Then and now: software stacks compared", columns, rows, runs, notes)
+    made = workshop.table("then-and-now", "Then and now: software stacks compared", columns, rows, runs)
+    return replace(made, notes=tuple(notes))  # not those of a table that is about one stack

@@ -18,28 +18,39 @@ const swatch = colour => make("span", "", { class: "swatch", style: `background:
 
 // Claims
 
-const hiddenVerdicts = new Set();
+const hiddenVerdicts = new Set(); // of one stack each: "0 reproduced"
 
 function claims() {
-  for (const [verdict, count] of Object.entries(REPORT.claims.counts)) {
-    const chip = make("button", `${verdict}: ${count}`, { type: "button", class: slug(verdict), "aria-pressed": "true" });
-    chip.addEventListener("click", () => {
-      const pressed = chip.getAttribute("aria-pressed") === "true";
-      chip.setAttribute("aria-pressed", String(!pressed));
-      hiddenVerdicts[pressed ? "add" : "delete"](verdict);
-      for (const row of document.querySelectorAll("#ledger tbody tr")) row.hidden = hiddenVerdicts.has(row.dataset.verdict);
-    });
-    byId("verdicts").append(chip);
-  }
+  const { stacks, labelled } = REPORT.claims;
+  stacks.forEach(({ stack, counts }, place) => {
+    const group = make("div", labelled ? `With the software stack ${stack}: ` : [], { role: "group" });
+    for (const [verdict, count] of Object.entries(counts)) {
+      const chip = make("button", `${verdict}: ${count}`, { type: "button", class: slug(verdict), "aria-pressed": "true" });
+      chip.addEventListener("click", () => {
+        const pressed = chip.getAttribute("aria-pressed") === "true";
+        chip.setAttribute("aria-pressed", String(!pressed));
+        hiddenVerdicts[pressed ? "add" : "delete"](`${place} ${verdict}`);
+        for (const row of document.querySelectorAll("#ledger tbody tr")) {
+          row.hidden = JSON.parse(row.dataset.verdicts).some((each, which) => hiddenVerdicts.has(`${which} ${each}`));
+        }
+      });
+      group.append(chip);
+    }
+    byId("verdicts").append(group);
+  });
+  const heads = stacks.flatMap(({ stack }) => ["Ours [95 %]", "Verdict"].map(head => labelled ? `${head}, stack ${stack}` : head));
+  document.querySelector("#ledger thead tr").append(...heads.map(head => make("th", head)));
   const body = document.querySelector("#ledger tbody");
   for (const claim of REPORT.claims.claims) {
+    const judged = [claim, ...claim.others];
+    const why = judged.map(each => (labelled ? `With ${each.stack}: ` : "") + `${each.why}.`).join(" ");
     const links = claim.shown.flatMap((name, place) => {
       const href = name.startsWith("figure-") ? `figures/${name}.svg` : `tables/${name}.md`;
       return [place ? ", " : "", make("a", name, { href })];
     });
     const more = make("details", [
       make("summary", make("code", claim.id, { class: "id" })),
-      make("p", `Asked: ${claim.criterion}. ${claim.why}.`),
+      make("p", `Asked: ${claim.criterion}. ${why}`),
       make("p", ["Measure: ", make("code", claim.measure)]),
       make("p", ["Shown in (beside this file): ", ...links]),
       make("p", ["Test it alone: ", make("code", claim.retest.command),
@@ -50,9 +61,11 @@ function claims() {
       make("td", [claim.statement, more]),
       make("td", claim.section, { "data-label": "Section" }),
       make("td", plain, { "data-label": "Thesis, another machine" }),
-      make("td", claim.ours_text || claim.why, { "data-label": "Ours" }),
-      make("td", claim.verdict, { class: `verdict ${slug(claim.verdict)}` }),
-    ], { "data-verdict": claim.verdict }));
+      ...judged.flatMap(each => [
+        make("td", each.ours_text || each.why, { "data-label": labelled ? `Ours, stack ${each.stack}` : "Ours" }),
+        make("td", each.verdict, { class: `verdict ${slug(each.verdict)}`, ...(labelled ? { "data-label": each.stack } : {}) }),
+      ]),
+    ], { "data-verdicts": JSON.stringify(judged.map(each => each.verdict)) }));
   }
 }
 
