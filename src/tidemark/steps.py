@@ -1,4 +1,7 @@
-"""The steps that Snakemake's rules call: files in, files out."""
+"""The steps that Snakemake's rules call: files in, files out.
+
+Each imports what it needs itself: the analysis shall not wait for the servers' clients, nor a table for Matplotlib.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,17 @@ import json
 import sys
 import time
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidemark.config import Config, parse
-from tidemark.dataset import DatasetSettings, make_dataset
 from tidemark.errors import ConfigError
-from tidemark.measure.plan import make_plan
-from tidemark.measure.series import measure_series, outcome_path
-from tidemark.measure.spec import SeriesSpec
 from tidemark.paths import Workspace, write_atomically
 from tidemark.progress import duration
-from tidemark.services.iceberg_rest import compile_launcher
-from tidemark.services.provision import LOCKS, provision, unpack_postgres
-from tidemark.stacks import provide
-from tidemark.stream.sizes import weigh
+
+if TYPE_CHECKING:
+    from tidemark.measure.spec import SeriesSpec
 
 
 def planned_config(plan: Path) -> Config:
@@ -33,6 +33,8 @@ def planned_config(plan: Path) -> Config:
 
 def prepare_dataset(workspace: Workspace, plan: Path, target: Path) -> None:
     """Trips with ids as `target`/trips.parquet, their provenance beside them."""
+    from tidemark.dataset import DatasetSettings, make_dataset
+
     config = planned_config(plan)
     chosen = config.dataset
     settings = DatasetSettings(chosen.source, chosen.paths, chosen.rows, chosen.synthetic_rows, config.seed)  # type: ignore[arg-type]
@@ -42,6 +44,8 @@ def prepare_dataset(workspace: Workspace, plan: Path, target: Path) -> None:
 
 
 def describe_events(trips: Path, target: Path) -> None:
+    from tidemark.stream.sizes import weigh
+
     weigh(trips).write(target)
 
 
@@ -50,6 +54,9 @@ def provision_servers(workspace: Workspace, target: Path) -> None:
 
     Afterwards a series writes nothing below the cache, which may then be read-only.
     """
+    from tidemark.services.iceberg_rest import compile_launcher
+    from tidemark.services.provision import LOCKS, provision, unpack_postgres
+
     found = {}
     for lock in sorted(LOCKS.glob("*/jgo.lock.toml")):
         found[lock.parent.name] = provision(lock.parent.name, workspace)
@@ -61,12 +68,17 @@ def provision_servers(workspace: Workspace, target: Path) -> None:
 
 def provide_stack(name: str, workspace: Workspace, target: Path) -> None:
     """The environment of a stack; `target` says where its interpreter is."""
+    from tidemark.stacks import provide
+
     interpreter = provide(name, workspace)
     write_atomically(target, json.dumps({"stack": name, "python": str(interpreter)}, indent=1) + "\n")
 
 
 def measure_one(workspace: Workspace, path: Path, position: int) -> None:
     """Measure the series of a spec.json, with a line of progress for it and an estimate for all of them."""
+    from tidemark.measure.series import measure_series
+    from tidemark.measure.spec import SeriesSpec
+
     spec = replace(SeriesSpec.read(path), position=position)
     began = time.monotonic()
     others = _windows_left(workspace, spec)
@@ -97,6 +109,9 @@ def measure_one(workspace: Workspace, path: Path, position: int) -> None:
 
 def _windows_left(workspace: Workspace, spec: SeriesSpec) -> float:
     """Seconds of windows that this series and those without an outcome still have to go, servers included."""
+    from tidemark.measure.plan import make_plan
+    from tidemark.measure.series import outcome_path
+
     try:
         plan = make_plan(planned_config(workspace.results / "plan.json"))
     except ConfigError:
@@ -107,22 +122,12 @@ def _windows_left(workspace: Workspace, spec: SeriesSpec) -> float:
 
 def analyse_results(what: str, results: Path) -> None:
     """Build one kind of result from the run files."""
-    from tidemark import analysis
-    from tidemark.analysis.ledger import build_claims
-    from tidemark.analysis.paper import build_paper
-    from tidemark.analysis.report import build_report
-
-    builders = {
-        "database": analysis.build_database,
-        "tables": analysis.build_tables,
-        "figures": analysis.build_figures,
-        "claims": build_claims,
-        "paper": build_paper,
-        "report": build_report,
-    }
-    if what not in builders:
-        raise ConfigError(f"found '{what}'; allowed: {', '.join(builders)}")
-    builders[what](results)
+    places = {"database": "build", "tables": "build", "figures": "build", "claims": "ledger", "paper": "paper"}
+    places |= {"report": "report"}
+    if what not in places:
+        raise ConfigError(f"found '{what}'; allowed: {', '.join(places)}")
+    module = import_module(f"tidemark.analysis.{places[what]}")
+    getattr(module, f"build_{what}")(results)
 
 
 def list_claims(results: Path) -> None:

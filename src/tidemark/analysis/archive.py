@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tidemark import __version__
-from tidemark.analysis.runs import Run, RunSet
+from tidemark.analysis.runs import RUN_FILES, Run, RunSet
 from tidemark.errors import AnalysisError
 from tidemark.progress import Progress
 
@@ -25,7 +25,6 @@ METADATA = "ro-crate-metadata.json"
 SPECIFICATION = "https://w3id.org/ro/crate/1.1"
 CONTEXT: list[Any] = [f"{SPECIFICATION}/context", {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}]
 DERIVED = ("tables", "figures", "claims.json", "claims.csv", "claims.md", "paper.pdf", "report.html")
-RUN_FILES = ("run.json", "operations.parquet", "machine.parquet")
 KINDS = {
     ".json": "application/json",
     ".parquet": "application/vnd.apache.parquet",

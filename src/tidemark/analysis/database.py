@@ -8,7 +8,13 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from tidemark.analysis import resampled
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.metrics import Metric
+from tidemark.analysis.pool import spread
 from tidemark.analysis.runs import Run, RunSet
+from tidemark.analysis.statistics import Replicates
+from tidemark.progress import Progress
 
 SCHEMA_VERSION = 1
 VIEWS = """
@@ -36,7 +42,7 @@ GROUP BY ALL;
 
 
 def build_database(results: Path) -> Path:
-    """Make results/metrics.duckdb from the run files and return its path.
+    """Make results/metrics.duckdb from the run files and return its path; beside it, what was resampled of each run.
 
     Tables: series, runs, operations (one row an operation), machine (one row a second); views: throughput,
     write_times. It is built under another name and renamed, so that a reader never sees half of it.
@@ -52,11 +58,38 @@ def build_database(results: Path) -> Path:
             _runs(connection, run_set.runs)
             _samples(connection, run_set.runs)
             connection.execute(VIEWS)
+        resampled.write(run_set, _resample(run_set))
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
         beside.with_name(beside.name + ".wal").unlink(missing_ok=True)
     return path
+
+
+def _resample(run_set: RunSet) -> dict[tuple[Metric, str], Replicates]:
+    """Every metric of every run: the longest part of the analysis, done once and on all cores."""
+    found: dict[tuple[Metric, str], Replicates] = {}
+    runs = run_set.runs
+    modules = ("tidemark.analysis.database",)
+    with (
+        spread(_all_of, runs, prepare=_take, given=(run_set,), modules=modules) as results,
+        Progress("resampling", len(runs), " runs") as progress,
+    ):
+        for done, each in enumerate(results):
+            found |= each
+            progress.update(done + 1, runs[done].label)
+    return found
+
+
+_taken: list[Measures] = []  # of this process, when it is one of those that resample
+
+
+def _take(run_set: RunSet) -> None:
+    _taken[:] = [Measures(run_set)]
+
+
+def _all_of(run: Run) -> dict[tuple[Metric, str], Replicates]:
+    return _taken[0].all_of(run)
 
 
 def _series(connection: duckdb.DuckDBPyConnection, run_set: RunSet) -> None:

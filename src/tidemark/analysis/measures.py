@@ -16,6 +16,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from tidemark.analysis import resampled
 from tidemark.analysis.blocks import BlockSample, bin_edges
 from tidemark.analysis.metrics import OTHERS, QUANTILES, RANGES, SECONDS, UNITS, Absent, Metric
 from tidemark.analysis.runs import Run, RunSet, Series
@@ -34,13 +35,14 @@ __all__ = ["UNITS", "Absent", "Measures", "Metric", "estimate"]
 
 
 class Measures:
-    """Quantities of the runs in `run_set`, each computed once."""
+    """Quantities of the runs in `run_set`, each computed once; those of a run not even that, where it was kept."""
 
     def __init__(self, run_set: RunSet) -> None:
         self.run_set = run_set
         self._distributions: dict[tuple[str, str], dict[Metric, Replicates]] = {}
         self._seconds: dict[tuple[str, str], BlockSample] = {}
-        self._runs: dict[tuple[Metric, str], Replicates] = {}
+        self._runs = resampled.read(run_set)
+        self._hot: dict[tuple[Metric, str], Replicates] = {}
         self._effects: dict[tuple[Metric, str], RunEffects | None] = {}
 
     # One run
@@ -53,6 +55,13 @@ class Measures:
         if key not in self._runs:
             self._runs[key] = self._compute(metric, run)
         return self._runs[key]
+
+    def all_of(self, run: Run) -> dict[tuple[Metric, str], Replicates]:
+        """Every metric that `run` has, as `resampled` keeps them."""
+        for metric in Metric:
+            with suppress(Absent):
+                self.of_run(metric, run)
+        return {key: found for key, found in self._runs.items() if key[1] == run.label}
 
     def _compute(self, metric: Metric, run: Run) -> Replicates:
         if metric in QUANTILES:
@@ -105,8 +114,11 @@ class Measures:
         """
         if series is None:
             raise Absent("there is no such series")
-        runs = self._known(metric, series)
-        return over_runs(runs, generator(metric, series.id), self._pooled(metric, series, runs))
+        key = (metric, series.id)
+        if key not in self._hot:
+            runs = self._known(metric, series)
+            self._hot[key] = over_runs(runs, generator(metric, series.id), self._pooled(metric, series, runs))
+        return self._hot[key]
 
     def first_hot(self, metric: Metric, series: Series) -> Replicates:
         """The run that the thesis shows: the first hot one."""

@@ -19,6 +19,7 @@ from tidemark.errors import AnalysisError
 
 OPERATION_COLUMNS = ("first_id", "rows", "poll_ns", "decode_ns", "assemble_ns", "write_ns", "start_ns")
 MACHINE_COLUMNS = ("second", "cpu_percent", "disk_written_bytes")
+RUN_FILES = ("run.json", "operations.parquet", "machine.parquet")
 MAIN = "main"
 MOST_KEPT = 500_000  # operations of a run whose columns stay in memory, 4 MB each, once they were read
 # As the thesis shows them, then what it wanted to show, then the rest by name.

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import ndtri, stdtrit
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample, Numbers, resample, resampled_residuals
 
@@ -98,7 +98,7 @@ class Replicates:
         if self.draws is None or not math.isfinite(self.centre):
             return Estimate(self.value, None, None, self.n, unit, self.runs)
         low, high = np.quantile(self.draws, [0.025, 0.975])
-        stretch = float(student.ppf(0.975, self.degrees) / student.ppf(0.975, math.inf))
+        stretch = float(stdtrit(self.degrees, 0.975) / ndtri(0.975)) if math.isfinite(self.degrees) else 1.0
         ends = [self.centre + stretch * (float(end) - self.centre) for end in (low, high)]
         ends = [min(ends[0], self.centre), max(ends[1], self.centre)]
         if self.log:

@@ -30,17 +30,17 @@ COLOURS = {
     "null": "#7F7F7F",
 }
 FURTHER = ("#882255", "#117733", "#999933", "#332288", "#AA4499", "#661100", "#44AA99", "#6699CC", "#000000")
-PARTS = {  # of a time budget, and of a footprint
-    "write": "#0072B2",
-    "poll": "#E69F00",
-    "decode": "#009E73",
-    "assemble": "#CC79A7",
-    "bookkeeping": "#56B4E9",
-    "wait_for_producer": "#D55E00",
-    "rest": "#BBBBBB",
-    "data": "#0072B2",
-    "metadata": "#E69F00",
-    "catalog": "#CC79A7",
+PARTS = {  # of a time budget, and of a footprint: Tol's light palette, in which no system has its colour
+    "write": "#77AADD",
+    "poll": "#EE8866",
+    "decode": "#EEDD88",
+    "assemble": "#FFAABB",
+    "bookkeeping": "#44BB99",
+    "wait_for_producer": "#AAAA00",
+    "rest": "#DDDDDD",
+    "data": "#77AADD",
+    "metadata": "#EEDD88",
+    "catalog": "#FFAABB",
 }
 RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -70,15 +70,21 @@ RC: dict[Any, Any] = {
     "svg.fonttype": "path",
     "svg.hashsalt": "tidemark",
     "savefig.dpi": 200,
+    "text.hinting": "none",  # as in the other two forms, and in less time
 }
+
+
+def apply() -> None:
+    """Our settings for good: of a process that only draws."""
+    matplotlib.rcdefaults()
+    matplotlib.rcParams.update(RC)
 
 
 @contextmanager
 def applied() -> Iterator[None]:
     """Our settings, and none of the user's own matplotlibrc."""
     with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(RC)
+        apply()
         yield
 
 
@@ -132,7 +138,8 @@ class Frame:
         )
 
 
-ABOVE, BELOW = 0.42, 0.84
+ABOVE, BELOW = 0.42, 0.84  # inches: for the title, and for the axis below with the note
+LINE, NOTE = 0.077, 0.40  # inches: a line of the note, and what of BELOW the axis leaves to it
 
 
 def frame(width: float, height: float) -> Frame:
@@ -142,17 +149,29 @@ def frame(width: float, height: float) -> Frame:
 
 def finish(made: Frame, title: str, notes: Sequence[str], source: str, dataset: str, synthetic: bool) -> None:
     """Put title, notes, source runs and dataset into the picture; a replica is marked in red."""
-    whole = made.figure.get_figheight()
     characters = int(made.width * 27)
-    made.figure.text(0.02, 1 - 0.07 / whole, title, fontsize=7.5, fontweight="bold", va="top")
     lines = [line for text in (*notes, source) for line in textwrap.wrap(text, characters)]
+    _make_room(made.figure, LINE * (len(lines) + 1) - NOTE)
+    whole = made.figure.get_figheight()
+    made.figure.text(0.02, 1 - 0.07 / whole, title, fontsize=7.5, fontweight="bold", va="top")
     made.figure.text(
-        0.02, 0.04 / whole, "\n".join([*lines[:5], dataset]), fontsize=4.8, color=FAINT, va="bottom", linespacing=1.15
+        0.02, 0.04 / whole, "\n".join([*lines, dataset]), fontsize=4.8, color=FAINT, va="bottom", linespacing=1.15
     )
     if synthetic:
         made.figure.text(
             0.02, 1 - 0.21 / whole, "SYNTHETIC dataset", fontsize=6.5, fontweight="bold", color=WARNING, va="top"
         )  # fmt: skip
+
+
+def _make_room(figure: Figure, more: float) -> None:
+    """Make the figure `more` inches taller below its axes, if that is anything."""
+    if more <= 0:
+        return
+    whole = figure.get_figheight()
+    for axes in figure.axes:
+        left, bottom, width, height = axes.get_position().bounds
+        axes.set_position((left, (bottom * whole + more) / (whole + more), width, height * whole / (whole + more)))
+    figure.set_figheight(whole + more)
 
 
 def save(figure: Figure, stem: Path, title: str, sources: Sequence[str]) -> list[str]:

@@ -1,0 +1,101 @@
+"""What was resampled of each run, kept beside the run files: tables, figures, claims, paper and report ask for it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from tidemark.analysis.metrics import Metric
+from tidemark.analysis.runs import RUN_FILES, Run, RunSet
+from tidemark.analysis.statistics import Replicates
+from tidemark.paths import write_atomically
+
+type Resampled = Mapping[tuple[Metric, str], Replicates]
+NAME = "resampled.arrow"
+# Whatever a number of a run follows from: when one of these changes, what was kept is not used any more.
+SOURCES = ("blocks.py", "statistics.py", "metrics.py", "measures.py", "samples.py", "runs.py", "manifest.py")
+SCHEMA = pa.schema(
+    [
+        ("stamp", pa.string()),
+        ("label", pa.string()),
+        ("metric", pa.string()),
+        ("centre", pa.float64()),
+        ("draws", pa.list_(pa.float64())),
+        ("n", pa.int64()),
+        ("runs", pa.int64()),
+        ("degrees", pa.float64()),
+        ("log", pa.bool_()),
+        ("lowest", pa.float64()),
+        ("highest", pa.float64()),
+    ]
+)
+
+
+def write(run_set: RunSet, found: Resampled) -> Path:
+    """Keep `found` in the folder of `run_set`, every bit of it."""
+    runs = {run.label: _stamp(run) for run in run_set.runs}
+    columns: dict[str, list[object]] = {name: [] for name in SCHEMA.names}
+    for (metric, label), each in found.items():
+        lowest, highest = each.bounds or (math.nan, math.nan)
+        values = (runs[label], label, str(metric), each.centre, each.draws, each.n, each.runs, each.degrees, each.log)
+        for name, value in zip(SCHEMA.names, (*values, lowest, highest), strict=True):
+            columns[name].append(value)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, SCHEMA) as writer:
+        writer.write_table(pa.table(columns, SCHEMA))
+    path = run_set.results / NAME
+    write_atomically(path, sink.getvalue().to_pybytes())
+    return path
+
+
+def read(run_set: RunSet) -> dict[tuple[Metric, str], Replicates]:
+    """What was kept for the runs of `run_set` as they are now; nothing where nothing was kept."""
+    try:
+        table = pa.ipc.open_file((run_set.results / NAME).read_bytes()).read_all()
+    except (OSError, pa.ArrowInvalid):
+        return {}
+    if table.schema != SCHEMA:
+        return {}
+    stamps = {run.label: _stamp(run) for run in run_set.runs}
+    columns = {name: table.column(name).to_pylist() for name in SCHEMA.names if name != "draws"}
+    draws = table.column("draws").combine_chunks()
+    found: dict[tuple[Metric, str], Replicates] = {}
+    for place, (stamp, label) in enumerate(zip(columns["stamp"], columns["label"], strict=True)):
+        if stamps.get(label) != stamp:
+            continue
+        values = draws[place].values
+        lowest, highest = columns["lowest"][place], columns["highest"][place]
+        found[Metric(columns["metric"][place]), label] = Replicates(
+            centre=columns["centre"][place],
+            draws=None if values is None else np.array(values),
+            n=columns["n"][place],
+            runs=columns["runs"][place],
+            degrees=columns["degrees"][place],
+            log=columns["log"][place],
+            bounds=None if math.isnan(lowest) else (lowest, highest),
+        )
+    return found
+
+
+def _stamp(run: Run) -> str:
+    """Changes with the run's files, with how numbers are made from them, and with what the machine makes them by."""
+    seen = [_methods()]
+    for name in RUN_FILES:
+        state = (run.directory / name).stat()
+        seen.append(f"{name} {state.st_size} {state.st_mtime_ns}")
+    return hashlib.sha256("\n".join(seen).encode()).hexdigest()
+
+
+@cache
+def _methods() -> str:
+    folder = Path(__file__).parent
+    summed = hashlib.sha256(np.__version__.encode())
+    for name in SOURCES:
+        summed.update((folder / name).read_bytes())
+    return summed.hexdigest()

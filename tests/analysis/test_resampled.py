@@ -1,0 +1,86 @@
+"""What is kept of the resampling is what would be computed, and is not used for other runs than it was made of."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.analysis.runset import DUCKLAKE, INLINED, batched, write_run_set
+from tests.analysis.work import take, with_pid
+
+from tidemark.analysis import build_database, build_tables, resampled
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.metrics import Metric
+from tidemark.analysis.pool import FEWEST, spread
+from tidemark.analysis.runs import RunSet
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return write_run_set(tmp_path, [DUCKLAKE, batched(INLINED), batched(DUCKLAKE)], window_s=2.0)
+
+
+def tables(results: Path) -> dict[str, bytes]:
+    build_tables(results)
+    return {path.name: path.read_bytes() for path in sorted((results / "tables").iterdir())}
+
+
+def test_tables_from_what_was_kept_are_those_from_the_samples(results: Path) -> None:
+    computed = tables(results)
+    build_database(results)
+    run_set = RunSet.load(results)
+    assert {label for _, label in resampled.read(run_set)} == {run.label for run in run_set.runs}
+    assert tables(results) == computed
+
+
+def test_what_was_kept_is_what_the_processes_computed(results: Path) -> None:
+    build_database(results)
+    run_set = RunSet.load(results)
+    assert len(run_set.runs) >= FEWEST  # so that other processes did it
+    kept = resampled.read(run_set)
+    (results / resampled.NAME).unlink()
+    fresh = Measures(run_set).all_of(run_set.runs[-1])
+    assert Metric.WRITE_MEDIAN in {metric for metric, _ in fresh}
+    for key, each in fresh.items():
+        assert (kept[key].centre, kept[key].n, kept[key].log, kept[key].bounds) == (
+            each.centre, each.n, each.log, each.bounds,
+        ), key  # fmt: skip
+        assert (kept[key].draws is None) is (each.draws is None), key
+        if each.draws is not None:
+            assert np.array_equal(kept[key].draws, each.draws), key
+
+
+def test_files_that_changed_are_resampled_anew(results: Path) -> None:
+    build_database(results)
+    changed = RunSet.load(results).runs[0]
+    path = changed.directory / "operations.parquet"
+    state = path.stat()
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns + 1))
+    run_set = RunSet.load(results)
+    labels = {label for _, label in resampled.read(run_set)}
+    assert labels == {run.label for run in run_set.runs} - {changed.label}
+
+
+@pytest.mark.parametrize("content", [b"", b"not an Arrow file"])
+def test_a_damaged_file_is_as_good_as_none(results: Path, content: bytes) -> None:
+    (results / resampled.NAME).write_bytes(content)
+    assert resampled.read(RunSet.load(results)) == {}
+
+
+@pytest.mark.parametrize("count", [FEWEST - 1, 3 * FEWEST])
+def test_work_keeps_its_order_and_a_little_of_it_stays_here(count: int) -> None:
+    with spread(with_pid, range(count), prepare=take, given=(100,), modules=()) as found:
+        results = list(found)
+    assert [value for _, value in results] == [100 + item for item in range(count)]
+    alone = count < FEWEST or len(os.sched_getaffinity(0)) < 2
+    assert ({pid for pid, _ in results} == {os.getpid()}) is alone
+
+
+def test_what_fails_in_another_process_fails_here() -> None:
+    with (
+        pytest.raises(ValueError, match="that fails"),
+        spread(with_pid, [*range(FEWEST), -1], prepare=take, given=(0,), modules=()) as found,
+    ):
+        list(found)
