@@ -74,7 +74,7 @@ def growth(studio: Studio, mode: str) -> Drawn:
             (series.title, [(found.reason if isinstance(found, Missing) else found, studio.colour(series), True)])
         )
     made = plots.dots(rows, "% of the median write, per 1,000 commits", line=0.0)
-    notes = ["Theil-Sen slope, hot runs. Lines: 95 % intervals; one that contains 0 shows no growth."]
+    notes = ["Theil-Sen slope, hot runs. Lines: 95 % intervals; one that contains 0 does not show growth."]
     return studio.finish(made, f"Growth of the write time, {MODES[mode]}", notes, runs)
 
 
@@ -98,7 +98,7 @@ def cold_effect(studio: Studio) -> Drawn:
         raise Absent("no series has both a cold and a hot run")
     made = plots.dots(rows, "median write, cold / hot", line=1.0, from_zero=False)
     notes = [
-        "Filled: one by one, hollow: in batches. Lines: 95 % intervals; one that contains 1 shows no effect. "
+        "Filled: one by one, hollow: in batches. Lines: 95 % intervals; one that contains 1 does not show an effect. "
         "The axis does not start at zero."
     ]
     return studio.finish(made, "Cold against hot: median write time", notes, runs)
@@ -109,7 +109,7 @@ def latency(studio: Studio, mode: str) -> Drawn:
     groups, runs = studio.groups(mode, 1, lambda run: (np.sort(run.column("write_ns")) / 1e6, None))
     filled = sorted((group for group in groups if len(group.values)), key=lambda group: -float(np.median(group.values)))
     made = style.frame(style.COLUMN, 0.35 + 0.25 * max(len(filled), 6))
-    axes = made.axes(0.62, 1.12)
+    axes = made.axes(0.84, 1.12)
     lowest = min(1 / len(group.values) for group in filled)
     for place, group in enumerate(filled):
         n = len(group.values)
@@ -121,16 +121,13 @@ def latency(studio: Studio, mode: str) -> Drawn:
     plots.log_axis(axes)
     axes.set_yscale("log")
     axes.set_ylim(lowest * 0.7, 1.3)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
+    levels = {1.0: "", 0.5: "median  ", 0.1: "", 0.01: "p99  ", 0.001: "p99.9  ", 0.0001: "p99.99  "}
+    axes.set_yticks([level for level in levels if level > lowest * 0.7])
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{levels.get(value, '')}{100 * value:g} %"))
     axes.xaxis.set_major_formatter(plots.plain_ticks())
     axes.grid()
     axes.set_xlabel("time of a write (ms), log scale")
     axes.set_ylabel("writes that took longer, log scale")
-    for level, name in ((0.5, "median"), (0.01, "p99"), (0.001, "p99.9")):
-        if level > lowest:
-            axes.axhline(level, color=style.FAINT, linewidth=0.5, linestyle=(0, (2, 2)))
-            axes.text(0.995, level, name, transform=axes.get_yaxis_transform(), fontsize=5, color=style.FAINT,
-                      ha="right", va="bottom")  # fmt: skip
     notes = ["First hot run; every write is in. The names are in the order of the medians, slowest first."]
     return studio.finish(made, f"Writes slower than a time, {MODES[mode]}", notes, runs)
 
@@ -180,9 +177,8 @@ def time_budget(studio: Studio) -> Drawn:
     if not runs:
         raise Absent("no series has a hot run")
     made = stacked(rows, "% of the window", total=False, most=100.0, width=style.PAGE)
-    return studio.finish(
-        made, "Where the time goes, first hot run", ["'null' stores nothing: all of it is harness."], runs
-    )
+    notes = ["Null stores nothing: all of it is harness. Parts in the order of a cycle."]
+    return studio.finish(made, "Where the time goes, first hot run", notes, runs)
 
 
 def stacked(
@@ -222,5 +218,5 @@ def stacked(
         name = part.replace("_", " ")
         axes.text(place, 1.02, "■", transform=axes.transAxes, fontsize=6.5, color=style.PARTS[part], va="bottom")
         axes.text(place + 0.11 / (width - left - 0.62), 1.02, name, transform=axes.transAxes, fontsize=6, va="bottom")
-        place += (0.06 * len(name) + 0.2) / (width - left - 0.62)
+        place += (0.047 * len(name) + 0.24) / (width - left - 0.62)
     return made

@@ -28,15 +28,15 @@ def sketches() -> Iterator[Sketch]:
 
 def components(studio: Studio) -> Drawn:
     """The way of a trip from the file to a figure."""
-    made = style.frame(style.PAGE, 2.15)
-    axes = made.axes(0.1, 0.1)
+    made = style.frame(style.PAGE, 1.62)
+    axes = made.axes(0.1, 0.1, bottom=-0.38, height=2.0)  # there is no axis below that would need the room
     axes.set_xlim(0, 6.8)
-    axes.set_ylim(0, 2.15)
+    axes.set_ylim(0.1, 2.1)
     axes.set_axis_off()
     systems = studio.run_set.select(harness=False)
     clients = ", ".join(dict.fromkeys(s.runs[0].manifest.system.client for s in systems if s.runs)) or "client"
     formats = ", ".join(dict.fromkeys(s.runs[0].manifest.system.format for s in systems if s.runs)) or "table"
-    catalogs = ", ".join(dict.fromkeys(s.runs[0].manifest.system.catalog for s in systems if s.runs)) or "catalog"
+    catalogs = "; ".join(dict.fromkeys(s.runs[0].manifest.system.catalog for s in systems if s.runs)) or "catalog"
     ours, theirs = "#E8F1F8", "#FBEFDD"
     places = {
         "trips": (0.7, 1.55, "Trips", "Parquet, with ids", ours),
@@ -64,14 +64,15 @@ def components(studio: Studio) -> Drawn:
         ((3.6 + half, 1.55), (5.4 - 0.91, 1.55), ""),
         ((5.4, 1.27), (5.4, 0.73), "write: rows, one commit"),
         ((5.4 - 0.91, 0.45), (3.6 + half, 0.45), ""),
-        ((4.75, 1.27), (2.5, 0.73), "after the window"),
+        ((4.75, 1.27), (2.5, 0.73), "samples, after the window"),
         ((2.15 - half, 0.45), (0.7 + half, 0.45), ""),
     ]
     for start, end, label in arrows:
         axes.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=7, linewidth=0.9, color=style.INK))
-        if label:
-            axes.text((start[0] + end[0]) / 2 + 0.05, (start[1] + end[1]) / 2, label, fontsize=5.6, va="center",
-                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
+        # Beside an upright arrow, below a slanting one: a line through the words would cross them out.
+        upright = start[0] == end[0]
+        axes.text((start[0] + end[0]) / 2 + (0.05 if upright else 0.12), (start[1] + end[1]) / 2, label, fontsize=5.6,
+                  va="center" if upright else "top")  # fmt: skip
     notes = ["Blue: ours. Orange: other people's programs, in processes of their own but for the client."]
     runs = [run for series in systems for run in series.runs]
     return studio.finish(made, "The components of a measurement", notes, runs)

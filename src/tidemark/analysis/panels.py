@@ -53,10 +53,10 @@ def scatter_panels(studio: Studio, groups: Sequence[Group], runs: Mapping[str, R
             pad=10,
             y=None if len(group.values) else 0.6,
         )
-        axes.set_xlim(0, longest)
+        axes.set_xlim(-0.01 * longest, 1.01 * longest)
         last = not any(len(below.values) for below in groups[place + columns :: columns])
         axes.set_xlabel("seconds since the run began" if last else "")
-        axes.set_ylabel("ms")
+        axes.set_ylabel("write (ms)")
         if group.times_s is None or len(group.values) == 0:
             axes.set_axis_off()
             missing(axes, 0.5, group.reason)
@@ -82,9 +82,10 @@ def scatter_panels(studio: Studio, groups: Sequence[Group], runs: Mapping[str, R
         axes.yaxis.set_major_locator(MaxNLocator(4))
         axes.yaxis.set_major_formatter(plain_ticks())
         axes.grid(axis="y")
-        extra = f"; ▲ {above.sum():,} above, to {number(float(values.max()), 3)} ms" if above.any() else ""
-        axes.text(1.0, 1.16, f"n {len(values):,}{extra}", transform=axes.transAxes, ha="right", va="bottom",
-                  fontsize=5.2, color=style.FAINT)  # fmt: skip
+        extra = f"▲ {above.sum():,} above, to {number(float(values.max()), 3)} ms" if above.any() else ""
+        for height, words in ((1.16, f"n {len(values):,}"), (1.03, extra)):
+            axes.text(1.0, height, words, transform=axes.transAxes, ha="right", va="bottom", fontsize=5.2,
+                      color=style.FAINT)  # fmt: skip
         try:
             slope = studio.measures.of_run(Metric.GROWTH, runs[group.label]).estimate("")
             text = f"growth {shown(slope, 3)} ms per 1,000 commits"
@@ -108,7 +109,8 @@ def cpu_strips(groups: Sequence[Group]) -> tuple[style.Frame, list[str]]:
     for place, group in enumerate(groups):
         axes = made.axes(LEFT + 0.2, 0.62, (len(groups) - 1 - place) * (tall + gap), tall)
         axes.set_ylim(0, 105)
-        axes.set_xlim(0, longest)
+        axes.set_xlim(0, 1.02 * longest)
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.set_yticks([0, 50, 100])
         axes.tick_params(axis="y", labelsize=4.8)
         axes.grid(axis="y")

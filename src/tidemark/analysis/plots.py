@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
 from tidemark.analysis import style
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.tables import number
+from tidemark.analysis.tables import number, shown
 
 Floats = NDArray[np.float64]
 LEFT = 1.08
@@ -111,12 +111,12 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
             shown = np.sort(shown)[np.linspace(0, len(shown) - 1, MOST_POINTS).astype(int)]
             hidden += 1
         jitter = rng.uniform(-0.2, 0.2, len(shown))
-        axes.plot(shown, row + jitter, ".", color=group.colour, markersize=1.8, alpha=0.45 if len(shown) > 60 else 0.8,
-                  markeredgewidth=0,
-                  rasterized=True)  # fmt: skip
+        many = len(shown) > 60
+        axes.plot(shown, row + jitter, ".", color=group.colour, markersize=1.8 if many else 3.2,
+                  alpha=0.45 if many else 0.9, markeredgewidth=0, rasterized=True)  # fmt: skip
         if len(beyond):
-            axes.text(limit, row + 0.34, f"{len(beyond)} beyond, to {number(float(beyond.max()), 3)} ▸", fontsize=4.8,
-                      ha="right", va="center", color=style.FAINT)  # fmt: skip
+            words = f"{len(beyond)} beyond, to {number(float(beyond.max()), 3)} {unit} ▸"
+            axes.text(limit, row + 0.34, words, fontsize=4.8, ha="right", va="center", color=style.FAINT)
     axes.text(1.03, 1.0, "median", transform=axes.transAxes, fontsize=5.6, color=style.FAINT, va="bottom")
     titles(axes, [group.title for group in groups])
     axes.grid(axis="x")
@@ -136,10 +136,14 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
     return made, notes
 
 
-def log_axis(axes: Axes) -> None:
-    """A logarithmic axis below, with few enough labels to be read."""
+def log_axis(axes: Axes, most: int = 6) -> None:
+    """A logarithmic axis below, with labels enough to read values from and few enough to be read: `most` decades."""
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(numticks=6))
+    low, high = axes.get_xlim()
+    decades = np.log10(high / low)
+    between = (1.0, 2.0, 5.0) if decades < 1.7 else (1.0, 3.0) if decades < 2.6 else (1.0,)
+    axes.xaxis.set_major_locator(LogLocator(subs=between, numticks=most))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +190,11 @@ def dots(
     from_zero: bool = True,
     width: float = style.COLUMN,
 ) -> style.Frame:
-    """Estimates with their intervals: a row a system, points of (estimate or reason, colour, filled)."""
+    """Estimates with their intervals, in the picture and in words beside it: a row a system, points of (estimate or
+    reason, colour, filled)."""
     most = max((len(points) for _, points in rows), default=1)
     made = style.frame(width, (0.17 + 0.10 * most) * len(rows) + 0.05)
-    axes = made.axes(LEFT, 0.75)
+    axes = made.axes(LEFT, 1.12)
     for row, (_, points) in enumerate(rows):
         for place, (estimate, colour, filled) in enumerate(points):
             y = row + (place - (len(points) - 1) / 2) * (0.7 / max(len(points), 1))
@@ -201,16 +206,17 @@ def dots(
                 axes.plot([low, estimate.high], [y, y], color=colour, linewidth=1.4, solid_capstyle="butt", alpha=0.7)
             axes.plot(estimate.value, y, "o", color=colour, markersize=3.4, markeredgewidth=0.9,
                       markerfacecolor=colour if filled else "white")  # fmt: skip
-            axes.text(1.02, y, number(estimate.value, 3), transform=axes.get_yaxis_transform(), fontsize=5.6,
-                      va="center")  # fmt: skip
+            axes.text(1.03, y, shown(estimate, 3), transform=axes.get_yaxis_transform(), fontsize=5.2, va="center")
     if line is not None:
         axes.axvline(line, color=style.INK, linewidth=0.7, linestyle=(0, (3, 2)))
     titles(axes, [title for title, _ in rows])
     axes.grid(axis="x")
     if log:
-        log_axis(axes)
-    elif from_zero:
-        axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+        log_axis(axes, most=4)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        if from_zero:
+            axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
     axes.xaxis.set_major_formatter(plain_ticks())
     axes.set_xlabel(f"{what}{', log scale' if log else ''}")
     return made
