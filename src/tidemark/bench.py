@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -54,15 +53,18 @@ class Variant:
     batch_size: int = 1
     encoding: str = "record"
     overlap: bool = False
+    read_ahead: int = 16
 
 
 VARIANTS = (
     Variant("null, single", "null", "single"),
+    Variant("null, single, read one by one", "null", "single", read_ahead=1),
     Variant("null, single, stream encoding", "null", "single", encoding="stream"),
     Variant("null, batch of 1,000", "null", "batch", 1000),
     Variant("null, batch of 1,000, stream encoding", "null", "batch", 1000, encoding="stream"),
     Variant("null, batch of 1,000, overlap", "null", "batch", 1000, overlap=True),
     Variant("ducklake, single", "ducklake", "single"),
+    Variant("ducklake, single, read one by one", "ducklake", "single", read_ahead=1),
     Variant("ducklake, batch of 1,000", "ducklake", "batch", 1000),
     Variant("ducklake, batch of 1,000, overlap", "ducklake", "batch", 1000, overlap=True),
 )
@@ -153,7 +155,7 @@ def _spec(base: SeriesSpec, each: Variant, seconds: float) -> SeriesSpec:
     return replace(
         base, study="bench", name=each.system, title=each.system, system=each.system, options=(), mode=each.mode,
         batch_size=each.batch_size, encoding=each.encoding, overlap=each.overlap, producer="ahead",
-        window_seconds=seconds, keep_tables=False, maintenance=False,
+        read_ahead=each.read_ahead, window_seconds=seconds, keep_tables=False, maintenance=False,
     )  # fmt: skip
 
 
@@ -244,7 +246,9 @@ def _record_ten_million(folder: Path) -> float:
     for place in range(0, samples.count, GROW // 64):
         samples.write[place] = place
     write_operations(folder / "operations.parquet", samples)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    # Not getrusage: its maximum survives exec, so it would be that of the process that started this one.
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def _print(rows: list[Row], costs: Costs, repetitions: int, seconds: float) -> None:

@@ -92,6 +92,7 @@ class Config:
     encoding: str
     producer: str
     overlap: bool
+    read_ahead: int
     cold: str
     maintenance: bool
     keep_tables: bool
@@ -318,6 +319,7 @@ def _build(values: dict[str, Any], source: str, lines: Mapping[tuple[str, ...], 
         encoding=values["encoding"],
         producer=values["producer"],
         overlap=values["overlap"],
+        read_ahead=values["read_ahead"],
         cold=values["cold"],
         maintenance=values["maintenance"],
         keep_tables=values["keep_tables"],

@@ -68,11 +68,12 @@ def run(
     write: Callable[[pa.Table], None],
     overlap: bool = False,
     alive: bool = True,
+    read_ahead: int = 1,
 ) -> Window:
     codec, encoded = messages(events)
     counters.produced = events
     source = Source(Memory(encoded), counters, lambda: alive)
-    return run_window(source, codec, write, size, seconds, overlap)
+    return run_window(source, codec, write, size, seconds, overlap, read_ahead=read_ahead)
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(1, False), (7, False), (100, False), (100, True)])
@@ -95,6 +96,31 @@ def test_the_time_budget_accounts_for_the_whole_window(counters: Counters, size:
     assert abs(budget["rest"]) <= 0.01 * window.elapsed_ns
     assert budget["write"] >= 2_000_000 * window.samples.count
     assert window.elapsed_ns >= 0.4e9
+
+
+@pytest.mark.parametrize("read_ahead", [1, 2, 32])
+def test_events_read_ahead_are_written_one_by_one_and_counted_once_written(counters: Counters, read_ahead: int) -> None:
+    written: list[pa.Table] = []
+
+    def write(rows: pa.Table) -> None:
+        time.sleep(0.001)
+        written.append(rows)
+
+    window = run(counters, 10_000, 1, 0.2, write, read_ahead=read_ahead)
+    ids = [rows.column("id")[0].as_py() for rows in written]
+    assert ids == list(range(len(ids))) and {rows.num_rows for rows in written} == {1}
+    assert window.samples.count == len(written) < 1_000
+    budget = window.budget()
+    assert sum(budget.values()) == window.elapsed_ns
+    assert abs(budget["rest"]) <= 0.01 * window.elapsed_ns
+    for stage in ("poll", "decode", "assemble", "write"):
+        assert (window.samples.column(stage) > 0).all(), "each event has times of its own"
+
+
+def test_what_is_at_hand_is_read_without_waiting_for_more(counters: Counters) -> None:
+    written: list[pa.Table] = []
+    window = run(counters, 5, 1, 0.2, written.append, read_ahead=32)
+    assert window.samples.count == len(written) == 5
 
 
 def test_write_times_are_those_of_the_write(counters: Counters) -> None:

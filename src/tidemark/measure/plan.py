@@ -158,6 +158,7 @@ def make_plan(config: Config) -> Plan:
                 encoding=config.encoding,
                 producer=config.producer,
                 overlap=config.overlap and mode == "batch",
+                read_ahead=config.read_ahead if mode == "single" else 1,
                 cold=config.cold,
                 maintenance=config.maintenance,
                 keep_tables=config.keep_tables,

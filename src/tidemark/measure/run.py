@@ -139,7 +139,9 @@ def measure_run(
 
         sampler = Sampler(bench.work, groups, on_second=each_second)
         with sampler:
-            window = run_window(source, codec, system.write, spec.batch_size, spec.window_seconds, spec.overlap, count)
+            window = run_window(
+                source, codec, system.write, spec.batch_size, spec.window_seconds, spec.overlap, count, spec.read_ahead
+            )
         bench.servers.check()
         produced = bench.producer.finish()
         before_sync = sampler.disk.read()

@@ -30,6 +30,7 @@ class SeriesSpec:
     encoding: str
     producer: str
     overlap: bool
+    read_ahead: int  # events read in one go in single mode; 1 in batch mode
     cold: str
     maintenance: bool
     keep_tables: bool
