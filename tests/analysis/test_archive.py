@@ -196,6 +196,43 @@ def test_damaged_runs_are_not_archived(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.zip*"))
 
 
+@pytest.mark.parametrize(
+    "typed",
+    ['/home/jo doe/ünder "a"/trips.parquet', "../jo/trips.parquet", "~/jo/trips.parquet", "/runs/jo/trips.parquet"],
+)
+@pytest.mark.parametrize("several", [False, True])
+def test_folders_of_the_maker_are_left_out_and_nothing_else(tmp_path: Path, typed: str, several: bool) -> None:
+    results = write_run_set(tmp_path / "jo" / "work", MODELS, window_s=2.0)
+    plan = json.loads((results / "plan.json").read_text())
+    plan["config"]["dataset"] = {"source": "path", "path": [typed, "other.parquet"] if several else typed}
+    plan["config"]["services"] = {"polaris_path": "/opt/jo/polaris.tgz", "kafka_address": "localhost:9092"}
+    (results / "plan.json").write_text(json.dumps(plan, indent=1, ensure_ascii=several))
+    (results.parent / "config.yaml").write_text(f"dataset:\n  path: {json.dumps(typed)} # mine\nseed: 1\n")
+    for path in results.glob("runs/**/run.json"):
+        run = json.loads(path.read_text())
+        run["system"]["settings"]["location"] = f"{results.parent}/.tidemark/work/table"
+        run["dataset"]["notes"] = [f"path: {typed}"]
+        path.write_text(json.dumps(run))
+    build_tables(results)
+    build_claims(results)
+    archive = write_archive(results, tmp_path / "a.zip")
+    with zipfile.ZipFile(archive) as file:
+        content = {name: file.read(name) for name in file.namelist()}
+    assert not [name for name, data in content.items() if b"jo" in data.replace(b"join", b"").replace(b"major", b"")]
+    packed = json.loads(content["results/plan.json"])
+    assert packed["config"]["dataset"]["path"] == (["trips.parquet", "other.parquet"] if several else "trips.parquet")
+    assert packed["config"]["services"] == {"polaris_path": "polaris.tgz", "kafka_address": "localhost:9092"}
+    assert packed["series"] == plan["series"], "the fingerprints"
+    assert content["config.yaml"].decode() == 'dataset:\n  path: "trips.parquet" # mine\nseed: 1\n'
+    run = json.loads(next(data for name, data in content.items() if name.endswith("run-1/run.json")))
+    assert run["system"]["settings"]["location"] == ".tidemark/work/table"
+    rebuilt = unpack_archive(archive, tmp_path / "unpacked").parent
+    build_tables(rebuilt)
+    build_claims(rebuilt)
+    assert files(rebuilt / "tables") == files(results / "tables")
+    assert (rebuilt / "claims.json").read_bytes() == (results / "claims.json").read_bytes()
+
+
 def pipeline(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:
     shutil.copy(ROOT / "config.yaml", workspace)
     command = [sys.executable, "-m", "tidemark", "all", "--config", *words]

@@ -1,7 +1,7 @@
 """Results as one file that others can rebuild everything from: an RO-Crate in a zip, the same bytes each time.
 
 It holds the plan, the run files of its series, the locks that the runs name, the configuration, and what was made of
-them. `archive_unpack` is the way back.
+them; folders of the machine are left out (`archive_private`). `archive_unpack` is the way back.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import hashlib
 import json
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from tidemark import __version__
+from tidemark.analysis.archive_private import Discretion
 from tidemark.analysis.runs import RUN_FILES, Run, RunSet
 from tidemark.errors import AnalysisError
 from tidemark.progress import Progress
@@ -54,16 +56,17 @@ def write_archive(results: Path, target: Path) -> Path:
     """
     run_set = RunSet.load(results)
     members = dict(sorted(_members(run_set)))
-    sums = {name: digest(path) for name, path in members.items()}
+    discreet = Discretion(results)
+    packed = {name: _packed(discreet.content(path)) for name, path in members.items()}
     moment = _moment(run_set)
-    crate = json.dumps(_crate(run_set, members, sums), indent=1, ensure_ascii=False) + "\n"
+    crate = json.dumps(_crate(run_set, members, packed), indent=1, ensure_ascii=False) + "\n"
     beside = target.with_name(f".{target.name}.writing")
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with zipfile.ZipFile(beside, "w") as file, Progress("archive", len(members), " files") as progress:
             _add(file, METADATA, crate.encode(), moment)
             for done, (name, path) in enumerate(members.items()):
-                _add(file, name, path.read_bytes(), moment)
+                _add(file, name, discreet.content(path), moment)
                 progress.update(done + 1, name)
         beside.replace(target)
     finally:
@@ -127,7 +130,19 @@ def _moment(run_set: RunSet) -> datetime:
     return max(moments)
 
 
-def _crate(run_set: RunSet, members: dict[str, Path], sums: dict[str, str]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """What the crate says of a file's content."""
+
+    size: int
+    sha256: str
+
+
+def _packed(content: bytes) -> _Packed:
+    return _Packed(len(content), hashlib.sha256(content).hexdigest())
+
+
+def _crate(run_set: RunSet, members: dict[str, Path], packed: dict[str, _Packed]) -> dict[str, Any]:
     first, last = min(run.manifest.started_at for run in run_set.runs), _moment(run_set).isoformat()
     datasets = run_set.datasets
     files = [
@@ -136,8 +151,8 @@ def _crate(run_set: RunSet, members: dict[str, Path], sums: dict[str, str]) -> d
             "@type": "File",
             "name": Path(name).name,
             "encodingFormat": KINDS.get(path.suffix, "application/octet-stream"),
-            "contentSize": str(path.stat().st_size),
-            "sha256": sums[name],
+            "contentSize": str(packed[name].size),
+            "sha256": packed[name].sha256,
         }
         for name, path in members.items()
     ]

