@@ -31,6 +31,7 @@ class Model:
     outliers: float = 0.002
     study: str = "main"
     threads: int = 1
+    config: tuple[tuple[str, Any], ...] = ()  # what its series was configured with, as far as a test asks
     stack: str = "thesis"
     status: str = "complete"
     reason: str | None = None
@@ -49,6 +50,7 @@ class Model:
     @property
     def id(self) -> str:
         decisive = f"{self.system} {self.label} {self.study} {self.threads} {self.stack}"
+        decisive += f" {self.config}" if self.config else ""
         return f"{self.system}/{self.label}/{hashlib.sha256(decisive.encode()).hexdigest()[:12]}"
 
 

@@ -198,6 +198,7 @@ def manifest(
         "footprint_after_flush": {**files, "data_files": 1, "data_bytes": events * 60} if flush else None,
         "logical_bytes": events * ROW_BYTES,
         "history": "cold start" if number == 0 else f"run {number - 1}",
+        "config": dict(model.config),
     }
 
 
@@ -209,8 +210,9 @@ def write_run_set(
     seed: int = 1,
     synthetic: bool = True,
     protocol: str = "quick",
+    config: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write `models` below `root`/results and return that folder."""
+    """Write `models` below `root`/results and return that folder; `config` is the plan's, as far as it matters."""
     results = root / "results"
     plan = []
     for position, model in enumerate(models):
@@ -250,6 +252,6 @@ def write_run_set(
             "runs": list(range(len(model.factors))),
         }
         (folder / "outcome.json").write_text(json.dumps(outcome))
-    whole = {"schema_version": 1, "config": {"protocol": protocol, "seed": seed}, "series": plan}
+    whole = {"schema_version": 1, "config": {"protocol": protocol, "seed": seed, **(config or {})}, "series": plan}
     (results / "plan.json").write_text(json.dumps(whole, indent=1))
     return results

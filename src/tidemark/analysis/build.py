@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tidemark.analysis import tables_beyond, tables_setup, tables_stacks, tables_storage, tables_thesis
+from tidemark.analysis import tables_beyond, tables_setup, tables_stacks, tables_storage, tables_studies, tables_thesis
 from tidemark.analysis.database import build_database
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.runs import RunSet
@@ -16,7 +16,7 @@ __all__ = ["build_database", "build_figures", "build_tables"]
 def build_tables(results: Path) -> Path:
     """Write every table into results/tables and return its index."""
     workshop = Workshop(Measures(RunSet.load(results)))
-    chapters = (tables_setup, tables_thesis, tables_beyond, tables_storage, tables_stacks)
+    chapters = (tables_setup, tables_thesis, tables_beyond, tables_storage, tables_studies, tables_stacks)
     write_tables([table for chapter in chapters for table in chapter.build(workshop)], results / "tables")
     return results / "tables" / "index.json"
 

@@ -102,6 +102,11 @@ class Fields:
             raise self._wrong(key, "an object")
         return tuple((str(name), item if isinstance(item, str) else json.dumps(item)) for name, item in value.items())
 
+    def spelt(self, key: str) -> str | None:
+        """A scalar as `pairs` spells it; None where there is none."""
+        value = self._values.get(key)
+        return value if value is None or isinstance(value, str) else json.dumps(value)
+
     def counts(self, key: str) -> tuple[tuple[str, int], ...]:
         part = self.part(key)
         return tuple((name, part.integer(name)) for name in part._values)

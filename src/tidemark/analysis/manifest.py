@@ -201,6 +201,7 @@ class Manifest:
     footprint_after_flush: Footprint | None
     logical_bytes: int
     history: str
+    config: tuple[tuple[str, str], ...]  # of its series: encoding, producer, overlap, ...
 
     @classmethod
     def parse(cls, f: Fields, source: str) -> Manifest:
@@ -236,4 +237,5 @@ class Manifest:
             footprint_after_flush=f.maybe_part("footprint_after_flush", Footprint.parse),
             logical_bytes=f.integer("logical_bytes"),
             history=f.text("history", ""),
+            config=f.pairs("config"),
         )
