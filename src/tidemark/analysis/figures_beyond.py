@@ -59,7 +59,7 @@ def throughput(studio: Studio, mode: str) -> Drawn:
         rows.append((series.title, points))
     made = plots.dots(rows, "events a second", log=True)
     notes = ["Filled: events by the time inside write. Hollow: events by the window. Lines: 95 % intervals, hot runs. "
-             "What stores nothing spends no time in write."]  # fmt: skip
+             "Null stores nothing, so that no time of it is inside write."]  # fmt: skip
     return studio.finish(made, f"Harness and system throughput, {MODES[mode]}", notes, runs)
 
 
@@ -109,7 +109,7 @@ def latency(studio: Studio, mode: str) -> Drawn:
     groups, runs = studio.groups(mode, 1, lambda run: (np.sort(run.column("write_ns")) / 1e6, None))
     filled = sorted((group for group in groups if len(group.values)), key=lambda group: -float(np.median(group.values)))
     made = style.frame(style.COLUMN, 0.35 + 0.25 * max(len(filled), 6))
-    axes = made.axes(0.84, 1.12)
+    axes = made.axes(1.0, 1.12)
     lowest = min(1 / len(group.values) for group in filled)
     for place, group in enumerate(filled):
         n = len(group.values)

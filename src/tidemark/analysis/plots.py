@@ -111,9 +111,8 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
             shown = np.sort(shown)[np.linspace(0, len(shown) - 1, MOST_POINTS).astype(int)]
             hidden += 1
         jitter = rng.uniform(-0.2, 0.2, len(shown))
-        many = len(shown) > 60
-        axes.plot(shown, row + jitter, ".", color=group.colour, markersize=1.8 if many else 3.2,
-                  alpha=0.45 if many else 0.9, markeredgewidth=0, rasterized=True)  # fmt: skip
+        axes.plot(shown, row + jitter, ".", color=group.colour, markersize=2.6, alpha=0.5 if len(shown) > 60 else 0.9,
+                  markeredgewidth=0, rasterized=True)  # fmt: skip
         if len(beyond):
             words = f"{len(beyond)} beyond, to {number(float(beyond.max()), 3)} {unit} ▸"
             axes.text(limit, row + 0.34, words, fontsize=4.8, ha="right", va="center", color=style.FAINT)
@@ -194,7 +193,7 @@ def dots(
     reason, colour, filled)."""
     most = max((len(points) for _, points in rows), default=1)
     made = style.frame(width, (0.17 + 0.10 * most) * len(rows) + 0.05)
-    axes = made.axes(LEFT, 1.12)
+    axes = made.axes(LEFT, 1.2)
     for row, (_, points) in enumerate(rows):
         for place, (estimate, colour, filled) in enumerate(points):
             y = row + (place - (len(points) - 1) / 2) * (0.7 / max(len(points), 1))
