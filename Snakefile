@@ -1,35 +1,10 @@
-import sys
-from pathlib import Path
-
-ROOT = Path(workflow.basedir)
-sys.path.insert(0, str(ROOT / "src"))
-
-from tidemark.paths import Workspace
-from tidemark.pipeline import beside_input, enter, results_folder
-from tidemark.stacks import lock_of, python
-
-
 configfile: "config.yaml"
 
 
 report: "workflow/report/workflow.rst"
 
 
-PLAN = enter(
-    config,
-    Path.cwd(),
-    workflow.configfiles[0] if workflow.configfiles else "config.yaml",
-)
-WORKSPACE = Workspace(Path.cwd())
-RESULTS = results_folder(PLAN.config)
-
-
-def tidemark(interpreter):
-    """The command line as a rule calls it: it replaces its shell, so it is our own child and ends with us."""
-    return f"PYTHONPATH={ROOT}/src exec {interpreter} -m tidemark"
-
-
-TIDEMARK = tidemark(sys.executable)
+include: "workflow/rules/common.smk"
 
 
 if PLAN.config.archive is None:

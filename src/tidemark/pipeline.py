@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -91,6 +92,11 @@ def results_folder(config: Config) -> str:
             f"{config.source}: key 'archive': found '{config.archive}', which cannot be read ({error.strerror}); "
             "allowed: a file that './tidemark archive' wrote, or null"
         ) from error
+
+
+def command_line(python: str | Path) -> str:
+    """How a rule's shell calls us: we replace it, so that each step is Snakemake's own child and ends with it."""
+    return f"PYTHONPATH={shlex.quote(str(SNAKEFILE.parent / 'src'))} exec {shlex.quote(str(python))} -m tidemark"
 
 
 def beside_input(wildcards: object, input: Sequence[str]) -> str:  # noqa: ARG001  Snakemake passes both by name

@@ -48,9 +48,9 @@ def environment(stack: str, workspace: Workspace) -> Path:
     return workspace.cache / "envs" / f"{stack}-{digest(lock_of(stack))[:12]}"
 
 
-def python(stack: str, workspace: Workspace) -> Path:
-    """The interpreter that measures the series of `stack`."""
-    return Path(sys.executable) if stack == PIPELINE else environment(stack, workspace).absolute() / "bin" / "python"
+def python(stack: str, workspace: Workspace, ours: str = sys.executable) -> Path:
+    """The interpreter that measures the series of `stack`; `ours` is that of the pipeline's own stack."""
+    return Path(ours) if stack == PIPELINE else environment(stack, workspace).absolute() / "bin" / "python"
 
 
 def provide(stack: str, workspace: Workspace) -> Path:

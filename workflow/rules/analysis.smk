@@ -5,20 +5,25 @@ rule database:
     input:
         plan=f"{RESULTS}/plan.json",
         outcomes=OUTCOMES,
+        code=ANALYSIS,
     output:
-        f"{RESULTS}/metrics.duckdb",
+        database=f"{RESULTS}/metrics.duckdb",
+        resampled=f"{RESULTS}/resampled.arrow",
     log:
         f"{RESULTS}/logs/database.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
+        tidemark=TIDEMARK,
         results=beside_input,
     shell:
-        "{TIDEMARK} analyse database --results {params.results} --log {log}"
+        "{params.tidemark} analyse database --results {params.results} --log {log}"
 
 
 rule tables:
     input:
         database=rules.database.output,
-        code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
+        code=ANALYSIS,
     output:
         report(
             directory(f"{RESULTS}/tables"),
@@ -29,16 +34,19 @@ rule tables:
         ),
     log:
         f"{RESULTS}/logs/tables.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
+        tidemark=TIDEMARK,
         results=beside_input,
     shell:
-        "{TIDEMARK} analyse tables --results {params.results} --log {log}"
+        "{params.tidemark} analyse tables --results {params.results} --log {log}"
 
 
 rule figures:
     input:
         database=rules.database.output,
-        code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
+        code=ANALYSIS,
     output:
         report(
             directory(f"{RESULTS}/figures"),
@@ -49,7 +57,10 @@ rule figures:
         ),
     log:
         f"{RESULTS}/logs/figures.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
+        tidemark=TIDEMARK,
         results=beside_input,
     shell:
-        "{TIDEMARK} analyse figures --results {params.results} --log {log}"
+        "{params.tidemark} analyse figures --results {params.results} --log {log}"

@@ -5,12 +5,15 @@ OUTCOMES = []
 
 rule unpack:
     input:
-        str(PLAN.config.archive),
+        archive=str(PLAN.config.archive),
     output:
-        f"{RESULTS}/plan.json",
+        plan=f"{RESULTS}/plan.json",
     log:
         f"{RESULTS}/logs/unpack.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
-        root=str(Path(RESULTS).parent),
+        tidemark=TIDEMARK,
+        root=lambda wildcards, output: Path(output.plan).parents[1],
     shell:
-        "{TIDEMARK} unpack --archive {input:q} --target {params.root} --log {log}"
+        "{params.tidemark} unpack --archive {input.archive:q} --target {params.root} --log {log}"

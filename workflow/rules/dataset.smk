@@ -7,10 +7,13 @@ rule dataset:
         provenance=f"{PLAN.dataset_directory}/dataset.json",
     log:
         "results/logs/dataset.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
-        folder=PLAN.dataset_directory,
+        tidemark=TIDEMARK,
+        folder=lambda wildcards, output: Path(output.trips).parent,
     shell:
-        "{TIDEMARK} dataset --target {params.folder} --log {log}"
+        "{params.tidemark} dataset --target {params.folder} --log {log}"
 
 
 rule events:
@@ -20,5 +23,9 @@ rule events:
         f"{PLAN.dataset_directory}/events.json",
     log:
         "results/logs/events.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        tidemark=TIDEMARK,
     shell:
-        "{TIDEMARK} events --trips {input.trips} --target {output} --log {log}"
+        "{params.tidemark} events --trips {input.trips} --target {output} --log {log}"

@@ -5,7 +5,7 @@ rule claims:
     input:
         database=rules.database.output,
         claims=ROOT / "paper/claims.yaml",
-        code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
+        code=ANALYSIS,
     output:
         json=f"{RESULTS}/claims.json",
         csv=report(
@@ -16,10 +16,13 @@ rule claims:
         ),
     log:
         f"{RESULTS}/logs/claims.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
+        tidemark=TIDEMARK,
         results=beside_input,
     shell:
-        "{TIDEMARK} analyse claims --results {params.results} --log {log}"
+        "{params.tidemark} analyse claims --results {params.results} --log {log}"
 
 
 rule paper:
@@ -28,7 +31,7 @@ rule paper:
         figures=rules.figures.output,
         claims=rules.claims.output.json,
         sources=[str(path) for path in sorted(ROOT.glob("paper/**/*.*"))],
-        code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
+        code=ANALYSIS,
     output:
         report(
             f"{RESULTS}/paper.pdf",
@@ -38,17 +41,20 @@ rule paper:
         ),
     log:
         f"{RESULTS}/logs/paper.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
+        tidemark=TIDEMARK,
         results=beside_input,
     shell:
-        "{TIDEMARK} analyse paper --results {params.results} --log {log}"
+        "{params.tidemark} analyse paper --results {params.results} --log {log}"
 
 
 rule report:
     input:
         claims=rules.claims.output.json,
         page=[str(path) for path in sorted(ROOT.glob("workflow/report/page/*"))],
-        code=[str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))],
+        code=ANALYSIS,
     output:
         report(
             f"{RESULTS}/report.html",
@@ -58,7 +64,10 @@ rule report:
         ),
     log:
         f"{RESULTS}/logs/report.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
+        tidemark=TIDEMARK,
         results=beside_input,
     shell:
-        "{TIDEMARK} analyse report --results {params.results} --log {log}"
+        "{params.tidemark} analyse report --results {params.results} --log {log}"

@@ -19,11 +19,13 @@ for spec in PLAN.series:
         log:
             f"{spec.directory}/measure.log",
         priority: 10_000 - spec.position
+        conda:
+            "../../envs/environment.yaml"
         threads: workflow.cores
         resources:
             machine=1,
         params:
             position=spec.position,
-            tidemark=tidemark(python(spec.stack, WORKSPACE)),
+            tidemark=command_line(python(spec.stack, WORKSPACE, PYTHON)),
         shell:
             "{params.tidemark} measure --spec {input.spec} --position {params.position} --log {log}"

@@ -8,8 +8,12 @@ rule provision:
         ".tidemark/provisioned.json",
     log:
         "results/logs/provision.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        tidemark=TIDEMARK,
     shell:
-        "{TIDEMARK} provision --target {output} --log {log}"
+        "{params.tidemark} provision --target {output} --log {log}"
 
 
 rule stack:
@@ -19,5 +23,9 @@ rule stack:
         ".tidemark/stacks/{stack}.json",
     log:
         "results/logs/stack-{stack}.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        tidemark=TIDEMARK,
     shell:
-        "{TIDEMARK} stack provide {wildcards.stack} --target {output} --log {log}"
+        "{params.tidemark} stack provide {wildcards.stack} --target {output} --log {log}"

@@ -1,0 +1,25 @@
+# What all rules share: the plan, the folders, and the command line that every step is a call of.
+
+import sys
+from pathlib import Path
+
+ROOT = Path(workflow.basedir)
+sys.path.insert(0, str(ROOT / "src"))
+
+from tidemark.paths import Workspace
+from tidemark.pipeline import beside_input, command_line, enter, results_folder
+from tidemark.stacks import lock_of, python
+
+PLAN = enter(
+    config,
+    Path.cwd(),
+    workflow.configfiles[0] if workflow.configfiles else "config.yaml",
+)
+WORKSPACE = Workspace(Path.cwd())
+RESULTS = results_folder(PLAN.config)
+# What results are made by, beside the run files that they are made from.
+ANALYSIS = [str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))]
+# Where Snakemake deploys envs/environment.yaml by conda, that one's Python comes first in the search path.
+DEPLOYED = [method.name for method in workflow.deployment_settings.deployment_method]
+PYTHON = "python" if "CONDA" in DEPLOYED else sys.executable
+TIDEMARK = command_line(PYTHON)
