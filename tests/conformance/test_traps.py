@@ -15,7 +15,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.errors import ProvisionError, SystemFailure
+from tidemark.errors import SystemFailure
 from tidemark.systems import duckdb_client, registry
 from tidemark.systems.base import System
 from tidemark.systems.delta_duckdb import DeltaDuckDB
@@ -55,16 +55,6 @@ def test_duckdb_fetches_no_extension_by_itself() -> None:
             "SELECT count(*) FROM duckdb_extensions() WHERE loaded AND extension_name = 'httpfs'"
         )
         assert loaded.fetchall() == [(0,)]
-
-
-def test_rules_of_a_release_hold_until_the_next_one_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, last = duckdb_client.RELEASES[0], duckdb_client.RELEASES[-1]
-    with pytest.raises(ProvisionError, match=r"1\.2\.0 is installed"):
-        duckdb_client.release("1.2.0")
-    assert duckdb_client.release(".".join(map(str, first.version))) == first
-    assert duckdb_client.release("99.0.0") == last
-    monkeypatch.setattr(duckdb_client, "installed_version", lambda: "99.0.0")
-    assert "nearest known to 99.0.0" in duckdb_client.release_note()
 
 
 def test_every_extension_that_a_system_wants_is_installed() -> None:

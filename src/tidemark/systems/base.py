@@ -28,6 +28,13 @@ class Capability(StrEnum):
     THREADS = "threads"  # the client's number of threads can be set
     READ_BACK = "read-back"  # `ids` returns what was written (all but `null`)
     CONCURRENT_WRITERS = "concurrent-writers"
+    COMMIT_RETRY = "commit-retry"  # a commit that another writer's overtook is tried again
+    READ_BY_OTHERS = "read-by-others"  # others than the client that wrote the table can read it
+    INFINITY = "infinity"  # floating-point columns take infinite values
+
+
+# What a system that keeps its rows can do unless it says otherwise.
+TABLE = frozenset({Capability.READ_BACK, Capability.INFINITY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +132,7 @@ class System(ABC):
     in_thesis: ClassVar[bool] = False
     notes: tuple[str, ...] = ()  # what every table must say beside this system; an option may add to it
     needs: ClassVar[tuple[type[Service], ...]] = ()
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.READ_BACK})
+    capabilities: frozenset[Capability] = TABLE  # without those that hang on the client's release
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # that it can be told to use
     durability: Durability  # as `catalog`
     Options: ClassVar[type[Options]] = Options
@@ -133,6 +140,15 @@ class System(ABC):
     def __init__(self, context: Context, options: Any) -> None:
         self.context = context
         self.options = options
+        self.capabilities = type(self).capabilities | self.of_release()
+
+    def say(self, note: str | None) -> None:
+        """Add to what every table must say beside this system."""
+        self.notes = (*self.notes, *([note] if note else []))
+
+    def withdraw(self, note: str) -> None:
+        """Take back a note that does not hold for the installed release."""
+        self.notes = tuple(each for each in self.notes if each != note)
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
@@ -141,15 +157,15 @@ class System(ABC):
         return cls.needs
 
     @classmethod
+    def of_release(cls) -> frozenset[Capability]:
+        """Capabilities that the installed release of the client adds; an instance declares them with the others."""
+        return frozenset()
+
+    @classmethod
     def unavailable(cls, options: Any) -> str | None:
         """Why this system cannot run with what is installed here, or None when it can."""
         del options
         return None
-
-    @classmethod
-    def holds_infinity(cls) -> bool:
-        """Whether a floating-point column takes infinite values; no trip has one, but a format should."""
-        return True
 
     @abstractmethod
     def create(self, schema: pa.Schema) -> None:

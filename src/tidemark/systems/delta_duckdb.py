@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
 from tidemark.services.base import files_below
-from tidemark.systems.base import Capability
+from tidemark.systems.base import TABLE, Capability, Context
 from tidemark.systems.delta_table import LOG, NO_SERVICE, DeltaTable
-from tidemark.systems.duckdb_client import DuckDBSystem, literal
+from tidemark.systems.duckdb_client import DuckDBSystem, literal, release
 
 if TYPE_CHECKING:
     import duckdb
 
 # DuckDB gives the table in an attached Delta directory the name of the alias.
 ALIAS = "trips"
+INVALID_LOG = (
+    "what DuckDB 1.4.4 writes only DuckDB can read: the log's paths begin with a slash, and in place of a file's size "
+    "it has its number of rows"
+)
 
 
 class DeltaDuckDB(DeltaTable, DuckDBSystem):
@@ -26,13 +30,21 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
     notes: tuple[str, ...] = (
         NO_SERVICE,
         "DuckDB's Delta writer makes no checkpoints",
-        "what DuckDB 1.4.4 writes only DuckDB can read: the log's paths begin with a slash, and in place of a "
-        "file's size it has its number of rows",
+        INVALID_LOG,
     )
     extensions: ClassVar[tuple[str, ...]] = ("delta",)
     table = f"{ALIAS}.{ALIAS}"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.READ_BACK, Capability.THREADS})
+    capabilities: frozenset[Capability] = TABLE | {Capability.THREADS}
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy"})  # the extension has no setting
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        if Capability.READ_BY_OTHERS in self.capabilities:
+            self.withdraw(INVALID_LOG)
+
+    @classmethod
+    def of_release(cls) -> frozenset[Capability]:
+        return frozenset({Capability.READ_BY_OTHERS} if release().delta_log_is_valid else ())
 
     def create(self, schema: pa.Schema) -> None:
         self._create(schema)
@@ -41,7 +53,13 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
     def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"ATTACH {literal(self._location)} AS {ALIAS} (TYPE delta)")
 
+    def read(self) -> pa.Table:
+        # Where the log is valid, the reader that has least in common with the writer is delta-rs.
+        return self._load().to_pyarrow_table() if Capability.READ_BY_OTHERS in self.capabilities else super().read()
+
     def data_files(self) -> list[Path]:
+        if Capability.READ_BY_OTHERS in self.capabilities:
+            return [Path(uri) for uri in self._load().file_uris()]
         return [path for path in files_below(self._location) if path.parent.name != LOG]
 
     def settings(self) -> Mapping[str, str]:

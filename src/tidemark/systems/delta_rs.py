@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from tidemark.systems.base import Capability, Context, Merge
+from tidemark.systems import delta_client
+from tidemark.systems.base import TABLE, Capability, Context, Merge
 from tidemark.systems.delta_table import NO_SERVICE, DeltaTable
 from tidemark.systems.disk import count_and_bytes
 
@@ -24,7 +25,11 @@ class DeltaRs(DeltaTable):
         NO_SERVICE,
         "delta-rs runs its own threads, and has no setting for their number",
     )
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.READ_BACK, Capability.MERGE})
+    capabilities: frozenset[Capability] = TABLE | {
+        Capability.MERGE,
+        Capability.COMMIT_RETRY,
+        Capability.READ_BY_OTHERS,
+    }
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -62,9 +67,7 @@ class DeltaRs(DeltaTable):
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:
-        import deltalake
-
-        return {"deltalake": str(deltalake.__version__)}
+        return {"deltalake": delta_client.installed_version()}
 
     def close(self) -> None:
         self._table = None

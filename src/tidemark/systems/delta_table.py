@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from tidemark.services.base import files_below
-from tidemark.systems import unity
+from tidemark.systems import delta_client, unity
 from tidemark.systems.base import Context, Durability, Footprint, Options, System
 from tidemark.systems.disk import count_and_bytes
 
@@ -59,6 +59,7 @@ class DeltaTable(System):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
+        self.say(delta_client.remark())
         self._location = context.directory / "table"
         if options.catalog == "unity":
             self.notes = (REGISTERED, *(note for note in self.notes if note != NO_SERVICE))

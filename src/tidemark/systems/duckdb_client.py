@@ -17,35 +17,41 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from tidemark.errors import ProvisionError
+from tidemark.systems import releases
 from tidemark.systems.base import Context, System
 
 if TYPE_CHECKING:
     import duckdb
 
-type Version = tuple[int, ...]
+CLIENT = "DuckDB"
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class Release(releases.Release):
     """What a DuckDB release does differently, as far as the systems here must know it."""
 
-    version: Version
     ducklake_inlines_infinity: bool  # into PostgreSQL, where rows go as SQL text
+    ducklake_keeps_negative_zero: bool  # in rows that it inlines
+    http_client_is_slow: bool  # the default one, against a catalog on this machine
     iceberg_keeps_case_of_endpoint: bool
     delta_log_is_valid: bool  # others than DuckDB can read what its Delta writer committed
 
 
-# Oldest first. A release between two of these behaves as the earlier one.
+# Oldest first.
 RELEASES = (
     Release(
         (1, 4, 4),
         ducklake_inlines_infinity=False,
+        ducklake_keeps_negative_zero=False,
+        http_client_is_slow=True,
         iceberg_keeps_case_of_endpoint=False,
         delta_log_is_valid=False,
     ),
     Release(
         (1, 5, 5),
         ducklake_inlines_infinity=True,
+        ducklake_keeps_negative_zero=True,
+        http_client_is_slow=False,
         iceberg_keeps_case_of_endpoint=True,
         delta_log_is_valid=True,
     ),
@@ -58,28 +64,14 @@ def installed_version() -> str:
     return str(duckdb.__version__)
 
 
-def parse_version(text: str) -> Version:
-    return tuple(int(part) for part in text.split(".")[:3] if part.isdigit())
+def release() -> Release:
+    """The rules for the installed DuckDB."""
+    return releases.nearest(CLIENT, RELEASES, installed_version())
 
 
-def release(version: str | None = None) -> Release:
-    """The newest known release that is not newer than `version` (the installed one).
-
-    Raises ProvisionError for one older than all of them; a newer one is treated as the newest known.
-    """
-    wanted = version or installed_version()
-    fitting = [known for known in RELEASES if known.version <= parse_version(wanted)]
-    if not fitting:
-        oldest = ".".join(map(str, RELEASES[0].version))
-        raise ProvisionError(f"DuckDB {wanted} is installed; {oldest} is the oldest that works here. Upgrade it.")
-    return fitting[-1]
-
-
-def release_note() -> str:
-    """The rules that the installed DuckDB is used by, and whether they were written for it."""
-    found, known = installed_version(), release().version
-    rules = ".".join(map(str, known))
-    return rules if parse_version(found) == known else f"{rules}, the nearest known to {found}"
+def remark() -> str | None:
+    """What must be said of the installed DuckDB, if nothing here was written for it."""
+    return releases.remark(CLIENT, RELEASES, installed_version())
 
 
 def literal(value: str | Path) -> str:
@@ -158,6 +150,7 @@ class DuckDBSystem(System):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
+        self.say(remark())
         self._connection: duckdb.DuckDBPyConnection | None = None
 
     @classmethod
@@ -201,7 +194,7 @@ class DuckDBSystem(System):
 
     def settings(self) -> Mapping[str, str]:
         rows = self._writer.execute("SELECT name, value FROM duckdb_settings() WHERE name = 'threads'").fetchall()
-        return {name: str(value) for name, value in rows} | {"DuckDB release rules": release_note()}
+        return {name: str(value) for name, value in rows} | {"DuckDB release rules": str(release())}
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tidemark.errors import SystemFailure
 from tidemark.services.base import Service, files_below
 from tidemark.services.postgres import Postgres
-from tidemark.systems.base import Capability, Context, Durability, Flush, Footprint, Merge
+from tidemark.systems.base import TABLE, Capability, Context, Durability, Flush, Footprint, Merge
 from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.duckdb_client import DuckDBSystem, identifier, literal, release
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LAKE = "lake"
 METADATA = f"__ducklake_metadata_{LAKE}"
+LOSES_SIGN = "DuckLake 0.3 loses the sign of -0.0 in rows that it inlines"
+REFUSES_INFINITY = "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL"
 
 POSTGRES_DURABILITY = Durability(
     "The server flushes its log before it acknowledges the commit (synchronous_commit = on); the client leaves "
@@ -42,9 +44,7 @@ class DuckLakeTable(DuckDBSystem):
 
     format: ClassVar[str] = "DuckLake"
     table = f"{LAKE}.trips"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.READ_BACK, Capability.MERGE, Capability.THREADS}
-    )
+    capabilities: frozenset[Capability] = TABLE | {Capability.MERGE, Capability.THREADS}
 
     @property
     def _data(self) -> Path:
@@ -130,12 +130,17 @@ class DuckLakeTable(DuckDBSystem):
 class Inlining(DuckLakeTable):
     """Every write stays in the catalog until `flush`, as the thesis's section 4.2.2 sets it."""
 
-    notes: tuple[str, ...] = ("DuckLake 0.3 loses the sign of -0.0 in rows that it inlines",)
+    notes: tuple[str, ...] = (LOSES_SIGN,)
 
-    capabilities: ClassVar[frozenset[Capability]] = DuckLakeTable.capabilities | {
+    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {
         Capability.INLINING,
         Capability.FLUSH,
     }
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        if release().ducklake_keeps_negative_zero:
+            self.withdraw(LOSES_SIGN)
 
     @property
     def _row_limit(self) -> int:
@@ -153,6 +158,8 @@ class CatalogInPostgres(DuckLakeTable):
     """The catalog is a database of its own in PostgreSQL; its password never appears in SQL."""
 
     catalog: str = "PostgreSQL"
+    # A file's catalog is open to one process at a time, so that nobody can overtake there.
+    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {Capability.COMMIT_RETRY}
     needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
     extensions: ClassVar[tuple[str, ...]] = ("ducklake", "postgres_scanner")
     durability: Durability = POSTGRES_DURABILITY
@@ -228,8 +235,16 @@ class DuckLakeInlined(Inlining, CatalogInFile):
 class DuckLakeInlinedPostgres(Inlining, CatalogInPostgres):
     name: ClassVar[str] = "ducklake-inlined-postgres"
     title: ClassVar[str] = "DuckLake + inlining (PostgreSQL)"
-    notes: tuple[str, ...] = (*Inlining.notes, "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL")
+    notes: tuple[str, ...] = (*Inlining.notes, REFUSES_INFINITY)
+    capabilities: frozenset[Capability] = (Inlining.capabilities | CatalogInPostgres.capabilities) - {
+        Capability.INFINITY
+    }
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        if Capability.INFINITY in self.capabilities:
+            self.withdraw(REFUSES_INFINITY)
 
     @classmethod
-    def holds_infinity(cls) -> bool:
-        return release().ducklake_inlines_infinity
+    def of_release(cls) -> frozenset[Capability]:
+        return frozenset({Capability.INFINITY} if release().ducklake_inlines_infinity else ())

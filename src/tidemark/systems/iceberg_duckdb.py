@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from tidemark.errors import SystemFailure
+from tidemark.systems import base
 from tidemark.systems.base import Capability, Context, Options
 from tidemark.systems.duckdb_client import DuckDBSystem, literal, release
 from tidemark.systems.iceberg_table import TABLE, IcebergOptions, IcebergTable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import duckdb
 
 CLIENT_SETTING = "httpfs_client_implementation"
+SLOW_HTTP = "DuckDB 1.4.4's default HTTP client adds some 40 ms to a commit; http_client: curl does not"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +38,18 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
     title: ClassVar[str] = "Iceberg (DuckDB)"
     notes: tuple[str, ...] = (
         *IcebergTable.notes,
-        "DuckDB 1.4.4's default HTTP client adds some 40 ms to a commit; http_client: curl does not",
+        SLOW_HTTP,
     )
     extensions: ClassVar[tuple[str, ...]] = ("avro", "httpfs", "iceberg")
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.READ_BACK, Capability.THREADS})
+    capabilities: frozenset[Capability] = base.TABLE | {Capability.THREADS, Capability.READ_BY_OTHERS}
     # The writer of 1.4.4 does not look at the table's property.
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy"})
     Options: ClassVar[type[Options]] = IcebergDuckDBOptions
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
+        if not release().http_client_is_slow:
+            self.withdraw(SLOW_HTTP)
         self.table = f"iceberg.{self._namespace}.{TABLE}"
 
     def create(self, schema: pa.Schema) -> None:

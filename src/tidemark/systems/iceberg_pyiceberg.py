@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import pyarrow as pa
 
-from tidemark.systems.base import Capability, Context, Options
+from tidemark.systems import pyiceberg_client
+from tidemark.systems.base import TABLE, Capability, Context, Options
 from tidemark.systems.iceberg_table import IcebergOptions, IcebergTable, set_workers, workers
 
 if TYPE_CHECKING:
@@ -48,13 +49,18 @@ class IcebergPyIceberg(IcebergTable):
     name: ClassVar[str] = "iceberg-pyiceberg"
     title: ClassVar[str] = "Iceberg (PyIceberg)"
     client: ClassVar[str] = "PyIceberg"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.READ_BACK, Capability.THREADS})
+    capabilities: frozenset[Capability] = TABLE | {Capability.THREADS, Capability.READ_BY_OTHERS}
     Options: ClassVar[type[Options]] = PyIcebergOptions
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self._table: Table | None = None
         self._writes = 0
+        self._shares_expiring_snapshots = pyiceberg_client.release().shares_expiring_snapshots
+
+    @classmethod
+    def of_release(cls) -> frozenset[Capability]:
+        return frozenset({Capability.COMMIT_RETRY} if pyiceberg_client.release().retries_commits else ())
 
     def _properties(self) -> dict[str, str]:
         properties = super()._properties()
@@ -81,8 +87,8 @@ class IcebergPyIceberg(IcebergTable):
         self._writes += 1
         if self._writes % self.options.expire_every == 0:
             expiry = self._table.maintenance.expire_snapshots()
-            # PyIceberg 0.10 keeps one set for all tables of the process, and adds to it for ever.
-            expiry._snapshot_ids_to_expire = set()
+            if self._shares_expiring_snapshots:
+                expiry._snapshot_ids_to_expire = set()
             expiry.older_than(datetime.now(UTC)).commit()
 
     def ids(self) -> pa.ChunkedArray:
@@ -92,13 +98,12 @@ class IcebergPyIceberg(IcebergTable):
         return self._load().scan().to_arrow()
 
     def settings(self) -> Mapping[str, str]:
-        return {**super().settings(), "threads": str(workers())}
+        rules = {"PyIceberg release rules": str(pyiceberg_client.release())}
+        return {**super().settings(), **rules, "threads": str(workers())}
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:
-        import pyiceberg
-
-        return {"pyiceberg": str(pyiceberg.__version__), "pyarrow": str(pa.__version__)}
+        return {"pyiceberg": pyiceberg_client.installed_version(), "pyarrow": str(pa.__version__)}
 
     def close(self) -> None:
         table, self._table = self._table, None

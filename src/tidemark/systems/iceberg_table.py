@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tidemark.services.base import Service, files_below
 from tidemark.services.rest_catalog import RestCatalog as Server
+from tidemark.systems import pyiceberg_client
 from tidemark.systems.base import Context, Durability, Footprint, Options, System
 from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.iceberg_catalog import CATALOGS, REFERENCE
@@ -69,9 +70,10 @@ class IcebergTable(System):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
+        self.say(pyiceberg_client.remark())
         chosen = CATALOGS[options.catalog]
         self.catalog, self.durability = chosen.label, chosen.durability
-        self.notes = (*chosen.notes, *(note for note in type(self).notes if note not in REFERENCE.notes))
+        self.notes = (*chosen.notes, *(note for note in self.notes if note not in REFERENCE.notes))
         self._rest = cast(Server, context.services[chosen.server])
         self._namespace = f"tidemark_{secrets.token_hex(6)}"
         self._empty_bytes = 0

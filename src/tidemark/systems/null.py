@@ -14,7 +14,7 @@ class Null(System):
     client = "none"
     catalog = "none"
     notes: tuple[str, ...] = ("accepts and drops: measures the harness",)
-    capabilities = frozenset[Capability]()
+    capabilities: frozenset[Capability] = frozenset()
     durability = Durability("nothing is stored", "by definition")
 
     def create(self, schema: pa.Schema) -> None:

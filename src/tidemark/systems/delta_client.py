@@ -1,0 +1,22 @@
+"""Releases of delta-rs that the systems here were written for; they differ in nothing that must be known yet."""
+
+from __future__ import annotations
+
+from tidemark.systems import releases
+from tidemark.systems.releases import Release
+
+CLIENT = "delta-rs"
+
+# Oldest first.
+RELEASES = (Release((1, 6, 6)),)
+
+
+def installed_version() -> str:
+    import deltalake
+
+    return str(deltalake.__version__)
+
+
+def remark() -> str | None:
+    """What must be said of the installed delta-rs, if nothing here was written for it."""
+    return releases.remark(CLIENT, RELEASES, installed_version())

@@ -1,0 +1,40 @@
+"""Differences of PyIceberg's releases, as far as the systems here must know them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidemark.systems import releases
+
+CLIENT = "PyIceberg"
+
+
+@dataclass(frozen=True, slots=True)
+class Release(releases.Release):
+    """What a PyIceberg release does differently."""
+
+    retries_commits: bool  # that another writer's commit overtook
+    shares_expiring_snapshots: bool  # one set for all tables of the process, which is added to for ever
+
+
+# Oldest first.
+RELEASES = (
+    Release((0, 10, 0), retries_commits=False, shares_expiring_snapshots=True),
+    Release((0, 12, 0), retries_commits=True, shares_expiring_snapshots=False),
+)
+
+
+def installed_version() -> str:
+    import pyiceberg
+
+    return str(pyiceberg.__version__)
+
+
+def release() -> Release:
+    """The rules for the installed PyIceberg."""
+    return releases.nearest(CLIENT, RELEASES, installed_version())
+
+
+def remark() -> str | None:
+    """What must be said of the installed PyIceberg, if nothing here was written for it."""
+    return releases.remark(CLIENT, RELEASES, installed_version())

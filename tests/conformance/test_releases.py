@@ -1,0 +1,154 @@
+"""What is said of a client's release is so: the rules, the capabilities and the notes that hang on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import deltalake
+import duckdb
+import pyarrow as pa
+import pyiceberg
+import pytest
+
+from tidemark.errors import ProvisionError
+from tidemark.systems import delta_client, duckdb_client, pyiceberg_client, registry, releases
+from tidemark.systems.base import Capability, System
+from tidemark.systems.delta_duckdb import DeltaDuckDB
+from tidemark.systems.delta_rs import DeltaRs
+from tidemark.systems.ducklake import LOSES_SIGN, DuckLake, DuckLakeInlined, DuckLakeInlinedPostgres
+from tidemark.systems.iceberg_duckdb import IcebergDuckDB
+from tidemark.systems.iceberg_pyiceberg import IcebergPyIceberg
+
+from .trips import YELLOW, trips, with_column
+
+OpenTable = Callable[..., Any]
+
+pytestmark = pytest.mark.services
+
+CLIENTS = (duckdb_client, pyiceberg_client, delta_client)
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.CLIENT)
+def test_rules_of_a_release_hold_until_the_next_one_known(client: Any) -> None:
+    name, known = client.CLIENT, client.RELEASES
+    assert [each.version for each in known] == sorted({each.version for each in known})
+    with pytest.raises(ProvisionError, match=rf"{name} 0\.0\.1 is installed; {known[0]} is the oldest"):
+        releases.nearest(name, known, "0.0.1")
+    for each in known:
+        major, minor, patch = each.version
+        assert releases.nearest(name, known, str(each)) is each
+        assert releases.remark(name, known, str(each)) is None
+        between = f"{major}.{minor}.{patch + 1}rc1"
+        assert releases.nearest(name, known, between) is each
+        assert f"{name} {between} is " in str(releases.remark(name, known, between))
+    assert releases.nearest(name, known, "99.0") is known[-1]
+    assert releases.remark(name, known, "99.0") == (
+        f"{name} 99.0 is newer than {known[-1]}, the newest known here, and used as {known[-1]} is"
+    )
+
+
+@pytest.mark.parametrize("kind", [k for k in registry().values() if k.format != "none"], ids=lambda kind: kind.name)
+def test_a_release_that_nothing_was_written_for_is_used_as_the_newest_and_named(
+    kind: type[System], open_table: OpenTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = open_table(kind).notes
+    for client in CLIENTS:
+        monkeypatch.setattr(client, "installed_version", lambda: "99.0.0")
+    notes = set(open_table(kind).notes)
+    added = [note for note in notes if "99.0.0 is newer than" in note]
+    assert added and all(f"used as {client.RELEASES[-1]} is" in " ".join(added) for client in used_by(kind))
+    assert not [note for note in before if "newer than" in note]
+
+
+def used_by(kind: type[System]) -> list[Any]:
+    """The clients with releases that a table of this kind is created, written and read by."""
+    found: list[Any] = [duckdb_client] if issubclass(kind, duckdb_client.DuckDBSystem) else []
+    return [*found, *({"Iceberg": [pyiceberg_client], "Delta Lake": [delta_client]}.get(kind.format, []))]
+
+
+@pytest.mark.parametrize(("client", "version"), [("DuckDB", duckdb.__version__), ("PyIceberg", pyiceberg.__version__)])
+def test_settings_name_the_rules_that_are_followed(client: str, version: str, open_table: OpenTable) -> None:
+    system = open_table(IcebergPyIceberg if client == "PyIceberg" else DuckLakeInlined)
+    system.create(YELLOW)
+    known = duckdb_client.RELEASES if client == "DuckDB" else pyiceberg_client.RELEASES
+    assert system.settings()[f"{client} release rules"] == str(releases.nearest(client, known, version))
+
+
+def overtake(system: Any) -> None:
+    """Commit one row by another writer, which began before the row that `system` writes meanwhile."""
+    late, early = trips(YELLOW, 1, 1), trips(YELLOW, 1)
+    if isinstance(system, IcebergPyIceberg):
+        table = system._load()
+        system.write(early)
+        table.append(late)
+    elif isinstance(system, DeltaRs):
+        table = system._load()
+        system.write(early)
+        deltalake.write_deltalake(table, late, mode="append")
+    else:
+        with system._reader() as other:
+            other.execute("BEGIN")
+            other.register("late", late)
+            other.execute(f"INSERT INTO {system.table} SELECT * FROM late")
+            system.write(early)
+            other.execute("COMMIT")
+
+
+@pytest.mark.parametrize(
+    "kind", [DuckLake, DuckLakeInlinedPostgres, IcebergPyIceberg, IcebergDuckDB, DeltaRs, DeltaDuckDB]
+)
+def test_a_commit_that_was_overtaken_is_tried_again_where_that_is_declared(
+    kind: type[System], open_table: OpenTable
+) -> None:
+    system = open_table(kind)
+    system.create(YELLOW)
+    if Capability.COMMIT_RETRY in system.capabilities:
+        overtake(system)
+        assert sorted(system.ids().to_pylist()) == [0, 1]
+    else:
+        with pytest.raises(Exception, match=r"(?i)conflict|has changed|requirement|already exists|commit"):
+            overtake(system)
+        assert system.ids().to_pylist() == [0]
+
+
+def read_by_another(system: Any) -> list[int]:
+    """Ids of the table by a client that is not the one which wrote it."""
+    location = str(system.context.directory / "table")
+    if isinstance(system, IcebergDuckDB):
+        found = system._load().scan().to_arrow()
+    elif isinstance(system, DeltaDuckDB):
+        found = deltalake.DeltaTable(location).to_pyarrow_table()
+    else:
+        extensions, source = (
+            (("avro", "iceberg"), f"iceberg_scan('{system._load().metadata_location}')")
+            if isinstance(system, IcebergPyIceberg)
+            else (("delta",), f"delta_scan('{location}')")
+        )
+        with duckdb_client.connect(extensions) as connection:
+            found = connection.sql(f"FROM {source}").to_arrow_table()
+    return sorted(found.column("id").to_pylist())
+
+
+@pytest.mark.parametrize("kind", [IcebergPyIceberg, IcebergDuckDB, DeltaRs, DeltaDuckDB])
+def test_others_read_a_table_where_that_is_declared(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    system.create(YELLOW)
+    system.write(trips(YELLOW, 3))
+    if Capability.READ_BY_OTHERS in system.capabilities:
+        assert read_by_another(system) == [0, 1, 2]
+    else:
+        with pytest.raises(Exception, match=r"(?i)not found|no such file|size|parquet"):
+            read_by_another(system)
+
+
+@pytest.mark.parametrize("kind", [DuckLakeInlined, DuckLakeInlinedPostgres])
+def test_inlined_zeros_keep_their_sign_where_no_note_says_otherwise(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    system.create(YELLOW)
+    system.write(with_column(trips(YELLOW, 1), "tip_amount", pa.array([-0.0])))
+    assert system.inlined_rows() == 1
+    (found,) = system.read().column("tip_amount").to_pylist()
+    keeps = duckdb_client.release().ducklake_keeps_negative_zero
+    assert (math.copysign(1, found) < 0) == keeps == (LOSES_SIGN not in system.notes)
