@@ -30,6 +30,8 @@ from tidemark.progress import Progress
 LINE = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})  # (?P<file>\S+)$"
 )
+# pip names every version that there ever was.
+CANDIDATES = re.compile(r" \(from versions: [^)]*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +64,19 @@ def read_lock(path: Path) -> list[Pin]:
 
 
 def lock(requirements: Path, target: Path) -> list[Pin]:
-    """Resolve `requirements` with pip for this interpreter and platform and write what it chose to `target`."""
+    """Resolve `requirements` with pip for this interpreter and platform and write what it chose to `target`.
+
+    ProvisionError, with `target` as it was, when nothing fits together.
+    """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet"]
-        command += ["--disable-pip-version-check", "--report", str(report), "-r", str(requirements)]
-        outcome = subprocess.run(command, capture_output=True, text=True, check=False)
-        if outcome.returncode != 0:
-            raise ProvisionError(f"{requirements}: pip found no set that fits together.\n{outcome.stderr.strip()}")
+        command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed"]
+        command += ["--disable-pip-version-check", "--progress-bar", "off"]
+        command += ["--report", str(report), "-r", str(requirements)]
+        said = _followed(command, f"locking {requirements}", _expected(target))
+        if said is not None:
+            why = "".join(_complaint(said)).strip()
+            raise ProvisionError(f"{requirements}: pip found no set that fits together.\n{why}")
         chosen = json.loads(report.read_text())["install"]
     pins = []
     for item in chosen:
@@ -78,9 +85,39 @@ def lock(requirements: Path, target: Path) -> list[Pin]:
         sha256 = download["archive_info"]["hashes"]["sha256"]
         pins.append(Pin(item["metadata"]["name"], item["metadata"]["version"], sha256, file))
     pins.sort(key=lambda pin: pin.name.lower())
-    head = f"# Made from {requirements.name}; to change it, edit that file and lock again.\n"
+    head = f"# Made from {target.with_suffix('.in').name}; to change it, edit that file and lock again.\n"
     write_atomically(target, head + "".join(f"{pin}\n" for pin in pins))
     return pins
+
+
+def _complaint(said: list[str]) -> list[str]:
+    """What pip says is wrong, without its progress before that; its last lines where it broke down itself."""
+    errors = [place for place, line in enumerate(said) if line.startswith("ERROR:")]
+    if not errors or said[errors[0]].startswith("ERROR: Exception"):
+        return said[-3:]
+    return [CANDIDATES.sub("", line) for line in said[errors[0] :] if line.strip()]
+
+
+def _expected(target: Path) -> int:
+    """How many packages a lock beside `target` has: a guess for one that is to be made."""
+    return max((len(read_lock(path)) for path in target.parent.glob("*.lock")), default=100)
+
+
+def _followed(command: list[str], what: str, total: int) -> list[str] | None:
+    """Run pip, with its progress through `total` packages; what it said if it failed, else None."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout is not None
+    said: list[str] = []
+    with Progress(what, total) as progress:
+        fetched = 0
+        for line in process.stdout:
+            said.append(line)
+            if line.startswith("Collecting "):
+                fetched += 1
+                progress.update(min(fetched, total), line.split()[1].split("==")[0])
+            elif line.startswith("Installing collected"):
+                progress.update(total - 1, "unpacking")
+    return said if process.wait() else None
 
 
 def digest(path: Path) -> str:
@@ -148,19 +185,8 @@ def _pip_install(target: Path, pins: list[Pin]) -> None:
             "-r",
             chosen.name,
         ]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        assert process.stdout is not None
-        said: list[str] = []
-        with Progress("packages", len(pins) + 1) as progress:
-            fetched = 0
-            for line in process.stdout:
-                said.append(line)
-                if line.startswith("Collecting "):
-                    fetched += 1
-                    progress.update(fetched, line.split()[1].split("==")[0])
-                elif line.startswith("Installing collected"):
-                    progress.update(len(pins), "unpacking")
-        if process.wait() != 0:
+        said = _followed(command, "packages", len(pins) + 1)
+        if said is not None:
             shutil.rmtree(target, ignore_errors=True)
             raise ProvisionError(
                 "pip could not install what the lock names; nothing was kept. It said:\n" + "".join(said[-25:])

@@ -11,11 +11,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from tidemark.environments import digest, install, lock
 from tidemark.errors import ConfigError, ProvisionError
 from tidemark.paths import Workspace
+from tidemark.systems import delta_client, duckdb_client, pyiceberg_client, releases
 
 ENVS = Path(__file__).parents[2] / "envs"
 PIPELINE = "thesis"  # the stack whose environment the pipeline itself runs in
@@ -63,7 +65,9 @@ def provide(stack: str, workspace: Workspace) -> Path:
 def add(name: str, requirements: Path, workspace: Workspace) -> int:
     """Lock `requirements` as the stack `name`, make its environment, and run the conformance suite on it.
 
-    Returns pytest's exit code. The lock stays whatever the suite says; its report says which system fails.
+    A stack that is there is locked anew from its own file in `envs/` only. Returns pytest's exit code; the lock
+    stays whatever the suite says, whose report names what fails. ConfigError for a name that cannot be taken,
+    ProvisionError when the requirements cannot be had; neither leaves a file behind.
     """
     if not NAME.fullmatch(name):
         raise ConfigError(f"found the stack name '{name}'; allowed: letters, digits and hyphens, as in 'next-year'")
@@ -71,14 +75,38 @@ def add(name: str, requirements: Path, workspace: Workspace) -> int:
         raise ConfigError(f"the stack '{PIPELINE}' is the one that the pipeline runs in; choose another name")
     if not requirements.is_file():
         raise ProvisionError(f"{requirements}: no such file; a stack begins with a requirements file, as envs/*.in are")
-    kept = ENVS / f"{name}.in"
-    if requirements.resolve() != kept.resolve():
+    kept, locked = ENVS / f"{name}.in", ENVS / f"{name}.lock"
+    anew = requirements.resolve() == kept.resolve()
+    if locked.exists() and not anew:
+        raise ConfigError(
+            f"the stack '{name}' is there already; choose another name, or change {kept} and lock it anew with "
+            f"'./tidemark stack add {name} --from {kept}'"
+        )
+    pins = lock(requirements, locked)
+    if not anew:
         shutil.copyfile(requirements, kept)
-    print(f"locking {kept} ...", file=sys.stderr)
-    pins = lock(kept, ENVS / f"{name}.lock")
-    print(f"{len(pins)} packages locked; './tidemark all --config stacks=[{name}]' measures with them", file=sys.stderr)
-    provide(name, workspace)
-    return conform(name, workspace)
+    _say(f"{locked}: {len(pins)} packages; the conformance suite is run on them now, which takes minutes")
+    for remark in remarks({pin.name: pin.version for pin in pins}):
+        _say(remark)
+    code = conform(name, workspace)
+    if code == 0:
+        _say(f"every system conforms; ./tidemark all --config 'stacks=[{name}]' measures with '{name}'")
+    else:
+        _say(f"'{name}' does not conform, as said above; it stays in {kept} and {locked} until you remove them")
+    return code
+
+
+def remarks(pins: Mapping[str, str]) -> list[str]:
+    """What must be said of pinned clients (version by package) that no system was written for."""
+    clients = ((duckdb_client, "duckdb"), (pyiceberg_client, "pyiceberg"), (delta_client, "deltalake"))
+    found = (
+        releases.remark(client.CLIENT, client.RELEASES, pins[package]) for client, package in clients if package in pins
+    )
+    return [remark for remark in found if remark]
+
+
+def _say(text: str) -> None:
+    print(f"tidemark: {text}", file=sys.stderr)
 
 
 def conform(stack: str, workspace: Workspace) -> int:
