@@ -99,8 +99,9 @@ def _complaint(said: list[str]) -> list[str]:
 
 
 def _expected(target: Path) -> int:
-    """How many packages a lock beside `target` has: a guess for one that is to be made."""
-    return max((len(read_lock(path)) for path in target.parent.glob("*.lock")), default=100)
+    """How many packages `target` is likely to have: as many as before, or as the shortest lock beside it."""
+    known = [target] if target.exists() else list(target.parent.glob("*.lock"))
+    return min((len(read_lock(path)) for path in known), default=100)
 
 
 def _followed(command: list[str], what: str, total: int) -> list[str] | None:
