@@ -200,8 +200,10 @@ def test_damaged_runs_are_not_archived(tmp_path: Path) -> None:
     "typed",
     ['/home/jo doe/ünder "a"/trips.parquet', "../jo/trips.parquet", "~/jo/trips.parquet", "/runs/jo/trips.parquet"],
 )
-@pytest.mark.parametrize("several", [False, True])
-def test_folders_of_the_maker_are_left_out_and_nothing_else(tmp_path: Path, typed: str, several: bool) -> None:
+@pytest.mark.parametrize(("several", "measured_in"), [(False, None), (True, "/srv/jo's place")])
+def test_folders_of_the_maker_are_left_out_and_nothing_else(
+    tmp_path: Path, typed: str, several: bool, measured_in: str | None
+) -> None:
     results = write_run_set(tmp_path / "jo" / "work", MODELS, window_s=2.0)
     plan = json.loads((results / "plan.json").read_text())
     plan["config"]["dataset"] = {"source": "path", "path": [typed, "other.parquet"] if several else typed}
@@ -210,7 +212,7 @@ def test_folders_of_the_maker_are_left_out_and_nothing_else(tmp_path: Path, type
     (results.parent / "config.yaml").write_text(f"dataset:\n  path: {json.dumps(typed)} # mine\nseed: 1\n")
     for path in results.glob("runs/**/run.json"):
         run = json.loads(path.read_text())
-        run["system"]["settings"]["location"] = f"{results.parent}/.tidemark/work/table"
+        run["system"]["settings"]["location"] = f"{measured_in or results.parent}/.tidemark/work/table"
         run["dataset"]["notes"] = [f"path: {typed}"]
         path.write_text(json.dumps(run))
     build_tables(results)

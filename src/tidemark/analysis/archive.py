@@ -56,7 +56,7 @@ def write_archive(results: Path, target: Path) -> Path:
     """
     run_set = RunSet.load(results)
     members = dict(sorted(_members(run_set)))
-    discreet = Discretion(results)
+    discreet = Discretion(run_set)
     packed = {name: _packed(discreet.content(path)) for name, path in members.items()}
     moment = _moment(run_set)
     crate = json.dumps(_crate(run_set, members, packed), indent=1, ensure_ascii=False) + "\n"

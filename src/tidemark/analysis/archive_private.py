@@ -13,23 +13,27 @@ from typing import Any
 
 import yaml
 
+from tidemark.analysis.runs import RunSet
+
 # Keys of the configuration that name files or folders of the machine.
 PATHS = ("dataset.path", "services.polaris_path", "services.polaris_secret_file", "archive")
+PRIVATE = ".tidemark"  # the folder of a workspace that tables are measured in
 TEXTS = frozenset({".json", ".yaml", ".html", ".csv", ".md"})
 
 
 class Discretion:
     """Knows the folders to leave out, and leaves them out of what is packed."""
 
-    def __init__(self, results: Path) -> None:
-        """From the plan in `results`, the configuration beside it, and where both lie."""
-        workspace = results.parent.absolute()
-        typed = [*_typed(json.loads((results / "plan.json").read_text())["config"])]
+    def __init__(self, run_set: RunSet) -> None:
+        """From the plan, the configuration beside the results, where they lie, and where they lay when measured."""
+        workspace = run_set.results.parent.absolute()
+        typed = [*_typed(json.loads((run_set.results / "plan.json").read_text())["config"])]
         configuration = workspace / "config.yaml"
         if configuration.is_file():
             typed += _typed(yaml.safe_load(configuration.read_text()))
         shorter = {path: PurePosixPath(path).name for path in typed if "/" in path.strip("/")}
-        shorter |= {f"{root}/": "" for root in (workspace, workspace.resolve()) if root != Path("/")}
+        roots = {str(workspace), str(workspace.resolve()), *_workspaces(run_set)}
+        shorter |= {f"{root}/": "" for root in roots - {"", "/"}}
         # JSON may spell a path otherwise than people do.
         pairs = [(spelt(path), spelt(name)) for path, name in shorter.items() for spelt in (str, _json, _ascii)]
         self._shorter = {path.encode(): name.encode() for path, name in pairs}
@@ -43,6 +47,15 @@ class Discretion:
         if path.suffix in TEXTS:
             return self._folders.sub(lambda found: self._shorter[found[0]], content)
         return content
+
+
+def _workspaces(run_set: RunSet) -> Iterator[str]:
+    """The folders that runs say they were measured in, by where their tables lay."""
+    for run in run_set.runs:
+        for _, value in run.manifest.system.settings:
+            root, found, _ = value.partition(f"/{PRIVATE}/")
+            if found and root.startswith("/"):
+                yield root
 
 
 def _typed(config: Mapping[str, Any] | None) -> Iterator[str]:
