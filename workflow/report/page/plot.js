@@ -105,11 +105,15 @@ class Plot {
     this.inner = { width: width - left - PAD.right, height: height - PAD.top - PAD.bottom };
     pen.strokeStyle = "#e1e5e7"; pen.fillStyle = "#444c52";
     pen.textAlign = "center";
+    let free = 0;
     for (const [at, name] of this.ticks("x")) {
       const x = this.pixel("x", at);
       if (x < left - 1 || x > width - PAD.right + 1) continue;
       pen.beginPath(); pen.moveTo(x, PAD.top); pen.lineTo(x, PAD.top + this.inner.height); pen.stroke();
-      pen.fillText(name, x, height - PAD.bottom + 15);
+      const half = pen.measureText(name).width / 2, middle = Math.min(x, width - half - 1);
+      if (middle - half < free) continue;
+      pen.fillText(name, middle, height - PAD.bottom + 15);
+      free = middle + half + 6;
     }
     pen.textAlign = "right";
     for (const [at, name] of this.ticks("y")) {
