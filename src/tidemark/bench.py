@@ -111,7 +111,7 @@ def bench(workspace: Workspace, config: Config, repetitions: int, seconds: float
         servers.start()
         kafka = servers.by_class[Kafka]
         assert isinstance(kafka, Kafka)
-        producer = stack.enter_context(Producer(kafka.bootstrap, trips / "trips.parquet", work))
+        producer = stack.enter_context(Producer(trips / "trips.parquet", work))
         sizes = weigh(trips / "trips.parquet")
         machine = inventory(workspace.root)
         base = make_plan(config).series[0]

@@ -6,6 +6,7 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -13,8 +14,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.kafka import Kafka, KafkaSettings
+from tidemark.services.kafka import Kafka, KafkaSettings, format_storage
 from tidemark.services.process import free_ports
+from tidemark.services.provision import provision
 
 pytestmark = pytest.mark.services
 
@@ -120,8 +122,21 @@ def test_life_and_death(
         assert "SIGKILL" in str(caught.value) and str(server.log_path) in str(caught.value)
 
 
-def test_an_id_of_the_cluster_may_begin_with_a_hyphen(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_of_the_cluster_may_begin_with_a_hyphen(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(bytes=b"\xf8" + bytes(15)))
+    jars = provision("kafka", workspace)
+    monkeypatch.setenv("TIDEMARK_CACHE", str(tmp_path / "cache"))
+    formatted = format_storage(workspace, jars)
+    assert "cluster.id=-AAAAAAAAAAAAAAAAAAAAA" in (formatted / "meta.properties").read_text()
+
+
+def test_each_broker_begins_with_a_copy_of_its_own_and_may_write_it(workspace: Workspace) -> None:
+    formatted = format_storage(workspace, provision("kafka", workspace))
+    before = {path.name: path.read_bytes() for path in formatted.iterdir()}
     with Kafka(workspace, workspace.work / "kafka", SMALL) as server:
-        properties = (server.data_directory / "meta.properties").read_text()
-    assert "cluster.id=-AAAAAAAAAAAAAAAAAAAAA" in properties
+        server.create_topic("mine")
+    with Kafka(workspace, workspace.work / "kafka-2", SMALL) as server:
+        assert server.topics() == []
+    assert {path.name: path.read_bytes() for path in formatted.iterdir()} == before

@@ -71,7 +71,7 @@ def measure(workspace: Workspace) -> Callable[[type[System]], Path]:
             servers.start()
             kafka = servers.by_class[Kafka]
             assert isinstance(kafka, Kafka)
-            with Producer(kafka.bootstrap, trips, work) as producer:
+            with Producer(trips, work) as producer:
                 topics = Topics(kafka, producer, system.name)
                 variant = Variant(system.name, system, system.Options(), system.title)
                 machine = inventory(workspace.root)

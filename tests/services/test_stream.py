@@ -45,8 +45,8 @@ def trips(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def producer(kafka: Kafka, trips: Path, tmp_path: Path) -> Iterator[Producer]:
-    with Producer(kafka.bootstrap, trips, tmp_path) as process:
+def producer(trips: Path, tmp_path: Path) -> Iterator[Producer]:
+    with Producer(trips, tmp_path) as process:
         yield process
 
 

@@ -169,11 +169,11 @@ def _measure(spec: SeriesSpec, workspace: Workspace, directory: Path, show: Call
             show("making it cold")
             cold.evict(method, [path for group in files.values() for path in group])
         proof = cold.prove(method, files)
+        trips = workspace.root / spec.dataset_directory / "trips.parquet"
+        producer = stack.enter_context(Producer(trips, work))
         servers.start()
         kafka = servers.by_class[Kafka]
         assert isinstance(kafka, Kafka)
-        trips = workspace.root / spec.dataset_directory / "trips.parquet"
-        producer = stack.enter_context(Producer(kafka.bootstrap, trips, work))
         bench = Bench(
             spec=spec,
             variant=chosen,

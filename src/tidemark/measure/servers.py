@@ -18,9 +18,21 @@ class Servers:
         self.by_class = services
 
     def start(self) -> None:
-        """Start all that do not run yet, those that others need first."""
+        """Start all of them, side by side where neither needs the other."""
+        awaited: list[Service] = []
+
+        def wait_for(service: Service) -> None:
+            if service in awaited:
+                awaited.remove(service)
+                service.start()
+
         for service in self.by_class.values():
-            service.start()
+            for kind in service.needs:
+                wait_for(self.by_class[kind])
+            service.launch()
+            awaited.append(service)
+        for service in tuple(awaited):
+            wait_for(service)
 
     def check(self) -> None:
         """Raise ServiceError if one of them has died."""

@@ -66,6 +66,8 @@ class Service(ABC):
         self._child: Child | None = None
         self._prepared = False
         self._verified = False
+        self._is_awaited = False  # launched, and not yet known to answer
+        self._log_start = 0
 
     @classmethod
     @abstractmethod
@@ -129,15 +131,23 @@ class Service(ABC):
         if self.is_external:
             self._reach_or_fail()
             return
-        if self._child is not None:
-            raise ServiceError(f"{self.title} in {self.directory} was started already.")
+        if not self._is_awaited:
+            self.launch()
         try:
-            self.prepare()
-            self._verified = False
-            self._start_on_free_ports()
+            self._wait_or_try_other_ports()
         except BaseException:
             self.stop()
             raise
+
+    def launch(self) -> None:
+        """Start it and do not wait; `start` does, and must be called. An external server is left alone."""
+        if self.is_external:
+            return
+        if self._child is not None:
+            raise ServiceError(f"{self.title} in {self.directory} was started already.")
+        self.prepare()
+        self._verified = False
+        self._launch_on_free_ports()
 
     def prepare(self) -> None:
         """Verify the program and make its data directory, without starting it; `start` does it otherwise.
@@ -155,24 +165,31 @@ class Service(ABC):
             self._prepare()
             self._prepared = True
 
-    def _start_on_free_ports(self) -> None:
+    def _launch_on_free_ports(self) -> None:
+        self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
+        self._child = self._launch()
+        self._is_awaited = True
+
+    def _wait_or_try_other_ports(self) -> None:
         for attempt in range(1, START_ATTEMPTS + 1):
-            log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
-            self._child = self._launch()
+            assert self._child is not None
             try:
-                self._wait_until_ready(self._child, log_start)
+                self._wait_until_ready(self._child, self._log_start)
+                self._is_awaited = False
                 return
             except ServiceError:
                 ended = self._child.poll() is not None
-                said = self.log_path.read_bytes()[log_start:].decode(errors="replace")
+                said = self.log_path.read_bytes()[self._log_start :].decode(errors="replace")
                 self.stop()
                 lost_race = ended and any(phrase in said for phrase in self.port_taken)
                 if not lost_race or attempt == START_ATTEMPTS:
                     raise
+            self._launch_on_free_ports()
 
     def stop(self) -> None:
         """End it and everything it started; nothing happens when it does not run. Data and log stay."""
         child, self._child = self._child, None
+        self._is_awaited = False
         if child is not None:
             child.stop(self.stop_signal, self.stop_timeout_s)
 

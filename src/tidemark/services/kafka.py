@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import shutil
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
@@ -19,7 +21,7 @@ from tidemark.paths import Workspace
 from tidemark.services.base import Service, server_environment
 from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
 from tidemark.services.process import Child, free_ports, wait_for_line
-from tidemark.services.provision import provision
+from tidemark.services.provision import only_one, private_beside, provision
 
 ANSWER_TIMEOUT_S = 15.0
 
@@ -79,6 +81,44 @@ class KafkaSettings:
     heap_mb: int = 1024
 
 
+def _java(jars: list[Path], *options: str) -> list[str | Path]:
+    common = [*COMMON_OPTIONS, "-Djava.io.tmpdir=tmp", f"-Dlog4j2.configurationFile={LOGGING_FILE}"]
+    return [JAVA, *common, *options, "-cp", class_path(jars)]
+
+
+def _write_properties(directory: Path, port: int, controller_port: int) -> Path:
+    """The properties of a broker whose working directory is `directory`, and how it logs."""
+    (directory / LOGGING_FILE).write_text(LOGGING)
+    properties = directory / "server.properties"
+    properties.write_text(PROPERTIES.format(port=port, controller_port=controller_port))
+    return properties
+
+
+def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
+    """A data directory as Kafka's storage tool leaves it, to begin a broker's life with; made once.
+
+    A broker without a formatted directory does not start, and the tool takes a JVM's second each time. What it
+    writes is an id of the cluster and of the node; no port is in it, because each start has ports of its own.
+    """
+    made_of = PROPERTIES + "".join(jar.name for jar in jars)
+    formatted = workspace.cache / "kafka-storage" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
+    if formatted.is_dir():
+        return formatted
+    with only_one(formatted.parent / ".lock"):
+        if not formatted.is_dir():
+            with private_beside(formatted) as incoming:
+                for name in ("data", "tmp"):
+                    (incoming / name).mkdir(mode=0o700)
+                cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+                command = [*_java(jars, *SHORT_LIVED_OPTIONS), "kafka.tools.StorageTool", "format"]
+                # In one word with its option: an id may begin with a hyphen, and would be taken for an option itself.
+                command += [f"--cluster-id={cluster}", "-c", _write_properties(incoming, *free_ports(2))]
+                log = incoming / "format.log"
+                Child.start("Kafka's storage tool", command, log, env=server_environment(), cwd=incoming).run_to_end(90)
+                (incoming / "data").rename(formatted)
+    return formatted
+
+
 class Kafka(Service):
     """Kafka 4.1 on two free loopback ports; it runs as whoever we are."""
 
@@ -90,6 +130,7 @@ class Kafka(Service):
         super().__init__(workspace, directory)
         self.settings = settings
         self._jars: list[Path] = []
+        self._formatted = Path()
         self._port = 0
 
     @classmethod
@@ -153,28 +194,20 @@ class Kafka(Service):
 
     def _provision(self) -> None:
         self._jars = provision("kafka", self.workspace)
+        self._formatted = format_storage(self.workspace, self._jars)
 
     def _prepare(self) -> None:
         self.data_directory.mkdir(mode=0o700)
+        for path in self._formatted.iterdir():
+            shutil.copyfile(path, self.data_directory / path.name)  # without its mode: the cache may be read-only
         (self.directory / "tmp").mkdir(mode=0o700)
-        (self.directory / LOGGING_FILE).write_text(LOGGING)
-        # No port is in what this writes; each start puts its own into the properties.
-        self._format(self._write_properties(*free_ports(2)))
-
-    def _java(self, *options: str) -> list[str | Path]:
-        common = [*COMMON_OPTIONS, "-Djava.io.tmpdir=tmp", f"-Dlog4j2.configurationFile={LOGGING_FILE}"]
-        return [JAVA, *common, *options, "-cp", class_path(self._jars)]
-
-    def _write_properties(self, port: int, controller_port: int) -> Path:
-        properties = self.directory / "server.properties"
-        properties.write_text(PROPERTIES.format(port=port, controller_port=controller_port))
-        return properties
 
     def _launch(self) -> Child:
         self._port, controller_port = free_ports(2)
-        properties = self._write_properties(self._port, controller_port)
+        properties = _write_properties(self.directory, self._port, controller_port)
         heap = f"{self.settings.heap_mb}m"
-        command = self._java(f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError")
+        options = (f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError")
+        command = _java(self._jars, *options)
         return Child.start(
             self.title,
             [*command, "kafka.Kafka", properties],
@@ -182,18 +215,6 @@ class Kafka(Service):
             env=server_environment(),
             cwd=self.directory,
         )
-
-    def _format(self, properties: Path) -> None:
-        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        command = [*self._java(*SHORT_LIVED_OPTIONS), "kafka.tools.StorageTool", "format"]
-        Child.start(
-            "Kafka's storage tool",
-            # In one word with its option: an id may begin with a hyphen, and would be taken for an option itself.
-            [*command, f"--cluster-id={cluster}", "-c", properties],
-            self.directory / "format.log",
-            env=server_environment(),
-            cwd=self.directory,
-        ).run_to_end(90)
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, "Kafka Server started", 120, log_start)

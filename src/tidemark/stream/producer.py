@@ -42,13 +42,13 @@ class Produced:
 
 
 class Producer:
-    """The harness's end of the producer process; one topic at a time."""
+    """The harness's end of the producer process; one topic at a time. It may start before the broker does."""
 
-    def __init__(self, bootstrap: str, trips: Path, directory: Path) -> None:
+    def __init__(self, trips: Path, directory: Path) -> None:
         self.counters = Counters(directory / "counters", create=True)
         self._log = (directory / "producer.log").open("ab")
         self.log_path = directory / "producer.log"
-        command = [sys.executable, "-m", "tidemark.stream.producer", bootstrap, str(trips)]
+        command = [sys.executable, "-m", "tidemark.stream.producer", str(trips)]
         self._process = subprocess.Popen(
             [*command, str(directory / "counters")],
             stdin=subprocess.PIPE,
@@ -61,11 +61,11 @@ class Producer:
     def pid(self) -> int:
         return self._process.pid
 
-    def begin(self, topic: str, encoding: Encoding, events: int) -> None:
+    def begin(self, bootstrap: str, topic: str, encoding: Encoding, events: int) -> None:
         """Begin a topic with its schema message and `events` events; `wait_until_filled` comes next."""
         self.counters.consumed = 0
         self.counters.stop = False
-        self._send(command="fill", topic=topic, encoding=encoding, events=events)
+        self._send(command="fill", bootstrap=bootstrap, topic=topic, encoding=encoding, events=events)
 
     def wait_until_filled(self) -> None:
         """Return when the broker has acknowledged all of it."""
@@ -239,14 +239,15 @@ class _Topic:
         return Produced(self._events, seconds, time.process_time() - self._cpu, topped_up)
 
 
-def _serve(bootstrap: str, trips: Path, counters: Counters) -> None:
+def _serve(trips: Path, counters: Counters) -> None:
     topic: _Topic | None = None
     for line in sys.stdin:
         request = json.loads(line)
         reply: dict[str, Any] = {}
         try:
             if request["command"] == "fill":
-                topic = _Topic(bootstrap, request["topic"], trips, Encoding(request["encoding"]), counters)
+                encoding = Encoding(request["encoding"])
+                topic = _Topic(request["bootstrap"], request["topic"], trips, encoding, counters)
                 topic.fill(request["events"])
             elif topic is None:
                 reply = {"error": f"'{request['command']}' without a topic"}
@@ -260,5 +261,5 @@ def _serve(bootstrap: str, trips: Path, counters: Counters) -> None:
 
 if __name__ == "__main__":
     die_with_parent(os.getppid())
-    with Counters(Path(sys.argv[3]), create=False) as shared:
-        _serve(sys.argv[1], Path(sys.argv[2]), shared)
+    with Counters(Path(sys.argv[2]), create=False) as shared:
+        _serve(Path(sys.argv[1]), shared)

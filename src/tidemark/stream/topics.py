@@ -25,7 +25,7 @@ class Topics:
         self._number += 1
         self._kafka.create_topic(topic)
         self._filling = topic
-        self._producer.begin(topic, encoding, events)
+        self._producer.begin(self._kafka.bootstrap, topic, encoding, events)
 
     def ready(self) -> str:
         """Wait until the topic of the last `begin` holds what was asked for; its name."""
