@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tidemark import __version__
-from tidemark.errors import ConfigError, DiskFull, TidemarkError, is_disk_full
+from tidemark.cli_stacks import stack
+from tidemark.cli_steps import steps
+from tidemark.errors import ConfigError, TidemarkError
 from tidemark.lifetime import heed_interruptions, was_interrupted
 from tidemark.paths import Workspace
 
@@ -21,6 +21,8 @@ Exit codes: 0 done, 1 unexpected, 2 configuration, 3 dataset, 4 provisioning, 5 
 7 a system under test, 8 the oracle, 9 disk full, 10 another pipeline runs here, 11 waiting for a restart,
 12 results that cannot be compared, 13 the machine cannot do what was asked, 14 run files, 130 Ctrl-C.
 """
+
+PIPELINE = "The pipeline"
 
 app = typer.Typer(
     name="tidemark",
@@ -31,6 +33,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(stack, name="stack", rich_help_panel=PIPELINE)
+app.add_typer(steps)
 EVERYTHING_ELSE = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 ConfigFile = Annotated[Path, typer.Option("--configfile", help="The configuration to use.")]
@@ -38,7 +42,6 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--config", metavar="KEY=VALUE...", help="Values in place of the file's; dotted keys go deeper."),
 ]
-PIPELINE, STEPS = "The pipeline", "Steps of the pipeline (its rules call them)"
 
 
 def _overrides(context: typer.Context, given: list[str] | None) -> tuple[list[str], list[str]]:
@@ -183,54 +186,6 @@ def claim(
     print(describe(find_row(results, identity)))
 
 
-stack = typer.Typer(no_args_is_help=True, help="Software stacks: the same systems with other versions.")
-app.add_typer(stack, name="stack", rich_help_panel=PIPELINE)
-
-
-@stack.command("list")
-def list_stacks() -> None:
-    """List the stacks and what is pinned in each."""
-    from tidemark.environments import read_lock
-    from tidemark.stacks import lock_of, names
-
-    shown = ("duckdb", "pyiceberg", "deltalake", "pyarrow", "confluent-kafka")
-    for name in names():
-        pins = {pin.name: pin.version for pin in read_lock(lock_of(name))}
-        print(f"{name}: " + ", ".join(f"{package} {pins[package]}" for package in shown if package in pins))
-
-
-@stack.command("add")
-def add_stack(
-    name: Annotated[str, typer.Argument(help="The new stack's name.")],
-    requirements: Annotated[Path, typer.Option("--from", help="A requirements file, as envs/*.in are.")],
-) -> None:
-    """Lock a new stack, make its environment, and run the conformance suite on it."""
-    from tidemark.stacks import add
-
-    raise typer.Exit(add(name, requirements, Workspace(Path.cwd())))
-
-
-@stack.command("test")
-def test_stack(name: Annotated[str, typer.Argument(help="The stack to test.")]) -> None:
-    """Run the conformance suite in a stack's environment."""
-    from tidemark.stacks import conform
-
-    raise typer.Exit(conform(name, Workspace(Path.cwd())))
-
-
-@stack.command("provide")
-def provide_stack(
-    name: Annotated[str, typer.Argument(help="The stack whose environment to make.")],
-    target: Annotated[Path, typer.Option(help="File to write when it is there.")],
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
-) -> None:
-    """Make a stack's environment from its lock, unless it is there (the pipeline's rules call it)."""
-    from tidemark.steps import provide_stack as provide
-
-    with _logged(log):
-        provide(name, Workspace(Path.cwd()), target)
-
-
 @app.command(rich_help_panel=PIPELINE)
 def archive(
     file: Annotated[
@@ -257,91 +212,6 @@ def compare(
     compare_results(a, b, target)
 
 
-@app.command(rich_help_panel=STEPS)
-def unpack(
-    file: Annotated[Path, typer.Option("--archive", help="A zip that 'archive' wrote.")],
-    target: Annotated[Path, typer.Option(help="Folder to unpack it into.")],
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
-) -> None:
-    """Check every file of an archive, and unpack what results are made from."""
-    from tidemark.analysis.archive_unpack import unpack_archive
-
-    with _logged(log):
-        unpack_archive(file, target)
-
-
-@app.command(rich_help_panel=STEPS)
-def dataset(
-    target: Annotated[Path, typer.Option(help="Folder for trips.parquet and dataset.json.")],
-    config: Annotated[Path, typer.Option(help="The plan whose dataset to prepare.")] = Path("results/plan.json"),
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
-) -> None:
-    """Acquire the trips, check them, and give each an id."""
-    from tidemark.steps import prepare_dataset
-
-    with _logged(log):
-        prepare_dataset(Workspace(Path.cwd()), config, target)
-
-
-@app.command(rich_help_panel=STEPS)
-def events(
-    trips: Annotated[Path, typer.Option(help="trips.parquet with ids.")],
-    target: Annotated[Path, typer.Option(help="events.json to write.")],
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
-) -> None:
-    """Encode trips as events both ways, read them back, and record their sizes."""
-    from tidemark.steps import describe_events
-
-    with _logged(log):
-        describe_events(trips, target)
-
-
-@app.command(rich_help_panel=STEPS)
-def provision(
-    target: Annotated[Path, typer.Option(help="provisioned.json to write.")],
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
-) -> None:
-    """Fetch the servers' programs that the locks name, and verify each of them."""
-    from tidemark.steps import provision_servers
-
-    with _logged(log):
-        provision_servers(Workspace(Path.cwd()), target)
-
-
-@app.command(rich_help_panel=STEPS)
-def measure(
-    spec: Annotated[Path, typer.Option(help="spec.json of the series.")],
-    position: Annotated[int, typer.Option(help="Its place in the order of all series.")] = 0,
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
-) -> None:
-    """Measure one series; a failure is written to its outcome.json and does not stop the pipeline."""
-    from tidemark.steps import measure_one
-
-    with _logged(log):
-        measure_one(Workspace(Path.cwd()), spec, position)
-
-
-@app.command(rich_help_panel=STEPS)
-def analyse(
-    what: Annotated[str, typer.Argument(help="database, tables, figures, claims, paper or report.")],
-    results: Annotated[Path, typer.Option(help="Folder with plan.json and the runs.")] = Path("results"),
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
-) -> None:
-    """Build one kind of result from the run files."""
-    from tidemark.steps import analyse_results
-
-    with _logged(log):
-        analyse_results(what, results)
-
-
-@app.command(rich_help_panel=STEPS)
-def resume() -> None:
-    """Go on after a restart that 'all --allow-reboot' asked for; the unit that it installed calls this."""
-    from tidemark.restarts import resume as go_on
-
-    raise typer.Exit(go_on(Workspace(Path.cwd())))
-
-
 @app.command(rich_help_panel=PIPELINE)
 def version() -> None:
     """Print Tidemark's version."""
@@ -363,39 +233,6 @@ def list_versions(
         return
     for each in found:
         print(f"{each.name:40} {each.version:24} {each.origin}")
-
-
-@contextlib.contextmanager
-def _logged(path: Path | None) -> Iterator[None]:
-    """Copy what goes to stderr into `path`, and the error that ends the step, if one does.
-
-    A step with a log is one that a rule called: it ends when the pipeline does, and tells it its exit code.
-    """
-    if path is None:
-        yield
-        return
-    from tidemark.lifetime import die_with_parent
-    from tidemark.pipeline import PIPELINE, note_failed_step
-    from tidemark.tee import Tee
-
-    # The pipeline may have been killed while this step was still starting; then its parent is another already.
-    die_with_parent(int(os.environ.get(PIPELINE, os.getppid())))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file, contextlib.redirect_stderr(Tee(sys.stderr, file)):
-        try:
-            yield
-        except TidemarkError as error:
-            file.write(f"tidemark: {error}\n")
-            note_failed_step(Workspace(Path.cwd()), error.exit_code)
-            raise
-        except Exception as error:
-            import traceback
-
-            traceback.print_exc(file=file)
-            if is_disk_full(error):
-                note_failed_step(Workspace(Path.cwd()), DiskFull.exit_code)
-                raise DiskFull(f"no room left on the device: {error}") from error
-            raise
 
 
 def _interrupted() -> int:

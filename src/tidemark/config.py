@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import jsonschema
 import yaml
 
 from tidemark.errors import ConfigError
-
-SCHEMA = Path(__file__).parents[2] / "workflow" / "schemas" / "config.schema.yaml"
-COMMAND_LINE = -1  # in place of a line number, for a value that no file holds
+from tidemark.schema import COMMAND_LINE, Key, Origin, check, one_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +100,6 @@ class Config:
     effective: str  # the whole configuration as JSON, defaults filled in
 
 
-@cache
-def schema() -> dict[str, Any]:
-    """The JSON schema of the configuration."""
-    return cast(dict[str, Any], yaml.safe_load(SCHEMA.read_text()))
-
-
 def load(path: Path, overrides: Iterable[str] = ()) -> Config:
     """The configuration of `path` with `key=value` overrides on top, values read as YAML."""
     text = _read(path)
@@ -126,7 +114,7 @@ def load(path: Path, overrides: Iterable[str] = ()) -> Config:
         raise ConfigError(f"{path}: found {type(values).__name__}, expected keys with values, as in the shipped file")
     given = _overrides(overrides)
     try:
-        return parse(_merge(values, given), str(path), _lines(node) | _from_command_line(given))
+        return parse(_merge(values, given), Origin(str(path), _lines(node) | _from_command_line(given)))
     except RecursionError:
         raise ConfigError(f"{path}: a value contains itself (an alias to what it stands in); write it out") from None
 
@@ -169,16 +157,16 @@ def _merge(values: Mapping[Any, Any], overrides: Mapping[Any, Any]) -> dict[Any,
 def from_snakemake(values: Mapping[str, Any], path: Path) -> Config:
     """The configuration as Snakemake holds it: the file's keys with those of its --config on top."""
     lines = _lines(yaml.compose(path.read_text(), Loader=yaml.SafeLoader)) if path.exists() else {}
-    return parse(json.loads(json.dumps(values, default=str)), str(path), lines)
+    return parse(json.loads(json.dumps(values, default=str)), Origin(str(path), lines))
 
 
-def _from_command_line(given: Mapping[str, Any]) -> dict[tuple[str, ...], int]:
+def _from_command_line(given: Mapping[str, Any]) -> dict[Key, int]:
     return {tuple(key.split(".")): COMMAND_LINE for key in given}
 
 
-def _lines(node: Any, prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], int]:
+def _lines(node: Any, prefix: Key = ()) -> dict[Key, int]:
     """The line, from 1, on which each key stands."""
-    found: dict[tuple[str, ...], int] = {}
+    found: dict[Key, int] = {}
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             name = (*prefix, str(key.value))
@@ -192,121 +180,28 @@ def _lines(node: Any, prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], int
     return found
 
 
-def parse(values: Mapping[Any, Any], source: str, lines: Mapping[tuple[str, ...], int]) -> Config:
+def parse(values: Mapping[Any, Any], origin: Origin) -> Config:
     """Check `values` against the schema, fill in its defaults, and make them a Config."""
-    rules = schema()
-    filled = _fill(_plain_keys(values), rules)
-    _refuse_unbounded(filled, (), source, lines)
-    problems = list(jsonschema.Draft202012Validator(rules).iter_errors(filled))
-    if problems:
-        worst = min(problems, key=lambda problem: (problem.validator != "additionalProperties", len(problem.path)))
-        raise ConfigError(_explain(worst, source, lines))
-    return _build(filled, source, lines)
+    return _build(check(values, origin), origin)
 
 
-def _plain_keys(values: Any) -> Any:
-    """YAML reads the key `null` as nothing and `1` as a number; keys here are names."""
-    if isinstance(values, Mapping):
-        return {"null" if key is None else str(key): _plain_keys(value) for key, value in values.items()}
-    if isinstance(values, list):
-        return [_plain_keys(value) for value in values]
-    return values
-
-
-def _fill(values: Any, rules: Mapping[str, Any]) -> Any:
-    """`values` with the schema's defaults where a key is missing, and {} where a key has no value."""
-    if rules.get("type") == "object":
-        if values is None:
-            values = {}
-        if not isinstance(values, Mapping):
-            return values
-        filled = dict(values)
-        properties = rules.get("properties", {})
-        others = rules.get("additionalProperties")
-        for key, rule in properties.items():
-            if key not in filled and "default" in rule:
-                filled[key] = rule["default"]
-        for key, value in filled.items():
-            rule = properties.get(key, others if isinstance(others, dict) else {})
-            filled[key] = _fill(value, rule)
-        return filled
-    return values
-
-
-def _refuse_unbounded(values: Any, path: tuple[str, ...], source: str, lines: Mapping[tuple[str, ...], int]) -> None:
-    """NaN passes every comparison that a schema makes, so it is looked for first."""
-    if isinstance(values, float) and not math.isfinite(values):
-        raise ConfigError(f"{_place(source, path, lines)}: found {values}; allowed: a finite number")
-    items = values.items() if isinstance(values, Mapping) else enumerate(values) if isinstance(values, list) else ()
-    for key, value in items:
-        _refuse_unbounded(value, (*path, str(key)), source, lines)
-
-
-def _explain(problem: Any, source: str, lines: Mapping[tuple[str, ...], int]) -> str:
-    path = tuple(str(part) for part in problem.absolute_path)
-    allowed = ""
-    found = json.dumps(problem.instance, default=str)
-    if problem.validator == "additionalProperties" and isinstance(problem.schema.get("properties"), dict):
-        known = list(problem.schema["properties"])
-        unknown = next(key for key in problem.instance if key not in known)
-        path = (*path, unknown)
-        close = difflib.get_close_matches(unknown, known, 1, 0.5)
-        found = "a key that does not exist"
-        allowed = f"did you mean '{close[0]}'? " if close else ""
-        allowed += f"The keys here are: {', '.join(known)}"
-    elif problem.validator == "enum":
-        allowed = "allowed: " + ", ".join(json.dumps(value) for value in problem.validator_value)
-        close = difflib.get_close_matches(str(problem.instance), [str(v) for v in problem.validator_value], 1, 0.5)
-        allowed += f"; did you mean '{close[0]}'?" if close else ""
-    elif problem.validator == "type":
-        kinds = problem.validator_value
-        allowed = "allowed: " + (kinds if isinstance(kinds, str) else " or ".join(kinds))
-    elif problem.validator == "required":
-        allowed = "needed as well: " + ", ".join(k for k in problem.validator_value if k not in problem.instance)
-    else:
-        words = {
-            "minimum": "at least", "maximum": "at most", "exclusiveMinimum": "more than", "minItems": "items, at least",
-            "minProperties": "keys, at least", "uniqueItems": "no value twice", "pattern": "names that match",
-        }  # fmt: skip
-        allowed = f"allowed: {words.get(problem.validator, problem.validator)} {problem.validator_value}"
-    about = problem.schema.get("description")
-    return f"{_place(source, path, lines)}: found {found[:200]}; {allowed}" + (f". ({about})" if about else "")
-
-
-def _place(source: str, path: tuple[str, ...], lines: Mapping[tuple[str, ...], int]) -> str:
-    """file:line: key, as far as the line is known; values of the command line have none."""
-    line = next((lines[path[:size]] for size in range(len(path), 0, -1) if path[:size] in lines), None)
-    where = "--config" if line == COMMAND_LINE else f"{source}:{line}" if line else source
-    return f"{where}: key '{'.'.join(path) or '(all)'}'"
-
-
-def _one_of(
-    name: str, known: Iterable[str], path: tuple[str, ...], source: str, lines: Mapping[tuple[str, ...], int]
-) -> None:
-    names = list(known)
-    if name not in names:
-        close = difflib.get_close_matches(name, names, 1, 0.5)
-        hint = f"; did you mean '{close[0]}'?" if close else ""
-        raise ConfigError(f"{_place(source, path, lines)}: found '{name}'; allowed: {', '.join(names)}{hint}")
-
-
-def _build(values: dict[str, Any], source: str, lines: Mapping[tuple[str, ...], int]) -> Config:
-    _one_of(values["protocol"], values["protocols"], ("protocol",), source, lines)
+def _build(values: dict[str, Any], origin: Origin) -> Config:
+    one_of(values["protocol"], values["protocols"], ("protocol",), origin)
     for name in values["studies"]:
-        _one_of(name, ["main", *values["study"]], ("studies",), source, lines)
+        one_of(name, ["main", *values["study"]], ("studies",), origin)
     for name, study in values["study"].items():
         for system in study.get("systems", ()):
             if name in values["studies"]:
-                _one_of(system, values["systems"], ("study", name, "systems"), source, lines)
+                one_of(system, values["systems"], ("study", name, "systems"), origin)
     dataset = values["dataset"]
     path = dataset["path"]
     paths = tuple(Path(p) for p in ([path] if isinstance(path, str) else path or ()))
     if dataset["source"] == "path" and not paths:
         raise ConfigError(
-            f"{_place(source, ('dataset', 'path'), lines)}: found nothing, but dataset.source is 'path'; "
+            f"{origin.place(('dataset', 'path'))}: found nothing, but dataset.source is 'path'; "
             "give the Parquet file's path there, or another source"
         )
-    _check_polaris(values, source, lines)
+    _check_polaris(values, origin)
     return Config(
         protocol=Protocol(values["protocol"], **values["protocols"][values["protocol"]]),
         seed=values["seed"],
@@ -329,17 +224,17 @@ def _build(values: dict[str, Any], source: str, lines: Mapping[tuple[str, ...], 
         main="main" in values["studies"],
         dataset=DatasetConfig(dataset["source"], paths, dataset["rows"], dataset["synthetic_rows"]),
         services=ServicesConfig(**values["services"]),
-        source=source,
+        source=origin.name,
         effective=json.dumps(values, indent=2, default=str),
     )
 
 
-def _check_polaris(values: dict[str, Any], source: str, lines: Mapping[tuple[str, ...], int]) -> None:
+def _check_polaris(values: dict[str, Any], origin: Origin) -> None:
     """Refuse a Polaris that nobody could start or reach."""
     services = values["services"]
 
     def refuse(key: str, found: str, allowed: str) -> None:
-        raise ConfigError(f"{_place(source, tuple(key.split('.')), lines)}: found {found}; {allowed}")
+        raise ConfigError(f"{origin.place(tuple(key.split('.')))}: found {found}; {allowed}")
 
     asking = ["catalog"] if values["catalog"] == "polaris" else []
     asking += [f"systems.{name}.catalog" for name, e in values["systems"].items() if e.get("catalog") == "polaris"]

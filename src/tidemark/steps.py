@@ -17,6 +17,7 @@ from tidemark.config import Config, parse
 from tidemark.errors import ConfigError
 from tidemark.paths import Workspace, write_atomically
 from tidemark.progress import duration
+from tidemark.schema import Origin
 
 if TYPE_CHECKING:
     from tidemark.measure.spec import SeriesSpec
@@ -28,7 +29,7 @@ def planned_config(plan: Path) -> Config:
         values = json.loads(plan.read_text())["config"]
     except (OSError, ValueError, KeyError) as error:
         raise ConfigError(f"{plan}: cannot be read ({error}); './tidemark all --dry-run' writes it anew") from error
-    return parse(values, str(plan), {})
+    return parse(values, Origin(str(plan), {}))
 
 
 def prepare_dataset(workspace: Workspace, plan: Path, target: Path) -> None:

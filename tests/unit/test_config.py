@@ -13,9 +13,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidemark.config import load, schema
+from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.measure.plan import make_plan
+from tidemark.schema import schema
 
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
 

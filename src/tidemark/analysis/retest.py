@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tidemark.analysis.claims import Claim
 from tidemark.analysis.runs import MAIN, Run, RunSet, Series
 from tidemark.analysis.tables_stacks import in_order
-from tidemark.config import schema
+from tidemark.schema import schema
 
 # Seconds beside the windows: a run's topic, oracle and footprint; a series' servers and cold state.
 SECONDS_A_RUN, SECONDS_A_SERIES = 4.0, 12.0

@@ -1,0 +1,132 @@
+"""A configuration's values against the schema: defaults filled in, and what is wrong said with its place."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema
+import yaml
+
+from tidemark.errors import ConfigError
+
+SCHEMA = Path(__file__).parents[2] / "workflow" / "schemas" / "config.schema.yaml"
+COMMAND_LINE = -1  # in place of a line number, for a value that no file holds
+
+Key = tuple[str, ...]  # from the outermost name inwards
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where values come from: the file's name, and the line (from 1, or COMMAND_LINE) of each key."""
+
+    name: str
+    lines: Mapping[Key, int]
+
+    def place(self, key: Key) -> str:
+        """file:line: key, as far as the line is known; values of the command line have none."""
+        line = next((self.lines[key[:size]] for size in range(len(key), 0, -1) if key[:size] in self.lines), None)
+        where = "--config" if line == COMMAND_LINE else f"{self.name}:{line}" if line else self.name
+        return f"{where}: key '{'.'.join(key) or '(all)'}'"
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The JSON schema of the configuration."""
+    return cast(dict[str, Any], yaml.safe_load(SCHEMA.read_text()))
+
+
+def check(values: Mapping[Any, Any], origin: Origin) -> dict[str, Any]:
+    """`values` with the schema's defaults filled in; ConfigError for the worst of what the schema refuses."""
+    rules = schema()
+    filled: dict[str, Any] = _fill(_plain_keys(values), rules)
+    _refuse_unbounded(filled, (), origin)
+    problems = list(jsonschema.Draft202012Validator(rules).iter_errors(filled))
+    if problems:
+        worst = min(problems, key=lambda problem: (problem.validator != "additionalProperties", len(problem.path)))
+        raise ConfigError(_explain(worst, origin))
+    return filled
+
+
+def _plain_keys(values: Any) -> Any:
+    """YAML reads the key `null` as nothing and `1` as a number; keys here are names."""
+    if isinstance(values, Mapping):
+        return {"null" if key is None else str(key): _plain_keys(value) for key, value in values.items()}
+    if isinstance(values, list):
+        return [_plain_keys(value) for value in values]
+    return values
+
+
+def _fill(values: Any, rules: Mapping[str, Any]) -> Any:
+    """`values` with the schema's defaults where a key is missing, and {} where a key has no value."""
+    if rules.get("type") == "object":
+        if values is None:
+            values = {}
+        if not isinstance(values, Mapping):
+            return values
+        filled = dict(values)
+        properties = rules.get("properties", {})
+        others = rules.get("additionalProperties")
+        for key, rule in properties.items():
+            if key not in filled and "default" in rule:
+                filled[key] = rule["default"]
+        for key, value in filled.items():
+            rule = properties.get(key, others if isinstance(others, dict) else {})
+            filled[key] = _fill(value, rule)
+        return filled
+    return values
+
+
+def _refuse_unbounded(values: Any, path: Key, origin: Origin) -> None:
+    """NaN passes every comparison that a schema makes, so it is looked for first."""
+    if isinstance(values, float) and not math.isfinite(values):
+        raise ConfigError(f"{origin.place(path)}: found {values}; allowed: a finite number")
+    items = values.items() if isinstance(values, Mapping) else enumerate(values) if isinstance(values, list) else ()
+    for key, value in items:
+        _refuse_unbounded(value, (*path, str(key)), origin)
+
+
+def _explain(problem: Any, origin: Origin) -> str:
+    path = tuple(str(part) for part in problem.absolute_path)
+    allowed = ""
+    found = json.dumps(problem.instance, default=str)
+    if problem.validator == "additionalProperties" and isinstance(problem.schema.get("properties"), dict):
+        known = list(problem.schema["properties"])
+        unknown = next(key for key in problem.instance if key not in known)
+        path = (*path, unknown)
+        close = difflib.get_close_matches(unknown, known, 1, 0.5)
+        found = "a key that does not exist"
+        allowed = f"did you mean '{close[0]}'? " if close else ""
+        allowed += f"The keys here are: {', '.join(known)}"
+    elif problem.validator == "enum":
+        allowed = "allowed: " + ", ".join(json.dumps(value) for value in problem.validator_value)
+        close = difflib.get_close_matches(str(problem.instance), [str(v) for v in problem.validator_value], 1, 0.5)
+        allowed += f"; did you mean '{close[0]}'?" if close else ""
+    elif problem.validator == "type":
+        kinds = problem.validator_value
+        allowed = "allowed: " + (kinds if isinstance(kinds, str) else " or ".join(kinds))
+    elif problem.validator == "required":
+        allowed = "needed as well: " + ", ".join(k for k in problem.validator_value if k not in problem.instance)
+    else:
+        words = {
+            "minimum": "at least", "maximum": "at most", "exclusiveMinimum": "more than", "minItems": "items, at least",
+            "minProperties": "keys, at least", "uniqueItems": "no value twice", "pattern": "names that match",
+        }  # fmt: skip
+        allowed = f"allowed: {words.get(problem.validator, problem.validator)} {problem.validator_value}"
+    about = problem.schema.get("description")
+    return f"{origin.place(path)}: found {found[:200]}; {allowed}" + (f". ({about})" if about else "")
+
+
+def one_of(name: str, known: Iterable[str], path: Key, origin: Origin) -> None:
+    """Refuse a `name` that is not among the `known`, and say which is nearest."""
+    names = list(known)
+    if name not in names:
+        close = difflib.get_close_matches(name, names, 1, 0.5)
+        hint = f"; did you mean '{close[0]}'?" if close else ""
+        raise ConfigError(f"{origin.place(path)}: found '{name}'; allowed: {', '.join(names)}{hint}")
