@@ -15,12 +15,13 @@ import pytest
 
 from tidemark.errors import StreamError
 from tidemark.events import Encoding
-from tidemark.measure.loop import Source, run_window
+from tidemark.measure.loop import run_window
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.kafka import Kafka, KafkaSettings
 from tidemark.stream.consumer import EventConsumer
 from tidemark.stream.producer import CHUNK, Producer
 from tidemark.stream.sizes import EventSizes, weigh
+from tidemark.stream.source import Source
 from tidemark.stream.topics import Topics
 
 pytestmark = pytest.mark.services

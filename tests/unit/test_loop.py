@@ -14,8 +14,9 @@ import pytest
 from tidemark.errors import DiskFull, StreamError, SystemFailure
 from tidemark.events import EventCodec
 from tidemark.measure import loop
-from tidemark.measure.loop import Source, Window, run_window
+from tidemark.measure.loop import Window, run_window
 from tidemark.stream.counters import Counters
+from tidemark.stream.source import Source
 
 SCHEMA = pa.schema([("id", pa.int64()), ("fare", pa.float64())])
 

@@ -22,7 +22,7 @@ from tidemark.events import Encoding
 from tidemark.machine.cold import ColdProof
 from tidemark.machine.inventory import Inventory
 from tidemark.machine.sampler import Sampler
-from tidemark.measure.loop import Source, Window, run_window
+from tidemark.measure.loop import Window, run_window
 from tidemark.measure.oracle import consult
 from tidemark.measure.runfiles import (
     SCHEMA_VERSION,
@@ -42,6 +42,7 @@ from tidemark.services.kafka import Kafka
 from tidemark.stream.consumer import EventConsumer
 from tidemark.stream.producer import Produced, Producer
 from tidemark.stream.sizes import EventSizes
+from tidemark.stream.source import Source
 from tidemark.stream.topics import Topics
 from tidemark.systems.base import Capability, Context, System, Variant
 

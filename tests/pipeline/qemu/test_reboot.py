@@ -35,7 +35,7 @@ fi
 import glob, os, struct, subprocess, time
 unit = {unit!r}
 while os.path.exists(unit):
-    for name in glob.glob({root!r} + "/.tidemark/work/*/counters"):
+    for name in glob.glob({root!r} + "/.tidemark/*/*/counters"):
         try:
             produced, consumed, stop = struct.unpack("3q", open(name, "rb").read(24))
         except (OSError, struct.error):

@@ -1,0 +1,84 @@
+"""Messages for the timed loop, as fast as the client hands them out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tidemark.errors import StreamError
+from tidemark.stream.consumer import check
+from tidemark.stream.counters import Counters
+
+STALL_SECONDS = 30.0  # without a single event, although the producer has some: the broker is not well
+POLL_SECONDS = 0.005  # how long one poll waits once the client's own queue is empty
+
+clock = time.perf_counter_ns
+
+
+class Source:
+    """Messages for the loop, and how long was spent waiting for a producer that had none."""
+
+    def __init__(self, client: Any, counters: Counters, is_producer_alive: Callable[[], bool]) -> None:
+        self._client = client
+        self._counters = counters
+        self._is_producer_alive = is_producer_alive
+        self.taken = 0  # events handed out
+        self.starved_ns = 0
+        self.deadline = 0  # of the clock, in ns; the loops ask for it at each operation
+
+    def abandon(self) -> None:
+        """Have the window end after the operation under way: something died that it needs. From any thread."""
+        self.deadline = 0
+
+    def one(self) -> bytes | None:
+        """The next message's value, or None once the deadline has passed."""
+        value = self.at_hand()
+        if value is not None:
+            return value
+        message = self._wait_for_one()
+        return None if message is None else self._value(message)
+
+    def at_hand(self) -> bytes | None:
+        """The next message's value if the client has one already, or None."""
+        message = self._client.poll(0)
+        return None if message is None else self._value(message)
+
+    def _value(self, message: Any) -> bytes:
+        if message.error() is not None:
+            check(message)
+        self.taken += 1
+        value: bytes = message.value()
+        return value
+
+    def many(self, count: int) -> list[bytes] | None:
+        """The next `count` messages' values, or None once the deadline has passed."""
+        messages: list[Any] = self._client.consume(count, 0)
+        while len(messages) < count:
+            message = self._wait_for_one()
+            if message is None:
+                return None
+            messages.append(message)
+            messages += self._client.consume(count - len(messages), 0)
+        for message in messages:
+            if message.error() is not None:
+                check(message)
+        self.taken += count
+        return [message.value() for message in messages]
+
+    def _wait_for_one(self) -> Any:
+        began = last = clock()
+        while last < self.deadline:
+            starved = self._counters.produced <= self.taken
+            message = self._client.poll(POLL_SECONDS)
+            now = clock()
+            if starved:
+                self.starved_ns += now - last
+                if not self._is_producer_alive():
+                    raise StreamError("the producer died while the window was open")
+            last = now
+            if message is not None:
+                return message
+            if now - began > STALL_SECONDS * 1e9:
+                raise StreamError(f"no event for {STALL_SECONDS:.0f} s; the broker stopped answering")
+        return None
