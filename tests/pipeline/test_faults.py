@@ -15,8 +15,6 @@ import pytest
 from .conftest import MakeSandbox
 from .sandbox import Sandbox, finish, wait_for
 
-pytestmark = pytest.mark.long
-
 # Tables and figures after every fault would take most of the time; one test makes them.
 MEASURE_ONLY = ("--omit-from", "database")
 

@@ -20,8 +20,6 @@ from tidemark.systems import registry
 from .conftest import MakeSandbox
 from .sandbox import Sandbox, complete
 
-pytestmark = pytest.mark.long
-
 SEED = 20251101
 
 

@@ -9,8 +9,6 @@ import pytest
 from .conftest import MakeSandbox
 from .sandbox import Sandbox, complete
 
-pytestmark = pytest.mark.long
-
 OTHER_BOOT = "00000000-0000-0000-0000-000000000000"
 CONFIG = {
     "protocol": "short",
