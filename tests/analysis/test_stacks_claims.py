@@ -23,7 +23,7 @@ from tidemark.analysis.paper_stacks import StackWriter
 from tidemark.analysis.report import build_report
 from tidemark.analysis.runs import RunSet
 
-NOW = {"stack": "current", "versions": {"duckdb": "1.5.5", "PyArrow": "22.0.0"}}
+NOW = {"stack": "current", "versions": {"duckdb": "1.5.5", "PyArrow": "22.0.0", "pyarrow": "22.0.0"}}
 LAKE_NOW = {"settings": {"DuckLake version": "1.0"}, **NOW}
 THEN = (
     replace(DUCKLAKE, median_ms=10.0, settings={"DuckLake version": "0.3"}),

@@ -219,11 +219,12 @@ class StackWriter:
     def _asked(self, stack: str) -> dict[str, str]:
         """Versions by name. Extensions of DuckDB call themselves by a commit, which tells a reader nothing."""
         found: dict[str, set[str]] = {}
+        names: dict[str, str] = {}  # client and harness may spell one library in two ways
         for run in self._runs(stack):
             lake = [("DuckLake", value) for key, value in run.manifest.system.settings if key == LAKE]
             for name, version in (*run.manifest.versions, *lake):
                 if not name.startswith("duckdb-") and not version.startswith(NOT_TOLD):
-                    found.setdefault(name, set()).add(version)
+                    found.setdefault(names.setdefault(name.lower(), name), set()).add(version)
         return {name: " or ".join(sorted(versions)) for name, versions in found.items()}
 
     def _declared(self, stack: str) -> dict[str, frozenset[str]]:
