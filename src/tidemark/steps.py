@@ -6,6 +6,7 @@ Each imports what it needs itself: the analysis shall not wait for the servers' 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from dataclasses import replace
@@ -129,6 +130,8 @@ def analyse_results(what: str, results: Path) -> None:
     places |= {"report": "report"}
     if what not in places:
         raise ConfigError(f"found '{what}'; allowed: {', '.join(places)}")
+    # Steps share the cores among processes; more threads in each would wait for one another. NumPy reads it once.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     module = import_module(f"tidemark.analysis.{places[what]}")
     getattr(module, f"build_{what}")(results)
 
