@@ -92,7 +92,7 @@ class Machine:
 
     def run(self, timeout_s: float) -> str:
         """Switch it on and wait until it switches itself off; all that its console showed, over all boots."""
-        # Software emulation works everywhere; what is given instead is ten times as fast where it does.
+        # Software emulation works everywhere; where the machine has better, these words may say so.
         processor = os.environ.get("TIDEMARK_QEMU", "-accel tcg,thread=multi -cpu max")
         command = ["qemu-system-x86_64", *processor.split()]
         command += ["-smp", "2", "-m", "4096", "-display", "none", "-monitor", "none", "-nic", "none"]
