@@ -264,6 +264,13 @@ def test_everything_is_rebuilt_from_an_archive(archive: Path, results: Path, tmp
     assert files(rebuilt / "tables") == files(results / "tables")
     assert (rebuilt / "paper.pdf").read_bytes().startswith(b"%PDF")
     assert (rebuilt / "report.html").exists() and len(list((rebuilt / "figures").glob("*.svg"))) > 30
+    (tmp_path / "again").mkdir()
+    assert pipeline(tmp_path / "again", f"archive={archive}").returncode == 0
+    again = next(tmp_path.glob("again/results/archive-*/results"))
+    for name in ("tables", "figures"):
+        assert files(again / name) == files(rebuilt / name)
+    for name in ("claims.json", "paper.pdf", "report.html"):
+        assert digest(again / name) == digest(rebuilt / name), name
     done = pipeline(tmp_path, f"archive={archive}", "--report", "snakemake.html")
     assert done.returncode == 0, done.stderr
     report = (tmp_path / "snakemake.html").read_text()
