@@ -10,7 +10,7 @@ from itertools import pairwise
 from tidemark.analysis.ledger import estimate_text
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import UNITS, Absent, Metric
-from tidemark.analysis.runs import Run, RunSet, Series
+from tidemark.analysis.runs import RunSet, Series
 from tidemark.analysis.statistics import Estimate, Replicates
 from tidemark.analysis.tables import number
 
@@ -181,7 +181,8 @@ class Writer:
         first, last = found[0], found[-1]
         return (
             f"{WAY[mode]}, an event takes between {number(first.value.value, 3)} bytes ({first.series.title}) and "
-            f"{number(last.value.value, 3)} bytes ({last.series.title}) of data, metadata and catalog."
+            f"{number(last.value.value, 3)} bytes ({last.series.title}) of data, metadata and catalog, in the mean of "
+            "the hot runs."
         )
 
     def pair(self, first: str, second: str, mode: str) -> str:
@@ -282,11 +283,14 @@ class Writer:
         return f"Of {len(first):,} first runs, their proofs call {spelt} (method: {methods})."
 
     def marks(self) -> str:
-        marked: dict[str, list[Run]] = {}
-        for run in self.run_set.runs:
-            for mark in run.manifest.marks:
-                marked.setdefault(mark.partition(":")[0], []).append(run)
+        marked: dict[str, list[str]] = {}
+        for series in self.run_set.series:
+            for mark in (mark for run in series.runs for mark in run.manifest.marks):
+                marked.setdefault(mark.partition(":")[0], []).append(series.title)
         if not marked:
             return "No run carries a warning of the harness."
-        spelt = [f"{mark} ({len(runs):,} of {len(self.run_set.runs):,} runs)" for mark, runs in sorted(marked.items())]
+        spelt = [
+            f"{mark} ({len(titles):,} of {len(self.run_set.runs):,} runs, of {listed(list(dict.fromkeys(titles)))})"
+            for mark, titles in sorted(marked.items())
+        ]
         return f"The harness warns of: {'; '.join(spelt)}."
