@@ -140,6 +140,14 @@ def test_growth_is_told_from_none(results: Path) -> None:
     assert re.search(r"no change is seen for .*DuckLake", found), found
 
 
+@pytest.mark.parametrize(
+    ("config", "said"), [({"read_ahead": 16}, "Up to 16 events"), ({"read_ahead": 1}, "One event"), ({}, "One event")]
+)
+def test_reading_ahead_is_said(tmp_path: Path, config: dict[str, int], said: str) -> None:
+    results = write_run_set(tmp_path, (DUCKLAKE,), window_s=2.0, config=config)
+    assert Writer(Measures(RunSet.load(results))).read_ahead().startswith(said)
+
+
 def test_a_run_set_without_runs_has_no_paper(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, (DELTA,))
     with pytest.raises(AnalysisError):

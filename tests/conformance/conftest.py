@@ -39,7 +39,8 @@ class Servers:
         return self._running[kind]
 
 
-@pytest.fixture(scope="session")
+# They end with these tests: the pipeline's own look at what is in the page cache, and must be alone with it.
+@pytest.fixture(scope="package")
 def servers(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Servers]:
     assert cache
     with ExitStack() as stack:

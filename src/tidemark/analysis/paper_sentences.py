@@ -71,6 +71,7 @@ class Writer:
         made["gain"] = self._or_why(lambda _: self.gain(), "")
         made["flush"] = self.flush()
         made["producer"] = self.producer()
+        made["read-ahead"] = self.read_ahead()
         made["missing"] = self.missing()
         made["oracle"] = self.oracle()
         made["proofs"] = self.proofs()
@@ -249,6 +250,12 @@ class Writer:
                 "stopped too early, the rest is produced beside the window, and the run carries a mark."
             )
         return "The producer works while the window is open, and competes with what is measured."
+
+    def read_ahead(self) -> str:
+        most = self.run_set.config.integer("read_ahead", 1)
+        if most == 1:
+            return "One event is read, and written, before the next."
+        return f"Up to {most:,} events that the client holds already are read in one go, each timed by itself."
 
     def missing(self) -> str:
         gone: dict[tuple[str, str], list[str]] = {}
