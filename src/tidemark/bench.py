@@ -53,7 +53,7 @@ class Variant:
     batch_size: int = 1
     encoding: str = "record"
     overlap: bool = False
-    read_ahead: int = 16
+    read_ahead: int | None = None  # None: as configured
 
 
 VARIANTS = (
@@ -114,7 +114,7 @@ def bench(workspace: Workspace, config: Config, repetitions: int, seconds: float
         producer = stack.enter_context(Producer(trips / "trips.parquet", work))
         sizes = weigh(trips / "trips.parquet")
         machine = inventory(workspace.root)
-        base = make_plan(config).series[0]
+        base = replace(make_plan(config).series[0], read_ahead=config.read_ahead)
         proof = prove(Method.NONE, {})
         windows: dict[str, list[Window]] = {each.name: [] for each in VARIANTS}
         rates: dict[str, float] = {}
@@ -155,7 +155,7 @@ def _spec(base: SeriesSpec, each: Variant, seconds: float) -> SeriesSpec:
     return replace(
         base, study="bench", name=each.system, title=each.system, system=each.system, options=(), mode=each.mode,
         batch_size=each.batch_size, encoding=each.encoding, overlap=each.overlap, producer="ahead",
-        read_ahead=each.read_ahead, window_seconds=seconds, keep_tables=False, maintenance=False,
+        read_ahead=each.read_ahead or base.read_ahead, window_seconds=seconds, keep_tables=False, maintenance=False,
     )  # fmt: skip
 
 

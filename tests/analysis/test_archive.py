@@ -212,7 +212,7 @@ def test_folders_of_the_maker_are_left_out_and_nothing_else(
     (results.parent / "config.yaml").write_text(f"dataset:\n  path: {json.dumps(typed)} # mine\nseed: 1\n")
     for path in results.glob("runs/**/run.json"):
         run = json.loads(path.read_text())
-        run["system"]["settings"]["location"] = f"{measured_in or results.parent}/.tidemark/work/table"
+        run["system"]["settings"]["location"] = f"{measured_in or results.parent}/.tidemark/tables/one"
         run["dataset"]["notes"] = [f"path: {typed}"]
         path.write_text(json.dumps(run))
     build_tables(results)
@@ -227,7 +227,7 @@ def test_folders_of_the_maker_are_left_out_and_nothing_else(
     assert packed["series"] == plan["series"], "the fingerprints"
     assert content["config.yaml"].decode() == 'dataset:\n  path: "trips.parquet" # mine\nseed: 1\n'
     run = json.loads(next(data for name, data in content.items() if name.endswith("run-1/run.json")))
-    assert run["system"]["settings"]["location"] == ".tidemark/work/table"
+    assert run["system"]["settings"]["location"] == ".tidemark/tables/one"
     rebuilt = unpack_archive(archive, tmp_path / "unpacked").parent
     build_tables(rebuilt)
     build_claims(rebuilt)

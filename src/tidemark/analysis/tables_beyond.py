@@ -167,11 +167,11 @@ def _ratios(workshop: Workshop) -> Table:
     return workshop.table("ratios", title, columns, rows, runs, notes)
 
 
-def comparison(ratio: Estimate | Missing) -> Cell:
-    """What the interval of a ratio of times says."""
+def comparison(ratio: Estimate | Missing, above: str = "slower", below: str = "faster") -> Cell:
+    """What the interval of a ratio says, in the words for one above and below 1: of times unless told."""
     if isinstance(ratio, Missing) or ratio.low is None:
         return None
-    return "slower" if ratio.is_above(1) else "faster" if ratio.is_below(1) else "no difference seen"
+    return above if ratio.is_above(1) else below if ratio.is_below(1) else "no difference seen"
 
 
 def _cold_effect(workshop: Workshop) -> Table:

@@ -7,8 +7,9 @@ from functools import partial
 
 from tidemark.analysis.metrics import Absent, Metric
 from tidemark.analysis.runs import MAIN, Run, RunSet, Series
-from tidemark.analysis.statistics import Estimate, Replicates
+from tidemark.analysis.statistics import Replicates
 from tidemark.analysis.tables import Cell, Column, Missing, Table, Workshop, attempt
+from tidemark.analysis.tables_beyond import comparison
 
 HOT, COLD = "hot runs", "run 0"
 
@@ -113,12 +114,5 @@ def _row(workshop: Workshop, series: Series, axis: str, runs: list[Run]) -> list
         (HOT if hot else COLD) if base else None,
         rate,
         attempt("", partial(compared, workshop, Metric.WRITE_MEDIAN, series, base)),
-        _verdict(rate),
+        comparison(rate, "higher", "lower"),
     ]
-
-
-def _verdict(ratio: Estimate | Missing) -> Cell:
-    """What the interval of a ratio of throughputs says."""
-    if isinstance(ratio, Missing) or ratio.low is None:
-        return None
-    return "higher" if ratio.is_above(1) else "lower" if ratio.is_below(1) else "no difference seen"
