@@ -14,6 +14,7 @@ from tidemark.analysis.metrics import Absent, Metric
 from tidemark.analysis.runs import MAIN, RunSet, Series, source_runs
 from tidemark.analysis.statistics import Estimate, Replicates, generator
 from tidemark.analysis.tables import Cell, Column, Missing, Table, attempt
+from tidemark.analysis.tables_beyond import comparison
 from tidemark.errors import AnalysisError, Incomparable
 
 RATIOS = (
@@ -81,7 +82,8 @@ def compare(a: Side, b: Side) -> Comparison:
     for one, other in pairs:
         cells = [_ratio(metric, a, one, b, other) for _, _, metric in RATIOS]
         writes.append(cells[0])
-        rows.append([one.title, one.mode_title, *cells, _difference(a, one, b, other), _verdict(cells[0])])
+        said = comparison(cells[0]) or "not known"
+        rows.append([one.title, one.mode_title, *cells, _difference(a, one, b, other), said])
     columns = (
         Column("system", "System"),
         Column("mode", "Mode"),
@@ -197,12 +199,6 @@ def _apart(replicates: Replicates, metric: Metric, series: Series) -> Replicates
     if replicates.draws is None:
         return replicates
     return replace(replicates, draws=generator("compare", metric, series.id).permutation(replicates.draws))
-
-
-def _verdict(ratio: Estimate | Missing) -> str:
-    if isinstance(ratio, Missing) or ratio.low is None:
-        return "not known"
-    return "slower" if ratio.is_above(1) else "faster" if ratio.is_below(1) else "no difference seen"
 
 
 def _notes(a: Side, b: Side) -> Iterator[str]:
