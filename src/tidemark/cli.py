@@ -149,7 +149,7 @@ def list_series(context: typer.Context, config: Overrides = None, configfile: Co
         runs = len(finished_runs(path.parent))
         state = "waiting" if spec.id == waiting else "pending"
         state = Outcome.read(path).status if path.exists() else state
-        print(f"{spec.position + 1:3}  {spec.name:28} {spec.mode_label:12} {state:9} {runs} of {spec.runs} runs")
+        print(f"{spec.position + 1:3}  {spec.label:42} {state:9} {runs} of {spec.runs} runs")
 
 
 @app.command(rich_help_panel=PIPELINE)

@@ -21,6 +21,7 @@ class Protocol:
     name: str
     window_seconds: float
     runs: int
+    repeats: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Study:
     modes: tuple[str, ...] | None
     window_seconds: float | None
     runs: int | None
+    repeats: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,4 +269,5 @@ def _study(name: str, study: dict[str, Any]) -> Study:
         modes=tuple(modes) if modes else None,
         window_seconds=study.get("window_seconds"),
         runs=study.get("runs"),
+        repeats=study.get("repeats"),
     )

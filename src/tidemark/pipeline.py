@@ -218,11 +218,11 @@ def report(plan: Plan, workspace: Workspace) -> list[Outcome]:
         path = outcome_path(workspace, spec)
         outcome = Outcome.read(path) if path.exists() else None
         if outcome is None:
-            print(f"tidemark: {spec.name} {spec.mode_label}: not measured", file=sys.stderr)
+            print(f"tidemark: {spec.label}: not measured", file=sys.stderr)
         elif outcome.status == "complete":
             done += 1
         else:
-            print(f"tidemark: {spec.name} {spec.mode_label}: {outcome.status}: {outcome.reason}", file=sys.stderr)
+            print(f"tidemark: {spec.label}: {outcome.status}: {outcome.reason}", file=sys.stderr)
             if outcome.status == "failed":
                 failed.append(outcome)
     print(f"tidemark: {done} of {len(plan.series)} series complete; results are in {workspace.results}")

@@ -97,7 +97,7 @@ def measure_one(workspace: Workspace, path: Path, position: int) -> None:
             return
         shown_at, shown_label = now, label
         left = max(0.0, others * 1.35 - (now - began))
-        line = f"{spec.name} {spec.mode_label}: {what}; about {duration(left)} left for all series"
+        line = f"{spec.label}: {what}; about {duration(left)} left for all series"
         sys.stderr.write(f"\r\x1b[K{line}" if terminal else f"{line}\n")
         sys.stderr.flush()
 
@@ -106,7 +106,7 @@ def measure_one(workspace: Workspace, path: Path, position: int) -> None:
         sys.stderr.write("\r\x1b[K")
     reason = f": {outcome.reason}" if outcome.reason else ""
     print(
-        f"{spec.name} {spec.mode_label}: {outcome.status} in {duration(time.monotonic() - began)}{reason}",
+        f"{spec.label}: {outcome.status} in {duration(time.monotonic() - began)}{reason}",
         file=sys.stderr,
     )
 

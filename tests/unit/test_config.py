@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tidemark.config import load
 from tidemark.errors import ConfigError
-from tidemark.measure.plan import make_plan
+from tidemark.measure.plan import Plan, make_plan
 from tidemark.schema import schema
 
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
@@ -107,7 +107,7 @@ def test_a_series_keeps_its_place_on_disk_unless_its_own_settings_change() -> No
 def test_the_order_is_drawn_from_the_seed() -> None:
     def order(seed: int) -> list[str]:
         systems = {f"n{number}": {"like": "null"} for number in range(8)}
-        plan = make_plan(load(SHIPPED, [f"systems={json.dumps(systems)}", f"seed={seed}"]))
+        plan = make_plan(load(SHIPPED, [f"systems={json.dumps(systems)}", f"seed={seed}", "protocol=thesis"]))
         assert [spec.position for spec in plan.series] == list(range(16))
         return [f"{spec.name}/{spec.mode}" for spec in plan.series]
 
@@ -116,9 +116,33 @@ def test_the_order_is_drawn_from_the_seed() -> None:
     assert sorted(order(1)) == sorted(order(2))
 
 
+def test_each_series_is_measured_once_before_any_is_repeated() -> None:
+    def plan_of(repeats: int) -> Plan:
+        quick = f"protocols={{quick: {{window_seconds: 10, runs: 3, repeats: {repeats}}}}}"
+        return make_plan(load(SHIPPED, [quick, "systems={ducklake: {}, delta-rs: {}}"]))
+
+    plan = plan_of(3)
+    assert [spec.repeat for spec in plan.series] == [1] * 4 + [2] * 4 + [3] * 4
+    rounds = [[spec.repeated_id for spec in plan.series if spec.repeat == number] for number in (1, 2, 3)]
+    assert sorted(rounds[0]) == sorted(rounds[1]) == sorted(rounds[2])
+    assert len({tuple(each) for each in rounds}) > 1, "each round in an order of its own"
+    assert len({spec.directory for spec in plan.series}) == len({spec.id for spec in plan.series}) == 12
+    assert {spec.directory for spec in plan_of(1).series} == {
+        spec.directory for spec in plan.series if spec.repeat == 1
+    }
+
+
+def test_a_study_has_repeats_of_its_own() -> None:
+    study = "study={reading: {axis: read_ahead, values: [1, 2], modes: [single], repeats: 3}}"
+    plan = make_plan(load(SHIPPED, ["studies=[main, reading]", study, "systems={ducklake: {}}", "modes=[single]"]))
+    repeats = {name: [spec.repeat for spec in plan.series if spec.study == name] for name in ("main", "reading")}
+    assert sorted(repeats["main"]) == [1, 2]
+    assert sorted(repeats["reading"]) == [1, 1, 2, 2, 3, 3]
+
+
 def test_threads_are_capped_at_what_the_machine_has_and_that_is_said() -> None:
     most = os.cpu_count() or 1
-    study = "study={threads: {axis: threads, values: [1, 100000], modes: [single]}}"
+    study = "study={threads: {axis: threads, values: [1, 100000], modes: [single], repeats: 1}}"
     plan = make_plan(load(SHIPPED, ["studies=[threads]", study, "systems={ducklake: {}}"]))
     assert sorted(spec.threads for spec in plan.series) == sorted({1, most})
     assert plan.notes == (

@@ -31,7 +31,7 @@ time.sleep(300)
 
 @pytest.fixture
 def plan() -> Plan:
-    return make_plan(load(SHIPPED, ['systems={"null": {}, ducklake: {}}', "modes=[single]"]))
+    return make_plan(load(SHIPPED, ['systems={"null": {}, ducklake: {}}', "modes=[single]", "protocol=thesis"]))
 
 
 def hold(folder: Path) -> subprocess.Popen[str]:

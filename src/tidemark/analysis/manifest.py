@@ -177,6 +177,7 @@ class Manifest:
     """run.json of one run."""
 
     series_id: str
+    repeat: int
     run: int
     cold: bool
     started_at: str
@@ -213,6 +214,7 @@ class Manifest:
             )
         return cls(
             series_id=f.part("series").text("id"),
+            repeat=f.part("series").integer("repeat", 1),
             run=f.integer("run"),
             cold=f.flag("cold"),
             started_at=f.text("started_at"),

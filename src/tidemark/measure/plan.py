@@ -11,6 +11,7 @@ import os
 import random
 import types
 import typing
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,8 @@ class Plan:
                 "study": spec.study,
                 "threads": spec.threads,
                 "position": spec.position,
+                "repeat": spec.repeat,
+                "repeats": spec.repeated_id,
                 "directory": spec.directory,
             }
             for spec in self.series
@@ -165,6 +168,7 @@ def make_plan(config: Config) -> Plan:
                 protocol=config.protocol.name,
                 window_seconds=config.protocol.window_seconds,
                 runs=config.protocol.runs,
+                repeat=1,
                 stack=stack,
                 lock_sha256=lock_sha256,
                 dataset_directory=f"data/prepared/{key}",
@@ -173,14 +177,31 @@ def make_plan(config: Config) -> Plan:
                 position=0,
             )
             if config.main:
-                made.append(base)
+                made += _repeated(base, config.protocol.repeats)
             for study in config.studies:
-                made += _vary(base, study, config)
+                for varied in _vary(base, study, config):
+                    made += _repeated(varied, study.repeats or config.protocol.repeats)
     notes = tuple(dict.fromkeys(note for study in config.studies for note in _limits(study)))
-    unique = list({spec.id: spec for spec in reversed(made)}.values())
-    unique.sort(key=lambda spec: spec.id)
-    random.Random(config.seed).shuffle(unique)
-    return Plan(tuple(replace(spec, position=place) for place, spec in enumerate(unique)), config, key, notes)
+    ordered = _in_order({spec.id: spec for spec in reversed(made)}.values(), config.seed)
+    return Plan(tuple(replace(spec, position=place) for place, spec in enumerate(ordered)), config, key, notes)
+
+
+def _repeated(spec: SeriesSpec, repeats: int) -> list[SeriesSpec]:
+    return [replace(spec, repeat=number) for number in range(1, repeats + 1)]
+
+
+def _in_order(series: Iterable[SeriesSpec], seed: int) -> list[SeriesSpec]:
+    """In an order drawn from `seed`, each repeat of all series before the next one of any.
+
+    So repeats of a series lie far apart, and what a machine does for some minutes meets one of them alone.
+    """
+    source = random.Random(seed)
+    rounds: dict[int, list[SeriesSpec]] = {}
+    for spec in sorted(series, key=lambda spec: (spec.repeat, spec.id)):
+        rounds.setdefault(spec.repeat, []).append(spec)
+    for each in rounds.values():
+        source.shuffle(each)
+    return [spec for each in rounds.values() for spec in each]
 
 
 def _digest(content: dict[str, str]) -> str:

@@ -279,6 +279,7 @@ def _series_part(spec: SeriesSpec) -> SeriesPart:
         stack=spec.stack,
         protocol=spec.protocol,
         position=spec.position,
+        repeat=spec.repeat,
         study=spec.study,
         threads=spec.threads,
         encoding=spec.encoding,

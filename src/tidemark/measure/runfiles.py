@@ -46,6 +46,7 @@ class SeriesPart:
     stack: str
     protocol: str
     position: int
+    repeat: int
     study: str
     threads: int
     encoding: str

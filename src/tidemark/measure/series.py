@@ -222,7 +222,7 @@ def _runs(
                 following=rates.note if last else begin,
             )
         except Exception as error:
-            raise _explained(error, bench, f"run {number} of {spec.name} {spec.mode_label}") from error
+            raise _explained(error, bench, f"run {number} of {spec.label}") from error
         return measured
 
     begin()

@@ -37,6 +37,7 @@ class SeriesSpec:
     protocol: str
     window_seconds: float
     runs: int
+    repeat: int  # the how manieth time that this series is measured, from 1
     stack: str
     lock_sha256: str
     dataset_directory: str
@@ -52,7 +53,7 @@ class SeriesSpec:
     def fingerprint(self) -> str:
         """12 hex digits that change when, and only when, the measurement would."""
         decisive = asdict(self)
-        for key in ("title", "position", "keep_tables", "study", "seed"):
+        for key in ("title", "position", "keep_tables", "study", "seed", "repeat"):
             del decisive[key]
         for each in fields(ServicesConfig):
             if each.metadata.get("silent") and decisive["services"][each.name] is None:
@@ -61,8 +62,18 @@ class SeriesSpec:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
-    def id(self) -> str:
+    def repeated_id(self) -> str:
+        """What all repeats of a series have in common: the id of the first."""
         return f"{self.name}/{self.mode_label}/{self.fingerprint}"
+
+    @property
+    def id(self) -> str:
+        return self.repeated_id + (f"-{self.repeat}" if self.repeat > 1 else "")
+
+    @property
+    def label(self) -> str:
+        """What people read: system, mode, and which repeat it is."""
+        return f"{self.name} {self.mode_label}" + (f" ({self.repeat})" if self.repeat > 1 else "")
 
     @property
     def directory(self) -> str:
