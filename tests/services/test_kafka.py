@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import time
@@ -14,7 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.kafka import Kafka, KafkaSettings, format_storage
+from tidemark.services.kafka import Kafka, KafkaSettings, archive_classes, format_storage
 from tidemark.services.process import free_ports
 from tidemark.services.provision import provision
 
@@ -90,6 +91,46 @@ def test_an_external_cluster_is_reached_and_left_alone(kafka: Kafka) -> None:
         assert outside.bootstrap == kafka.bootstrap
         assert (outside.pids(), outside.files().program) == ([], ())
     kafka.check()
+
+
+def mapped(kafka: Kafka) -> set[str]:
+    (pid,) = kafka.pids()
+    return {region.path for region in psutil.Process(pid).memory_maps()}
+
+
+def test_its_classes_come_from_the_archive_that_the_cold_proof_looks_at(kafka: Kafka) -> None:
+    (archive,) = (path for path in kafka.files().program if path.suffix == ".jsa")
+    assert str(archive) in mapped(kafka)
+
+
+@pytest.fixture
+def cache_of_copies(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of one's own, moved there: programs of the shared one, their times kept, and all made of them."""
+    assert archive_classes(workspace, provision("kafka", workspace))
+    format_storage(workspace, provision("kafka", workspace))
+    copies = tmp_path / "copies"
+    for name in ("jars/kafka", "kafka-storage", "class-data"):
+        shutil.copytree(workspace.cache / name, copies / name)
+    monkeypatch.setenv("TIDEMARK_CACHE", str(copies))
+    return copies
+
+
+def test_a_cache_that_was_moved_keeps_its_archive(workspace: Workspace, cache_of_copies: Path) -> None:
+    before = sorted((cache_of_copies / "class-data").iterdir())
+    with Kafka(workspace, workspace.work / "kafka", SMALL) as server:
+        assert [path for path in mapped(server) if path.startswith(str(cache_of_copies / "class-data"))]
+    assert sorted((cache_of_copies / "class-data").iterdir()) == before
+
+
+def test_a_damaged_archive_costs_time_and_nothing_else(workspace: Workspace, cache_of_copies: Path) -> None:
+    for archive in (cache_of_copies / "class-data").glob("kafka-*/classes.jsa"):
+        archive.chmod(0o600)
+        os.truncate(archive, archive.stat().st_size // 2)
+    with Kafka(workspace, workspace.work / "kafka", SMALL) as server:
+        assert not [path for path in mapped(server) if path.endswith(".jsa")]
+        assert "shared archive file has been truncated" in server.log_path.read_text()
+        server.create_topic("works")
+        assert server.version() == "4.1.0"
 
 
 def test_life_and_death(

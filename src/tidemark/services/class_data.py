@@ -1,0 +1,64 @@
+"""Archives of class data (JEP 310): what a server's JVM would else read, check and link anew at each start.
+
+The wheel's JVM brings none, not even of its own classes. One is made of the classes that a server was seen to load,
+once, and mapped at each start. The JVM itself looks whether its version and the class path are those of the archive,
+and starts without it where they are not: an archive saves time, and can fail nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tidemark.paths import Workspace
+from tidemark.progress import Progress
+from tidemark.services.base import server_environment
+from tidemark.services.java import JAVA, class_path, runtime_release
+from tidemark.services.process import Child
+from tidemark.services.provision import only_one, private_beside
+
+ARCHIVE = "classes.jsa"
+
+
+def mapping(archive: Path | None) -> tuple[str, ...]:
+    """The options of a JVM that maps `archive`, or none."""
+    return () if archive is None else (f"-XX:SharedArchiveFile={archive}",)
+
+
+def class_data(
+    workspace: Workspace,
+    name: str,
+    options: Sequence[str],
+    jars: Sequence[Path],
+    train: Callable[[tuple[str, ...]], None],
+) -> Path | None:
+    """The archive for the server `name`, whose class path is `jars`; None where it is not there and cannot be put.
+
+    `train` starts the server with the options that it is given, has it do what it does in a run, and stops it.
+    `options` are those of its JVM that decide how classes and objects lie in memory. What the JVM compares, the
+    size and the time of each jar among it, is in the archive's name: jars that were fetched again get a new one.
+    """
+    stats = [(jar.name, jar.stat()) for jar in jars]
+    made_of = [runtime_release(), *options, *(f"{file} {stat.st_size} {int(stat.st_mtime)}" for file, stat in stats)]
+    digest = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
+    folder = workspace.cache / "class-data" / f"{name}-{digest}"
+    if folder.is_dir():
+        return folder / ARCHIVE
+    if not os.access(workspace.cache, os.W_OK):
+        return None
+    with only_one(folder.parent / ".lock"):
+        if not folder.is_dir():
+            with private_beside(folder) as incoming, Progress(f"class data of {name}", 2) as progress:
+                classes, whole = incoming / "classes.list", incoming / "whole"
+                whole.mkdir(mode=0o700)
+                train((f"-XX:DumpLoadedClassList={classes}",))
+                progress.update(1, "archive")
+                command: list[str | Path] = [JAVA, *options, "-Xshare:dump", f"-XX:SharedClassListFile={classes}"]
+                command += [*mapping(whole / ARCHIVE), "-cp", class_path(list(jars))]
+                log = incoming / "dump.log"
+                what = f"The JVM that archives the classes of {name}"
+                Child.start(what, command, log, env=server_environment(), cwd=incoming).run_to_end(300)
+                whole.rename(folder)
+    return folder / ARCHIVE
