@@ -62,7 +62,7 @@ def measure(workspace: Workspace) -> Callable[[type[System]], Path]:
     def run(system: type[System]) -> Path:
         trips = workspace.root / "trips.parquet"
         pq.write_table(pa.table({"id": np.arange(5_000), "fare": np.arange(5_000) / 4}), trips)
-        (base,) = make_plan(load(SHIPPED, ["systems={delta-rs: {}}", "modes=[batch]"])).series
+        base = make_plan(load(SHIPPED, ["systems={delta-rs: {}}", "modes=[batch]"])).series[0]
         spec = replace(base, name=system.name, window_seconds=1.0, batch_size=500)
         work = private_directory(workspace.work / system.name)
         dataset = Provenance("path", False, "trips", "yellow", 5_000, "0" * 64, (), (), (), 0, 4_999)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from tidemark.errors import StreamError
 from tidemark.events import Encoding
@@ -99,6 +100,29 @@ def test_the_producer_tops_up_what_was_guessed_short(kafka: Kafka, producer: Pro
     assert done.topped_up > 0
     # Enough, and no more than the reserve and a third of a second's worth beyond what was taken.
     assert window.samples.events <= done.events <= window.samples.events + 5_000 + 50_000 // 3 + 2 * CHUNK
+
+
+def test_a_topic_that_fails_says_so_and_does_not_spoil_the_next(kafka: Kafka, producer: Producer) -> None:
+    topics = Topics(kafka, producer, "after-a-failure")
+    tight = NewTopic("tight", num_partitions=1, replication_factor=1, config={"max.message.bytes": "100"})
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.create_topics([tight])["tight"].result(10)
+    producer.connect(kafka.bootstrap)
+    producer.begin("tight", Encoding.RECORD, 500)
+    with pytest.raises(StreamError, match=r"did not take an event.*too large"):
+        producer.wait_until_filled()
+    for events in (700, 900):
+        topics.begin(Encoding.RECORD, events)
+        topic = topics.ready()
+        with EventConsumer(kafka.bootstrap, topic, Encoding.RECORD) as consumer:
+            codec = consumer.open()
+            source = Source(consumer.client, producer.counters, producer.is_alive)
+            source.deadline = 1 << 62
+            values = source.many(events)
+        assert values is not None
+        assert codec.assemble(codec.decode(values)).column("id").to_numpy().tolist() == list(range(events))
+        producer.follow(0, 0.0)
+        assert producer.finish().events < 3 * CHUNK, "counted by topic"
 
 
 def test_a_killed_producer_ends_the_window_and_names_its_log(kafka: Kafka, producer: Producer) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +25,7 @@ import pyarrow.parquet as pq
 from tidemark.errors import StreamError
 from tidemark.events import Encoding, EventCodec, with_ids
 from tidemark.lifetime import die_with_parent
+from tidemark.stream.connection import Connection
 from tidemark.stream.counters import Counters
 
 CHUNK = 2048  # events encoded at once: the matrix of their bytes stays in the cache
@@ -61,11 +63,15 @@ class Producer:
     def pid(self) -> int:
         return self._process.pid
 
-    def begin(self, bootstrap: str, topic: str, encoding: Encoding, events: int) -> None:
+    def connect(self, bootstrap: str) -> None:
+        """Connect to a broker that runs, for all topics that begin there; returns at once."""
+        self._send(command="connect", bootstrap=bootstrap)
+
+    def begin(self, topic: str, encoding: Encoding, events: int) -> None:
         """Begin a topic with its schema message and `events` events; `wait_until_filled` comes next."""
         self.counters.consumed = 0
         self.counters.stop = False
-        self._send(command="fill", bootstrap=bootstrap, topic=topic, encoding=encoding, events=events)
+        self._send(command="fill", topic=topic, encoding=encoding, events=events)
 
     def wait_until_filled(self) -> None:
         """Return when the broker has acknowledged all of it."""
@@ -132,45 +138,19 @@ class Producer:
 class _Topic:
     """The child's state of one topic."""
 
-    def __init__(self, bootstrap: str, name: str, trips: Path, encoding: Encoding, counters: Counters) -> None:
+    def __init__(self, connection: Connection, name: str, trips: Path, encoding: Encoding, counters: Counters) -> None:
         self._file = pq.ParquetFile(trips)
         self._codec = EventCodec(self._file.schema_arrow.remove_metadata(), encoding)
         self._name = name
         self._counters = counters
-        self._failure: str | None = None
         self._events = 0
         self._batches = self._endless()
-        self._spare: pa.RecordBatch | None = None
         self._began = time.perf_counter()
         self._cpu = time.process_time()
-        self._client = confluent_kafka.Producer(
-            {
-                "bootstrap.servers": bootstrap,
-                "enable.idempotence": True,  # in order, each once: event k lies at offset k + 1
-                # The messages of a batch are alike, so it shrinks 17 times: less for the broker to do in the window.
-                "compression.type": "lz4",
-                "linger.ms": 20,
-                "batch.size": 4_000_000,
-                "message.max.bytes": 8_000_000,
-                "queue.buffering.max.messages": 400_000,
-                "queue.buffering.max.kbytes": 1_000_000,
-                "delivery.report.only.error": True,
-                "on_delivery": self._on_error,
-                "error_cb": self._on_broker_error,
-                "message.timeout.ms": 30_000,
-                "log_level": 3,
-            }
-        )
+        self._connection, self._client = connection, connection.client
         counters.produced = 0
         self._client.produce(name, self._codec.schema_message, partition=0)
         self._flush()
-
-    def _on_error(self, error: Any, _message: Any) -> None:
-        if error is not None:
-            self._failure = str(error)
-
-    def _on_broker_error(self, error: Any) -> None:
-        print(f"broker: {error}", file=sys.stderr, flush=True)
 
     def _endless(self) -> Iterator[pa.RecordBatch]:
         while True:
@@ -204,8 +184,8 @@ class _Topic:
                 continue
 
     def _note(self) -> None:
-        if self._failure is not None:
-            raise StreamError(f"the broker did not take an event: {self._failure}")
+        if self._connection.failure is not None:
+            raise StreamError(f"the broker did not take an event: {self._connection.failure}")
         self._counters.produced = max(self._counters.produced, self._events - len(self._client))
 
     def _flush(self) -> None:
@@ -239,21 +219,53 @@ class _Topic:
         return Produced(self._events, seconds, time.process_time() - self._cpu, topped_up)
 
 
+class _Server:
+    """The child's answers: to each command but `connect` one."""
+
+    def __init__(self, trips: Path, counters: Counters) -> None:
+        self._trips, self._counters = trips, counters
+        self._bootstrap = ""
+        self._connection: Connection | None = None
+        self._topic: _Topic | None = None
+
+    def connect(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        if self._connection is None or self._connection.bootstrap != bootstrap:
+            with suppress(confluent_kafka.KafkaException):  # `fill` tries again, and says so
+                self._connection = Connection(bootstrap)
+
+    def fill(self, topic: str, encoding: str, events: int) -> dict[str, Any]:
+        if self._connection is None or self._connection.bootstrap != self._bootstrap:
+            self._connection = Connection(self._bootstrap)
+        try:
+            self._topic = _Topic(self._connection, topic, self._trips, Encoding(encoding), self._counters)
+            self._topic.fill(events)
+        except BaseException:
+            self._connection = None
+            raise
+        return {}
+
+    def follow(self, margin: int, seconds: float) -> dict[str, Any]:
+        if self._topic is None or self._connection is None:
+            raise StreamError("'follow' without a topic")
+        topic, self._topic = self._topic, None
+        connection, self._connection = self._connection, None
+        done = topic.summary(topic.follow(margin, seconds))
+        if not connection.is_spent():
+            self._connection = connection
+        return asdict(done)
+
+
 def _serve(trips: Path, counters: Counters) -> None:
-    topic: _Topic | None = None
+    server = _Server(trips, counters)
     for line in sys.stdin:
         request = json.loads(line)
-        reply: dict[str, Any] = {}
+        command = request.pop("command")
+        if command == "connect":
+            server.connect(**request)
+            continue
         try:
-            if request["command"] == "fill":
-                encoding = Encoding(request["encoding"])
-                topic = _Topic(request["bootstrap"], request["topic"], trips, encoding, counters)
-                topic.fill(request["events"])
-            elif topic is None:
-                reply = {"error": f"'{request['command']}' without a topic"}
-            else:
-                reply = asdict(topic.summary(topic.follow(request["margin"], request["seconds"])))
-                topic = None
+            reply = server.fill(**request) if command == "fill" else server.follow(**request)
         except (StreamError, OSError, pa.ArrowException, confluent_kafka.KafkaException) as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(reply), flush=True)

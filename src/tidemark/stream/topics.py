@@ -23,9 +23,10 @@ class Topics:
         """Create the next topic and have it filled with `events` events; returns at once."""
         topic = f"tidemark-{self._name}-{os.getpid()}-{self._number}"
         self._number += 1
+        self._producer.connect(self._kafka.bootstrap)
         self._kafka.create_topic(topic)
         self._filling = topic
-        self._producer.begin(self._kafka.bootstrap, topic, encoding, events)
+        self._producer.begin(topic, encoding, events)
 
     def ready(self) -> str:
         """Wait until the topic of the last `begin` holds what was asked for; its name."""
