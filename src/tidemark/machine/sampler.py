@@ -14,6 +14,7 @@ from types import TracebackType
 import psutil
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+LEAST_SECONDS = 0.25
 SECTOR_BYTES = 512  # the kernel's unit in block statistics, whatever the device's own is
 
 
@@ -106,7 +107,7 @@ class Sampler:
             due += self._interval_s
             ended = self._ended.wait(max(0.0, due - time.perf_counter()))
             # The last, shorter second counts only if it is long enough for the kernel's clock ticks.
-            if not ended or time.perf_counter() - self._at > 0.25:
+            if not ended or time.perf_counter() - self._at > LEAST_SECONDS:
                 self._sample()
             if ended:
                 break
@@ -119,7 +120,9 @@ class Sampler:
         span = total - self._total
         series = self.series
         series.second.append(now - self._began)
-        series.cpu_percent.append(100.0 * (busy - self._busy) / span if span > 0 else 0.0)
+        # The kernel's idle and iowait times may step back a little, which would make more than all, or less than none.
+        share = (busy - self._busy) / span if span > 0 else 0.0
+        series.cpu_percent.append(100.0 * min(max(share, 0.0), 1.0))
         written = self.disk.read()
         series.disk_written_bytes.append(None if written is None or self._written is None else written - self._written)
         for name in self._groups:
