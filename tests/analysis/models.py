@@ -21,6 +21,7 @@ class Model:
     autocorrelation: float = 0.4
     slope_ms: float = 0.0
     factors: tuple[float, ...] = (1.0, 1.0, 1.0)
+    repeats: tuple[float, ...] = (1.0,)  # a further factor for each time that the series was measured
     format: str = "DuckLake"
     client: str = "DuckDB"
     catalog: str = "PostgreSQL"

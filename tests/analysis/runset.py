@@ -96,9 +96,16 @@ def run_tables(
 
 
 def manifest(
-    model: Model, number: int, operations: Mapping[str, np.ndarray], elapsed: int, synthetic: bool, position: int
+    model: Model,
+    identity: str,
+    repeat: int,
+    number: int,
+    operations: Mapping[str, np.ndarray],
+    elapsed: int,
+    synthetic: bool,
+    position: int,
 ) -> dict[str, Any]:
-    """run.json of a run."""
+    """run.json of a run of the series `identity`."""
     count, events = len(operations["rows"]), int(operations["rows"].sum())
     parts = {name: int(operations[f"{name}_ns"].sum()) for name in ("poll", "decode", "assemble", "write")}
     parts |= {"bookkeeping": count * 2_000, "wait_for_producer": 0}
@@ -119,7 +126,7 @@ def manifest(
     }
     return {
         "schema_version": 1,
-        "series": {"id": model.id, "system": model.system, "mode": model.mode},
+        "series": {"id": identity, "system": model.system, "mode": model.mode, "repeat": repeat},
         "run": number,
         "cold": number == 0,
         "started_at": f"2026-01-02T03:{4 + number:02}:05+00:00",
@@ -215,13 +222,16 @@ def write_run_set(
     """Write `models` below `root`/results and return that folder; `config` is the plan's, as far as it matters."""
     results = root / "results"
     plan = []
-    for position, model in enumerate(models):
-        relative = f"results/runs/{model.id}"
+    rounds = range(max(len(model.repeats) for model in models))
+    planned = [(repeat, model) for repeat in rounds for model in models if repeat < len(model.repeats)]
+    for position, (repeat, model) in enumerate(planned):
+        identity = model.id if repeat == 0 else f"{model.id}-{repeat + 1}"
+        relative = f"results/runs/{identity}"
         folder = root / relative
         folder.mkdir(parents=True)
         plan.append(
             {
-                "id": model.id,
+                "id": identity,
                 "system": model.system,
                 "title": model.title,
                 "base": model.system,
@@ -232,18 +242,20 @@ def write_run_set(
                 "study": model.study,
                 "threads": model.threads,
                 "position": position,
+                "repeat": repeat + 1,
+                "repeats": model.id,
                 "directory": relative,
             }
         )
         for number, factor in enumerate(model.factors):
-            name = f"{seed} {model.id} {number}".encode()
+            name = f"{seed} {identity} {number}".encode()
             rng = np.random.default_rng(int.from_bytes(hashlib.sha256(name).digest()[:8]))
-            operations, machine, elapsed = run_tables(model, factor, window_s, rng)
+            operations, machine, elapsed = run_tables(model, factor * model.repeats[repeat], window_s, rng)
             target = folder / f"run-{number}"
             target.mkdir()
             pq.write_table(pa.table(operations), target / "operations.parquet")
             pq.write_table(pa.table(machine), target / "machine.parquet")
-            content = manifest(model, number, operations, elapsed, synthetic, position)
+            content = manifest(model, identity, repeat + 1, number, operations, elapsed, synthetic, position)
             (target / "run.json").write_text(json.dumps(content, indent=1))
         outcome = {
             "status": model.status,

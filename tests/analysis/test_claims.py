@@ -42,7 +42,7 @@ MODELS = (
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_run_set(tmp_path_factory.mktemp("claims"), MODELS, window_s=6.0)
+    return write_run_set(tmp_path_factory.mktemp("claims"), MODELS, window_s=12.0)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_direction_and_size_are_told_apart(rows: dict[str, Row]) -> None:
 
 def test_what_cannot_be_tested_says_why(rows: dict[str, Row]) -> None:
     assert "delta-rs in single mode is not in this run set" in (rows["delta-between"].first.reason or "")
-    assert "needs windows of 300 s, these had 6 s" in (rows["flush-single-write-ducklake"].first.reason or "")
+    assert "needs windows of 300 s, these had 12 s" in (rows["flush-single-write-ducklake"].first.reason or "")
     assert "protocol=thesis" in rows["flush-single-write-ducklake"].retest.command
     for row in rows.values():
         (judgement,) = row.judgements

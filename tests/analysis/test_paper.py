@@ -16,7 +16,8 @@ from tidemark.analysis import build_tables
 from tidemark.analysis.ledger import build_claims
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.paper import PAPER, build_paper
-from tidemark.analysis.paper_sentences import Writer, against, listed
+from tidemark.analysis.paper_sentences import Writer, against
+from tidemark.analysis.paper_setting import listed, setting
 from tidemark.analysis.runs import RunSet
 from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError
@@ -145,7 +146,7 @@ def test_growth_is_told_from_none(results: Path) -> None:
 )
 def test_reading_ahead_is_said(tmp_path: Path, config: dict[str, int], said: str) -> None:
     results = write_run_set(tmp_path, (DUCKLAKE,), window_s=2.0, config=config)
-    assert Writer(Measures(RunSet.load(results))).read_ahead().startswith(said)
+    assert setting(RunSet.load(results))["read-ahead"].startswith(said)
 
 
 def test_a_run_set_without_runs_has_no_paper(tmp_path: Path) -> None:

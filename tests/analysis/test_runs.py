@@ -45,7 +45,7 @@ def test_series_come_in_the_order_of_tables_with_their_runs(results: Path) -> No
     assert "null" not in [series.system for series in run_set.select(mode="single", harness=False)]
     ducklake = run_set.find("ducklake", "single")
     assert ducklake is not None
-    assert ducklake.cold_run is not None
+    assert [run.number for run in ducklake.cold_runs] == [0]
     assert [run.number for run in ducklake.hot_runs] == [1, 2]
     assert ducklake.runs[1].column("write_ns").shape == (ducklake.runs[1].manifest.operations,)
 

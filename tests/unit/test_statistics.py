@@ -16,17 +16,16 @@ from tidemark.analysis.blocks import BlockSample, block_length, draw_cells
 from tidemark.analysis.statistics import (
     Estimate,
     Replicates,
-    RunEffects,
     cliffs_delta,
     generator,
     interquartile_range,
     known,
     median,
-    over_runs,
     quantile,
     ratio_of_sums,
     theil_sen,
 )
+from tidemark.analysis.units import Effects, mean, typical
 
 Floats = NDArray[np.float64]
 
@@ -170,15 +169,47 @@ def test_equal_systems_show_no_difference() -> None:
     contained = 0
     for _ in range(40):
         groups = [runs_of(10.0, 0.03, 2, rng) for _ in range(4)]
-        effects = RunEffects.pooled(groups)
-        a, b = (over_runs(group, rng, effects) for group in groups[:2])
+        effects = Effects.pooled(groups)
+        a, b = (typical(group, rng, effects) for group in groups[:2])
         contained += bool(a.ratio(b).estimate("").contains(1.0))
     assert contained >= 35
 
 
+@pytest.mark.parametrize("systems", [2, 7])
+def test_equal_systems_that_drift_between_repeats_show_no_difference(systems: int) -> None:
+    """With the repeat as the unit, intervals cover as often as they say, though repeats differ by more than runs."""
+    rng = np.random.default_rng(20)
+    contained = {"repeats": 0, "runs": 0}
+    for _ in range(60):
+        repeats = [
+            [runs_of(10.0 * math.exp(0.1 * rng.normal()), 0.05, 2, rng) for _ in range(2)] for _ in range(systems)
+        ]
+        for unit, groups in (
+            ("repeats", [[mean(runs, rng) for runs in each] for each in repeats]),
+            ("runs", [each[0] for each in repeats]),
+        ):
+            effects = Effects.pooled(groups)
+            a, b = (typical(group, rng, effects) for group in groups[:2])
+            contained[unit] += bool(a.ratio(b).estimate("").contains(1.0))
+    assert contained["repeats"] >= 53
+    assert contained["runs"] < 48, "one series of each does not know of the drift"
+
+
+def test_what_a_series_shows_itself_counts_once() -> None:
+    """Two systems with two repeats each have two differences to learn from, and not more."""
+    groups = [[known(10.0), known(11.0)], [known(10.0), known(12.0)]]
+    effects = Effects.pooled(groups)
+    assert effects is not None
+    rng = np.random.default_rng(21)
+    a, b = (typical(group, rng, effects) for group in groups)
+    assert a.degrees == pytest.approx(2.0)
+    assert a.ratio(b).degrees == pytest.approx(2.0)
+    assert effects.with_own(Effects.pooled(groups[:1])).variance == pytest.approx(effects.variance)
+
+
 def test_a_ratio_and_its_inverse_tell_the_same() -> None:
     rng = np.random.default_rng(12)
-    a, b = over_runs(runs_of(20.0, 0.02, 3, rng), rng), over_runs(runs_of(10.0, 0.02, 3, rng), rng)
+    a, b = typical(runs_of(20.0, 0.02, 3, rng), rng), typical(runs_of(10.0, 0.02, 3, rng), rng)
     forth, back = a.ratio(b).estimate(""), b.ratio(a).estimate("")
     assert forth.contains(2.0)
     assert forth.value == pytest.approx(1 / back.value)
@@ -189,8 +220,8 @@ def test_a_ratio_and_its_inverse_tell_the_same() -> None:
 def test_an_injected_difference_is_recovered() -> None:
     rng = np.random.default_rng(13)
     groups = [runs_of(10.0, 0.01, 3, rng), runs_of(15.0, 0.01, 3, rng)]
-    effects = RunEffects.pooled(groups)
-    plain, slowed = (over_runs(group, rng, effects) for group in groups)
+    effects = Effects.pooled(groups)
+    plain, slowed = (typical(group, rng, effects) for group in groups)
     difference = slowed.difference(plain).estimate("ms")
     assert difference.contains(5.0)
     assert difference.is_above(3.5)
@@ -199,26 +230,26 @@ def test_an_injected_difference_is_recovered() -> None:
 def test_runs_that_differ_widen_what_one_run_alone_would_claim() -> None:
     rng = np.random.default_rng(14)
     runs = runs_of(10.0, 0.10, 3, rng)
-    one, all_of_them = (interval(each.estimate("")) for each in (runs[0], over_runs(runs, rng)))
+    one, all_of_them = (interval(each.estimate("")) for each in (runs[0], typical(runs, rng)))
     assert all_of_them[1] - all_of_them[0] > 2 * (one[1] - one[0])
 
 
 def test_one_run_borrows_how_runs_differ_from_other_systems() -> None:
     rng = np.random.default_rng(15)
-    effects = RunEffects.pooled([runs_of(10.0, 0.05, 2, rng) for _ in range(6)])
+    effects = Effects.pooled([runs_of(10.0, 0.05, 2, rng) for _ in range(6)])
     run = runs_of(10.0, 0.0, 1, rng)
-    alone, helped = over_runs(run, rng), over_runs(run, rng, effects)
+    alone, helped = typical(run, rng), typical(run, rng, effects)
     assert alone is run[0]
     low, high = interval(helped.estimate(""))
     assert high / low > 1.1
-    assert RunEffects.pooled([run]) is None
+    assert Effects.pooled([run]) is None
 
 
 def test_the_typical_run_is_the_geometric_mean() -> None:
     rng = np.random.default_rng(16)
-    assert over_runs([known(10.0), known(40.0)], rng).value == pytest.approx(20.0)
+    assert typical([known(10.0), known(40.0)], rng).value == pytest.approx(20.0)
     with pytest.raises(ValueError, match="no runs"):
-        over_runs([], rng)
+        typical([], rng)
 
 
 def test_a_value_seen_once_has_no_interval() -> None:

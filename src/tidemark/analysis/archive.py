@@ -17,7 +17,8 @@ from typing import Any
 
 from tidemark import __version__
 from tidemark.analysis.archive_private import Discretion
-from tidemark.analysis.runs import RUN_FILES, Run, RunSet
+from tidemark.analysis.run import RUN_FILES, Run
+from tidemark.analysis.runs import RunSet
 from tidemark.errors import AnalysisError
 from tidemark.progress import Progress
 

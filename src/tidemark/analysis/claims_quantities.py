@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from functools import partial
 
 import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import UNITS, Absent, Metric
-from tidemark.analysis.runs import MAIN, Run, Series
-from tidemark.analysis.statistics import Floats, Replicates, RunEffects, generator, known, over_runs
+from tidemark.analysis.run import Run
+from tidemark.analysis.runs import MAIN, Series
+from tidemark.analysis.statistics import Floats, Replicates, generator, known
+from tidemark.analysis.units import Effects, typical
 
 THESIS_BATCH = 1_000
 THREADS = "threads"
@@ -92,21 +94,18 @@ class Evidence:
         return series
 
     def hot(self, quantity: str, system: str, mode: str) -> Replicates:
-        """`quantity` of the typical hot run; how far runs differ is learnt from all systems of the mode."""
+        """`quantity` of the typical hot run; how far it may be off is learnt from all systems of the mode."""
         series = self.series(system, mode)
         if quantity in METRICS:
             return self._measures.hot(METRICS[quantity], series)
-        runs = self._once(quantity, series)
-        if not runs:
-            raise Absent(series.missing(1))
-        return over_runs(runs, generator(quantity, series.id), self._effects(quantity, mode))
+        return self._measures.typical(quantity, partial(self._once, quantity), series)
 
     def cold_effect(self, quantity: str, system: str, mode: str) -> Replicates:
         """Run 0 over the typical hot run; Absent unless run 0 was proved cold."""
         series = self.series(system, mode)
-        proof = series.cold_run.manifest.cold_proof if series.cold_run else None
-        if proof is not None and proof.verdict != "cold":
-            raise Absent(f"{series.title}: run 0 was not cold but {proof.verdict}")
+        for run in series.cold_runs:
+            if run.manifest.cold_proof.verdict != "cold":
+                raise Absent(f"{series.title}: run 0 was not cold but {run.manifest.cold_proof.verdict}")
         return self._measures.cold_effect(METRICS[quantity], series)
 
     def one_run(self, quantity: str, system: str, threads: int) -> Replicates:
@@ -117,27 +116,27 @@ class Evidence:
             [self._measures.of_run(METRICS[quantity], each) for each in other.hot_runs]
             for other in self._measures.run_set.select(mode="single", stack=self.stack, harness=False)
         ]
-        return over_runs([run], generator(quantity, series.id, "one run"), RunEffects.pooled(groups))
+        return typical([run], generator(quantity, series.id, "one run"), Effects.pooled(groups))
 
     def merge(self, system: str, mode: str, like: str) -> Replicates:
-        """µs a row of the only merge of a series, in doubt as far as flushes (`like` has them) differ between runs."""
+        """µs a row of the merge of a series, in doubt as far as flushes (`like` has them) differ between runs."""
         series = self.series(system, mode)
-        last = series.runs[-1]
-        merged = known(QUANTITIES["merge per row"][1](last))
+        merges = [self._once("merge per row", repeat.runs[-1]) for repeat in series.repeats if repeat.runs]
         self.series(like, mode)
-        return over_runs([merged], generator("merge", series.id), self._effects("flush per row", "single", "batch"))
+        flushes = [
+            [
+                self._once("flush per row", run)
+                for run in other.hot_runs
+                if run.manifest.flush and run.manifest.flush.rows
+            ]
+            for one in ("single", "batch")
+            for other in self._measures.run_set.select(mode=one, stack=self.stack, harness=False)
+        ]
+        return typical(merges, generator("merge", series.id), Effects.pooled([merges, *flushes]))
 
-    def _once(self, quantity: str, series: Series) -> list[Replicates]:
-        compute = QUANTITIES[quantity][1]
-        return [known(compute(run)) for run in series.hot_runs]
-
-    def _effects(self, quantity: str, *modes: str) -> RunEffects | None:
-        groups = []
-        for mode in modes:
-            for series in self._measures.run_set.select(mode=mode, stack=self.stack, harness=False):
-                with suppress(Absent):
-                    groups.append(self._once(quantity, series))
-        return RunEffects.pooled(groups)
+    @staticmethod
+    def _once(quantity: str, run: Run) -> Replicates:
+        return known(QUANTITIES[quantity][1](run))
 
     def _note(self, runs: Sequence[Run]) -> None:
         for run in runs:

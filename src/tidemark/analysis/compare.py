@@ -11,7 +11,8 @@ from pathlib import Path
 from tidemark.analysis.archive_unpack import unpack_archive
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Absent, Metric
-from tidemark.analysis.runs import MAIN, RunSet, Series, source_runs
+from tidemark.analysis.run import source_runs
+from tidemark.analysis.runs import MAIN, RunSet, Series
 from tidemark.analysis.statistics import Estimate, Replicates, generator
 from tidemark.analysis.tables import Cell, Column, Missing, Table, attempt
 from tidemark.analysis.tables_beyond import comparison
@@ -119,7 +120,7 @@ def _protocols(a: Side, b: Side) -> Iterator[str]:
         found = [series for series in side.series().values() if series.runs]
         windows = {run.manifest.window_s for series in found for run in series.runs}
         names = {series.protocol for series in found}
-        return names, windows, max((len(series.runs) for series in found), default=0)
+        return names, windows, max((len(repeat.runs) for series in found for repeat in series.repeats), default=0)
 
     (name_a, windows_a, runs_a), (name_b, windows_b, runs_b) = sizes(a), sizes(b)
     if name_a != name_b:

@@ -12,7 +12,8 @@ from tidemark.analysis import resampled
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Metric
 from tidemark.analysis.pool import spread
-from tidemark.analysis.runs import Run, RunSet
+from tidemark.analysis.run import Run
+from tidemark.analysis.runs import RunSet
 from tidemark.analysis.statistics import Replicates
 from tidemark.progress import Progress
 
@@ -93,14 +94,17 @@ def _all_of(run: Run) -> dict[tuple[Metric, str], Replicates]:
 
 
 def _series(connection: duckdb.DuckDBPyConnection, run_set: RunSet) -> None:
-    names = ("system", "title", "mode", "batch_size", "threads", "protocol", "stack", "study", "position", "status")
-    columns = {"series_id": [series.id for series in run_set.series]}
-    columns |= {name: [getattr(series, name) for series in run_set.series] for name in (*names, "reason")}
-    given = pa.table(columns).cast(
-        pa.schema(
-            [(name, pa.int32() if name in ("batch_size", "threads", "position") else pa.string()) for name in columns]
-        )
-    )
+    """A row a repeat, which is what a run's `series_id` names."""
+    repeats = [(series, repeat) for series in run_set.series for repeat in series.repeats]
+    columns: dict[str, list[object]] = {"series_id": [repeat.id for _, repeat in repeats]}
+    for name in ("system", "title", "mode", "batch_size", "threads", "protocol", "stack", "study"):
+        columns[name] = [getattr(series, name) for series, _ in repeats]
+    columns["repeat"] = [repeat.number for _, repeat in repeats]
+    for name in ("position", "status", "reason"):
+        columns[name] = [getattr(repeat, name) for _, repeat in repeats]
+    whole = ("batch_size", "threads", "repeat", "position")
+    schema = pa.schema([(name, pa.int32() if name in whole else pa.string()) for name in columns])
+    given = pa.table(columns, schema)
     connection.register("given", given)
     connection.execute("CREATE TABLE series AS SELECT * FROM given")
     connection.unregister("given")

@@ -11,7 +11,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from tidemark.analysis import plots, style
 from tidemark.analysis.measures import Absent, Measures
 from tidemark.analysis.metrics import UNITS, Metric
-from tidemark.analysis.runs import Run, Series
+from tidemark.analysis.run import Run
+from tidemark.analysis.runs import Series
 from tidemark.analysis.statistics import Estimate, Replicates
 from tidemark.analysis.studio import Drawn, Sketch, Studio
 from tidemark.analysis.tables import Missing, attempt, number

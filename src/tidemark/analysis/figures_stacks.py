@@ -8,7 +8,7 @@ from functools import partial
 from tidemark.analysis import plots
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.metrics import Metric
-from tidemark.analysis.runs import Run
+from tidemark.analysis.run import Run
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.studio import Drawn, Sketch, Studio
 from tidemark.analysis.tables import Missing, attempt

@@ -11,7 +11,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from tidemark.analysis import plots, style
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.metrics import UNITS, Metric
-from tidemark.analysis.runs import Run
+from tidemark.analysis.run import Run
 from tidemark.analysis.studio import Drawn, Sketch, Studio
 from tidemark.analysis.tables import Missing, attempt
 from tidemark.analysis.tables_storage import BATCH_SIZE, THREADS

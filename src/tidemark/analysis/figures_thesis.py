@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tidemark.analysis import plots
 from tidemark.analysis.panels import cpu_strips, scatter_panels
-from tidemark.analysis.runs import Run
+from tidemark.analysis.run import Run
 from tidemark.analysis.studio import Drawn, Sketch, Studio
 
 COLD, FIRST_HOT, SECOND_HOT = 0, 1, 2
@@ -42,18 +42,21 @@ def totals(studio: Studio, mode: str) -> Drawn:
     rows = []
     runs: list[Run] = []
     for series in studio.series(mode):
-        bars = [plots.Bar(run.manifest.events, run.cold, _run_words(run)) for run in series.runs]
+        bars = [plots.Bar(run.manifest.events, run.cold, _run_words(run, series.repeat_of(run))) for run in series.runs]
         rows.append((series.title, studio.colour(series), bars, series.missing()))
         runs += series.runs
     windows = sorted({round(run.manifest.window_s) for run in runs}) or [0]
     window = f"{windows[0]:,} s" if len(windows) == 1 else f"{windows[0]:,} to {windows[-1]:,} s"
     made, notes = plots.bars_by_run(rows, f"events written in {window}")
+    if any(len(series.repeats) > 1 for series in studio.series(mode)):
+        notes.append("In parentheses: the repeat of the series.")
     return studio.finish(made, f"Events written by run, {MODE_WORDS[mode]}", notes, runs)
 
 
-def _run_words(run: Run) -> str:
-    """A run's number; of run 0 also what its proof says of it."""
-    return f"run {run.number}, {run.manifest.cold_proof.verdict}" if run.cold else f"run {run.number}"
+def _run_words(run: Run, repeat: int | None) -> str:
+    """A run's number, and that of its repeat; of run 0 also what its proof says of it."""
+    words = f"run {run.number}" if repeat is None else f"run {run.number} ({repeat})"
+    return f"{words}, {run.manifest.cold_proof.verdict}" if run.cold else words
 
 
 def disk(studio: Studio, mode: str, number: int, title: str) -> Drawn:

@@ -12,7 +12,7 @@ from tidemark.analysis.claims_quantities import Evidence
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Absent
 from tidemark.analysis.retest import Retest, retest
-from tidemark.analysis.runs import source_runs
+from tidemark.analysis.run import source_runs
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.tables import dataset_label
 from tidemark.analysis.tables_stacks import in_order

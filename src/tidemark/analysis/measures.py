@@ -3,7 +3,7 @@
     measures = Measures(RunSet.load(results))
     ducklake, iceberg = run_set.find("ducklake", "single"), run_set.find("iceberg-duckdb", "single")
     measures.of_run(Metric.WRITE_MEDIAN, ducklake.runs[1])          one run: blocks within it
-    measures.hot(Metric.WRITE_MEDIAN, ducklake)                     the typical hot run: blocks, and runs
+    measures.hot(Metric.WRITE_MEDIAN, ducklake)                     the typical hot run: blocks, and runs or repeats
     measures.hot(Metric.HARNESS_RATE, ducklake).ratio(measures.hot(Metric.HARNESS_RATE, iceberg)).estimate("")
 
 All of them return `Replicates`; `.estimate(unit)` gives the number with its 95 % interval. Cold and hot runs are
@@ -12,26 +12,30 @@ never put together: `cold_effect` sets one beside the other.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 
 from tidemark.analysis import resampled
 from tidemark.analysis.blocks import BlockSample, bin_edges
 from tidemark.analysis.metrics import OTHERS, QUANTILES, RANGES, SECONDS, UNITS, Absent, Metric
-from tidemark.analysis.runs import Run, RunSet, Series
+from tidemark.analysis.run import Run
+from tidemark.analysis.runs import RunSet, Series
 from tidemark.analysis.statistics import (
     Estimate,
     Replicates,
-    RunEffects,
     cliffs_delta,
     generator,
     interquartile_range,
-    over_runs,
     quantile,
 )
+from tidemark.analysis.units import Effects, mean, typical
 
 __all__ = ["UNITS", "Absent", "Measures", "Metric", "estimate"]
+
+type OfRun = Callable[[Run], Replicates]
 
 
 class Measures:
@@ -43,7 +47,7 @@ class Measures:
         self._seconds: dict[tuple[str, str], BlockSample] = {}
         self._runs = resampled.read(run_set)
         self._hot: dict[tuple[Metric, str], Replicates] = {}
-        self._effects: dict[tuple[Metric, str], RunEffects | None] = {}
+        self._effects: dict[tuple[str, str], Effects | None] = {}
 
     # One run
 
@@ -108,35 +112,64 @@ class Measures:
     # Series
 
     def hot(self, metric: Metric, series: Series | None) -> Replicates:
-        """The typical hot run of `series` (mean over its hot runs; geometric for positive quantities).
-
-        How far runs differ is learnt from the hot runs of all series of the same study, stack and mode.
-        """
+        """The typical hot run of `series` (mean over its hot runs; geometric for positive quantities)."""
         if series is None:
             raise Absent("there is no such series")
         key = (metric, series.id)
         if key not in self._hot:
-            runs = self._known(metric, series)
-            self._hot[key] = over_runs(runs, generator(metric, series.id), self._pooled(metric, series, runs))
+            self._hot[key] = self.typical(metric, partial(self.of_run, metric), series)
         return self._hot[key]
+
+    def typical(self, name: str, of_run: OfRun, series: Series) -> Replicates:
+        """As `hot`, of any quantity that runs have: `of_run` gives it, or raises Absent; `name` is its own.
+
+        How far hot runs differ is learnt from all series of the same study, stack and mode; where these were
+        repeated, how far repeats differ.
+        """
+        units = self._units(name, of_run, series)
+        return typical(units, generator(name, series.id), self._effects_for(name, of_run, series, units))
 
     def first_hot(self, metric: Metric, series: Series) -> Replicates:
         """The run that the thesis shows: the first hot one."""
         return self.of_run(metric, _one(series, 1))
 
     def cold(self, metric: Metric, series: Series) -> Replicates:
-        """Run 0, in doubt as far as hot runs differ from one another: one cold run cannot tell."""
-        if series.cold_run is None:
-            raise Absent(series.missing(0))
-        run = self.of_run(metric, series.cold_run)
-        return over_runs([run], generator(metric, series.id, "cold"), self._pooled(metric, series, [run]))
+        """Run 0. One alone cannot tell how it might have come out otherwise: then it may be as far off as hot runs."""
+        units = self._cold_units(metric, series)
+        if self._is_repeated(series):
+            effects = self._pooled(f"cold {metric}", partial(self._cold_units, metric), series)
+        else:
+            effects = self._effects_for(metric, partial(self.of_run, metric), series, units)
+        return typical(units, generator(metric, series.id, "cold"), effects)
 
     def cold_effect(self, metric: Metric, series: Series) -> Replicates:
-        """Cold over hot: 1 means no effect."""
-        cold, hot = self.cold(metric, series), self.hot(metric, series)
-        if not (cold.log and hot.log):
-            raise Absent("a quantity that may be zero has no ratio")
-        return cold.ratio(hot)
+        """Cold over hot: 1 means no effect. Repeats are compared each with itself."""
+        if not self._is_repeated(series):
+            cold, hot = self.cold(metric, series), self.hot(metric, series)
+            if not (cold.log and hot.log):
+                raise Absent("a quantity that may be zero has no ratio")
+            return cold.ratio(hot)
+        units = self._cold_ratios(metric, series)
+        effects = self._pooled(f"cold effect {metric}", partial(self._cold_ratios, metric), series)
+        return typical(units, generator(metric, series.id, "cold effect"), effects)
+
+    def _cold_units(self, metric: Metric, series: Series) -> list[Replicates]:
+        if not series.cold_runs:
+            raise Absent(series.missing(0))
+        return [self.of_run(metric, run) for run in series.cold_runs]
+
+    def _cold_ratios(self, metric: Metric, series: Series) -> list[Replicates]:
+        found = []
+        for repeat in series.repeats:
+            if repeat.cold_run is not None and repeat.hot_runs:
+                cold = self.of_run(metric, repeat.cold_run)
+                hot = mean(self._known(partial(self.of_run, metric), repeat.hot_runs), generator(metric, repeat.id))
+                if not (cold.log and hot.log):
+                    raise Absent("a quantity that may be zero has no ratio")
+                found.append(cold.ratio(hot))
+        if not found:
+            raise Absent(series.missing(1 if series.cold_runs else 0))
+        return found
 
     def ratio(self, metric: Metric, a: Series | None, b: Series | None) -> Replicates:
         """`metric` of `a` over that of `b`, hot runs: the ratio of medians, of throughputs, ..."""
@@ -153,57 +186,87 @@ class Measures:
         """Cliff's delta of the write times of `a` against `b`, from -1 to 1: the mean over pairs of hot runs."""
         if not a.hot_runs or not b.hot_runs:
             raise Absent((b if a.hot_runs else a).missing(1))
-        pairs = []
-        for first, second in zip(a.hot_runs, b.hot_runs, strict=False):
-            x, y = first.column("write_ns"), second.column("write_ns")
-            edges = np.union1d(bin_edges(x), bin_edges(y))
-            names = (first.label, second.label)
-            pairs.append(
-                cliffs_delta(
-                    BlockSample.prepare(x, generator("delta", *names, 0), edges),
-                    BlockSample.prepare(y, generator("delta", *names, 1), edges),
-                )
-            )
-        return over_runs(pairs, generator("delta", a.id, b.id))
+        units = []
+        for x, y in zip(a.repeats, b.repeats, strict=False):
+            pairs = [self._dominance(*pair) for pair in zip(x.hot_runs, y.hot_runs, strict=False)]
+            units += [mean(pairs, generator("delta", x.id, y.id))] if pairs and self._is_repeated(a) else pairs
+        if not units:
+            raise Absent("they have no repeat with hot runs in common")
+        return typical(units, generator("delta", a.id, b.id))
 
-    def _known(self, metric: Metric, series: Series) -> list[Replicates]:
+    @staticmethod
+    def _dominance(first: Run, second: Run) -> Replicates:
+        x, y = first.column("write_ns"), second.column("write_ns")
+        edges = np.union1d(bin_edges(x), bin_edges(y))
+        names = (first.label, second.label)
+        return cliffs_delta(
+            BlockSample.prepare(x, generator("delta", *names, 0), edges),
+            BlockSample.prepare(y, generator("delta", *names, 1), edges),
+        )
+
+    # Units of a series
+
+    def _is_repeated(self, series: Series) -> bool:
+        """Whether repeats are the units of the mode that `series` belongs to, and not runs."""
+        return any(sum(bool(repeat.runs) for repeat in each.repeats) > 1 for each in (series, *self._peers(series)))
+
+    def _peers(self, series: Series) -> tuple[Series, ...]:
+        return self.run_set.select(mode=series.mode, study=series.study, stack=series.stack, harness=False)
+
+    def _units(self, name: str, of_run: OfRun, series: Series) -> list[Replicates]:
+        """The quantity of each hot run, or of each repeat: the mean of its hot runs."""
         if not series.hot_runs:
             raise Absent(series.missing(1))
-        runs, reason = [], ""
-        for run in series.hot_runs:
+        if not self._is_repeated(series):
+            return self._known(of_run, series.hot_runs)
+        units, reason = [], ""
+        for repeat in (each for each in series.repeats if each.hot_runs):
             try:
-                runs.append(self.of_run(metric, run))
+                units.append(mean(self._known(of_run, repeat.hot_runs), generator(name, repeat.id)))
             except Absent as absent:
                 reason = str(absent)
-        if not runs:
+        if not units:
             raise Absent(reason)
-        return runs
+        return units
 
-    def _pooled(self, metric: Metric, series: Series, runs: list[Replicates]) -> RunEffects | None:
-        """How runs of `series` may differ, as the runs of all systems do; None where systems do not compare.
+    @staticmethod
+    def _known(of_run: OfRun, runs: Sequence[Run]) -> list[Replicates]:
+        found, reason = [], ""
+        for run in runs:
+            try:
+                found.append(of_run(run))
+            except Absent as absent:
+                reason = str(absent)
+        if not found:
+            raise Absent(reason)
+        return found
+
+    def _effects_for(self, name: str, of_run: OfRun, series: Series, units: Sequence[Replicates]) -> Effects | None:
+        """How units of `series` may differ, as those of all systems do; None where systems do not compare.
 
         Relative differences of positive quantities do compare, and growth relative to the median write time; what
         else is on the linear scale does not.
         """
-        if series.is_harness:
-            return None
-        if metric is Metric.GROWTH:
-            effects = self._effects_of(Metric.RELATIVE_GROWTH, series)
+        if name == Metric.GROWTH:
+            relative = Metric.RELATIVE_GROWTH
+            effects = self._pooled(relative, partial(self._units, relative, partial(self.of_run, relative)), series)
             median = float(np.mean([self.of_run(Metric.WRITE_MEDIAN, run).value for run in series.runs]))
             return None if effects is None else effects.scaled(median)
-        if metric is not Metric.RELATIVE_GROWTH and not all(run.log for run in runs):
+        if name != Metric.RELATIVE_GROWTH and not all(unit.log for unit in units):
             return None
-        return self._effects_of(metric, series)
+        return self._pooled(name, partial(self._units, name, of_run), series)
 
-    def _effects_of(self, metric: Metric, series: Series) -> RunEffects | None:
-        key = (metric, f"{series.study} {series.stack} {series.mode}")
+    def _pooled(self, name: str, units_of: Callable[[Series], list[Replicates]], series: Series) -> Effects | None:
+        if series.is_harness:
+            return None
+        key = (name, f"{series.study} {series.stack} {series.mode}")
         if key not in self._effects:
             groups = []
-            for other in self.run_set.select(mode=series.mode, study=series.study, stack=series.stack, harness=False):
+            for peer in self._peers(series):
                 with suppress(Absent):
-                    groups.append(self._known(metric, other))
-            scale = metric is not Metric.RELATIVE_GROWTH
-            self._effects[key] = RunEffects.pooled([g for g in groups if all(run.log is scale for run in g)])
+                    groups.append(units_of(peer))
+            scale = name != Metric.RELATIVE_GROWTH
+            self._effects[key] = Effects.pooled([g for g in groups if all(unit.log is scale for unit in g)])
         return self._effects[key]
 
 

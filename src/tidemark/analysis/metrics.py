@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
-from tidemark.analysis.runs import Run
+from tidemark.analysis.run import Run
 from tidemark.analysis.statistics import (
     Replicates,
     generator,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tidemark.analysis import style
 from tidemark.analysis.measures import Absent, Metric
 from tidemark.analysis.plots import LEFT, Group, missing, plain_ticks
-from tidemark.analysis.runs import Run
+from tidemark.analysis.run import Run
 from tidemark.analysis.studio import Studio
 from tidemark.analysis.tables import number, shown
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,6 +10,7 @@ from itertools import pairwise
 from tidemark.analysis.ledger import estimate_text
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import UNITS, Absent, Metric
+from tidemark.analysis.paper_setting import listed, setting
 from tidemark.analysis.runs import RunSet, Series
 from tidemark.analysis.statistics import Estimate, Replicates
 from tidemark.analysis.tables import number
@@ -17,11 +18,6 @@ from tidemark.analysis.tables import number
 MODES = ("single", "batch")
 EVENT = {"single": "a single event", "batch": "a batch"}
 WAY = {"single": "One event at a time", "batch": "In batches"}
-
-
-def listed(items: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
 
 
 def against(ratio: Estimate, larger: str, smaller: str, same: str) -> str:
@@ -70,13 +66,7 @@ class Writer:
                 made[f"{name}-{mode}-alone"] = f"{WAY[mode]}: {made[f'{name}-{mode}']}"
         made["gain"] = self._or_why(lambda _: self.gain(), "")
         made["flush"] = self.flush()
-        made["producer"] = self.producer()
-        made["read-ahead"] = self.read_ahead()
-        made["missing"] = self.missing()
-        made["oracle"] = self.oracle()
-        made["proofs"] = self.proofs()
-        made["marks"] = self.marks()
-        return made
+        return made | setting(self.run_set)
 
     @staticmethod
     def _or_why(write: Callable[[str], str], mode: str) -> str:
@@ -241,63 +231,3 @@ class Writer:
         if not merged:
             return f"{first} No merge of small files was timed."
         return f"{first} Merging the files of single events took {listed(merged)}."
-
-    def producer(self) -> str:
-        modes = {run.manifest.producer_mode for run in self.run_set.runs}
-        if modes == {"ahead"}:
-            return (
-                "The producer works before the window opens, so as not to compete with what is measured; where it "
-                "stopped too early, the rest is produced beside the window, and the run carries a mark."
-            )
-        return "The producer works while the window is open, and competes with what is measured."
-
-    def read_ahead(self) -> str:
-        most = self.run_set.config.integer("read_ahead", 1)
-        if most == 1:
-            return "One event is read, and written, before the next."
-        return f"Up to {most:,} events that the client holds already are read in one go, each timed by itself."
-
-    def missing(self) -> str:
-        gone: dict[tuple[str, str], list[str]] = {}
-        several = len(self.run_set.stacks) > 1
-        for series in self.run_set.series:
-            if not series.runs:
-                name = f"{series.title} with {series.stack}" if several else series.title
-                gone.setdefault((name, series.missing().rstrip(".")), []).append(series.mode_title)
-        spelt = [
-            f"{title} in {listed(sorted(modes))} mode ({reason})" for (title, reason), modes in sorted(gone.items())
-        ]
-        return f"Without a run are {listed(spelt)}." if spelt else "Every series of the configuration has its runs."
-
-    def oracle(self) -> str:
-        checked = [run for run in self.run_set.runs if run.manifest.oracle.applicable]
-        wrong = [run.label for run in checked if not run.manifest.oracle.verdict]
-        if not checked:
-            return "No run could be checked."
-        if wrong:
-            return f"Of {len(checked):,} runs, these do not hold what was acknowledged: {listed(wrong)}."
-        return f"All {len(checked):,} runs that could be checked hold exactly the ids that were acknowledged."
-
-    def proofs(self) -> str:
-        first = [run for run in self.run_set.runs if run.cold]
-        counts: dict[str, int] = {}
-        for run in first:
-            counts[run.manifest.cold_proof.verdict] = counts.get(run.manifest.cold_proof.verdict, 0) + 1
-        if not first:
-            return "No series has a first run."
-        spelt = listed([f"{count:,} {verdict}" for verdict, count in sorted(counts.items())])
-        methods = listed(sorted({run.manifest.cold_proof.method for run in first}))
-        return f"Of {len(first):,} first runs, their proofs call {spelt} (method: {methods})."
-
-    def marks(self) -> str:
-        marked: dict[str, list[str]] = {}
-        for series in self.run_set.series:
-            for mark in (mark for run in series.runs for mark in run.manifest.marks):
-                marked.setdefault(mark.partition(":")[0], []).append(series.title)
-        if not marked:
-            return "No run carries a warning of the harness."
-        spelt = [
-            f"{mark} ({len(titles):,} of {len(self.run_set.runs):,} runs, of {listed(list(dict.fromkeys(titles)))})"
-            for mark, titles in sorted(marked.items())
-        ]
-        return f"The harness warns of: {'; '.join(spelt)}."

@@ -11,8 +11,10 @@ from tidemark.analysis.claims import NOT_TESTABLE
 from tidemark.analysis.ledger_rows import counts_text, estimate_text, needs_label
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Absent, Metric
-from tidemark.analysis.paper_sentences import MODES, WAY, against, listed
-from tidemark.analysis.runs import Run, Series
+from tidemark.analysis.paper_sentences import MODES, WAY, against
+from tidemark.analysis.paper_setting import listed
+from tidemark.analysis.run import Run
+from tidemark.analysis.runs import Series
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.tables import Missing
 from tidemark.analysis.tables_beyond import comparison

@@ -16,7 +16,8 @@ from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.ledger import estimate_text
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import UNITS, Absent, Metric
-from tidemark.analysis.paper_sentences import MODES, Writer, listed
+from tidemark.analysis.paper_sentences import MODES, Writer
+from tidemark.analysis.paper_setting import listed
 from tidemark.analysis.paper_stacks import StackWriter
 from tidemark.analysis.runs import RunSet, Series
 from tidemark.analysis.statistics import Estimate
@@ -94,7 +95,7 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
     machine, dataset = first.machine, first.dataset
     windows = sorted({run.manifest.window_s for run in runs})
     counts = sources.claims["counts"]
-    complete = [series for series in run_set.series if series.status == "complete"]
+    repeats = [repeat for series in run_set.series for repeat in series.repeats]
     batches = sorted({series.batch_size for series in run_set.series if series.mode == "batch"})
     made = {
         "version": __version__,
@@ -102,10 +103,10 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "protocol": listed(list(dict.fromkeys(series.protocol for series in run_set.series))),
         "stack": listed(list(run_set.stacks)),
         "window": _seconds(windows),
-        "runs-a-series": f"{max(len(series.runs) for series in run_set.series)}",
-        "hot-runs": f"{max(len(series.hot_runs) for series in run_set.series)}",
+        "runs-a-series": f"{max(len(repeat.runs) for repeat in repeats)}",
+        "hot-runs": f"{max(len(repeat.hot_runs) for repeat in repeats)}",
         "series": f"{len(run_set.series):,}",
-        "series-complete": f"{len(complete):,}",
+        "series-complete": f"{sum(series.status == 'complete' for series in run_set.series):,}",
         "systems": f"{len({series.system for series in run_set.series if not series.is_harness}):,}",
         "runs": f"{len(runs):,}",
         "events": f"{sum(run.manifest.events for run in runs):,}",

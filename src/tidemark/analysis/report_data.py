@@ -14,7 +14,8 @@ from tidemark import __version__
 from tidemark.analysis import style
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Absent, Metric
-from tidemark.analysis.runs import Run, Series
+from tidemark.analysis.run import Run
+from tidemark.analysis.runs import Series
 from tidemark.analysis.statistics import Replicates
 from tidemark.analysis.tables import dataset_label
 
@@ -95,7 +96,7 @@ def _series(measures: Measures, series: Series, most: int) -> dict[str, Any]:
             "growth": _estimate(lambda: measures.hot(Metric.RELATIVE_GROWTH, series).scaled(100)),
             "cold": _estimate(lambda: measures.cold_effect(Metric.WRITE_MEDIAN, series)),
         },
-        "runs": [_run(measures, run, most) for run in series.runs],
+        "runs": [_run(measures, run, series.repeat_of(run), most) for run in series.runs],
     }
 
 
@@ -119,7 +120,7 @@ def _points(x: NDArray[np.float64], y: NDArray[np.float64], most: int) -> list[l
     return [[_short(a), _short(b)] for a, b in zip(*thinned(x[finite], y[finite], most), strict=True)]
 
 
-def _run(measures: Measures, run: Run, most: int) -> dict[str, Any]:
+def _run(measures: Measures, run: Run, repeat: int | None, most: int) -> dict[str, Any]:
     starts = run.column("start_ns") / 1e9
     write = run.column("write_ns") / 1e6
     seconds = run.seconds()
@@ -129,6 +130,7 @@ def _run(measures: Measures, run: Run, most: int) -> dict[str, Any]:
     tail = zip(np.quantile(write, [1 - share / 100 for share in shares]), shares, strict=True)
     return {
         "number": run.number,
+        "title": f"run {run.number}" if repeat is None else f"run {run.number} of repeat {repeat}",
         "label": run.label,
         "events": run.manifest.events,
         "harness": _estimate(lambda: measures.of_run(Metric.HARNESS_RATE, run)),

@@ -12,14 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from tidemark.analysis.metrics import Metric
-from tidemark.analysis.runs import RUN_FILES, Run, RunSet
+from tidemark.analysis.run import RUN_FILES, Run
+from tidemark.analysis.runs import RunSet
 from tidemark.analysis.statistics import Replicates
 from tidemark.paths import write_atomically
 
 type Resampled = Mapping[tuple[Metric, str], Replicates]
 NAME = "resampled.arrow"
 # Whatever a number of a run follows from: when one of these changes, what was kept is not used any more.
-SOURCES = ("blocks.py", "statistics.py", "metrics.py", "measures.py", "samples.py", "runs.py", "manifest.py")
+SOURCES = ("blocks.py", "statistics.py", "metrics.py", "measures.py", "samples.py", "run.py", "manifest.py")
 SCHEMA = pa.schema(
     [
         ("stamp", pa.string()),

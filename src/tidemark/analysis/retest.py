@@ -7,7 +7,8 @@ import shlex
 from dataclasses import dataclass
 
 from tidemark.analysis.claims import Claim
-from tidemark.analysis.runs import MAIN, Run, RunSet, Series
+from tidemark.analysis.run import Run
+from tidemark.analysis.runs import MAIN, RunSet, Series
 from tidemark.analysis.tables_stacks import in_order
 from tidemark.schema import schema
 
@@ -31,7 +32,7 @@ def retest(claim: Claim, run_set: RunSet | None) -> Retest:
     """Estimated from the runs where there are some; windows are as long as the claim needs them."""
     measure = claim.measure
     protocol = run_set.series[0].protocol if run_set else "quick"
-    window, runs = _sizes(run_set, protocol)
+    window, runs, repeats = _sizes(run_set, protocol)
     words = [
         f"systems={json.dumps({name: {} for name in measure.systems})}",
         f"modes={json.dumps(list(measure.modes))}",
@@ -40,7 +41,7 @@ def retest(claim: Claim, run_set: RunSet | None) -> Retest:
         words.append(f"studies={json.dumps(list(claim.studies))}")
     if claim.window_seconds is not None and window < claim.window_seconds:
         protocol = "thesis"
-        window, runs = _defaults()[protocol]
+        window, runs, repeats = _defaults()[protocol]
     words.append(f"protocol={protocol}")
     stacks = in_order(run_set) if run_set else ()
     if list(stacks) not in ([], schema()["properties"]["stacks"]["default"]):
@@ -49,7 +50,8 @@ def retest(claim: Claim, run_set: RunSet | None) -> Retest:
     if claim.studies:
         study = schema()["properties"]["study"]["default"][claim.studies[0]]
         window, runs, values = study.get("window_seconds", window), study.get("runs", runs), len(study["values"])
-    count = len(measure.systems) * len(measure.modes) * values * max(len(stacks), 1)
+        repeats = study.get("repeats", repeats)
+    count = len(measure.systems) * len(measure.modes) * values * max(len(stacks), 1) * repeats
     seconds = count * (runs * (window * (1 + SHARE_OF_PRODUCING) + SECONDS_A_RUN) + SECONDS_A_SERIES)
     tables = max(
         _series_bytes(run_set.find(system, mode) if run_set else None, mode, window, runs)
@@ -61,17 +63,21 @@ def retest(claim: Claim, run_set: RunSet | None) -> Retest:
     return Retest(f"./tidemark all --config {quoted}", seconds, PROGRAM_BYTES + trips + tables)
 
 
-def _defaults() -> dict[str, tuple[float, int]]:
+def _defaults() -> dict[str, tuple[float, int, int]]:
     protocols = schema()["properties"]["protocols"]["default"]
-    return {name: (sizes["window_seconds"], sizes["runs"]) for name, sizes in protocols.items()}
+    return {
+        name: (sizes["window_seconds"], sizes["runs"], sizes.get("repeats", 1)) for name, sizes in protocols.items()
+    }
 
 
-def _sizes(run_set: RunSet | None, protocol: str) -> tuple[float, int]:
-    """Window and runs of the protocol that the runs were made by, or that would be used."""
+def _sizes(run_set: RunSet | None, protocol: str) -> tuple[float, int, int]:
+    """Window, runs and repeats of the protocol that the runs were made by, or that would be used."""
     complete = [series for series in run_set.series if series.study == MAIN and series.runs] if run_set else []
     if complete:
         first = complete[0]
-        return first.runs[0].manifest.window_s, max(len(series.runs) for series in complete)
+        repeats = [repeat for series in complete for repeat in series.repeats]
+        most = max(len(series.repeats) for series in complete)
+        return first.runs[0].manifest.window_s, max(len(repeat.runs) for repeat in repeats), most
     return _defaults().get(protocol, _defaults()["quick"])
 
 

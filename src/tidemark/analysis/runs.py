@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
-
 from tidemark.analysis.fields import Fields
-from tidemark.analysis.manifest import Dataset, Machine, Manifest
-from tidemark.analysis.samples import Seconds, column, read_seconds
+from tidemark.analysis.manifest import Dataset, Machine
+from tidemark.analysis.run import Run, read_run
 from tidemark.errors import AnalysisError
 
-OPERATION_COLUMNS = ("first_id", "rows", "poll_ns", "decode_ns", "assemble_ns", "write_ns", "start_ns")
-MACHINE_COLUMNS = ("second", "cpu_percent", "disk_written_bytes")
-RUN_FILES = ("run.json", "operations.parquet", "machine.parquet")
 MAIN = "main"
-MOST_KEPT = 500_000  # operations of a run whose columns stay in memory, 4 MB each, once they were read
 # As the thesis shows them, then what it wanted to show, then the rest by name.
 ORDER = (
     "ducklake",
@@ -35,52 +24,14 @@ ORDER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One measured window."""
+class Repeat:
+    """One time that a series was measured, on one warm-up history: run 0 cold, then the hot runs.
 
-    directory: Path
-    label: str  # "ducklake/single/3fa81c2b77de/run-1", whatever folder the run set lies in
-    manifest: Manifest
-
-    @property
-    def number(self) -> int:
-        return self.manifest.run
-
-    @property
-    def cold(self) -> bool:
-        return self.manifest.cold
-
-    @property
-    def elapsed_s(self) -> float:
-        return self.manifest.elapsed_ns / 1e9
-
-    def column(self, name: str) -> NDArray[np.int64]:
-        """One of OPERATION_COLUMNS, a value an operation, in the order of time; read-only."""
-        return column(self.directory / "operations.parquet", name, keep=self.manifest.operations <= MOST_KEPT)
-
-    def cycle_ns(self) -> NDArray[np.int64]:
-        """Nanoseconds from the start of each operation to that of the next, or to the window's end."""
-        starts = self.column("start_ns")
-        return np.diff(starts, append=max(self.manifest.elapsed_ns, int(starts[-1]) + 1))
-
-    def seconds(self) -> Seconds:
-        """The machine's samples. A last, partial one that ends after the window is left out."""
-        return read_seconds(self.directory / "machine.parquet", self.elapsed_s)
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One system in one mode; `runs` are those that count, whatever `status` says of the rest."""
+    `runs` are those that count, whatever `status` says of the rest.
+    """
 
     id: str
-    system: str
-    title: str
-    mode: str
-    batch_size: int
-    threads: int
-    protocol: str
-    stack: str
-    study: str
+    number: int  # from 1
     position: int
     status: str
     reason: str | None
@@ -94,6 +45,49 @@ class Series:
     def hot_runs(self) -> tuple[Run, ...]:
         return tuple(run for run in self.runs if not run.cold)
 
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One system in one mode, with all of its repeats."""
+
+    id: str
+    system: str
+    title: str
+    mode: str
+    batch_size: int
+    threads: int
+    protocol: str
+    stack: str
+    study: str
+    repeats: tuple[Repeat, ...]  # one or more
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs of all repeats that count, one repeat after the other."""
+        return tuple(run for repeat in self.repeats for run in repeat.runs)
+
+    @property
+    def reason(self) -> str | None:
+        """Why the first repeat that is not complete is not."""
+        return next((repeat.reason for repeat in self.repeats if repeat.status != "complete"), None)
+
+    @property
+    def status(self) -> str:
+        """complete, or how the first repeat ended that is not."""
+        return next((repeat.status for repeat in self.repeats if repeat.status != "complete"), "complete")
+
+    @property
+    def cold_runs(self) -> tuple[Run, ...]:
+        return tuple(run for run in self.runs if run.cold)
+
+    @property
+    def hot_runs(self) -> tuple[Run, ...]:
+        return tuple(run for run in self.runs if not run.cold)
+
+    def repeat_of(self, run: Run) -> int | None:
+        """The repeat of one of its runs, for people; None where there is only one."""
+        return run.repeat if len(self.repeats) > 1 else None
+
     @property
     def is_harness(self) -> bool:
         return self.runs[0].manifest.system.is_harness if self.runs else self.system == "null"
@@ -103,6 +97,7 @@ class Series:
         return "single" if self.mode == "single" else f"batch of {self.batch_size:,}"
 
     def run(self, number: int) -> Run | None:
+        """The run of a number, of the first repeat that has one."""
         return next((run for run in self.runs if run.number == number), None)
 
     def missing(self, number: int | None = None) -> str:
@@ -171,9 +166,12 @@ class RunSet:
         """
         path = results / "plan.json"
         plan = Fields.read(path)
-        series = tuple(_series(results, item) for item in plan.parts("series"))
-        if not series:
+        items: dict[str, list[Fields]] = {}
+        for item in plan.parts("series"):
+            items.setdefault(item.text("repeats", item.text("id")), []).append(item)
+        if not items:
             raise AnalysisError(f"{path}: key 'series': found none; allowed: at least one")
+        series = tuple(_series(results, identity, repeats) for identity, repeats in items.items())
         return cls(results, plan.part("config"), series, plan.texts("notes"))
 
 
@@ -182,7 +180,25 @@ def _place(series: Series) -> tuple[int, int, str, int]:
     return (series.is_harness, known, series.system, series.batch_size)
 
 
-def _series(results: Path, item: Fields) -> Series:
+def _series(results: Path, identity: str, items: list[Fields]) -> Series:
+    first = items[0]
+    system = first.text("system")
+    batch = first.text("mode") != "single"
+    return Series(
+        id=identity,
+        system=system,
+        title=first.text("title", system),
+        mode="batch" if batch else "single",
+        batch_size=first.integer("batch_size", 1),
+        threads=first.integer("threads", 1),
+        protocol=first.text("protocol"),
+        stack=first.text("stack"),
+        study=first.text("study", MAIN),
+        repeats=tuple(sorted((_repeat(results, item) for item in items), key=lambda repeat: repeat.number)),
+    )
+
+
+def _repeat(results: Path, item: Fields) -> Repeat:
     relative = PurePosixPath(item.text("directory"))
     # The plan names folders from the workspace's root; an archive's results may lie under another name.
     directory = (
@@ -197,66 +213,14 @@ def _series(results: Path, item: Fields) -> Series:
             f"{directory / 'outcome.json'}: key 'status': found '{status}'; allowed: complete, failed, not-run"
         )
     identity = item.text("id")
-    runs = tuple(_run(directory, identity, number) for number in outcome.integers("runs"))
+    runs = tuple(read_run(directory, identity, number) for number in outcome.integers("runs"))
     if status == "complete" and not runs:
         raise AnalysisError(f"{directory / 'outcome.json'}: the series is complete, but 'runs' names none")
-    system = item.text("system")
-    batch = item.text("mode") != "single"
-    return Series(
+    return Repeat(
         id=identity,
-        system=system,
-        title=item.text("title", system),
-        mode="batch" if batch else "single",
-        batch_size=item.integer("batch_size", 1),
-        threads=item.integer("threads", 1),
-        protocol=item.text("protocol"),
-        stack=item.text("stack"),
-        study=item.text("study", MAIN),
+        number=item.integer("repeat", 1),
         position=item.integer("position", 0),
         status=status,
         reason=outcome.maybe_text("reason"),
         runs=runs,
     )
-
-
-def _run(directory: Path, identity: str, number: int) -> Run:
-    folder = directory / f"run-{number}"
-    path = folder / "run.json"
-    manifest = Manifest.parse(Fields.read(path), str(path))
-    if manifest.series_id != identity or manifest.run != number:
-        raise AnalysisError(
-            f"{path}: says that it is run {manifest.run} of '{manifest.series_id}'; "
-            f"its place is run {number} of '{identity}'. Files were moved: restore them, or remove the folder."
-        )
-    operations = _parquet(folder / "operations.parquet", OPERATION_COLUMNS)
-    if operations.metadata.num_rows != manifest.operations or manifest.operations < 1:
-        raise AnalysisError(
-            f"{folder / 'operations.parquet'}: found {operations.metadata.num_rows:,} operations; "
-            f"run.json counts {manifest.operations:,}. Remove the folder and run 'all' again."
-        )
-    events = pc.sum(operations.read(columns=["rows"]).column(0)).as_py()
-    if events != manifest.events:
-        raise AnalysisError(
-            f"{folder / 'operations.parquet'}: found {events:,} events; run.json counts {manifest.events:,}. "
-            "Remove the folder and run 'all' again."
-        )
-    _parquet(folder / "machine.parquet", MACHINE_COLUMNS)
-    return Run(folder, f"{identity}/run-{number}", manifest)
-
-
-def _parquet(path: Path, columns: Sequence[str]) -> pq.ParquetFile:
-    try:
-        file = pq.ParquetFile(path)
-    except FileNotFoundError:
-        raise AnalysisError(f"{path}: not there; remove the run's folder and run 'all' again") from None
-    except (OSError, pa.ArrowInvalid) as error:
-        raise AnalysisError(f"{path}: cannot be read as Parquet: {error}") from error
-    absent = [name for name in columns if name not in file.schema_arrow.names]
-    if absent:
-        raise AnalysisError(f"{path}: found no column {', '.join(absent)}; allowed: a file with {', '.join(columns)}")
-    return file
-
-
-def source_runs(runs: Iterable[Run]) -> list[str]:
-    """Labels of the runs that a table or a figure was made from, each once, in order."""
-    return sorted({run.label for run in runs})

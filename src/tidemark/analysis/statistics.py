@@ -1,4 +1,4 @@
-"""Estimates with 95 % intervals from raw samples of runs: blocks inside a run, runs inside a series.
+"""Estimates with 95 % intervals from raw samples of runs: blocks inside a run, runs inside a series, repeats of it.
 
 Three things decide how an interval is made:
 
@@ -7,8 +7,7 @@ Three things decide how an interval is made:
   Patton, Politis and White 2009). A block is drawn from near the place that it fills (the local block bootstrap
   of Paparoditis and Politis 2002), because the write times of some systems grow all through a run: growth is a
   result of its own, not noise of the median.
-- *Runs differ*, usually by more than blocks of one run do. How much is learnt from the hot runs of all series of
-  one mode (`RunEffects`), since two runs of one series alone say next to nothing about it.
+- *Runs differ*, and *repeats of a series* do, by more than blocks of one run: see `units`.
 - *Few runs make narrow bootstrap intervals*, so deviations from the estimate are stretched by Student's t over
   the normal quantile, with Welch-Satterthwaite degrees of freedom (after Hesterberg 2015).
 
@@ -32,7 +31,6 @@ from tidemark.analysis.blocks import REPLICATES, BlockSample, Numbers, resample,
 
 Floats = NDArray[np.float64]
 FEWEST = 8  # samples of one run: below that, resampling them says nothing
-PRIOR_RUNS = 8.0  # the pooled run-to-run variance weighs at most as much as eight differences between runs
 
 
 def generator(*names: object) -> np.random.Generator:
@@ -141,15 +139,16 @@ def _difference(a: Replicates, b: Replicates) -> Replicates:
     if a.draws is not None or b.draws is not None:
         first = a.draws if a.draws is not None else np.full(REPLICATES, a.centre)
         draws = first - (b.draws if b.draws is not None else b.centre)
-    degrees = _satterthwaite([(a.variance, a.degrees), (b.variance, b.degrees)])
+    # Both learn from the same systems how units differ, so their spreads may err together: no degree counts twice.
+    degrees = _together([(a.variance, a.degrees), (b.variance, b.degrees)])
     return Replicates(a.centre - b.centre, draws, a.n + b.n, min(a.runs, b.runs), degrees, a.log)
 
 
-def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
-    """Effective degrees of freedom of a sum of independently estimated variances."""
+def _together(parts: Sequence[tuple[float, float]]) -> float:
+    """Effective degrees of freedom of a sum of variances whose estimates err alike: as many as each has, if equal."""
     total = sum(variance for variance, _ in parts)
-    spread = sum(variance**2 / degrees for variance, degrees in parts if variance > 0)
-    return total**2 / spread if spread > 0 else math.inf
+    spread = sum(variance / math.sqrt(degrees) for variance, degrees in parts if variance > 0)
+    return (total / spread) ** 2 if spread > 0 else math.inf
 
 
 def known(value: float, *, log: bool = True) -> Replicates:
@@ -223,77 +222,3 @@ def cliffs_delta(a: BlockSample, b: BlockSample) -> Replicates:
     """
     centre, draws = a.dominance(b)
     return Replicates(centre, draws, a.n + b.n, 1, min(a.degrees, b.degrees), log=False, bounds=(-1.0, 1.0))
-
-
-# Over runs
-
-
-@dataclass(frozen=True, slots=True)
-class RunEffects:
-    """How runs of one series differ: deviations of runs from their series' mean, from many series.
-
-    Deviations are on the quantity's working scale, each enlarged by sqrt(k / (k - 1)) for a series of k runs.
-    """
-
-    deviations: Floats
-    degrees: float
-
-    @classmethod
-    def pooled(cls, groups: Sequence[Sequence[Replicates]]) -> RunEffects | None:
-        """From groups of runs of which each was made under the same conditions; None if no group has two runs."""
-        deviations: list[float] = []
-        degrees = 0
-        for group in groups:
-            centres = np.array([run.centre for run in group if math.isfinite(run.centre)])
-            if len(centres) > 1:
-                enlarge = math.sqrt(len(centres) / (len(centres) - 1))
-                deviations += list((centres - centres.mean()) * enlarge)
-                degrees += len(centres) - 1
-        return cls(np.array(deviations), float(degrees)) if degrees else None
-
-    @property
-    def variance(self) -> float:
-        return float(np.mean(self.deviations**2))
-
-    def scaled(self, factor: float) -> RunEffects:
-        """The same effects in another unit, for quantities on the linear scale."""
-        return RunEffects(self.deviations * factor, self.degrees)
-
-    def with_own(self, own: RunEffects | None) -> RunEffects:
-        """These effects, their size moderated by a series' own: the mean of both variances by their degrees."""
-        prior = min(self.degrees, PRIOR_RUNS)
-        if own is None or self.variance == 0:
-            return RunEffects(self.deviations, prior) if own is None else own
-        degrees = prior + own.degrees
-        variance = (prior * self.variance + own.degrees * own.variance) / degrees
-        return RunEffects(self.deviations * math.sqrt(variance / self.variance), degrees)
-
-
-def over_runs(runs: Sequence[Replicates], rng: np.random.Generator, effects: RunEffects | None = None) -> Replicates:
-    """The typical run: the mean of the runs (geometric for quantities resampled as logarithms).
-
-    Replicates carry both sources of doubt: blocks within each run, and how runs differ. The latter comes from
-    `effects` moderated by these runs' own, or from these runs alone. One run without `effects` is returned as it
-    is: its interval then covers that run only.
-    """
-    if not runs:
-        raise ValueError("no runs")
-    if len({run.log for run in runs}) > 1:
-        runs = [run.linear() for run in runs]
-        effects = None
-    own = RunEffects.pooled([runs])
-    if effects is not None:
-        own = effects.with_own(own)
-    if own is None:
-        return runs[0]
-    count = len(runs)
-    centre = float(np.mean([run.centre for run in runs]))
-    within = np.zeros(REPLICATES)
-    for run in runs:
-        if run.draws is not None:
-            within += (run.draws - run.centre)[rng.integers(0, len(run.draws), REPLICATES)] / count
-    between = rng.choice(own.deviations, size=(REPLICATES, count)).mean(axis=1)
-    blocks = _satterthwaite([(run.variance, run.degrees) for run in runs])
-    degrees = _satterthwaite([(float(np.var(within)), blocks), (own.variance / count, own.degrees)])
-    draws = centre + within + between
-    return Replicates(centre, draws, sum(run.n for run in runs), count, max(degrees, 1.0), runs[0].log, runs[0].bounds)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tidemark.analysis import style
 from tidemark.analysis.measures import Absent, Measures
 from tidemark.analysis.plots import Group
-from tidemark.analysis.runs import Run, RunSet, Series, source_runs
+from tidemark.analysis.run import Run, source_runs
+from tidemark.analysis.runs import RunSet, Series
 
 
 @dataclass(frozen=True, slots=True)

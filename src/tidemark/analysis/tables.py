@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidemark.analysis.measures import Absent, Measures
-from tidemark.analysis.runs import Run, RunSet, source_runs
+from tidemark.analysis.run import Run, source_runs
+from tidemark.analysis.runs import RunSet
 from tidemark.analysis.statistics import Estimate, Replicates
 from tidemark.paths import write_atomically, write_if_changed
 
@@ -41,6 +42,9 @@ class Column:
     @property
     def heading(self) -> str:
         return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+REPEAT = Column("repeat", "Repeat")  # of a run's series, where series were repeated
 
 
 @dataclass(frozen=True, slots=True)

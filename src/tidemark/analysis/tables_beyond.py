@@ -8,12 +8,13 @@ from itertools import combinations
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import UNITS, Metric
-from tidemark.analysis.runs import Run, Series
+from tidemark.analysis.run import Run
+from tidemark.analysis.runs import Series
 from tidemark.analysis.statistics import Estimate, Replicates
-from tidemark.analysis.tables import Cell, Column, Missing, Table, Workshop, attempt
+from tidemark.analysis.tables import REPEAT, Cell, Column, Missing, Table, Workshop, attempt
 
 IDENTITY = (Column("system", "System"), Column("mode", "Mode"))
-PER_RUN = (*IDENTITY, Column("run", "Run"), Column("state", "State"))
+PER_RUN = (*IDENTITY, REPEAT, Column("run", "Run"), Column("state", "State"))
 BUDGET = ("poll", "decode", "assemble", "write", "bookkeeping", "wait_for_producer", "rest")
 
 
@@ -27,8 +28,9 @@ def build(workshop: Workshop) -> Iterator[Table]:
     yield _time_budget(workshop)
 
 
-def _state(run: Run) -> str:
-    return "cold" if run.cold else "hot"
+def _identity(series: Series, run: Run) -> list[Cell]:
+    """The cells of PER_RUN."""
+    return [series.title, series.mode_title, series.repeat_of(run), run.number, "cold" if run.cold else "hot"]
 
 
 def _throughput(workshop: Workshop) -> Table:
@@ -39,11 +41,11 @@ def _throughput(workshop: Workshop) -> Table:
         for run in series.runs:
             harness = attempt("events/s", partial(measures.of_run, Metric.HARNESS_RATE, run))
             system = attempt("events/s", partial(measures.of_run, Metric.SYSTEM_RATE, run))
-            row: list[Cell] = [series.title, series.mode_title, run.number, _state(run), run.manifest.events]
-            rows.append([*row, harness, system, _share(harness, system)])
+            rows.append([*_identity(series, run), run.manifest.events, harness, system, _share(harness, system)])
         harness = attempt("events/s", partial(measures.hot, Metric.HARNESS_RATE, series))
         system = attempt("events/s", partial(measures.hot, Metric.SYSTEM_RATE, series))
-        rows.append([series.title, series.mode_title, None, "hot runs", None, harness, system, _share(harness, system)])
+        row: list[Cell] = [series.title, series.mode_title, None, None, "hot runs", None]
+        rows.append([*row, harness, system, _share(harness, system)])
     columns = (
         *PER_RUN,
         Column("events", "Events"),
@@ -54,8 +56,8 @@ def _throughput(workshop: Workshop) -> Table:
     notes = [
         "Harness throughput: events by the seconds of the window, the thesis's definition. System throughput: events "
         "by the seconds spent inside the write call.",
-        "A run's interval covers that run; 'hot runs' is their geometric mean, and its interval covers how runs "
-        "differ. Nothing is averaged across cold and hot.",
+        "A run's interval covers that run; 'hot runs' is their geometric mean, and its interval covers how runs, or "
+        "repeats of a series, differ. Nothing is averaged across cold and hot.",
     ]
     title = "Harness and system throughput, by run"
     return workshop.table("throughput", title, columns, rows, workshop.run_set.runs, notes)
@@ -75,9 +77,9 @@ def _latency(workshop: Workshop) -> Table:
     for series in workshop.run_set.select():
         for run in series.runs:
             cells = [attempt(UNITS[metric], partial(workshop.measures.of_run, metric, run)) for metric in metrics]
-            rows.append([series.title, series.mode_title, run.number, _state(run), run.manifest.operations, *cells])
+            rows.append([*_identity(series, run), run.manifest.operations, *cells])
         if not series.runs:
-            rows.append([series.title, series.mode_title, None, None, None, Missing(series.missing()), *[None] * 7])
+            rows.append([series.title, series.mode_title, *[None] * 4, Missing(series.missing()), *[None] * 7])
     columns = (
         *PER_RUN,
         Column("n", "n"),
@@ -179,13 +181,13 @@ def _cold_effect(workshop: Workshop) -> Table:
     measures = workshop.measures
     rows: list[list[Cell]] = []
     for series in workshop.run_set.select():
-        cold = series.cold_run
+        proofs = dict.fromkeys(run.manifest.cold_proof.verdict for run in series.cold_runs)
         times = attempt("", partial(measures.cold_effect, Metric.WRITE_MEDIAN, series))
         rows.append(
             [
                 series.title,
                 series.mode_title,
-                cold.manifest.cold_proof.verdict if cold else Missing(series.missing(0)),
+                ", ".join(proofs) if proofs else Missing(series.missing(0)),
                 attempt("ms", partial(measures.cold, Metric.WRITE_MEDIAN, series)),
                 attempt("ms", partial(measures.hot, Metric.WRITE_MEDIAN, series)),
                 times,
@@ -205,8 +207,8 @@ def _cold_effect(workshop: Workshop) -> Table:
         Column("verdict", "Cold writes are"),
     )
     notes = [
-        "There is one cold run a series: how far it might have come out otherwise is taken from how hot runs of all "
-        "systems differ. 'Run 0 was' is the verdict of its cold proof."
+        "There is one cold run a series: unless series were repeated, how far it might have come out otherwise is "
+        "taken from how hot runs of all systems differ. 'Run 0 was' is the verdict of its cold proof."
     ]
     title = "Cold against hot: ratios of run 0 to the hot runs"
     return workshop.table("cold-effect", title, columns, rows, workshop.run_set.runs, notes)
@@ -219,8 +221,7 @@ def _time_budget(workshop: Workshop) -> Table:
         for run in series.runs:
             budget = dict(run.manifest.time_budget_ns)
             shares = [100 * budget.get(part, 0) / run.manifest.elapsed_ns for part in BUDGET]
-            accounted = 100 - shares[-1]
-            rows.append([series.title, series.mode_title, run.number, _state(run), run.elapsed_s, *shares, accounted])
+            rows.append([*_identity(series, run), run.elapsed_s, *shares, 100 - shares[-1]])
     columns = (
         *PER_RUN,
         Column("elapsed", "Window", "s"),

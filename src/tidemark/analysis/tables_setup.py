@@ -12,7 +12,7 @@ from pathlib import Path
 from tidemark.analysis import published
 from tidemark.analysis.published import ORIGIN
 from tidemark.analysis.runs import RunSet
-from tidemark.analysis.tables import Cell, Column, Missing, Table, Workshop
+from tidemark.analysis.tables import REPEAT, Cell, Column, Missing, Table, Workshop
 from tidemark.errors import AnalysisError
 
 REPOSITORY = Path(__file__).parents[3]
@@ -227,17 +227,18 @@ def _type_mappings(workshop: Workshop) -> Table:
 
 def _cold_proof(workshop: Workshop) -> Table:
     rows: list[list[Cell]] = []
-    series_in_order = sorted(workshop.run_set.series, key=lambda series: series.position)
-    for series in series_in_order:
-        for run in series.runs:
+    repeats = [(repeat, series) for series in workshop.run_set.series for repeat in series.repeats]
+    for repeat, series in sorted(repeats, key=lambda pair: pair[0].position):
+        for run in repeat.runs:
             proof = run.manifest.cold_proof
             share = proof.resident_share
             rows.append(
                 [
-                    series.position,
+                    repeat.position,
                     series.title,
                     series.mode_title,
                     series.study,
+                    series.repeat_of(run),
                     run.number,
                     proof.method,
                     proof.verdict,
@@ -255,6 +256,7 @@ def _cold_proof(workshop: Workshop) -> Table:
         Column("system", "System"),
         Column("mode", "Mode"),
         Column("study", "Study"),
+        REPEAT,
         Column("run", "Run"),
         Column("method", "Method"),
         Column("verdict", "Verdict"),
@@ -279,13 +281,16 @@ def _oracle(workshop: Workshop) -> Table:
             o = run.manifest.oracle
             verdict: Cell = ("holds" if o.verdict else "DOES NOT HOLD") if o.applicable else "stores nothing"
             counts: list[Cell] = [o.expected, o.found, o.missing, o.duplicated, o.unexpected]
-            rows.append([series.title, series.mode_title, series.study, run.number, verdict, *counts, o.reader])
+            identity: list[Cell] = [series.title, series.mode_title, series.study, series.repeat_of(run), run.number]
+            rows.append([*identity, verdict, *counts, o.reader])
         if not series.runs:
-            rows.append([series.title, series.mode_title, series.study, None, Missing(series.missing()), *[None] * 6])
+            identity = [series.title, series.mode_title, series.study, None, None]
+            rows.append([*identity, Missing(series.missing()), *[None] * 6])
     columns = (
         Column("system", "System"),
         Column("mode", "Mode"),
         Column("study", "Study"),
+        REPEAT,
         Column("run", "Run"),
         Column("verdict", "Verdict"),
         Column("expected", "Acknowledged"),

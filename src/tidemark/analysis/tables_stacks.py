@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from tidemark.analysis.metrics import UNITS, Metric
-from tidemark.analysis.runs import Run, RunSet, Series
+from tidemark.analysis.run import Run
+from tidemark.analysis.runs import RunSet, Series
 from tidemark.analysis.tables import Cell, Column, Table, Workshop, attempt
 from tidemark.analysis.tables_beyond import comparison
 

@@ -7,8 +7,9 @@ from functools import partial
 
 from tidemark.analysis import published
 from tidemark.analysis.metrics import UNITS, Metric
-from tidemark.analysis.runs import Run, Series
-from tidemark.analysis.tables import Cell, Column, Missing, Table, Workshop, attempt
+from tidemark.analysis.run import Run
+from tidemark.analysis.runs import Series
+from tidemark.analysis.tables import REPEAT, Cell, Column, Missing, Table, Workshop, attempt
 
 IDENTITY = (Column("system", "System"), Column("mode", "Mode"))
 THREADS, BATCH_SIZE = "threads", "batch-size"
@@ -90,7 +91,7 @@ def _flush_and_merge(workshop: Workshop) -> Table:
     for series in workshop.run_set.select(harness=False):
         for run in series.runs:
             flush, merge = run.manifest.flush, run.manifest.merge
-            identity: list[Cell] = [series.title, series.mode_title, run.number]
+            identity: list[Cell] = [series.title, series.mode_title, series.repeat_of(run), run.number]
             if flush is not None:
                 cost = flush.seconds / flush.rows * 1e6 if flush.rows else None
                 rows.append([*identity, "flush of inlined rows", flush.rows, None, None, flush.seconds, cost])
@@ -103,12 +104,13 @@ def _flush_and_merge(workshop: Workshop) -> Table:
     flushes = published.FLUSH_S["single"]
     theirs = f"DuckLake ({published.ORIGIN})"
     events = published.EVENTS_OF_MERGE
-    rows.append([theirs, "single", None, "flush of inlined rows", events, None, None, flushes[1], None])
+    rows.append([theirs, "single", None, None, "flush of inlined rows", events, None, None, flushes[1], None])
     rows[-1][-1] = flushes[1] / events * 1e6
-    rows.append([theirs, "single", None, "merge of small files", events, events, None, published.MERGE_S, None])
+    rows.append([theirs, "single", None, None, "merge of small files", events, events, None, published.MERGE_S, None])
     rows[-1][-1] = published.MERGE_S / events * 1e6
     columns = (
         *IDENTITY,
+        REPEAT,
         Column("run", "Run"),
         Column("what", "Maintenance"),
         Column("rows", "Rows"),

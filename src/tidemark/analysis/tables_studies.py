@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from tidemark.analysis.metrics import Absent, Metric
-from tidemark.analysis.runs import MAIN, Run, RunSet, Series
+from tidemark.analysis.run import Run
+from tidemark.analysis.runs import MAIN, RunSet, Series
 from tidemark.analysis.statistics import Replicates
 from tidemark.analysis.tables import Cell, Column, Missing, Table, Workshop, attempt
 from tidemark.analysis.tables_beyond import comparison

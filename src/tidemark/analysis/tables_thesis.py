@@ -8,8 +8,9 @@ from functools import partial
 from tidemark.analysis import published
 from tidemark.analysis.measures import UNITS, Metric
 from tidemark.analysis.published import ORIGIN
-from tidemark.analysis.runs import Run, Series
-from tidemark.analysis.tables import Cell, Column, Missing, Table, Workshop, attempt
+from tidemark.analysis.run import Run
+from tidemark.analysis.runs import Series
+from tidemark.analysis.tables import REPEAT, Cell, Column, Missing, Table, Workshop, attempt
 
 FIRST_HOT = 1
 
@@ -77,7 +78,8 @@ def _spread(
     )
     notes = [
         "Median, IQR and n are those of the first hot run (run 1), as in the thesis; their intervals cover that run "
-        "only. 'Hot runs' covers how runs differ as well. All intervals are 95 %; no cold run is in this table."
+        "only. 'Hot runs' covers how runs, or repeats of a series, differ as well. All intervals are 95 %; no cold run "
+        "is in this table."
     ]
     title = f"{what} when {mode_words(workshop, mode)}: median and interquartile range"
     return workshop.table(name, title, columns, rows, runs, notes)
@@ -91,25 +93,26 @@ def _flush(workshop: Workshop, name: str, mode: str) -> Table:
     inlining = [series for series in workshop.run_set.select(mode=mode, harness=False) if _inlines(series)]
     for series in inlining:
         theirs = published.FLUSH_S[mode] if series.system == "ducklake-inlined" else ()
-        for number in range(max(len(series.runs), len(theirs), 1)):
-            run = series.run(number)
+        measured = {(run.repeat, run.number): run for run in series.runs}
+        runs += series.runs
+        for repeat, number in sorted({*measured, *((1, number) for number in range(max(len(theirs), 1)))}):
+            run = measured.get((repeat, number))
             flush = run.manifest.flush if run else None
-            of_thesis = theirs[number] * factor if number < len(theirs) else None
-            if run is not None:
-                runs.append(run)
             rows.append(
                 [
                     series.title,
+                    series.repeat_of(run) if run else None,
                     number,
                     "cold" if number == 0 else "hot",
                     flush.seconds * factor if flush else Missing(series.missing(number)),
                     flush.rows if flush else None,
                     flush.seconds / flush.rows * 1e6 if flush and flush.rows else None,
-                    of_thesis,
+                    theirs[number] * factor if repeat == 1 and number < len(theirs) else None,
                 ]
             )
     columns = (
         Column("system", "System"),
+        REPEAT,
         Column("run", "Run"),
         Column("state", "State"),
         Column("flush", "Flush", unit),

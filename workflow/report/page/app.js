@@ -115,7 +115,7 @@ const isCold = run => run.number === 0;
 
 function perRun(key, style) {
   return mode => visible(mode).flatMap(series => runsOf(series).filter(run => run[key].length).map(run => ({
-    label: `${series.title}, run ${run.number}`, colour: colourOf[series.system], style, faint: isCold(run),
+    label: `${series.title}, ${run.title}`, colour: colourOf[series.system], style, faint: isCold(run),
     dash: isCold(run) ? [4, 3] : [], points: run[key],
   })));
 }
@@ -129,7 +129,7 @@ function estimates(key) {
 
 function throughputs(mode) {
   return visible(mode).flatMap((series, row) => runsOf(series).map((run, place) => ({
-    label: `${series.title}, run ${run.number}`, colour: colourOf[series.system], style: "intervals", faint: isCold(run),
+    label: `${series.title}, ${run.title}`, colour: colourOf[series.system], style: "intervals", faint: isCold(run),
     points: [[run.harness[0], row + (place - 1) * 0.2, isCold(run) ? "cold" : "hot", run.harness[1], run.harness[2]]],
   })));
 }
@@ -194,7 +194,7 @@ function budgets() {
     const total = Object.values(run.budget).reduce((sum, part) => sum + part, 0);
     const words = Object.entries(run.budget).map(([part, time]) => `${part.replaceAll("_", " ")} ${(100 * time / total).toFixed(1)} %`).join(", ");
     const parts = Object.entries(run.budget).map(([part, time]) => make("i", [], { style: `width:${100 * time / total}%;background:${REPORT.parts[part] || "#999"}` }));
-    const name = `${series.title}, ${series.mode_title}, run ${run.number}`;
+    const name = `${series.title}, ${series.mode_title}, ${run.title}`;
     rows.push(make("div", [make("span", name), make("div", parts, { role: "img", title: words, "aria-label": `${name}: ${words}` })], { class: "bar" }));
   }
   byId("budget").replaceChildren(...rows);
@@ -212,7 +212,7 @@ function runSections() {
     const tags = run => ({ "data-system": series.system, "data-mode": series.mode, "data-run": run });
     if (!series.runs.length) byId("run-list").append(make("p", [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}: ${series.status}: ${series.reason}`], tags("")));
     for (const run of series.runs) {
-      const head = [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}, run ${run.number} `,
+      const head = [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}, ${run.title} `,
         `(${run.facts["Cold proof"].split(":")[0]}): ${run.events.toLocaleString("en")} events, ${run.facts.Oracle}`];
       const detail = make("details", make("summary", head), { id: `run-${run.label.replaceAll("/", "-")}`, ...tags(String(run.number)) });
       detail.addEventListener("toggle", () => {

@@ -1,0 +1,106 @@
+"""One measured window: its files, read and checked, and its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tidemark.analysis.fields import Fields
+from tidemark.analysis.manifest import Manifest
+from tidemark.analysis.samples import Seconds, column, read_seconds
+from tidemark.errors import AnalysisError
+
+OPERATION_COLUMNS = ("first_id", "rows", "poll_ns", "decode_ns", "assemble_ns", "write_ns", "start_ns")
+MACHINE_COLUMNS = ("second", "cpu_percent", "disk_written_bytes")
+RUN_FILES = ("run.json", "operations.parquet", "machine.parquet")
+MOST_KEPT = 500_000  # operations of a run whose columns stay in memory, 4 MB each, once they were read
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One measured window."""
+
+    directory: Path
+    label: str  # "ducklake/single/3fa81c2b77de/run-1", whatever folder the run set lies in
+    manifest: Manifest
+
+    @property
+    def number(self) -> int:
+        return self.manifest.run
+
+    @property
+    def repeat(self) -> int:
+        """Which repeat of its series it belongs to, from 1."""
+        return self.manifest.repeat
+
+    @property
+    def cold(self) -> bool:
+        return self.manifest.cold
+
+    @property
+    def elapsed_s(self) -> float:
+        return self.manifest.elapsed_ns / 1e9
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """One of OPERATION_COLUMNS, a value an operation, in the order of time; read-only."""
+        return column(self.directory / "operations.parquet", name, keep=self.manifest.operations <= MOST_KEPT)
+
+    def cycle_ns(self) -> NDArray[np.int64]:
+        """Nanoseconds from the start of each operation to that of the next, or to the window's end."""
+        starts = self.column("start_ns")
+        return np.diff(starts, append=max(self.manifest.elapsed_ns, int(starts[-1]) + 1))
+
+    def seconds(self) -> Seconds:
+        """The machine's samples. A last, partial one that ends after the window is left out."""
+        return read_seconds(self.directory / "machine.parquet", self.elapsed_s)
+
+
+def read_run(directory: Path, identity: str, number: int) -> Run:
+    """Run `number` of the series `identity`; AnalysisError, naming the file, for what is wrong with it."""
+    folder = directory / f"run-{number}"
+    path = folder / "run.json"
+    manifest = Manifest.parse(Fields.read(path), str(path))
+    if manifest.series_id != identity or manifest.run != number:
+        raise AnalysisError(
+            f"{path}: says that it is run {manifest.run} of '{manifest.series_id}'; "
+            f"its place is run {number} of '{identity}'. Files were moved: restore them, or remove the folder."
+        )
+    operations = _parquet(folder / "operations.parquet", OPERATION_COLUMNS)
+    if operations.metadata.num_rows != manifest.operations or manifest.operations < 1:
+        raise AnalysisError(
+            f"{folder / 'operations.parquet'}: found {operations.metadata.num_rows:,} operations; "
+            f"run.json counts {manifest.operations:,}. Remove the folder and run 'all' again."
+        )
+    events = pc.sum(operations.read(columns=["rows"]).column(0)).as_py()
+    if events != manifest.events:
+        raise AnalysisError(
+            f"{folder / 'operations.parquet'}: found {events:,} events; run.json counts {manifest.events:,}. "
+            "Remove the folder and run 'all' again."
+        )
+    _parquet(folder / "machine.parquet", MACHINE_COLUMNS)
+    return Run(folder, f"{identity}/run-{number}", manifest)
+
+
+def _parquet(path: Path, columns: Sequence[str]) -> pq.ParquetFile:
+    try:
+        file = pq.ParquetFile(path)
+    except FileNotFoundError:
+        raise AnalysisError(f"{path}: not there; remove the run's folder and run 'all' again") from None
+    except (OSError, pa.ArrowInvalid) as error:
+        raise AnalysisError(f"{path}: cannot be read as Parquet: {error}") from error
+    absent = [name for name in columns if name not in file.schema_arrow.names]
+    if absent:
+        raise AnalysisError(f"{path}: found no column {', '.join(absent)}; allowed: a file with {', '.join(columns)}")
+    return file
+
+
+def source_runs(runs: Iterable[Run]) -> list[str]:
+    """Labels of the runs that a table or a figure was made from, each once, in order."""
+    return sorted({run.label for run in runs})

@@ -1,0 +1,117 @@
+"""From runs to a series: the typical run, in doubt as far as runs, and repeats of a series, differ.
+
+Runs of a series usually differ by more than blocks of one run do, and repeats of a series by more than its runs:
+servers start anew, and the machine drifts meanwhile. How much is learnt from all series of one mode (`Effects`), since
+two runs or repeats of one series alone say next to nothing about it. Where series were repeated, the repeat is the
+unit: what its runs have in common would otherwise pass for knowledge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tidemark.analysis.blocks import REPLICATES
+from tidemark.analysis.statistics import Floats, Replicates
+
+PRIOR_UNITS = 8.0  # what is pooled weighs at most as much as eight differences between a series' own units
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """How units under the same conditions differ (runs of a series, or its repeats), from many series.
+
+    They are deviations from each series' mean on the quantity's working scale, enlarged by sqrt(k / (k - 1)) for a
+    series of k units.
+    """
+
+    deviations: Floats
+    degrees: float
+
+    @classmethod
+    def pooled(cls, groups: Sequence[Sequence[Replicates]]) -> Effects | None:
+        """From groups of units of which each was made under the same conditions; None if no group has two."""
+        deviations: list[float] = []
+        degrees = 0
+        for group in groups:
+            centres = np.array([unit.centre for unit in group if math.isfinite(unit.centre)])
+            if len(centres) > 1:
+                enlarge = math.sqrt(len(centres) / (len(centres) - 1))
+                deviations += list((centres - centres.mean()) * enlarge)
+                degrees += len(centres) - 1
+        return cls(np.array(deviations), float(degrees)) if degrees else None
+
+    @property
+    def variance(self) -> float:
+        return float(np.mean(self.deviations**2))
+
+    def scaled(self, factor: float) -> Effects:
+        """The same effects in another unit, for quantities on the linear scale."""
+        return Effects(self.deviations * factor, self.degrees)
+
+    def with_own(self, own: Effects | None) -> Effects:
+        """These effects, their size moderated by a series' `own`, which are among them.
+
+        Its variance is the mean of the others' and the series' own by their degrees of freedom.
+        """
+        if own is None:
+            return Effects(self.deviations, min(self.degrees, PRIOR_UNITS))
+        others = self.degrees - own.degrees
+        if others <= 0 or self.variance == 0:
+            return own
+        theirs = max(self.variance * self.degrees - own.variance * own.degrees, 0.0) / others
+        prior = min(others, PRIOR_UNITS)
+        degrees = prior + own.degrees
+        variance = (prior * theirs + own.degrees * own.variance) / degrees
+        return Effects(self.deviations * math.sqrt(variance / self.variance), degrees)
+
+
+def mean(runs: Sequence[Replicates], rng: np.random.Generator) -> Replicates:
+    """The mean of these very runs (geometric for quantities resampled as logarithms), in doubt by blocks alone."""
+    if not runs:
+        raise ValueError("no runs")
+    if len({run.log for run in runs}) > 1:
+        runs = [run.linear() for run in runs]
+    if len(runs) == 1:
+        return runs[0]
+    draws: Floats | None = None
+    if any(run.draws is not None for run in runs):
+        draws = np.full(REPLICATES, float(np.mean([run.centre for run in runs])))
+        for run in runs:
+            if run.draws is not None:
+                draws += (run.draws - run.centre)[rng.integers(0, len(run.draws), REPLICATES)] / len(runs)
+    degrees = _satterthwaite([(run.variance, run.degrees) for run in runs])
+    centre = float(np.mean([run.centre for run in runs]))
+    n, count = sum(run.n for run in runs), sum(run.runs for run in runs)
+    return Replicates(centre, draws, n, count, max(degrees, 1.0), runs[0].log, runs[0].bounds)
+
+
+def typical(units: Sequence[Replicates], rng: np.random.Generator, effects: Effects | None = None) -> Replicates:
+    """The typical unit: the mean of `units`, which are runs or repeats (geometric for logarithms).
+
+    Replicates carry both sources of doubt: blocks within each run, and how units differ. The latter comes from
+    `effects` moderated by these units' own, or from these units alone. One unit without `effects` is returned as it
+    is: its interval then covers that unit only.
+    """
+    inside = mean(units, rng)
+    own = Effects.pooled([[unit if unit.log == inside.log else unit.linear() for unit in units]])
+    if effects is not None and all(unit.log == inside.log for unit in units):
+        own = effects.with_own(own)
+    if own is None:
+        return inside
+    count = len(units)
+    draws = inside.centre + rng.choice(own.deviations, size=(REPLICATES, count)).mean(axis=1)
+    if inside.draws is not None:
+        draws += inside.draws - inside.centre
+    degrees = _satterthwaite([(inside.variance, inside.degrees), (own.variance / count, own.degrees)])
+    return replace(inside, draws=draws, degrees=max(degrees, 1.0))
+
+
+def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
+    """Effective degrees of freedom of a sum of independently estimated variances."""
+    total = sum(variance for variance, _ in parts)
+    spread = sum(variance**2 / degrees for variance, degrees in parts if variance > 0)
+    return total**2 / spread if spread > 0 else math.inf
