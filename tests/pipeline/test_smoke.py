@@ -65,7 +65,9 @@ class Observer:
 
     def _runs_elsewhere(self, name: str) -> bool:
         for process in psutil.process_iter(["name", "cwd"]):
-            if process.info["name"] == name and not str(process.info["cwd"]).startswith(str(self.sandbox.root)):
+            # One that is ending has no folder any more, and keeps nothing in memory.
+            place = process.info["cwd"]
+            if process.info["name"] == name and place and not place.startswith(str(self.sandbox.root)):
                 return True
         return False
 
