@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
 import time
 from collections.abc import Callable
@@ -13,15 +12,13 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import confluent_kafka
-import pyarrow as pa
-
 from tidemark.dataset import Provenance
 from tidemark.errors import DiskFull, OracleError, StreamError, SystemFailure, TidemarkError, is_disk_full
 from tidemark.events import Encoding
 from tidemark.machine.cold import ColdProof
 from tidemark.machine.inventory import Inventory
 from tidemark.machine.sampler import Sampler
+from tidemark.measure.describe import client_versions, libraries, logical_bytes, marks, series_part, system_part
 from tidemark.measure.loop import Window, run_window
 from tidemark.measure.oracle import consult
 from tidemark.measure.runfiles import (
@@ -31,8 +28,6 @@ from tidemark.measure.runfiles import (
     Manifest,
     MergePart,
     ProducerPart,
-    SeriesPart,
-    SystemPart,
     write_run,
 )
 from tidemark.measure.servers import Servers
@@ -46,7 +41,6 @@ from tidemark.stream.source import Source
 from tidemark.stream.topics import Topics
 from tidemark.systems.base import Capability, Context, System, Variant
 
-STARVED_SHARE = 0.001  # of a window spent waiting for the producer: above it the run is marked
 BESIDE_MARGIN = 50_000  # events that a producer beside the window keeps ahead
 
 
@@ -114,11 +108,13 @@ def measure_run(
         system = bench.variant.open(context)
         stack.callback(system.close)
         show("filling the topic")
+        stack.callback(bench.topics.drop, bench.topics.begun)
+        system.create(bench.producer.schema)  # while the topic is being filled
         topic = bench.topics.ready()
-        stack.callback(bench.topics.drop, topic)
         consumer = stack.enter_context(EventConsumer(bench.kafka.bootstrap, topic, Encoding(spec.encoding)))
         codec = consumer.open()
-        system.create(codec.schema)
+        if codec.schema != bench.producer.schema:
+            raise StreamError(f"topic {topic}: its schema message is not that of the trips: {codec.schema}")
 
         groups: dict[str, Callable[[], list[int]]] = {
             service.name: service.leader for service in bench.servers.by_class.values()
@@ -174,7 +170,7 @@ def measure_run(
         if target is not None:
             manifest = Manifest(
                 schema_version=SCHEMA_VERSION,
-                series=_series_part(spec),
+                series=series_part(spec),
                 run=number,
                 cold=number == 0,
                 started_at=started_at,
@@ -182,14 +178,14 @@ def measure_run(
                 elapsed_ns=window.elapsed_ns,
                 operations=window.samples.count,
                 events=events,
-                system=_system_part(bench.variant, system, codec.schema),
-                versions={**bench.servers.versions(), **_libraries(), **system.versions()},
+                system=system_part(bench.variant, system, codec.schema),
+                versions={**bench.servers.versions(), **libraries(), **client_versions(type(system))},
                 lock_digests=bench.lock_digests,
                 dataset=asdict(bench.dataset),
                 machine=bench.machine,
                 cold_proof=proof,
                 time_budget_ns=window.budget(),
-                marks=_marks(window, produced, spec),
+                marks=marks(window, produced, spec),
                 producer=ProducerPart.of(spec.producer, produced, bench.dataset.rows),
                 sampler_cpu_s=sampler.cpu_s,
                 disk=DiskPart(
@@ -202,7 +198,7 @@ def measure_run(
                 merge=merged,
                 footprint=footprint,
                 footprint_after_flush=None if flush is None else system.footprint(),
-                logical_bytes=_logical_bytes(bench, events),
+                logical_bytes=logical_bytes(bench.sizes, events),
                 history=history,
                 config=json.loads(spec.to_json()),
             )
@@ -244,63 +240,3 @@ def _of_system(what: str, error: Exception) -> TidemarkError:
 def _remove(directory: Path, keep: bool) -> None:
     if not keep:
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def _marks(window: Window, produced: Produced, spec: SeriesSpec) -> tuple[str, ...]:
-    marks = []
-    share = window.wait_for_producer_ns / window.elapsed_ns
-    if share > STARVED_SHARE:
-        marks.append(f"starved: {100 * share:.2f} % of the window went by waiting for the producer")
-    if spec.producer == "ahead" and produced.topped_up:
-        marks.append(f"topped up: {produced.topped_up:,} events were produced while the window was open")
-    return tuple(marks)
-
-
-def _logical_bytes(bench: Bench, events: int) -> int:
-    """Arrow bytes of the acknowledged rows: the dataset's bytes a row, times the rows."""
-    return round(bench.sizes.arrow_bytes * events)
-
-
-def _libraries() -> dict[str, str]:
-    return {
-        "confluent-kafka": confluent_kafka.__version__,
-        "librdkafka": confluent_kafka.libversion()[0],
-        "PyArrow": pa.__version__,
-        "Python": platform.python_version(),
-    }
-
-
-def _series_part(spec: SeriesSpec) -> SeriesPart:
-    return SeriesPart(
-        id=spec.id,
-        system=spec.name,
-        mode=spec.mode,
-        batch_size=spec.batch_size,
-        stack=spec.stack,
-        protocol=spec.protocol,
-        position=spec.position,
-        repeat=spec.repeat,
-        study=spec.study,
-        threads=spec.threads,
-        encoding=spec.encoding,
-        overlap=spec.overlap,
-    )
-
-
-def _system_part(variant: Variant, system: System, schema: pa.Schema) -> SystemPart:
-    return SystemPart(
-        name=variant.name,
-        base=system.name,
-        title=variant.title,
-        format=system.format,
-        client=system.client,
-        catalog=system.catalog,
-        in_thesis=system.in_thesis,
-        notes=tuple(system.notes),
-        options=asdict(variant.options),
-        settings=dict(system.settings()),
-        capabilities=tuple(sorted(system.capabilities)),
-        durability=system.durability.summary,
-        durability_source=system.durability.source,
-        type_mappings=tuple(asdict(mapping) for mapping in system.type_mappings(schema)),
-    )

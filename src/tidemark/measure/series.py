@@ -20,7 +20,8 @@ from tidemark.lifetime import was_interrupted
 from tidemark.machine import cold, reboot
 from tidemark.machine.inventory import inventory
 from tidemark.measure.plan import variant
-from tidemark.measure.run import Bench, Measured, margin, measure_run
+from tidemark.measure.rates import Rates
+from tidemark.measure.run import Bench, Measured, measure_run
 from tidemark.measure.servers import prepared
 from tidemark.measure.spec import SeriesSpec
 from tidemark.paths import Workspace, private_directory, write_atomically
@@ -31,12 +32,6 @@ from tidemark.stream.sizes import EventSizes
 from tidemark.stream.topics import Topics
 from tidemark.systems.base import Variant
 
-# Events a second to expect of a system that was never measured here. Guessed short, the rest is produced beside
-# the window and the run says so; guessed long, disk space and a few seconds are lost.
-UNKNOWN_RATE = {"single": 2_000.0, "batch": 40_000.0}
-HEADROOM = 1.3
-MOST_AHEAD = 10_000_000  # events
-EVENT_BYTES = 400  # of a topic, compressed, with room to spare
 DYING_SECONDS = 1.0  # its connections break before a killed server counts as ended
 FULL_BYTES = 1 << 20  # programs tell of a full disk in too many ways; with less than this it is one
 
@@ -171,7 +166,7 @@ def _measure(spec: SeriesSpec, workspace: Workspace, directory: Path, show: Call
         proof = cold.prove(method, files)
         trips = workspace.root / spec.dataset_directory / "trips.parquet"
         producer = stack.enter_context(Producer(trips, work))
-        servers.start()
+        servers.launch()
         kafka = servers.by_class[Kafka]
         assert isinstance(kafka, Kafka)
         bench = Bench(
@@ -225,7 +220,8 @@ def _runs(
             raise _explained(error, bench, f"run {number} of {spec.label}") from error
         return measured
 
-    begin()
+    # The topic can be filled while others are still starting.
+    bench.servers.start(lambda service: begin() if service is bench.kafka else None)
     if missing[0] > 0:
         one(missing[0], None, "warm-up, not counted")
         history = "interrupted before; one warm-up window that is not counted"
@@ -285,29 +281,3 @@ def _tidy(work: Path, logs: Path, keep_tables: bool) -> None:
             shutil.copyfile(path, logs / path.name)
     if not keep_tables:
         shutil.rmtree(work, ignore_errors=True)
-
-
-class Rates:
-    """Events a second that each system reached here before: how much to produce ahead of a window."""
-
-    def __init__(self, path: Path, key: str, mode: str) -> None:
-        self._path, self._key = path, key
-        self._rate = self._all().get(key, UNKNOWN_RATE[mode])
-
-    def _all(self) -> dict[str, float]:
-        try:
-            return {str(key): float(value) for key, value in json.loads(self._path.read_text()).items()}
-        except (OSError, ValueError, AttributeError):
-            return {}  # it only saves time; without it the first guess holds
-
-    def events(self, window_seconds: float, batch_size: int, work: Path) -> int:
-        """How many events to put into the topic before a window, within what the disk of `work` can hold."""
-        room = shutil.disk_usage(work).free // (4 * EVENT_BYTES)
-        if room < 10 * batch_size:
-            raise DiskFull(f"{work}: no room for the events of one window; free some gigabytes")
-        wanted = int(self._rate * window_seconds * HEADROOM) + 2 * margin(batch_size)
-        return min(wanted, MOST_AHEAD, room)
-
-    def note(self, events_per_s: float) -> None:
-        self._rate = events_per_s
-        write_atomically(self._path, json.dumps({**self._all(), self._key: events_per_s}, indent=1) + "\n")

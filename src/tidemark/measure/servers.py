@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,22 +16,33 @@ class Servers:
 
     def __init__(self, services: Mapping[type[Service], Service]) -> None:
         self.by_class = services
+        self._awaited: list[Service] = []  # launched, not yet known to answer
 
-    def start(self) -> None:
-        """Start all of them, side by side where neither needs the other."""
-        awaited: list[Service] = []
+    def launch(self) -> None:
+        """Start those that need no other, and do not wait; `start` does, and must be called."""
+        for service in self.by_class.values():
+            if not service.needs:
+                service.launch()
+                self._awaited.append(service)
+
+    def start(self, answers: Callable[[Service], None] = lambda _service: None) -> None:
+        """Start all of them, side by side where neither needs the other; `answers` is told of each that does."""
+        if not self._awaited:
+            self.launch()
 
         def wait_for(service: Service) -> None:
-            if service in awaited:
-                awaited.remove(service)
+            if service in self._awaited:
+                self._awaited.remove(service)
                 service.start()
+                answers(service)
 
         for service in self.by_class.values():
-            for kind in service.needs:
-                wait_for(self.by_class[kind])
-            service.launch()
-            awaited.append(service)
-        for service in tuple(awaited):
+            if service.needs:
+                for kind in service.needs:
+                    wait_for(self.by_class[kind])
+                service.launch()
+                self._awaited.append(service)
+        for service in tuple(self._awaited):
             wait_for(service)
 
     def check(self) -> None:

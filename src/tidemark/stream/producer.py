@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -50,6 +51,7 @@ class Producer:
         self.counters = Counters(directory / "counters", create=True)
         self._log = (directory / "producer.log").open("ab")
         self.log_path = directory / "producer.log"
+        self._trips = trips
         command = [sys.executable, "-m", "tidemark.stream.producer", str(trips)]
         self._process = subprocess.Popen(
             [*command, str(directory / "counters")],
@@ -62,6 +64,11 @@ class Producer:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """What the schema message of each topic says, from the file that the producer reads."""
+        return pq.read_schema(self._trips).remove_metadata()
 
     def connect(self, bootstrap: str) -> None:
         """Connect to a broker that runs, for all topics that begin there; returns at once."""

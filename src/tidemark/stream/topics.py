@@ -28,16 +28,23 @@ class Topics:
         self._filling = topic
         self._producer.begin(topic, encoding, events)
 
-    def ready(self) -> str:
-        """Wait until the topic of the last `begin` holds what was asked for; its name."""
+    @property
+    def begun(self) -> str:
+        """The topic of the last `begin`, whatever it holds by now."""
         if self._filling is None:
             raise RuntimeError("no topic was begun")
-        topic, self._filling = self._filling, None
+        return self._filling
+
+    def ready(self) -> str:
+        """Wait until the topic of the last `begin` holds what was asked for; its name."""
+        topic, self._filling = self.begun, None
         self._producer.wait_until_filled()
         return topic
 
     def drop(self, topic: str) -> None:
         """Delete a topic; that it cannot be deleted must not hide why a run failed."""
+        if self._kafka.has_ended():
+            return  # and its data goes with it
         try:
             self._kafka.delete_topic(topic)
         except TidemarkError as error:
