@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Thread
 
 from tidemark.config import SystemEntry
 from tidemark.dataset import Provenance
@@ -196,12 +197,18 @@ def _runs(
     spec = bench.spec
     rates = Rates(workspace.private / "rates.json", f"{spec.stack}/{spec.name}/{spec.mode_label}", spec.mode)
     history = "cold start" if missing[0] == 0 else ""
+    reading: Thread | None = None
 
-    def begin(events_per_s: float | None = None) -> None:
-        if events_per_s is not None:
-            rates.note(events_per_s)
+    def begin() -> None:
         ahead = rates.events(spec.window_seconds, spec.batch_size, bench.work)
         bench.topics.begin(Encoding(spec.encoding), ahead if spec.producer == "ahead" else spec.batch_size)
+
+    def follow(events_per_s: float) -> None:
+        nonlocal reading
+        rates.note(events_per_s)
+        begin()
+        reading = Thread(target=lambda: warm(bench.servers.files()), name="warm")
+        reading.start()  # beside the oracle
 
     def one(number: int, target: Path | None, label: str) -> Measured:
         last = number == spec.runs - 1 and target is not None
@@ -214,10 +221,13 @@ def _runs(
                 history,
                 merge=last and spec.maintenance,
                 show=lambda what: show(f"{label}: {what}"),
-                following=rates.note if last else begin,
+                following=rates.note if last else follow,
             )
         except Exception as error:
             raise _explained(error, bench, f"run {number} of {spec.label}") from error
+        finally:
+            if reading is not None:
+                reading.join()
         return measured
 
     # The topic can be filled while others are still starting.
@@ -227,9 +237,7 @@ def _runs(
         history = "interrupted before; one warm-up window that is not counted"
     for number in missing:
         if number > 0:
-            files = bench.servers.files()
-            warm(files)
-            proof = cold.prove(method, files)
+            proof = cold.prove(method, bench.servers.files())
         one(number, directory / f"run-{number}", f"run {number} of {spec.runs}")
         history = f"run {number}" if not history.startswith("interrupted") else f"{history}, run {number}"
 

@@ -57,6 +57,7 @@ class Service(ABC):
     needs: ClassVar[tuple[type[Service], ...]] = ()  # servers that must run before this one
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     stop_timeout_s: ClassVar[float] = 15.0
+    discard_signal: ClassVar[signal.Signals] = signal.SIGKILL  # ends it where its data goes as well
     # What a log says when somebody took a port between our choice and the server's bind.
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use",)
 
@@ -188,10 +189,13 @@ class Service(ABC):
 
     def stop(self) -> None:
         """End it and everything it started; nothing happens when it does not run. Data and log stay."""
+        self._end(self.stop_signal)
+
+    def _end(self, how: signal.Signals) -> None:
         child, self._child = self._child, None
         self._is_awaited = False
         if child is not None:
-            child.stop(self.stop_signal, self.stop_timeout_s)
+            child.stop(how, self.stop_timeout_s)
 
     def restart(self) -> None:
         """Stop it and start it again on the same data."""
@@ -199,9 +203,9 @@ class Service(ABC):
         self.start()
 
     def remove_data(self) -> None:
-        """Stop it and give the disk space of its data back; the log stays, the next start is a clean one."""
+        """End it and give the disk space of its data back; the log stays, the next start is a clean one."""
         if not self.is_external:
-            self.stop()
+            self._end(self.discard_signal)
             self._prepared = False
             shutil.rmtree(self.data_directory, ignore_errors=True)
 

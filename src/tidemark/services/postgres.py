@@ -41,6 +41,8 @@ class Postgres(Service):
     title: ClassVar[str] = "PostgreSQL"
     # SIGINT is its fast shutdown: sessions are ended and the data is left clean. SIGTERM waits for sessions.
     stop_signal: ClassVar[signal.Signals] = signal.SIGINT
+    # Ends its processes at once too, but by itself, so that it gives its shared memory back.
+    discard_signal: ClassVar[signal.Signals] = signal.SIGQUIT
 
     def __init__(self, workspace: Workspace, directory: Path, settings: PostgresSettings) -> None:
         super().__init__(workspace, directory)

@@ -17,6 +17,7 @@ import tempfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -81,7 +82,9 @@ def provision(name: str, workspace: Workspace, locks: Path = LOCKS) -> list[Path
     jars = read_jar_lock(jar_lock(name, locks))
     folder = workspace.cache / "jars" / name
     paths = [folder / jar.file for jar in jars]
-    missing = [jar for jar in jars if not _is_verified(jar, folder / jar.file)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing leaves Python's lock to others
+        verified = list(pool.map(_is_verified, jars, paths))
+    missing = [jar for jar, whole in zip(jars, verified, strict=True) if not whole]
     if missing:
         with only_one(workspace.cache / "jars" / f".{name}.lock"):
             missing = [jar for jar in missing if not _is_verified(jar, folder / jar.file)]
