@@ -25,7 +25,8 @@ pkgs.runCommandCC "tidemark-programs" {
       ln -s ${others.${stack}} $out/envs/${stack}-$(cut -c 1-12 ${others.${stack}}/.stamp)
     '') (builtins.attrNames others)
   )}
-  # Verifies each jar against its lock, unpacks PostgreSQL and compiles the launcher of Iceberg's catalog.
+  # Verifies each jar against its lock, unpacks PostgreSQL, compiles the launcher of Iceberg's catalog, formats a
+  # storage for Kafka, and archives the class data of both: the two are started for it, on loopback.
   cd work
   PYTHONPATH=${source}/src TIDEMARK_CACHE=$out ${environment}/bin/python -m tidemark \
     provision --target provisioned.json

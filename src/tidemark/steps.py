@@ -56,17 +56,17 @@ def provision_servers(workspace: Workspace, target: Path) -> None:
 
     Afterwards a series writes nothing below the cache, which may then be read-only.
     """
-    from tidemark.services.iceberg_rest import compile_launcher
-    from tidemark.services.kafka import archive_classes, format_storage
+    from tidemark.services import iceberg_rest, kafka
     from tidemark.services.provision import LOCKS, provision, unpack_postgres
 
     found = {}
     for lock in sorted(LOCKS.glob("*/jgo.lock.toml")):
         found[lock.parent.name] = provision(lock.parent.name, workspace)
     unpack_postgres(workspace)
-    compile_launcher(workspace, found["iceberg-rest"])
-    format_storage(workspace, found["kafka"])
-    archive_classes(workspace, found["kafka"])
+    launcher = iceberg_rest.compile_launcher(workspace, found["iceberg-rest"])
+    iceberg_rest.archive_classes(workspace, found["iceberg-rest"], launcher)
+    kafka.format_storage(workspace, found["kafka"])
+    kafka.archive_classes(workspace, found["kafka"])
     names = {name: [jar.name for jar in jars] for name, jars in found.items()}
     write_atomically(target, json.dumps(names, indent=1) + "\n")
 

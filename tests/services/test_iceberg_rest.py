@@ -63,7 +63,13 @@ def test_the_database_password_is_in_no_log_and_no_argument(rest: IcebergRest, p
 
 def test_its_files_are_known(rest: IcebergRest) -> None:
     names = {p.name for p in rest.files().program}
-    assert {"iceberg-open-api-1.10.1.jar", "postgresql-42.7.8.jar", "LoopbackCatalogServer.class"} <= names
+    assert {"iceberg-open-api-1.10.1.jar", "postgresql-42.7.8.jar", "launcher.jar"} <= names
+
+
+def test_its_classes_come_from_the_archive_that_the_cold_proof_looks_at(rest: IcebergRest) -> None:
+    (archive,) = (path for path in rest.files().program if path.suffix == ".jsa")
+    (pid,) = rest.pids()
+    assert str(archive) in {region.path for region in psutil.Process(pid).memory_maps()}
 
 
 def test_an_external_catalog_is_reached_and_left_alone(rest: IcebergRest) -> None:

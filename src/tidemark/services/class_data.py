@@ -20,6 +20,9 @@ from tidemark.services.process import Child
 from tidemark.services.provision import only_one, private_beside
 
 ARCHIVE = "classes.jsa"
+# References within a heap that may grow beyond 32 GB, as it may by default on a large machine, take more room: an
+# archive from such a JVM fits none of ours. Below that the size of the heap does not matter.
+HEAP = "-Xmx1g"
 
 
 def mapping(archive: Path | None) -> tuple[str, ...]:
@@ -55,7 +58,7 @@ def class_data(
                 whole.mkdir(mode=0o700)
                 train((f"-XX:DumpLoadedClassList={classes}",))
                 progress.update(1, "archive")
-                command: list[str | Path] = [JAVA, *options, "-Xshare:dump", f"-XX:SharedClassListFile={classes}"]
+                command: list[str | Path] = [JAVA, *options, HEAP, "-Xshare:dump", f"-XX:SharedClassListFile={classes}"]
                 command += [*mapping(whole / ARCHIVE), "-cp", class_path(list(jars))]
                 log = incoming / "dump.log"
                 what = f"The JVM that archives the classes of {name}"

@@ -7,9 +7,12 @@ same parts together on 127.0.0.1; the wheel of the JVM has no compiler, so a loc
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import re
 import shutil
 import urllib.request
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +22,7 @@ from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, files_below, server_environment
+from tidemark.services.class_data import class_data, mapping
 from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
 from tidemark.services.postgres import Postgres
 from tidemark.services.process import Child, wait_for_line
@@ -28,6 +32,7 @@ from tidemark.services.rest_catalog import RestCatalog
 SOURCE = Path(__file__).with_name("LoopbackCatalogServer.java")
 MAIN_CLASS = "org.apache.iceberg.rest.LoopbackCatalogServer"
 PORT_LINE = "Catalog listens on port: "
+LAUNCHER = "launcher.jar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +50,50 @@ class IcebergRestSettings:
 
 
 def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
-    """The folder with the launcher's class, named by what it is made of and so made once.
+    """The jar with the launcher's class, in a folder named by what it is made of and so made once.
 
     `jars` are those of the server's lock; the compiler is one of them.
     """
-    made_of = sha256_of(SOURCE) + "".join(jar.name for jar in jars)
+    made_of = LAUNCHER + sha256_of(SOURCE) + "".join(jar.name for jar in jars)
     classes = workspace.cache / "classes" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
     if classes.is_dir():
-        return classes
+        return classes / LAUNCHER
     (compiler,) = (jar for jar in jars if jar.name.startswith("ecj-"))
     with only_one(classes.parent / ".lock"):
         if not classes.is_dir():
             with private_beside(classes) as incoming:
                 command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]
                 command += ["-jar", compiler, "-17", "-nowarn"]
-                command += ["-cp", class_path(jars), "-d", incoming / "whole", SOURCE]
+                command += ["-cp", class_path(jars), "-d", incoming / "compiled", SOURCE]
                 log = incoming / "compile.log"
                 Child.start("The Java compiler", command, log, env=server_environment(), cwd=incoming).run_to_end(120)
+                _pack(incoming / "compiled", private_directory(incoming / "whole") / LAUNCHER)
                 (incoming / "whole").rename(classes)
-    return classes
+    return classes / LAUNCHER
+
+
+def _pack(folder: Path, jar: Path) -> None:
+    """Put what lies in `folder` into `jar`: a JVM takes no archive of class data for a class path with folders."""
+    with zipfile.ZipFile(jar, "w") as archive:
+        for path in files_below(folder):
+            archive.write(path, path.relative_to(folder))
+    # The JVM compares a jar's time with the archive's, and a Nix store sets all times to this one.
+    os.utime(jar, (1, 1))
+
+
+def archive_classes(workspace: Workspace, jars: list[Path], launcher: Path) -> Path | None:
+    """The archive of the classes that the server loads from its start to a table's first commit; made once."""
+
+    def train(options: tuple[str, ...]) -> None:
+        server = _Trainee(workspace, workspace.work / "iceberg-rest-training", options)
+        try:
+            with server:
+                server.practise()
+        finally:
+            server.remove_data()
+            shutil.rmtree(server.directory, ignore_errors=True)
+
+    return class_data(workspace, "iceberg-rest", (), [launcher, *jars], train)
 
 
 class IcebergRest(RestCatalog):
@@ -78,7 +108,8 @@ class IcebergRest(RestCatalog):
             raise ServiceError(f"{self.title} needs a PostgreSQL and a warehouse, or the address of a running one.")
         self.settings = settings
         self._jars: list[Path] = []
-        self._classes = Path()
+        self._launcher = Path()
+        self._class_data: Path | None = None
         self._port = 0
 
     @classmethod
@@ -124,11 +155,13 @@ class IcebergRest(RestCatalog):
             answer.read()
 
     def _program_files(self) -> tuple[Path, ...]:
-        return (*self._jars, *files_below(self._classes), *runtime_files())
+        archive = [self._class_data] if self._class_data else []
+        return (*self._jars, self._launcher, *archive, *runtime_files())
 
     def _provision(self) -> None:
         self._jars = provision("iceberg-rest", self.workspace)
-        self._classes = compile_launcher(self.workspace, self._jars)
+        self._launcher = compile_launcher(self.workspace, self._jars)
+        self._class_data = archive_classes(self.workspace, self._jars, self._launcher)
 
     def _prepare(self) -> None:
         (self.directory / "tmp").mkdir(mode=0o700)
@@ -142,27 +175,75 @@ class IcebergRest(RestCatalog):
             shutil.rmtree(self.settings.warehouse, ignore_errors=True)
 
     def _launch(self) -> Child:
-        address, user, password = self._own_database()
-        heap = f"{self.settings.heap_mb}m"
-        options = [*COMMON_OPTIONS, f"-Xmx{heap}", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
+        options = [*COMMON_OPTIONS, f"-Xmx{self.settings.heap_mb}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
         return Child.start(
             self.title,
-            [JAVA, *options, "-cp", class_path([self._classes, *self._jars]), MAIN_CLASS],
+            [JAVA, *options, *self._class_options(), "-cp", class_path([self._launcher, *self._jars]), MAIN_CLASS],
             self.log_path,
             env=server_environment(
-                CATALOG_CATALOG__IMPL="org.apache.iceberg.jdbc.JdbcCatalog",
                 CATALOG_IO__IMPL="org.apache.iceberg.hadoop.HadoopFileIO",
                 CATALOG_WAREHOUSE=self.settings.warehouse,
-                CATALOG_URI=address,
-                CATALOG_JDBC_USER=user,
-                CATALOG_JDBC_PASSWORD=password,
-                CATALOG_JDBC_SCHEMA__VERSION="V1",
+                **self._backend(),
             ),
             cwd=self.directory,
         )
+
+    def _class_options(self) -> tuple[str, ...]:
+        return mapping(self._class_data)
+
+    def _backend(self) -> dict[str, str]:
+        """The environment by which the server finds what keeps its tables' pointers."""
+        address, user, password = self._own_database()
+        return {
+            "CATALOG_CATALOG__IMPL": "org.apache.iceberg.jdbc.JdbcCatalog",
+            "CATALOG_URI": address,
+            "CATALOG_JDBC_USER": user,
+            "CATALOG_JDBC_PASSWORD": password,
+            "CATALOG_JDBC_SCHEMA__VERSION": "V1",
+        }
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, PORT_LINE, 120, log_start)
         started = self.log_path.read_bytes()[log_start:].decode(errors="replace")
         self._port = int(started.split(PORT_LINE)[1].split()[0])
         self._reach()
+
+
+class _Trainee(IcebergRest):
+    """A server whose JVM is given `options`, to see which classes it loads; it keeps tables in its memory.
+
+    All but its access to PostgreSQL is as ever, and no PostgreSQL has to run while programs are made ready.
+    """
+
+    def __init__(self, workspace: Workspace, directory: Path, options: tuple[str, ...]) -> None:
+        RestCatalog.__init__(self, workspace, directory, None)
+        self.settings = IcebergRestSettings(warehouse=str(directory / "warehouse"))
+        self._options = options
+
+    def _provision(self) -> None:
+        self._jars = provision("iceberg-rest", self.workspace)
+        self._launcher = compile_launcher(self.workspace, self._jars)
+
+    def _class_options(self) -> tuple[str, ...]:
+        return self._options
+
+    def _backend(self) -> dict[str, str]:
+        return {"CATALOG_CATALOG__IMPL": "org.apache.iceberg.inmemory.InMemoryCatalog"}
+
+    def practise(self) -> None:
+        """A namespace and a table are made, changed and read."""
+        column = {"id": 1, "name": "id", "type": "long", "required": False}
+        schema = {"type": "struct", "schema-id": 0, "fields": [column]}
+        change = {"action": "set-properties", "updates": {"practised": "yes"}}
+        self._post("namespaces", {"namespace": ["practice"]})
+        self._post("namespaces/practice/tables", {"name": "table", "schema": schema})
+        self._post("namespaces/practice/tables/table", {"requirements": [], "updates": [change]})
+        with urllib.request.urlopen(f"{self.uri}/v1/namespaces/practice/tables/table", timeout=10) as answer:
+            answer.read()
+
+    def _post(self, what: str, content: dict[str, object]) -> None:
+        request = urllib.request.Request(
+            f"{self.uri}/v1/{what}", json.dumps(content).encode(), {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            answer.read()
