@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -197,6 +197,7 @@ def _runs(
     spec = bench.spec
     rates = Rates(workspace.private / "rates.json", f"{spec.stack}/{spec.name}/{spec.mode_label}", spec.mode)
     history = "cold start" if missing[0] == 0 else ""
+    programs = bench.servers.programs()
     reading: Thread | None = None
 
     def begin() -> None:
@@ -207,7 +208,7 @@ def _runs(
         nonlocal reading
         rates.note(events_per_s)
         begin()
-        reading = Thread(target=lambda: warm(bench.servers.files()), name="warm")
+        reading = Thread(target=warm, args=(programs,), name="warm")
         reading.start()  # beside the oracle
 
     def one(number: int, target: Path | None, label: str) -> Measured:
@@ -237,15 +238,17 @@ def _runs(
         history = "interrupted before; one warm-up window that is not counted"
     for number in missing:
         if number > 0:
-            proof = cold.prove(method, bench.servers.files())
+            files = bench.servers.files()
+            warm(path for group in files.values() for path in group if path not in programs)
+            proof = cold.prove(method, files)
         one(number, directory / f"run-{number}", f"run {number} of {spec.runs}")
         history = f"run {number}" if not history.startswith("interrupted") else f"{history}, run {number}"
 
 
-def warm(groups: dict[str, tuple[Path, ...]]) -> None:
-    """Read the servers' files once, so that hot means the same for every system: all of it is in memory."""
+def warm(files: Iterable[Path]) -> None:
+    """Read files of the servers once, so that hot means the same for every system: all of it is in memory."""
     buffer = bytearray(1 << 20)
-    for path in (path for group in groups.values() for path in group):
+    for path in files:
         try:
             with path.open("rb", buffering=0) as file:
                 while file.readinto(buffer):

@@ -63,6 +63,10 @@ class Servers:
             found[f"{service.name} data"] = files.data
         return found
 
+    def programs(self) -> frozenset[Path]:
+        """The files that the servers run from, which stay the same while they run."""
+        return frozenset(path for service in self.by_class.values() for path in service.files().program)
+
     def versions(self) -> dict[str, str]:
         """What each running server calls itself."""
         return {service.title: service.version() for service in self.by_class.values()}
