@@ -223,6 +223,11 @@ def test_cells_read_well(cell: Any, text: str) -> None:
     assert shown(cell) == text
 
 
+def test_a_share_of_next_to_nothing_has_no_row_of_zeros() -> None:
+    assert [shown(share, "%") for share in (0.00000761, 0.0, 0.0123, 99.12345)] == ["<0.001", "0", "0.01230", "99.12"]
+    assert shown(0.00000761, "ms") == "0.000007610"
+
+
 def test_numbers_keep_their_significant_digits() -> None:
     assert [number(value) for value in (0.00012345, 1.0, 12.3456, 1234.56, 98765.4)] == [
         "0.0001234", "1.000", "12.35", "1,235", "98,770",

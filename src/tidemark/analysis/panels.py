@@ -88,7 +88,7 @@ def scatter_panels(studio: Studio, groups: Sequence[Group], runs: Mapping[str, R
                       color=style.FAINT)  # fmt: skip
         try:
             slope = studio.measures.of_run(Metric.GROWTH, runs[group.label]).estimate("")
-            text = f"growth {shown(slope, 3)} ms per 1,000 commits"
+            text = f"growth {shown(slope, digits=3)} ms per 1,000 commits"
         except Absent as absent:
             text = f"growth: {absent}"
         axes.text(0.0, 1.03, text, transform=axes.transAxes, fontsize=5.4, va="bottom")

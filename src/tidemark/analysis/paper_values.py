@@ -225,16 +225,17 @@ def _table(table: Mapping[str, Any]) -> dict[str, Any]:
     """A table with its cells as texts; columns that are empty throughout are left out, reasons go into notes."""
     reasons: list[str] = []
 
-    def text(cell: Any) -> str:
+    def text(cell: Any, unit: str) -> str:
         parsed = _cell(cell)
         if not isinstance(parsed, Missing):
-            return shown(parsed, 3)
+            return shown(parsed, unit, 3)
         reason = brief(parsed.reason)
         if reason not in reasons:
             reasons.append(reason)
         return f"– ({reasons.index(reason) + 1})"
 
-    rows = [[text(cell) for cell in row] for row in table["rows"]]
+    units = [column["unit"] for column in table["columns"]]
+    rows = [[text(*pair) for pair in zip(row, units, strict=True)] for row in table["rows"]]
     kept = [place for place in range(len(table["columns"])) if not rows or any(row[place] for row in rows)]
     heads = [table["columns"][place] for place in kept]
     return {

@@ -205,7 +205,9 @@ def dots(
                 axes.plot([low, estimate.high], [y, y], color=colour, linewidth=1.4, solid_capstyle="butt", alpha=0.7)
             axes.plot(estimate.value, y, "o", color=colour, markersize=3.4, markeredgewidth=0.9,
                       markerfacecolor=colour if filled else "white")  # fmt: skip
-            axes.text(1.03, y, shown(estimate, 3), transform=axes.get_yaxis_transform(), fontsize=5.2, va="center")
+            axes.text(
+                1.03, y, shown(estimate, digits=3), transform=axes.get_yaxis_transform(), fontsize=5.2, va="center"
+            )
     if line is not None:
         axes.axvline(line, color=style.INK, linewidth=0.7, linestyle=(0, (3, 2)))
     titles(axes, [title for title, _ in rows])

@@ -88,7 +88,9 @@ class Table:
         lines = [f"**{self.title}**", ""]
         lines.append("| " + " | ".join(column.heading for column in self.columns) + " |")
         lines.append("|" + "|".join(" --- " for _ in self.columns) + "|")
-        lines += ["| " + " | ".join(_escaped(shown(cell)) for cell in row) + " |" for row in self.rows]
+        units = [column.unit for column in self.columns]
+        cells = ([_escaped(shown(*pair)) for pair in zip(row, units, strict=True)] for row in self.rows)
+        lines += [f"| {' | '.join(row)} |" for row in cells]
         lines += ["", *(f"- {note}" for note in self.notes), f"- Dataset: {self.dataset}"]
         lines.append(f"- Source runs: {', '.join(self.sources) or 'none'}")
         return "\n".join(lines) + "\n"
@@ -132,8 +134,8 @@ def number(value: float, digits: int = 4) -> str:
     return f"{round(value, decimals):,.{max(decimals, 0)}f}"
 
 
-def shown(cell: Cell, digits: int = 4) -> str:
-    """A cell as people read it, numbers with `digits` significant digits."""
+def shown(cell: Cell, unit: str = "", digits: int = 4) -> str:
+    """A cell as people read it, numbers with `digits` significant digits; of a share of next to nothing, that it is."""
     if cell is None:
         return ""
     if isinstance(cell, Estimate):
@@ -146,7 +148,7 @@ def shown(cell: Cell, digits: int = 4) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     if isinstance(cell, float):
-        return number(cell, digits)
+        return "<0.001" if unit == "%" and 0 < cell < 0.001 else number(cell, digits)
     return f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 
