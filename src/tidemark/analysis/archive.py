@@ -160,7 +160,7 @@ def _crate(run_set: RunSet, members: dict[str, Path], packed: dict[str, _Packed]
     root = {
         "@id": "./",
         "@type": "Dataset",
-        "name": f"Write performance of lakehouse systems: {len(run_set.runs)} runs of {len(run_set.series)} series",
+        "name": f"Write performance of lakehouse systems: {len(run_set.runs)} runs of {len(run_set.repeats)} series",
         "description": "Run files of Tidemark with the tables, figures, claims and the paper made from them. "
         + ("SYNTHETIC dataset. " if any(dataset.synthetic for dataset in datasets) else "")
         + "'./tidemark all --config archive=FILE' makes all of it again.",

@@ -44,7 +44,7 @@ def _repeats(run_set: RunSet) -> str:
 
 def _spread(run_set: RunSet) -> str:
     """What an interval of a series covers beside the noise inside runs."""
-    hot = max(len(repeat.hot_runs) for series in run_set.series for repeat in series.repeats)
+    hot = max(len(repeat.hot_runs) for repeat in run_set.repeats)
     if repeats(run_set) == 1:
         return (
             f"Over the {hot:,} hot runs of a series the interval also covers how far runs differ, which is learnt from "

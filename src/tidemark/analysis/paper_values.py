@@ -95,7 +95,6 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
     machine, dataset = first.machine, first.dataset
     windows = sorted({run.manifest.window_s for run in runs})
     counts = sources.claims["counts"]
-    repeats = [repeat for series in run_set.series for repeat in series.repeats]
     batches = sorted({series.batch_size for series in run_set.series if series.mode == "batch"})
     made = {
         "version": __version__,
@@ -103,10 +102,10 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "protocol": listed(list(dict.fromkeys(series.protocol for series in run_set.series))),
         "stack": listed(list(run_set.stacks)),
         "window": _seconds(windows),
-        "runs-a-series": f"{max(len(repeat.runs) for repeat in repeats)}",
-        "hot-runs": f"{max(len(repeat.hot_runs) for repeat in repeats)}",
-        "series": f"{len(run_set.series):,}",
-        "series-complete": f"{sum(series.status == 'complete' for series in run_set.series):,}",
+        "runs-a-series": f"{max(len(repeat.runs) for repeat in run_set.repeats)}",
+        "hot-runs": f"{max(len(repeat.hot_runs) for repeat in run_set.repeats)}",
+        "series": f"{len(run_set.repeats):,}",
+        "series-complete": f"{sum(repeat.status == 'complete' for repeat in run_set.repeats):,}",
         "systems": f"{len({series.system for series in run_set.series if not series.is_harness}):,}",
         "runs": f"{len(runs):,}",
         "events": f"{sum(run.manifest.events for run in runs):,}",

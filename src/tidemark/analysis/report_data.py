@@ -53,7 +53,7 @@ def report_data(measures: Measures, claims: Mapping[str, Any]) -> dict[str, Any]
     systems = {series.system: series for series in sorted(ordered, key=lambda series: series.is_harness)}
     protocols = ", ".join(dict.fromkeys(series.protocol for series in run_set.series))
     operations = sum(run.manifest.operations for run in runs)
-    about = f"Tidemark {__version__}; protocol {protocols}; {len(runs):,} runs of {len(run_set.series):,} series, "
+    about = f"Tidemark {__version__}; protocol {protocols}; {len(runs):,} runs of {len(run_set.repeats):,} series, "
     about += f"{operations:,} operations. {dataset_label(run_set)}."
     sampling = (
         f"Of a run with more than {most:,} operations, plots over time show stretches of equal count by their "

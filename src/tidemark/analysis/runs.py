@@ -117,8 +117,13 @@ class RunSet:
     notes: tuple[str, ...] = ()  # where the machine could not give what the configuration asked for
 
     @property
+    def repeats(self) -> tuple[Repeat, ...]:
+        """Each time that a series was measured."""
+        return tuple(repeat for series in self.series for repeat in series.repeats)
+
+    @property
     def runs(self) -> tuple[Run, ...]:
-        return tuple(run for series in self.series for run in series.runs)
+        return tuple(run for repeat in self.repeats for run in repeat.runs)
 
     @property
     def datasets(self) -> tuple[Dataset, ...]:
