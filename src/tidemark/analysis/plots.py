@@ -157,7 +157,8 @@ class Bar:
 def bars_by_run(rows: Sequence[tuple[str, str, Sequence[Bar], str]], what: str) -> tuple[style.Frame, list[str]]:
     """A row a system (title, colour, bars, reason if there are none), a bar a run; cold runs are hatched."""
     most = max((len(bars) for _, _, bars, _ in rows), default=1)
-    made = style.frame(style.COLUMN, (0.12 + 0.11 * max(most, 2)) * len(rows) + 0.05)
+    height = 0.11 if most <= 3 else 0.085  # inches of a bar; of many, as little as their words need
+    made = style.frame(style.COLUMN, (0.12 + height * max(most, 2)) * len(rows) + 0.05)
     axes = made.axes(LEFT, 0.16)
     longest = max((bar.value for _, _, bars, _ in rows for bar in bars), default=1.0)
     for row, (_, colour, bars, reason) in enumerate(rows):

@@ -18,7 +18,7 @@ SHARE_OF_PRODUCING = 0.35  # of a window's length
 EVENT_BYTES = 1_500  # in the topic
 PRODUCED_AHEAD = 1.3
 PROGRAM_BYTES, TRIP_BYTES = 700_000_000, 60
-UNKNOWN_RATE = {"single": 2_000.0, "batch": 40_000.0}  # events a second of a system that was never measured here
+UNKNOWN_RATE = {"single": 2_000.0, "batch": 80_000.0}  # events a second of a system that was never measured here
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tidemark.paths import write_atomically
 
 # Events a second to expect of a system that was never measured here. Guessed short, the rest is produced beside
 # the window and the run says so; guessed long, disk space and a few seconds are lost.
-UNKNOWN_RATE = {"single": 2_000.0, "batch": 40_000.0}
+UNKNOWN_RATE = {"single": 2_000.0, "batch": 80_000.0}
 HEADROOM = 1.3
 MOST_AHEAD = 10_000_000  # events
 EVENT_BYTES = 400  # of a topic, compressed, with room to spare
