@@ -120,6 +120,17 @@ def test_the_paper_says_what_intervals_cover(measures: Measures, tmp_path: Path)
     assert twice["cold-runs"] != once["cold-runs"]
 
 
+def test_the_table_of_ratios_says_whether_its_intervals_know_of_other_series(
+    measures: Measures, tmp_path: Path
+) -> None:
+    def notes(of: Measures) -> str:
+        return " ".join(next(table for table in tables_beyond.build(Workshop(of)) if table.name == "ratios").notes)
+
+    once = RunSet.load(write_run_set(tmp_path, (DUCKLAKE, INLINED), window_s=2.0))
+    assert "They cover how repeats of a series differ" in notes(measures)
+    assert "how series of one system differ is not in them" in notes(Measures(once))
+
+
 def test_a_repeat_that_failed_says_why_and_the_other_counts(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, MODELS[:3], window_s=4.0)
     (path,) = results.glob("runs/ducklake/single/*-2/outcome.json")

@@ -60,7 +60,7 @@ def throughput(studio: Studio, mode: str) -> Drawn:
         rows.append((series.title, points))
     made = plots.dots(rows, "events a second", log=True)
     notes = ["Filled: events by the time inside write. Hollow: events by the window. Lines: 95 % intervals, hot runs. "
-             "Null stores nothing, so that no time of it is inside write."]  # fmt: skip
+             "Null stores nothing, so that no time of it is inside write.", studio.run_set.coverage]  # fmt: skip
     return studio.finish(made, f"Harness and system throughput, {MODES[mode]}", notes, runs)
 
 
@@ -75,7 +75,8 @@ def growth(studio: Studio, mode: str) -> Drawn:
             (series.title, [(found.reason if isinstance(found, Missing) else found, studio.colour(series), True)])
         )
     made = plots.dots(rows, "% of the median write, per 1,000 commits", line=0.0)
-    notes = ["Theil-Sen slope, hot runs. Lines: 95 % intervals; one that contains 0 does not show growth."]
+    notes = ["Theil-Sen slope, hot runs. Lines: 95 % intervals; one that contains 0 does not show growth.",
+             studio.run_set.coverage]  # fmt: skip
     return studio.finish(made, f"Growth of the write time, {MODES[mode]}", notes, runs)
 
 
@@ -100,7 +101,8 @@ def cold_effect(studio: Studio) -> Drawn:
     made = plots.dots(rows, "median write, cold / hot", line=1.0, from_zero=False)
     notes = [
         "Filled: one by one, hollow: in batches. Lines: 95 % intervals; one that contains 1 does not show an effect. "
-        "The axis does not start at zero."
+        "The axis does not start at zero.",
+        studio.run_set.coverage,
     ]
     return studio.finish(made, "Cold against hot: median write time", notes, runs)
 

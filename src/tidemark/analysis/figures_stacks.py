@@ -39,6 +39,7 @@ def then_and_now(studio: Studio) -> Drawn:
     made = plots.dots(list(rows.items()), f"median write, {' or '.join(others)} / {first}", line=1.0, from_zero=False)
     notes = [
         f"Left of 1: faster than with the versions of '{first}'. Filled: one by one, hollow: in batches. "
-        "Lines: 95 % intervals, hot runs; one that contains 1 shows no difference. The axis does not start at zero."
+        "Lines: 95 % intervals, hot runs; one that contains 1 shows no difference. The axis does not start at zero.",
+        studio.run_set.coverage,
     ]
     return studio.finish(made, TITLE, notes, runs)

@@ -35,11 +35,13 @@ class Group:
 
 
 def plain_ticks() -> FuncFormatter:
-    """Ticks as people write numbers: 0.5, 20, 1,500, 3 M."""
+    """Ticks as people write numbers, short enough to stand side by side: 0.5, 20, 1,500, 30 k, 3 M."""
 
     def spelt(value: float, _: int | None) -> str:
         if abs(value) >= 1e6:
             return f"{value / 1e6:g} M"
+        if abs(value) >= 1e4:
+            return f"{value / 1e3:g} k"
         return f"{value:g}" if abs(value) < 1e3 else f"{value:,.0f}"
 
     return FuncFormatter(spelt)

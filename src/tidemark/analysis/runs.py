@@ -126,6 +126,13 @@ class RunSet:
         return tuple(run for repeat in self.repeats for run in repeat.runs)
 
     @property
+    def coverage(self) -> str:
+        """What intervals of series cover, as a sentence."""
+        if any(len(series.repeats) > 1 for series in self.series):
+            return "They cover how repeats of a series differ."
+        return "Each series was measured once: how series of one system differ is not in them."
+
+    @property
     def datasets(self) -> tuple[Dataset, ...]:
         """Each dataset that runs used, once; one in a sound run set."""
         return tuple({run.manifest.dataset.sha256: run.manifest.dataset for run in self.runs}.values())

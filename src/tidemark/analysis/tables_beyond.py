@@ -163,7 +163,8 @@ def _ratios(workshop: Workshop) -> Table:
     )
     notes = [
         "Ratios of the typical hot runs. Cliff's delta: the share of pairs in which A's write takes longer, less the "
-        "share in which B's does; 0 means neither. The verdict follows from the interval of the ratio of medians."
+        "share in which B's does; 0 means neither. The verdict follows from the interval of the ratio of medians.",
+        f"Intervals are 95 %. {workshop.run_set.coverage}",
     ]
     title = "Systems in pairs: ratios of hot runs"
     return workshop.table("ratios", title, columns, rows, runs, notes)
