@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Protocol
 
 from tidemark.paths import Workspace
 from tidemark.progress import Progress
@@ -25,6 +28,23 @@ ARCHIVE = "classes.jsa"
 HEAP = "-Xmx1g"
 
 
+class Trainee(Protocol):
+    """A server that can be started to see what it loads."""
+
+    directory: Path
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def practise(self) -> None:
+        """Do what a run has it do."""
+
+    def remove_data(self) -> None: ...
+
+
 def mapping(archive: Path | None) -> tuple[str, ...]:
     """The options of a JVM that maps `archive`, or none."""
     return () if archive is None else (f"-XX:SharedArchiveFile={archive}",)
@@ -35,11 +55,11 @@ def class_data(
     name: str,
     options: Sequence[str],
     jars: Sequence[Path],
-    train: Callable[[tuple[str, ...]], None],
+    trainee: Callable[[tuple[str, ...]], Trainee],
 ) -> Path | None:
     """The archive for the server `name`, whose class path is `jars`; None where it is not there and cannot be put.
 
-    `train` starts the server with the options that it is given, has it do what it does in a run, and stops it.
+    `trainee` makes the server, with further options for its JVM, that shows which classes it loads.
     `options` are those of its JVM that decide how classes and objects lie in memory. What the JVM compares, the
     size and the time of each jar among it, is in the archive's name: jars that were fetched again get a new one.
     """
@@ -56,7 +76,7 @@ def class_data(
             with private_beside(folder) as incoming, Progress(f"class data of {name}", 2) as progress:
                 classes, whole = incoming / "classes.list", incoming / "whole"
                 whole.mkdir(mode=0o700)
-                train((f"-XX:DumpLoadedClassList={classes}",))
+                _train(trainee((f"-XX:DumpLoadedClassList={classes}",)))
                 progress.update(1, "archive")
                 command: list[str | Path] = [JAVA, *options, HEAP, "-Xshare:dump", f"-XX:SharedClassListFile={classes}"]
                 command += [*mapping(whole / ARCHIVE), "-cp", class_path(list(jars))]
@@ -65,3 +85,12 @@ def class_data(
                 Child.start(what, command, log, env=server_environment(), cwd=incoming).run_to_end(300)
                 whole.rename(folder)
     return folder / ARCHIVE
+
+
+def _train(server: Trainee) -> None:
+    try:
+        with server:
+            server.practise()
+    finally:
+        server.remove_data()
+        shutil.rmtree(server.directory, ignore_errors=True)

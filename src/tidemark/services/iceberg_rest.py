@@ -15,6 +15,7 @@ import urllib.request
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -83,17 +84,8 @@ def _pack(folder: Path, jar: Path) -> None:
 
 def archive_classes(workspace: Workspace, jars: list[Path], launcher: Path) -> Path | None:
     """The archive of the classes that the server loads from its start to a table's first commit; made once."""
-
-    def train(options: tuple[str, ...]) -> None:
-        server = _Trainee(workspace, workspace.work / "iceberg-rest-training", options)
-        try:
-            with server:
-                server.practise()
-        finally:
-            server.remove_data()
-            shutil.rmtree(server.directory, ignore_errors=True)
-
-    return class_data(workspace, "iceberg-rest", (), [launcher, *jars], train)
+    trainee = partial(_Trainee, workspace, workspace.work / "iceberg-rest-training")
+    return class_data(workspace, "iceberg-rest", (), [launcher, *jars], trainee)
 
 
 class IcebergRest(RestCatalog):

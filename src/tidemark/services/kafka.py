@@ -9,6 +9,7 @@ import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -124,17 +125,8 @@ def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
 
 def archive_classes(workspace: Workspace, jars: list[Path]) -> Path | None:
     """The archive of the classes that a broker loads between its start and its end; made once."""
-
-    def train(options: tuple[str, ...]) -> None:
-        broker = _Trainee(workspace, workspace.work / "kafka-training", options)
-        try:
-            with broker:
-                broker.practise()
-        finally:
-            broker.remove_data()
-            shutil.rmtree(broker.directory, ignore_errors=True)
-
-    return class_data(workspace, "kafka", JVM_OPTIONS, jars, train)
+    trainee = partial(_Trainee, workspace, workspace.work / "kafka-training")
+    return class_data(workspace, "kafka", JVM_OPTIONS, jars, trainee)
 
 
 class Kafka(Service):
