@@ -108,6 +108,8 @@ def test_a_run_is_three_files_that_agree(done: Done) -> None:
         operations = pq.read_table(folder / "operations.parquet")
         assert operations.num_rows == run["operations"] > 0
         assert sum(operations["rows"].to_pylist()) == run["events"]
+        assert sum(run["time_budget_ns"].values()) == run["elapsed_ns"]
+        assert abs(run["time_budget_ns"]["rest"]) <= 0.01 * run["elapsed_ns"], "99 % is accounted for"
         assert run["dataset"]["synthetic"] is True
         applicable = run["series"]["system"] != "null"
         assert run["oracle"]["applicable"] is applicable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,16 @@ class Memory:
         taken = self._messages[-count:][::-1]
         del self._messages[-count:]
         return taken
+
+
+class Endless:
+    """A consumer whose queue never ends, however fast it is emptied."""
+
+    def __init__(self, messages: list[bytes]) -> None:
+        self._messages = itertools.cycle([Message(message) for message in messages])
+
+    def consume(self, count: int, _timeout: float) -> list[Message]:
+        return list(itertools.islice(self._messages, count))
 
 
 @pytest.fixture
@@ -97,6 +108,18 @@ def test_the_time_budget_accounts_for_the_whole_window(counters: Counters, size:
     assert abs(budget["rest"]) <= 0.01 * window.elapsed_ns
     assert budget["write"] >= 2_000_000 * window.samples.count
     assert window.elapsed_ns >= 0.4e9
+
+
+@pytest.mark.parametrize(("size", "overlap", "read_ahead"), [(1, False, 1), (1, False, 64), (1000, False, 1)])
+def test_of_a_window_at_full_speed_at_least_99_percent_is_accounted_for(
+    counters: Counters, size: int, overlap: bool, read_ahead: int
+) -> None:
+    codec, encoded = messages(10_000)
+    counters.produced = 1 << 62
+    source = Source(Endless(encoded), counters, lambda: True)
+    window = run_window(source, codec, lambda _rows: None, size, 0.5, overlap, read_ahead=read_ahead)
+    assert window.samples.events > 5_000
+    assert abs(window.budget()["rest"]) <= 0.01 * window.elapsed_ns
 
 
 @pytest.mark.parametrize("read_ahead", [1, 2, 32])

@@ -93,7 +93,10 @@ def _read_ahead(run_set: RunSet) -> str:
     most = run_set.config.integer("read_ahead", 1)
     if most == 1:
         return "One event is read, and written, before the next."
-    return f"Up to {most:,} events that the client holds already are read in one go, each timed by itself."
+    return (
+        f"Up to {most:,} events that the client holds already are read in one go; each is decoded, written and timed "
+        "by itself, and has an equal part of the time that reading took."
+    )
 
 
 def _missing(run_set: RunSet) -> str:

@@ -16,7 +16,9 @@ from tidemark.stream.producer import Produced
 from tidemark.stream.sizes import EventSizes
 from tidemark.systems.base import System, Variant
 
-STARVED_SHARE = 0.001  # of a window spent waiting for the producer: above it the run is marked
+# Shares of a window above which a run is marked: spent waiting for the producer, and in no part of the time budget.
+STARVED_SHARE = 0.001
+UNACCOUNTED_SHARE = 0.01
 
 
 def marks(window: Window, produced: Produced, spec: SeriesSpec) -> tuple[str, ...]:
@@ -24,6 +26,9 @@ def marks(window: Window, produced: Produced, spec: SeriesSpec) -> tuple[str, ..
     share = window.wait_for_producer_ns / window.elapsed_ns
     if share > STARVED_SHARE:
         marks.append(f"starved: {100 * share:.2f} % of the window went by waiting for the producer")
+    unaccounted = window.budget()["rest"] / window.elapsed_ns
+    if abs(unaccounted) > UNACCOUNTED_SHARE:
+        marks.append(f"unaccounted: {100 * unaccounted:.2f} % of the window is in no part of the time budget")
     if spec.producer == "ahead" and produced.topped_up:
         marks.append(f"topped up: {produced.topped_up:,} events were produced while the window was open")
     return tuple(marks)

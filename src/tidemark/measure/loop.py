@@ -14,7 +14,7 @@ import time
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -97,9 +97,9 @@ def run_window(
     With one row a write, up to `read_ahead` events that the client has at hand are read in one go.
 
     After each operation, or each go of single ones, `on_written` is given the number of events written so far. The
-    operation under way at the end is finished and counted, and `elapsed_ns` ends with it. Objects alive before the
-    window are kept out of the collector's sight; it stays on, because a client whose garbage is cyclic pays for it
-    in production as well.
+    operation under way at the end is finished and counted. What is freed after an operation is bookkeeping. Objects
+    alive before the window are kept out of the collector's sight; it stays on, because a client whose garbage is
+    cyclic pays for it in production as well.
     """
     window = Window(Samples(rows_per_write), overlapped=overlap)
     gc.collect()
@@ -135,73 +135,88 @@ def _single(
 ) -> None:
     """One event a write. Events that the client has at hand are taken up to `read_ahead` at a time.
 
-    Each is polled, decoded and timed by itself; only, those of one go follow upon one another, with this loop's
-    code still in the processor's caches. After a write of milliseconds they are cold, and the same work takes ten
-    times as long. `on_written` is told of them together.
+    Each is decoded and timed by itself, and its part of the poll is an equal one; only, those of one go follow upon
+    one another, with this loop's code still in the processor's caches. After a write of milliseconds they are cold,
+    and the same work takes ten times as long. That is also why only two times are taken around a write: they are
+    made into samples, and what was written is freed, once for all of a go.
     """
     samples, now, decode, from_batches = window.samples, clock, codec.decode_one, pa.Table.from_batches
-    one, at_hand = source.one, source.at_hand
     starts, polls, decodes = samples.start, samples.poll, samples.decode
     assembles, writes = samples.assemble, samples.write
     tables: list[pa.Table] = []
+    times: list[int] = []  # before and after each write of a go
+    keep_time = times.append
     count, room, bookkeeping = 0, len(starts), 0
     begin = started = now()
     source.deadline = begin + int(window_seconds * 1e9)
     try:
         while started < source.deadline:
-            starved, place, before = source.starved_ns, count, started
-            value = one()
-            waited = source.starved_ns - starved
+            starved = source.starved_ns
+            values = source.take(1, read_ahead)
+            if not values:
+                break
             while room < count + read_ahead:
                 samples.grow()
                 room = len(starts)
-            while value is not None:
-                polled = now()
+            before = now()
+            poll = (before - started - (source.starved_ns - starved)) // len(values)
+            for place, value in enumerate(values, count):
                 batch = decode(value)
                 decoded = now()
                 tables.append(from_batches([batch]))
                 assembled = now()
-                polls[place] = polled - before - waited
-                decodes[place] = decoded - polled
+                polls[place] = poll
+                decodes[place] = decoded - before
                 assembles[place] = assembled - decoded
-                place, before, waited = place + 1, assembled, 0
-                value = at_hand() if len(tables) < read_ahead else None
-            if not tables:
-                break
-            written = before
-            for rows in tables:
-                writing = now()
-                bookkeeping += writing - written
-                write(rows)
-                written = now()
-                starts[count] = started - begin
-                writes[count] = written - writing
-                count += 1
-                started = written
-                if written >= source.deadline:
-                    break
-            # What can wait is done once for all of them: freeing a table takes 40 us when it comes by itself.
+                before = assembled
+            try:
+                for rows in tables:
+                    writing = now()
+                    write(rows)
+                    written = now()
+                    keep_time(writing)
+                    keep_time(written)
+                    if written >= source.deadline:
+                        break
+            finally:
+                for writing, written in zip(times[::2], times[1::2], strict=False):  # Ctrl-C may leave one alone
+                    starts[count] = started - begin
+                    writes[count] = written - writing
+                    bookkeeping += writing - before
+                    started = before = written
+                    count += 1
             on_written(count)
-            tables.clear()
+            for kept in (times, tables, values):
+                kept.clear()
             started = now()
-            bookkeeping += started - written
+            bookkeeping += started - before
     finally:
         window.elapsed_ns = now() - begin
         samples.count, window.bookkeeping_ns = count, bookkeeping
 
 
-def _fetch(source: Source, codec: EventCodec, size: int) -> tuple[pa.Table, int, int, int] | None:
-    """The next batch as a table, and its poll, decode and assemble times; None once the deadline has passed."""
-    started, starved = clock(), source.starved_ns
-    values = source.many(size)
-    if values is None:
+class _Fetched(NamedTuple):
+    """A batch as a table, what it took in ns, and the clock's reading when it was whole."""
+
+    rows: pa.Table
+    poll: int
+    decode: int
+    assemble: int
+    ended: int
+
+
+def _fetch(source: Source, codec: EventCodec, size: int, started: int) -> _Fetched | None:
+    """The next batch; None once the deadline has passed. What is freed on return comes after `ended`."""
+    starved = source.starved_ns
+    values = source.take(size, size)
+    if not values:
         return None
     polled = clock()
     batches = codec.decode(values)
     decoded = clock()
     rows = codec.assemble(batches)
-    assembled = clock()
-    return rows, polled - started - (source.starved_ns - starved), decoded - polled, assembled - decoded
+    ended = clock()
+    return _Fetched(rows, polled - started - (source.starved_ns - starved), decoded - polled, ended - decoded, ended)
 
 
 def _batch(
@@ -217,11 +232,12 @@ def _batch(
     begin = started = clock()
     source.deadline = begin + int(window_seconds * 1e9)
     while started < source.deadline:
-        fetched = _fetch(source, codec, size)
+        fetched = _fetch(source, codec, size, started)
         if fetched is None:
             break
         before = clock()
-        write(fetched[0])
+        bookkeeping += before - fetched.ended
+        write(fetched.rows)
         written = clock()
         _keep(samples, started - begin, fetched, written - before)
         on_written(samples.count * size)
@@ -249,7 +265,7 @@ def _overlapped(
         item: Any = True
         while item is not None and not ended.is_set():
             try:
-                item = _fetch(source, codec, size)
+                item = _fetch(source, codec, size, clock())
             except Exception as error:  # handed to the writer, which raises it
                 ready.put(error)
                 return
@@ -268,7 +284,7 @@ def _overlapped(
                 break
             if isinstance(fetched, Exception):
                 raise fetched
-            write(fetched[0])
+            write(fetched.rows)
             written = clock()
             _keep(samples, started - begin, fetched, written - before)
             on_written(samples.count * size)
@@ -286,11 +302,11 @@ def _overlapped(
     window.bookkeeping_ns, window.stalled_ns = bookkeeping, max(0, stalled - source.starved_ns)
 
 
-def _keep(samples: Samples, start: int, fetched: tuple[pa.Table, int, int, int], write_ns: int) -> None:
+def _keep(samples: Samples, start: int, fetched: _Fetched, write_ns: int) -> None:
     place = samples.count
     if place == len(samples.start):
         samples.grow()
     samples.start[place] = start
-    samples.poll[place], samples.decode[place], samples.assemble[place] = fetched[1:]
+    samples.poll[place], samples.decode[place], samples.assemble[place] = fetched[1:4]
     samples.write[place] = write_ns
     samples.count = place + 1

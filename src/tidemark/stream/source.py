@@ -31,39 +31,19 @@ class Source:
         """Have the window end after the operation under way: something died that it needs. From any thread."""
         self.deadline = 0
 
-    def one(self) -> bytes | None:
-        """The next message's value, or None once the deadline has passed."""
-        value = self.at_hand()
-        if value is not None:
-            return value
-        message = self._wait_for_one()
-        return None if message is None else self._value(message)
-
-    def at_hand(self) -> bytes | None:
-        """The next message's value if the client has one already, or None."""
-        message = self._client.poll(0)
-        return None if message is None else self._value(message)
-
-    def _value(self, message: Any) -> bytes:
-        if message.error() is not None:
-            check(message)
-        self.taken += 1
-        value: bytes = message.value()
-        return value
-
-    def many(self, count: int) -> list[bytes] | None:
-        """The next `count` messages' values, or None once the deadline has passed."""
-        messages: list[Any] = self._client.consume(count, 0)
-        while len(messages) < count:
+    def take(self, least: int, most: int) -> list[bytes]:
+        """Values of the next `least` messages, and of those at hand up to `most`; [] once the deadline has passed."""
+        messages: list[Any] = self._client.consume(most, 0)
+        while len(messages) < least:
             message = self._wait_for_one()
             if message is None:
-                return None
+                return []
             messages.append(message)
-            messages += self._client.consume(count - len(messages), 0)
+            messages += self._client.consume(most - len(messages), 0)
         for message in messages:
             if message.error() is not None:
                 check(message)
-        self.taken += count
+        self.taken += len(messages)
         return [message.value() for message in messages]
 
     def _wait_for_one(self) -> Any:
