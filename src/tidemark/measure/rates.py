@@ -13,17 +13,18 @@ from tidemark.paths import write_atomically
 # Events a second to expect of a system that was never measured here. Guessed short, the rest is produced beside
 # the window and the run says so; guessed long, disk space and a few seconds are lost.
 UNKNOWN_RATE = {"single": 2_000.0, "batch": 80_000.0}
+HARNESS_RATE = {"single": 80_000.0, "batch": 800_000.0}  # of a system that stores nothing
 HEADROOM = 1.3
-MOST_AHEAD = 10_000_000  # events
+MOST_AHEAD = 12_000_000  # events
 EVENT_BYTES = 400  # of a topic, compressed, with room to spare
 
 
 class Rates:
     """Events a second that each system reached here before: how much to produce ahead of a window."""
 
-    def __init__(self, path: Path, key: str, mode: str) -> None:
+    def __init__(self, path: Path, key: str, mode: str, stores: bool) -> None:
         self._path, self._key = path, key
-        self._rate = self._all().get(key, UNKNOWN_RATE[mode])
+        self._rate = self._all().get(key, (UNKNOWN_RATE if stores else HARNESS_RATE)[mode])
 
     def _all(self) -> dict[str, float]:
         try:

@@ -195,7 +195,8 @@ def _runs(
     show: Callable[[str], None],
 ) -> None:
     spec = bench.spec
-    rates = Rates(workspace.private / "rates.json", f"{spec.stack}/{spec.name}/{spec.mode_label}", spec.mode)
+    key, stores = f"{spec.stack}/{spec.name}/{spec.mode_label}", bool(bench.variant.system.capabilities)
+    rates = Rates(workspace.private / "rates.json", key, spec.mode, stores)
     history = "cold start" if missing[0] == 0 else ""
     programs = bench.servers.programs()
     reading: Thread | None = None
