@@ -15,7 +15,7 @@ from tidemark.paths import write_atomically
 UNKNOWN_RATE = {"single": 2_000.0, "batch": 80_000.0}
 HARNESS_RATE = {"single": 80_000.0, "batch": 800_000.0}  # of a system that stores nothing
 HEADROOM = 1.3
-MOST_AHEAD = 12_000_000  # events
+MOST_AHEAD = 10_000_000  # events
 EVENT_BYTES = 400  # of a topic, compressed, with room to spare
 
 
