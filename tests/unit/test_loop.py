@@ -110,14 +110,14 @@ def test_the_time_budget_accounts_for_the_whole_window(counters: Counters, size:
     assert window.elapsed_ns >= 0.4e9
 
 
-@pytest.mark.parametrize(("size", "overlap", "read_ahead"), [(1, False, 1), (1, False, 64), (1000, False, 1)])
+@pytest.mark.parametrize(("size", "read_ahead"), [(1, 1), (1, 64), (1000, 1)])
 def test_of_a_window_at_full_speed_at_least_99_percent_is_accounted_for(
-    counters: Counters, size: int, overlap: bool, read_ahead: int
+    counters: Counters, size: int, read_ahead: int
 ) -> None:
     codec, encoded = messages(10_000)
     counters.produced = 1 << 62
     source = Source(Endless(encoded), counters, lambda: True)
-    window = run_window(source, codec, lambda _rows: None, size, 0.5, overlap, read_ahead=read_ahead)
+    window = run_window(source, codec, lambda _rows: None, size, 0.5, read_ahead=read_ahead)
     assert window.samples.events > 5_000
     assert abs(window.budget()["rest"]) <= 0.01 * window.elapsed_ns
 
