@@ -21,14 +21,16 @@ from rich.table import Table
 from tidemark.config import Config, SystemEntry
 from tidemark.dataset import DatasetSettings, make_dataset
 from tidemark.events import Encoding
-from tidemark.machine.cold import Method, prove
 from tidemark.machine.inventory import inventory
+from tidemark.machine.only_one import alone
+from tidemark.machine.watch import Watch
 from tidemark.measure.loop import GROW, Samples, Window, clock
 from tidemark.measure.plan import make_plan, variant
-from tidemark.measure.run import Bench, margin, measure_run
+from tidemark.measure.rates import Rates
 from tidemark.measure.runfiles import write_operations
 from tidemark.measure.servers import prepared
 from tidemark.measure.spec import SeriesSpec
+from tidemark.measure.stage import Bench, staged
 from tidemark.paths import Workspace, private_directory, write_atomically
 from tidemark.progress import Progress
 from tidemark.services.base import Service
@@ -98,6 +100,7 @@ class Costs:
 def bench(workspace: Workspace, config: Config, repetitions: int, seconds: float) -> None:
     """Run every variant `repetitions` times, in turns, and print and keep what came out."""
     with ExitStack() as stack:
+        stack.enter_context(alone(lambda what: print(f"tidemark: {what}", file=sys.stderr)))
         work = private_directory(workspace.work) / "bench"
         private_directory(work)
         trips = work / "trips"
@@ -114,27 +117,23 @@ def bench(workspace: Workspace, config: Config, repetitions: int, seconds: float
         producer = stack.enter_context(Producer(trips / "trips.parquet", work))
         sizes = weigh(trips / "trips.parquet")
         machine = inventory(workspace.root)
-        base = replace(make_plan(config).series[0], read_ahead=config.read_ahead)
-        proof = prove(Method.NONE, {})
+        base = replace(make_plan(config, workspace.root).series[0], read_ahead=config.read_ahead)
         windows: dict[str, list[Window]] = {each.name: [] for each in VARIANTS}
-        rates: dict[str, float] = {}
         sampler_s: list[float] = []
         topics = Topics(kafka, producer, "bench")
         fill_rate = _fill_rate(topics, producer)
         with Progress("bench", repetitions * len(VARIANTS), " windows") as progress:
-            for repetition in range(repetitions):
+            for _ in range(repetitions):
                 for each in VARIANTS:
                     spec = _spec(base, each, seconds)
                     shared = Bench(
                         spec, variant(SystemEntry(each.system, each.system, None, ()), "bench"), servers, producer,
-                        topics, dataset, sizes, machine, {}, work,
+                        topics, Rates(work / "rates.json", each.name, each.encoding), dataset, sizes, machine, {},
+                        None, work,
                     )  # fmt: skip
-                    ahead = int(rates.get(each.name, 60_000 if each.system == "null" else 30_000) * seconds * 1.3)
-                    topics.begin(Encoding(spec.encoding), ahead + 2 * margin(spec.batch_size))
-                    measured = measure_run(shared, repetition, None, proof, "", False, lambda _what: None)
-                    rates[each.name] = measured.events_per_s
-                    windows[each.name].append(measured.window)
-                    sampler_s.append(measured.sampler_cpu_s / (measured.window.elapsed_ns / 1e9))
+                    window, sampling_s = _measure(shared, seconds)
+                    windows[each.name].append(window)
+                    sampler_s.append(sampling_s / (window.elapsed_ns / 1e9))
                     progress.update(sum(map(len, windows.values())), each.name)
         rows = [_row(name, taken) for name, taken in windows.items()]
         costs = Costs(
@@ -151,11 +150,28 @@ def bench(workspace: Workspace, config: Config, repetitions: int, seconds: float
         write_atomically(workspace.results / "bench.json", json.dumps(kept, indent=1) + "\n")
 
 
+def _measure(bench: Bench, seconds: float) -> tuple[Window, float]:
+    """One window on a table and a topic of its own, and what sampling it cost in seconds of a processor."""
+    with staged(bench, "bench", seconds, lambda _what: None) as stage:
+        window, watch = stage.new_window(), Watch(bench.work, bench.groups())
+        while True:
+            with watch:
+                stage.advance(window, seconds)
+            bench.servers.check()
+            if not stage.needs_more(window, seconds):
+                break
+            stage.refill(window, seconds)
+        bench.producer.finish()
+    bench.rates.note(window.samples.events / (window.elapsed_ns / 1e9))
+    return window, watch.sampler.cpu_s
+
+
 def _spec(base: SeriesSpec, each: Variant, seconds: float) -> SeriesSpec:
     return replace(
         base, study="bench", name=each.system, title=each.system, system=each.system, options=(), mode=each.mode,
         batch_size=each.batch_size, encoding=each.encoding, overlap=each.overlap, producer="ahead",
         read_ahead=each.read_ahead or base.read_ahead, window_seconds=seconds, keep_tables=False, maintenance=False,
+        cpus=None,
     )  # fmt: skip
 
 
@@ -185,10 +201,9 @@ def _fill_rate(topics: Topics, producer: Producer) -> float:
     """Events a second that the producer brings into a topic ahead of a window."""
     events = 300_000
     began = time.perf_counter()
-    topics.begin(Encoding.RECORD, events)
-    topic = topics.ready()
+    topic = topics.begin(Encoding.RECORD, events)
+    topics.wait_until_filled()
     rate = events / (time.perf_counter() - began)
-    producer.follow(0, 0.0)
     producer.finish()
     topics.drop(topic)
     return rate

@@ -139,8 +139,8 @@ def list_series(context: typer.Context, config: Overrides = None, configfile: Co
     """
     from tidemark.config import load
     from tidemark.machine import reboot
+    from tidemark.measure.outcome import Outcome, finished_runs, outcome_path
     from tidemark.measure.plan import make_plan
-    from tidemark.measure.series import Outcome, finished_runs, outcome_path
 
     workspace = Workspace(Path.cwd())
     waiting = reboot.read(workspace).waiting

@@ -67,7 +67,7 @@ def unpack(
 @steps.command(rich_help_panel=PANEL)
 def dataset(
     target: Annotated[Path, typer.Option(help="Folder for trips.parquet and dataset.json.")],
-    config: Annotated[Path, typer.Option(help="The plan whose dataset to prepare.")] = Path("results/plan.json"),
+    config: Annotated[Path, typer.Option(help="The plan whose dataset to prepare.")] = Path(".tidemark/plan.json"),
     log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
 ) -> None:
     """Acquire the trips, check them, and give each an id."""

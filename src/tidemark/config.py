@@ -13,6 +13,8 @@ import yaml
 from tidemark.errors import ConfigError
 from tidemark.schema import COMMAND_LINE, Key, Origin, check, one_of
 
+NULL_SECONDS = 3.0
+
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
@@ -22,6 +24,12 @@ class Protocol:
     window_seconds: float
     runs: int
     repeats: int = 1
+    null_seconds: float | None = None
+
+    @property
+    def harness_window_seconds(self) -> float:
+        """Length of a window of a system that stores nothing: it is the same from its first second on."""
+        return min(self.window_seconds, NULL_SECONDS if self.null_seconds is None else self.null_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,16 @@ class Study:
     window_seconds: float | None
     runs: int | None
     repeats: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DisturbanceConfig:
+    """From where on a run counts as disturbed, and how often it is measured once more then."""
+
+    foreign_cores: float = 0.2
+    steal_cores: float = 0.1
+    gap_seconds: float = 0.05
+    retries: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +101,7 @@ class Config:
     modes: tuple[str, ...]
     batch_size: int
     threads: int
+    cpus: int | None
     catalog: str
     compression: str
     encoding: str
@@ -96,6 +115,7 @@ class Config:
     stacks: tuple[str, ...]
     studies: tuple[Study, ...]
     main: bool
+    disturbance: DisturbanceConfig
     dataset: DatasetConfig
     services: ServicesConfig
     source: str  # the file's name, for messages
@@ -211,6 +231,7 @@ def _build(values: dict[str, Any], origin: Origin) -> Config:
         modes=tuple(values["modes"]),
         batch_size=values["batch_size"],
         threads=values["threads"],
+        cpus=values["cpus"],
         catalog=values["catalog"],
         compression=values["compression"],
         encoding=values["encoding"],
@@ -224,6 +245,7 @@ def _build(values: dict[str, Any], origin: Origin) -> Config:
         stacks=tuple(values["stacks"]),
         studies=tuple(_study(name, values["study"][name]) for name in values["studies"] if name != "main"),
         main="main" in values["studies"],
+        disturbance=DisturbanceConfig(**values["disturbance"]),
         dataset=DatasetConfig(dataset["source"], paths, dataset["rows"], dataset["synthetic_rows"]),
         services=ServicesConfig(**values["services"]),
         source=origin.name,

@@ -12,8 +12,8 @@ from rich.table import Table
 from tidemark.dataset import can_download
 from tidemark.errors import MachineError
 from tidemark.machine.cold import may_drop_caches, possible_methods
+from tidemark.machine.disk import DiskCounter
 from tidemark.machine.inventory import inventory
-from tidemark.machine.sampler import DiskCounter
 from tidemark.paths import Workspace
 from tidemark.services.process import free_ports
 

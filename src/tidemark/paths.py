@@ -34,6 +34,11 @@ class Workspace:
         return self.private / "work"
 
     @property
+    def plan(self) -> Path:
+        """The plan of the configuration that is being worked on; the results have theirs, of what they were made of."""
+        return self.private / "plan.json"
+
+    @property
     def data(self) -> Path:
         return self.root / "data"
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from tidemark.config import Config, from_snakemake, load
 from tidemark.errors import ConfigError, Locked
+from tidemark.measure.outcome import Outcome, outcome_path
 from tidemark.measure.plan import Plan, make_plan
-from tidemark.measure.series import Outcome, outcome_path
 from tidemark.paths import Workspace, private_directory
 
 LOCKED = "TIDEMARK_LOCKED"  # set for children of a pipeline that holds the lock already
@@ -66,9 +66,9 @@ def enter(values: Mapping[str, Any], root: Path, config_file: str) -> Plan:
     workspace = Workspace(root)
     overrides = os.environ.get(OVERRIDES)
     if overrides is None:
-        plan = make_plan(from_snakemake(values, root / config_file))
+        plan = make_plan(from_snakemake(values, root / config_file), root)
     else:
-        plan = make_plan(load(root / config_file, json.loads(overrides)))
+        plan = make_plan(load(root / config_file, json.loads(overrides)), root)
     os.environ[PIPELINE] = str(os.getpid())
     if os.environ.get(LOCKED) != "1":
         _held.append(take_lock(workspace))
@@ -105,11 +105,11 @@ def beside_input(wildcards: object, input: Sequence[str]) -> str:  # noqa: ARG00
 
 
 def make_due_again(plan: Plan, workspace: Workspace) -> None:
-    """Have the series that failed measured again, what they said about it being kept beside."""
+    """Have the series that failed measured again; what they said about it is among their attempts."""
     for spec in plan.series:
         path = outcome_path(workspace, spec)
         if path.exists() and Outcome.read(path).status == "failed":
-            path.replace(path.with_name("last-failure.json"))
+            path.unlink()
 
 
 class Runner:
@@ -179,7 +179,7 @@ def note_failed_step(workspace: Workspace, exit_code: int) -> None:
 
 def run_all(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str]) -> int:
     """Run the whole pipeline and say how it went; the exit code is that of the first series that failed."""
-    plan = make_plan(load(config_file, overrides))
+    plan = make_plan(load(config_file, overrides), workspace.root)
     folder = results_folder(plan.config)
     for note in plan.notes:
         print(f"tidemark: {note}", file=sys.stderr)

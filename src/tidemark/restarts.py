@@ -11,8 +11,9 @@ from tidemark.config import Config, load
 from tidemark.errors import ConfigError, MachineError, RebootNeeded
 from tidemark.machine import reboot
 from tidemark.machine.reboot import Restarts, Resume
+from tidemark.measure.outcome import outcome_path
 from tidemark.measure.plan import Plan, make_plan
-from tidemark.measure.series import needs_restart, outcome_path
+from tidemark.measure.series import needs_restart
 from tidemark.measure.spec import SeriesSpec
 from tidemark.paths import Workspace
 from tidemark.pipeline import INTERRUPTED, Runner, is_dry, locked, make_due_again, run_all, verdict
@@ -40,7 +41,7 @@ def check(config: Config, restarts: Restarts) -> None:
 
 def run(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str], restarts: Restarts) -> int:
     """`tidemark all`, with restarts where the configuration and the command line ask for them."""
-    plan = make_plan(load(config_file, overrides))
+    plan = make_plan(load(config_file, overrides), workspace.root)
     if is_dry(arguments):
         return run_all(workspace, config_file, overrides, arguments)
     check(plan.config, restarts)
@@ -65,7 +66,7 @@ def resume(workspace: Workspace) -> int:
         if command is None:
             raise MachineError(f"{workspace.root}: nothing waits for a restart here; the unit that said so is removed")
         reboot.settle()
-        plan = make_plan(load(Path(command.config_file), list(command.overrides)))
+        plan = make_plan(load(Path(command.config_file), list(command.overrides)), workspace.root)
         # Series that failed stay failed until a person asks again: they could fail at every boot.
         return _one_series_a_boot(plan, workspace, command, Restarts.ALLOW)
 

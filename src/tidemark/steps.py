@@ -114,11 +114,11 @@ def measure_one(workspace: Workspace, path: Path, position: int) -> None:
 
 def _windows_left(workspace: Workspace, spec: SeriesSpec) -> float:
     """Seconds of windows that this series and those without an outcome still have to go, servers included."""
+    from tidemark.measure.outcome import outcome_path
     from tidemark.measure.plan import make_plan
-    from tidemark.measure.series import outcome_path
 
     try:
-        plan = make_plan(planned_config(workspace.results / "plan.json"))
+        plan = make_plan(planned_config(workspace.plan))
     except ConfigError:
         return spec.window_seconds * spec.runs
     due = [each for each in plan.series if each.id == spec.id or not outcome_path(workspace, each).exists()]

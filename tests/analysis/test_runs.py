@@ -20,7 +20,7 @@ from tidemark.machine.cold import ColdProof
 from tidemark.machine.inventory import Inventory
 from tidemark.measure import runfiles
 from tidemark.measure.oracle import Verdict
-from tidemark.measure.series import Outcome
+from tidemark.measure.outcome import Outcome
 from tidemark.systems.base import Footprint
 
 

@@ -32,7 +32,9 @@ def faulty(like: str, window_seconds: float = 30) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def sandbox(make_sandbox: MakeSandbox) -> Sandbox:
-    return make_sandbox(faulty("ducklake"))
+    made = make_sandbox(faulty("ducklake"))
+    made.know("faulty", 2_000)
+    return made
 
 
 def in_its_window(sandbox: Sandbox) -> Callable[[], bool]:

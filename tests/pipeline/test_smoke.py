@@ -133,6 +133,41 @@ def test_run_0_is_cold_the_others_are_hot_and_both_are_proved(done: Done) -> Non
     assert max(shares.values()) < 0.01
 
 
+def test_a_system_that_stores_nothing_is_charged_with_next_to_nothing(done: Done) -> None:
+    """Neither the topic that was filled before, nor its deletion, nor the servers of an earlier series."""
+    for name, run in done.sandbox.runs().items():
+        disk = run["disk"]
+        if run["series"]["system"] == "null" and disk["device"] is not None:
+            assert disk["left_bytes"] <= 1 << 20, (name, disk)
+            assert disk["window_bytes"] + disk["sync_bytes"] - disk["stream_bytes"] < 1_000_000, (name, disk)
+
+
+def test_a_run_says_by_what_and_where_it_was_made(done: Done) -> None:
+    plan = json.loads((done.sandbox.results / "plan.json").read_text())
+    for name, run in done.sandbox.runs().items():
+        assert run["tidemark"] == plan["tidemark"] and len(run["tidemark"]["harness"]) == 64, name
+        assert run["machine"]["identity"] == plan["machine"]["identity"] != "", name
+        assert run["first_write_ns"] > 0
+    assert (done.sandbox.results / "plan.json").read_bytes() == (done.sandbox.root / ".tidemark/plan.json").read_bytes()
+
+
+def test_what_a_run_0_was_at_its_opening_is_measured_too(done: Done) -> None:
+    for name, run in done.sandbox.runs().items():
+        opening = run["opening"]
+        decisive = {
+            key: group for key, group in opening["residency"].items() if key.split()[0] not in ("kafka", "stream")
+        }
+        whole = sum(group["bytes"] for group in decisive.values())
+        share = sum(group["resident_bytes"] for group in decisive.values()) / whole if whole else None
+        assert opening["residency"]["stream"]["bytes"] > 0, name
+        if share is None:
+            assert opening["verdict"] == "unknown" and run["series"]["system"] == "null"
+        elif run["cold"]:
+            assert share < 0.5 and (opening["verdict"] == "cold") == (share < 0.01), (name, opening)
+        else:
+            assert opening["verdict"] == "hot", (name, opening)
+
+
 def test_tables_and_figures_are_made(done: Done) -> None:
     for kind in ("tables", "figures"):
         assert json.loads((done.sandbox.results / kind / "index.json").read_text())

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tidemark.errors import StreamError
 from tidemark.events import Encoding
-from tidemark.measure.loop import run_window
+from tidemark.measure.loop import Samples, Window, run_stretch
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.kafka import Kafka, KafkaSettings
 from tidemark.stream.consumer import EventConsumer
@@ -57,8 +57,8 @@ def test_every_event_arrives_once_and_in_order_over_several_laps(
     kafka: Kafka, producer: Producer, trips: Path, encoding: Encoding
 ) -> None:
     topics = Topics(kafka, producer, f"laps-{encoding}")
-    topics.begin(encoding, 2 * TRIPS + 500)
-    topic = topics.ready()
+    topic = topics.begin(encoding, 2 * TRIPS + 500)
+    topics.wait_until_filled()
     with EventConsumer(kafka.bootstrap, topic, encoding) as consumer:
         codec = consumer.open()
         source = Source(consumer.client, producer.counters, producer.is_alive)
@@ -69,16 +69,16 @@ def test_every_event_arrives_once_and_in_order_over_several_laps(
     assert rows.column("id").to_numpy().tolist() == list(range(2 * TRIPS + 500))
     for lap in range(2):
         assert rows.slice(lap * TRIPS, TRIPS).drop(["id"]).equals(given.drop(["id"]))
-    producer.follow(0, 0.0)
     assert producer.finish().events >= 2 * TRIPS + 500
+    assert sum(path.stat().st_size for path in topics.files(topic)) > 2 * TRIPS * 10
     topics.drop(topic)
-    assert topic not in kafka.topics()
+    assert topic not in kafka.topics() and topics.files(topic) == ()
 
 
-def test_the_producer_tops_up_what_was_guessed_short(kafka: Kafka, producer: Producer) -> None:
+def test_a_producer_beside_the_window_stays_ahead_and_no_more(kafka: Kafka, producer: Producer) -> None:
     topics = Topics(kafka, producer, "short")
-    topics.begin(Encoding.RECORD, 100)
-    topic = topics.ready()
+    topic = topics.begin(Encoding.RECORD, 100)
+    topics.wait_until_filled()
     taken: list[int] = []
 
     def write(rows: pa.Table) -> None:
@@ -93,12 +93,43 @@ def test_the_producer_tops_up_what_was_guessed_short(kafka: Kafka, producer: Pro
             producer.counters.consumed = events
 
         producer.follow(5_000, 2.0)
-        window = run_window(source, codec, write, 100, 2.0, on_written=count)
+        window = Window(Samples(100))
+        run_stretch(window, source, codec, write, 2.0, count)
     done = producer.finish()
     assert sum(taken) == window.samples.events > 5_000
     assert done.topped_up > 0
     # Enough, and no more than the reserve and a third of a second's worth beyond what was taken.
     assert window.samples.events <= done.events <= window.samples.events + 5_000 + 50_000 // 3 + 2 * CHUNK
+
+
+def test_a_topic_that_was_too_short_is_filled_again_outside_the_window(kafka: Kafka, producer: Producer) -> None:
+    topics = Topics(kafka, producer, "stretches")
+    topic = topics.begin(Encoding.RECORD, 1_000)
+    topics.wait_until_filled()
+    taken: list[int] = []
+
+    def write(rows: pa.Table) -> None:
+        taken.extend(rows.column("id").to_pylist())
+        time.sleep(0.01)
+
+    with EventConsumer(kafka.bootstrap, topic, Encoding.RECORD) as consumer:
+        codec = consumer.open()
+        source = Source(consumer.client, producer.counters, producer.is_alive, is_complete=True)
+        window = Window(Samples(300))
+        while True:
+            run_stretch(window, source, codec, write, 0.3)
+            if not source.exhausted:
+                break
+            time.sleep(0.5)
+            producer.extend(1_000)
+    done = producer.finish()
+    assert taken == list(range(window.samples.events)), "none lost, none twice, over several stretches"
+    assert window.stretches > 1 and done.topped_up == 0
+    assert 0.3e9 <= window.elapsed_ns < 0.5e9, "what happens between stretches is not counted"
+    assert window.wait_for_producer_ns == 0
+    assert sum(window.budget().values()) == window.elapsed_ns
+    starts = window.samples.column("start")
+    assert (np.diff(starts) > 0).all() and starts[-1] < window.elapsed_ns
 
 
 def test_a_topic_that_fails_says_so_and_does_not_spoil_the_next(kafka: Kafka, producer: Producer) -> None:
@@ -111,28 +142,27 @@ def test_a_topic_that_fails_says_so_and_does_not_spoil_the_next(kafka: Kafka, pr
     with pytest.raises(StreamError, match=r"did not take an event.*too large"):
         producer.wait_until_filled()
     for events in (700, 900):
-        topics.begin(Encoding.RECORD, events)
-        topic = topics.ready()
+        topic = topics.begin(Encoding.RECORD, events)
+        topics.wait_until_filled()
         with EventConsumer(kafka.bootstrap, topic, Encoding.RECORD) as consumer:
             codec = consumer.open()
             source = Source(consumer.client, producer.counters, producer.is_alive)
             source.deadline = 1 << 62
             values = source.take(events, events)
         assert codec.assemble(codec.decode(values)).column("id").to_numpy().tolist() == list(range(events))
-        producer.follow(0, 0.0)
         assert producer.finish().events < 3 * CHUNK, "counted by topic"
 
 
 def test_a_killed_producer_ends_the_window_and_names_its_log(kafka: Kafka, producer: Producer) -> None:
     topics = Topics(kafka, producer, "killed")
-    topics.begin(Encoding.RECORD, 10)
-    topic = topics.ready()
+    topic = topics.begin(Encoding.RECORD, 10)
+    topics.wait_until_filled()
     with EventConsumer(kafka.bootstrap, topic, Encoding.RECORD) as consumer:
         codec = consumer.open()
         os.kill(producer.pid, signal.SIGKILL)
         source = Source(consumer.client, producer.counters, producer.is_alive)
         with pytest.raises(StreamError, match="producer died"):
-            run_window(source, codec, lambda _rows: None, 1, 60.0)
+            run_stretch(Window(Samples(1)), source, codec, lambda _rows: None, 60.0)
     with pytest.raises(StreamError, match=r"producer died \(exit status -9\).*producer\.log"):
         producer.finish()
 

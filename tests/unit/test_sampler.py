@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from tidemark.machine import sampler as sampler_module
-from tidemark.machine.sampler import LEAST_SECONDS, DiskCounter, Sampler, children, cpu_seconds
+from tidemark.machine.disk import DiskCounter
+from tidemark.machine.processes import MachineTimes, children, cpu_seconds
+from tidemark.machine.sampler import LEAST_SECONDS, Group, Sampler
 from tidemark.measure import loop
 
 BUSY = "import time\nend = time.perf_counter() + 60\nwhile time.perf_counter() < end: pass"
@@ -39,8 +41,8 @@ def test_clocks_of_the_kernel_that_step_back_are_neither_more_than_all_nor_less_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its idle and iowait times are estimates that may decrease; seen here on a loaded virtual machine."""
-    told = iter([(10.0, 100.0), (10.5, 100.4), (10.4, 100.8)])
-    monkeypatch.setattr(sampler_module, "_machine_times", lambda: next(told))
+    told = iter([MachineTimes(10.0, 0, 0, 90.0), MachineTimes(10.5, 0, 0, 89.9), MachineTimes(10.4, 0, 0, 90.4)])
+    monkeypatch.setattr(sampler_module, "machine_times", lambda: next(told))
     with Sampler(tmp_path, {}, interval_s=60.0) as sampler:
         sampler._sample()
         sampler._sample()
@@ -51,7 +53,12 @@ def test_a_busy_process_is_seen_in_its_group_alone(tmp_path: Path) -> None:
     busy = subprocess.Popen([sys.executable, "-c", BUSY])
     idle = subprocess.Popen(["/bin/sleep", "60"])
     try:
-        groups = {"busy": lambda: [busy.pid], "idle": lambda: [idle.pid], "absent": lambda: list[int]()}
+        groups = {
+            "busy": Group(lambda: [busy.pid]),
+            "idle": Group(lambda: [idle.pid]),
+            "absent": Group(list),
+            "harness": Group(lambda: [os.getpid()], alone=True),
+        }
         with Sampler(tmp_path, groups, interval_s=1.0) as sampler:
             time.sleep(2.2)
     finally:
@@ -62,11 +69,12 @@ def test_a_busy_process_is_seen_in_its_group_alone(tmp_path: Path) -> None:
     assert max(percent or 0 for percent in found["busy"]) > 5, "some processor time on however busy a machine"
     assert all(percent == 0 for percent in found["idle"])
     assert all(percent is None for percent in found["absent"])
+    assert max(percent or 0 for percent in found["harness"]) < 50, "its children are other groups"
 
 
 def test_a_process_that_ends_is_no_error(tmp_path: Path) -> None:
     short = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.4)"])
-    with Sampler(tmp_path, {"short": lambda: [short.pid]}, interval_s=0.3) as sampler:
+    with Sampler(tmp_path, {"short": Group(lambda: [short.pid])}, interval_s=0.3) as sampler:
         short.wait()
         time.sleep(0.7)
     assert all(percent is None or percent >= 0 for percent in sampler.series.groups["short"])

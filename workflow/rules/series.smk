@@ -29,3 +29,18 @@ for spec in PLAN.series:
             tidemark=command_line(python(spec.stack, WORKSPACE, PYTHON)),
         shell:
             "{params.tidemark} measure --spec {input.spec} --position {params.position} --log {log}"
+
+
+rule plan:
+    # The results' own plan: what they are made of. Until all of it is measured they belong to the one before.
+    input:
+        plan=".tidemark/plan.json",
+        outcomes=OUTCOMES,
+    output:
+        f"{RESULTS}/plan.json",
+    log:
+        f"{RESULTS}/logs/plan.log",
+    conda:
+        "../../envs/environment.yaml"
+    shell:
+        "cp {input.plan:q} {output:q} 2> {log:q}"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import platform
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 
-from tidemark.machine.sampler import DiskCounter
+from tidemark.machine.disk import DiskCounter
+
+MACHINE_ID = Path("/etc/machine-id")
+MEMORY_STEP = 256 << 20  # a kernel keeps some megabytes more or fewer to itself from one start to the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,7 @@ class Inventory:
     free_bytes: int
     virtualised: str | None  # what the machine runs in, None when it says nothing of the kind
     root: bool
+    identity: str = ""  # 16 hex digits that tell it from others
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,7 @@ def inventory(directory: Path) -> Inventory:
     block = Path(f"/sys/class/block/{device}").resolve() if device else None
     whole = block.parent if block and (block / "partition").exists() else block
     rotational = _read(whole / "queue/rotational") if whole else None
-    return Inventory(
+    found = Inventory(
         os=_os_name(),
         kernel=platform.release(),
         cpu_model=_cpu_model(),
@@ -100,6 +106,16 @@ def inventory(directory: Path) -> Inventory:
         virtualised=_virtualised(),
         root=os.geteuid() == 0,
     )
+    return replace(found, identity=_identity(found, _read(MACHINE_ID)))
+
+
+def _identity(machine: Inventory, machine_id: str | None) -> str:
+    """What makes measurements of two machines incomparable, and the machine's own id, salted: it is not to be read."""
+    memory = round(machine.memory_bytes / MEMORY_STEP)
+    disk = [machine.disk_model, machine.disk_rotational, machine.file_system]
+    salted = None if machine_id is None else hashlib.sha256(f"tidemark {machine_id}".encode()).hexdigest()
+    known = [machine.cpu_model, machine.threads, machine.kernel, memory, *disk, salted]
+    return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
 
 
 def moment() -> Moment:

@@ -1,8 +1,7 @@
-"""Once a second, while a window is open: how busy the processors are, and what reaches the data's own disk."""
+"""Once a second, while a window is open: how busy the processors are, with whom, and what reaches the data's disk."""
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -11,70 +10,58 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-import psutil
+from tidemark.machine.disk import DiskCounter
+from tidemark.machine.processes import MachineTimes, children, cpu_seconds, machine_times
 
-CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 LEAST_SECONDS = 0.25
-SECTOR_BYTES = 512  # the kernel's unit in block statistics, whatever the device's own is
 
 
-class DiskCounter:
-    """Bytes written to the block device that holds `directory`, since the machine started."""
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Processes that are counted together: those that `leaders` names, with their children unless `alone`."""
 
-    def __init__(self, directory: Path) -> None:
-        number = directory.stat().st_dev
-        node = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
-        self._stat = node / "stat"
-        self.device: str | None = node.resolve().name if self._stat.exists() else None
-        self.reason = (
-            None if self.device else f"the file system of {directory.name} has no block device of its own to ask"
-        )
+    leaders: Callable[[], list[int]]
+    alone: bool = False
 
-    def read(self) -> int | None:
-        if self.device is None:
+    def pids(self) -> set[int]:
+        leaders = self.leaders()
+        return set(leaders) if self.alone else {each for pid in leaders for each in (pid, *children(pid))}
+
+    def cpu_seconds(self) -> float | None:
+        """Processor time so far; None where there is no such process."""
+        pids = self.pids()
+        if not pids:
             return None
-        return int(self._stat.read_text().split()[6]) * SECTOR_BYTES
-
-
-def children(pid: int) -> list[int]:
-    """Children of `pid`, from the kernel's list of one thread, which costs no walk through all processes."""
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except (OSError, ValueError):
-        return []
-
-
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process, and of its children that have ended, in seconds.
-
-    Read here and not by psutil, which asks for more and takes ten times as long; OSError when it has ended.
-    """
-    # The command's name may hold spaces and parentheses; what follows its last parenthesis does not.
-    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, after_name[11:15])) / CLOCK_TICKS
+        seconds = 0.0
+        for pid in pids:
+            with suppress(OSError):
+                seconds += cpu_seconds(pid, ended_children=not self.alone)
+        return seconds
 
 
 @dataclass(slots=True)
 class Series:
-    """One list a column, one entry a second."""
+    """One list a column, one entry a second. Percent is of all processors, or of one where the name says so."""
 
     second: list[float] = field(default_factory=list)
     cpu_percent: list[float] = field(default_factory=list)
+    steal_percent: list[float] = field(default_factory=list)  # of one processor: kept by the hypervisor
+    foreign_percent: list[float | None] = field(default_factory=list)  # of one: the kernel's threads are in it
     disk_written_bytes: list[int | None] = field(default_factory=list)
-    groups: dict[str, list[float | None]] = field(default_factory=dict)
+    groups: dict[str, list[float | None]] = field(default_factory=dict)  # of one processor
 
 
 class Sampler:
-    """A thread that samples every `interval_s`; a context manager around the window.
+    """A thread that samples every `interval_s`; a context manager around each stretch of a window.
 
-    `groups` maps a name to the processes of it, asked anew each second with their children: PostgreSQL starts
-    one for each connection. A group's percent is of one processor.
+    Groups are asked anew each second: PostgreSQL starts a process for each connection. What no group used of the
+    time that programs had is foreign. Between stretches nothing is sampled, and `second` does not go on.
     """
 
     def __init__(
         self,
         directory: Path,
-        groups: Mapping[str, Callable[[], list[int]]],
+        groups: Mapping[str, Group],
         interval_s: float = 1.0,
         on_second: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
@@ -83,15 +70,16 @@ class Sampler:
         self._groups = groups
         self._interval_s = interval_s
         self._on_second = on_second
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
+        self._counted_s = 0.0  # of the stretches before
         self.cpu_s = 0.0  # what sampling itself cost
 
     def __enter__(self) -> Sampler:
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._began = self._at = time.perf_counter()
-        self._busy, self._total = _machine_times()
+        self._machine = machine_times()
         self._written = self.disk.read()
-        self._used = {name: self._usage(name) for name in self._groups}
+        self._used = {name: group.cpu_seconds() for name, group in self._groups.items()}
         self._thread.start()
         return self
 
@@ -100,6 +88,7 @@ class Sampler:
     ) -> None:
         self._ended.set()
         self._thread.join()
+        self._counted_s += time.perf_counter() - self._began
 
     def _run(self) -> None:
         due = self._began
@@ -111,42 +100,33 @@ class Sampler:
                 self._sample()
             if ended:
                 break
-            self._on_second(self._at - self._began)
-        self.cpu_s = time.thread_time()
+            self._on_second(self._counted_s + self._at - self._began)
+        self.cpu_s += time.thread_time()
 
     def _sample(self) -> None:
         now = time.perf_counter()
-        busy, total = _machine_times()
-        span = total - self._total
+        machine, before = machine_times(), self._machine
+        span, wall = machine.total - before.total, now - self._at
         series = self.series
-        series.second.append(now - self._began)
+        series.second.append(self._counted_s + now - self._began)
         # The kernel's idle and iowait times may step back a little, which would make more than all, or less than none.
-        share = (busy - self._busy) / span if span > 0 else 0.0
+        share = (machine.busy - before.busy) / span if span > 0 else 0.0
         series.cpu_percent.append(100.0 * min(max(share, 0.0), 1.0))
+        series.steal_percent.append(100.0 * max(0.0, machine.stolen - before.stolen) / wall)
         written = self.disk.read()
         series.disk_written_bytes.append(None if written is None or self._written is None else written - self._written)
-        for name in self._groups:
-            used = self._usage(name)
-            before = self._used[name]
-            known = used is not None and before is not None
-            series.groups[name].append(100.0 * max(0.0, used - before) / (now - self._at) if known else None)  # type: ignore[operator]
+        ours = 0.0
+        for name, group in self._groups.items():
+            used, earlier = group.cpu_seconds(), self._used[name]
+            spent = None if used is None or earlier is None else max(0.0, used - earlier)
+            series.groups[name].append(None if spent is None else 100.0 * spent / wall)
+            ours += spent or 0.0
             self._used[name] = used
-        self._at, self._busy, self._total, self._written = now, busy, total, written
+        series.foreign_percent.append(self._foreign(machine, before, ours, wall))
+        self._at, self._machine, self._written = now, machine, written
 
-    def _usage(self, name: str) -> float | None:
-        pids = self._groups[name]()
-        if not pids:
+    def _foreign(self, machine: MachineTimes, before: MachineTimes, ours: float, wall: float) -> float | None:
+        """None where no group was given: then there is nothing to be foreign to."""
+        if not self._groups:
             return None
-        seconds = 0.0
-        for each in {each for pid in pids for each in (pid, *children(pid))}:
-            with suppress(OSError):
-                seconds += cpu_seconds(each)
-        return seconds
-
-
-def _machine_times() -> tuple[float, float]:
-    """Seconds that all processors were busy, and seconds altogether."""
-    times = psutil.cpu_times()
-    idle = times.idle + getattr(times, "iowait", 0.0)
-    total = sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
-    return total - idle, total
+        return 100.0 * max(0.0, machine.programs - before.programs - ours) / wall

@@ -12,7 +12,6 @@ import pyarrow as pa
 from tidemark.measure.loop import Window
 from tidemark.measure.runfiles import SeriesPart, SystemPart
 from tidemark.measure.spec import SeriesSpec
-from tidemark.stream.producer import Produced
 from tidemark.stream.sizes import EventSizes
 from tidemark.systems.base import System, Variant
 
@@ -21,7 +20,7 @@ STARVED_SHARE = 0.001
 UNACCOUNTED_SHARE = 0.01
 
 
-def marks(window: Window, produced: Produced, spec: SeriesSpec) -> tuple[str, ...]:
+def marks(window: Window) -> tuple[str, ...]:
     marks = []
     share = window.wait_for_producer_ns / window.elapsed_ns
     if share > STARVED_SHARE:
@@ -29,8 +28,6 @@ def marks(window: Window, produced: Produced, spec: SeriesSpec) -> tuple[str, ..
     unaccounted = window.budget()["rest"] / window.elapsed_ns
     if abs(unaccounted) > UNACCOUNTED_SHARE:
         marks.append(f"unaccounted: {100 * unaccounted:.2f} % of the window is in no part of the time budget")
-    if spec.producer == "ahead" and produced.topped_up:
-        marks.append(f"topped up: {produced.topped_up:,} events were produced while the window was open")
     return tuple(marks)
 
 
@@ -66,8 +63,10 @@ def series_part(spec: SeriesSpec) -> SeriesPart:
         repeat=spec.repeat,
         study=spec.study,
         threads=spec.threads,
+        cpus=spec.cpus,
         encoding=spec.encoding,
         overlap=spec.overlap,
+        read_ahead=spec.read_ahead,
     )
 
 

@@ -60,6 +60,9 @@ class Samples:
 class Window:
     """What one window left behind. All times in nanoseconds.
 
+    It may be measured in several stretches: what happens between them is in none of its times, and `start` of an
+    operation is that of a clock that stood still meanwhile.
+
     With overlap `poll`, `decode` and `assemble` of an operation ran beside the write of the one before, so they
     are no part of the wall-clock; what is, is `stalled`: the time that the writer waited for the next batch.
     """
@@ -70,6 +73,7 @@ class Window:
     wait_for_producer_ns: int = 0
     stalled_ns: int = 0
     overlapped: bool = False
+    stretches: int = 0
 
     def budget(self) -> dict[str, int]:
         """Where the wall-clock went; the parts add up to `elapsed_ns`, `rest` being what none of them covers."""
@@ -82,35 +86,35 @@ class Window:
         return parts
 
 
-def run_window(
+def run_stretch(
+    window: Window,
     source: Source,
     codec: EventCodec,
     write: Callable[[pa.Table], None],
-    rows_per_write: int,
     window_seconds: float,
-    overlap: bool = False,
     on_written: Callable[[int], None] = lambda _events: None,
     read_ahead: int = 1,
-) -> Window:
-    """Read events and write them, `rows_per_write` at a time, until `window_seconds` have passed.
+) -> None:
+    """Read events and write them until `window` is `window_seconds` long, or the source is exhausted.
 
-    With one row a write, up to `read_ahead` events that the client has at hand are read in one go.
+    Of single events up to `read_ahead` that the client has at hand are read in one go.
 
     After each operation, or each go of single ones, `on_written` is given the number of events written so far. The
     operation under way at the end is finished and counted. What is freed after an operation is bookkeeping. Objects
-    alive before the window are kept out of the collector's sight; it stays on, because a client whose garbage is
+    alive before the stretch are kept out of the collector's sight; it stays on, because a client whose garbage is
     cyclic pays for it in production as well.
     """
-    window = Window(Samples(rows_per_write), overlapped=overlap)
+    starved, length_ns = source.starved_ns, int(window_seconds * 1e9) - window.elapsed_ns
+    source.exhausted = False
     gc.collect()
     gc.freeze()
     try:
-        if overlap:
-            _overlapped(window, source, codec, write, rows_per_write, window_seconds, on_written)
-        elif rows_per_write == 1:
-            _single(window, source, codec, write, read_ahead, window_seconds, on_written)
+        if window.overlapped:
+            _overlapped(window, source, codec, write, length_ns, on_written)
+        elif window.samples.rows_per_operation == 1:
+            _single(window, source, codec, write, read_ahead, length_ns, on_written)
         else:
-            _batch(window, source, codec, write, rows_per_write, window_seconds, on_written)
+            _batch(window, source, codec, write, length_ns, on_written)
     except (TidemarkError, KeyboardInterrupt):
         raise
     except Exception as error:
@@ -120,8 +124,8 @@ def run_window(
         raise SystemFailure(f"write {number} failed: {type(error).__name__}: {error}") from error
     finally:
         gc.unfreeze()
-    window.wait_for_producer_ns = source.starved_ns
-    return window
+    window.wait_for_producer_ns += source.starved_ns - starved
+    window.stretches += 1
 
 
 def _single(
@@ -130,7 +134,7 @@ def _single(
     codec: EventCodec,
     write: Callable[[pa.Table], None],
     read_ahead: int,
-    window_seconds: float,
+    length_ns: int,
     on_written: Callable[[int], None],
 ) -> None:
     """One event a write. Events that the client has at hand are taken up to `read_ahead` at a time.
@@ -146,9 +150,10 @@ def _single(
     tables: list[pa.Table] = []
     times: list[int] = []  # before and after each write of a go
     keep_time = times.append
-    count, room, bookkeeping = 0, len(starts), 0
-    begin = started = now()
-    source.deadline = begin + int(window_seconds * 1e9)
+    count, room, bookkeeping = samples.count, len(starts), 0
+    started = now()
+    source.deadline = started + length_ns
+    begin = started - window.elapsed_ns  # of a clock that stood still between stretches
     try:
         while started < source.deadline:
             starved = source.starved_ns
@@ -192,7 +197,8 @@ def _single(
             bookkeeping += started - before
     finally:
         window.elapsed_ns = now() - begin
-        samples.count, window.bookkeeping_ns = count, bookkeeping
+        samples.count = count
+        window.bookkeeping_ns += bookkeeping
 
 
 class _Fetched(NamedTuple):
@@ -224,13 +230,13 @@ def _batch(
     source: Source,
     codec: EventCodec,
     write: Callable[[pa.Table], None],
-    size: int,
-    window_seconds: float,
+    length_ns: int,
     on_written: Callable[[int], None],
 ) -> None:
-    samples, bookkeeping = window.samples, 0
-    begin = started = clock()
-    source.deadline = begin + int(window_seconds * 1e9)
+    samples, size, bookkeeping = window.samples, window.samples.rows_per_operation, 0
+    started = clock()
+    source.deadline = started + length_ns
+    begin = started - window.elapsed_ns
     while started < source.deadline:
         fetched = _fetch(source, codec, size, started)
         if fetched is None:
@@ -244,7 +250,7 @@ def _batch(
         started = clock()
         bookkeeping += started - written
     window.elapsed_ns = clock() - begin
-    window.bookkeeping_ns = bookkeeping
+    window.bookkeeping_ns += bookkeeping
 
 
 def _overlapped(
@@ -252,12 +258,12 @@ def _overlapped(
     source: Source,
     codec: EventCodec,
     write: Callable[[pa.Table], None],
-    size: int,
-    window_seconds: float,
+    length_ns: int,
     on_written: Callable[[int], None],
 ) -> None:
     """As `_batch`, with one batch decoded ahead by a thread; Arrow and the clients release the lock."""
-    samples, bookkeeping, stalled = window.samples, 0, 0
+    samples, size, bookkeeping, stalled = window.samples, window.samples.rows_per_operation, 0, 0
+    starved = source.starved_ns
     ready: queue.Queue[Any] = queue.Queue(maxsize=1)
     ended = threading.Event()
 
@@ -271,8 +277,9 @@ def _overlapped(
                 return
             ready.put(item)
 
-    begin = started = clock()
-    source.deadline = begin + int(window_seconds * 1e9)
+    started = clock()
+    source.deadline = started + length_ns
+    begin = started - window.elapsed_ns
     thread = threading.Thread(target=fetch_ahead, daemon=True)
     thread.start()
     try:
@@ -299,7 +306,8 @@ def _overlapped(
             except queue.Empty:
                 continue
         thread.join()
-    window.bookkeeping_ns, window.stalled_ns = bookkeeping, max(0, stalled - source.starved_ns)
+    window.bookkeeping_ns += bookkeeping
+    window.stalled_ns += max(0, stalled - (source.starved_ns - starved))
 
 
 def _keep(samples: Samples, start: int, fetched: _Fetched, write_ns: int) -> None:

@@ -16,15 +16,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tidemark import __version__
 from tidemark.config import Config, Study, SystemEntry
 from tidemark.errors import ConfigError
-from tidemark.measure.spec import SeriesSpec
+from tidemark.machine.inventory import inventory
+from tidemark.measure.identity import harness_digest
+from tidemark.measure.spec import FORMAT, SeriesSpec
 from tidemark.paths import Workspace, write_if_changed
 from tidemark.stacks import locks
 from tidemark.systems import registry
-from tidemark.systems.base import Options, Variant
+from tidemark.systems.base import Capability, Options, Variant
 
 FOOTER_BYTES = 65536
+PROCESSORS = ("threads", "cpus")  # axes that the machine's processors bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class Plan:
     series: tuple[SeriesSpec, ...]
     config: Config
     dataset_key: str
+    machine: str  # identity of the machine that it is for
     notes: tuple[str, ...] = ()  # where the machine cannot give what was asked for
 
     @property
@@ -52,6 +57,8 @@ class Plan:
                 "stack": spec.stack,
                 "study": spec.study,
                 "threads": spec.threads,
+                "cpus": spec.cpus,
+                "read_ahead": spec.read_ahead,
                 "position": spec.position,
                 "repeat": spec.repeat,
                 "repeats": spec.repeated_id,
@@ -60,12 +67,17 @@ class Plan:
             for spec in self.series
         ]
         whole: dict[str, Any] = {"schema_version": 1, "config": json.loads(self.config.effective)}
+        whole |= {"tidemark": {"version": __version__, "format": FORMAT, "harness": harness_digest()}}
+        whole |= {"machine": {"identity": self.machine}}
         whole |= {"series": series, "notes": self.notes}
         return json.dumps(whole, indent=1) + "\n"
 
     def write(self, workspace: Workspace) -> None:
-        """Put the plan where the rules read it; files whose content stays the same keep their mtime."""
-        write_if_changed(workspace.results / "plan.json", self.to_json())
+        """Put the plan where the rules read it; files whose content stays the same keep their mtime.
+
+        It becomes that of the results once all of it is measured: until then they belong to the plan before.
+        """
+        write_if_changed(workspace.plan, self.to_json())
         for spec in self.series:
             write_if_changed(workspace.root / spec.directory / "spec.json", replace(spec, position=0).to_json())
 
@@ -105,12 +117,14 @@ def variant(entry: SystemEntry, source: str) -> Variant:
 
 
 def following(entry: SystemEntry, config: Config) -> SystemEntry:
-    """`entry` with each option that follows a key of the main configuration, where it sets none itself."""
+    """`entry` with all options of its system: those left out are what the main configuration, or a default, says.
+
+    A default is a setting as any other: a series measured with another one is another series.
+    """
     given = dict(entry.options)
     for field in dataclasses.fields(registry()[entry.like].Options):
         key = field.metadata.get("follows")
-        if key is not None and field.name not in given and getattr(config, key) != field.default:
-            given[field.name] = getattr(config, key)
+        given.setdefault(field.name, field.default if key is None else getattr(config, key))
     return replace(entry, options=tuple(sorted(given.items())))
 
 
@@ -137,9 +151,13 @@ def _options(entry: SystemEntry, kind: type[Options], source: str) -> Options:
     return kind(**dict(entry.options))
 
 
-def make_plan(config: Config) -> Plan:
-    """The series of `config`, in an order drawn from its seed; the same series always at the same path."""
+def make_plan(config: Config, root: Path | None = None) -> Plan:
+    """The series of `config`, in an order drawn from its seed; the same series always at the same path.
+
+    `root` is the workspace's folder, whose disk is part of the machine's identity; the current one if left out.
+    """
     key = dataset_key(config)
+    machine = inventory(root or Path.cwd()).identity
     locked = {stack: _digest(locks(stack)) for stack in config.stacks}
     chosen = {entry.name: variant(entry, config.source) for entry in config.systems}
     for each in chosen.values():
@@ -157,6 +175,7 @@ def make_plan(config: Config) -> Plan:
                 mode=mode,
                 batch_size=config.batch_size if mode == "batch" else 1,
                 threads=config.threads,
+                cpus=config.cpus,
                 compression=config.compression,
                 encoding=config.encoding,
                 producer=config.producer,
@@ -166,12 +185,15 @@ def make_plan(config: Config) -> Plan:
                 maintenance=config.maintenance,
                 keep_tables=config.keep_tables,
                 protocol=config.protocol.name,
-                window_seconds=config.protocol.window_seconds,
+                window_seconds=_window_seconds(chosen[entry.name], config),
                 runs=config.protocol.runs,
                 repeat=1,
                 stack=stack,
                 lock_sha256=lock_sha256,
+                harness=harness_digest(),
+                machine=machine,
                 dataset_directory=f"data/prepared/{key}",
+                disturbance=config.disturbance,
                 services=config.services,
                 seed=config.seed,
                 position=0,
@@ -183,7 +205,13 @@ def make_plan(config: Config) -> Plan:
                     made += _repeated(varied, study.repeats or config.protocol.repeats)
     notes = tuple(dict.fromkeys(note for study in config.studies for note in _limits(study)))
     ordered = _in_order({spec.id: spec for spec in reversed(made)}.values(), config.seed)
-    return Plan(tuple(replace(spec, position=place) for place, spec in enumerate(ordered)), config, key, notes)
+    placed = tuple(replace(spec, position=place) for place, spec in enumerate(ordered))
+    return Plan(placed, config, key, machine, notes)
+
+
+def _window_seconds(chosen: Variant, config: Config) -> float:
+    stores = Capability.READ_BACK in chosen.system.capabilities
+    return config.protocol.window_seconds if stores else config.protocol.harness_window_seconds
 
 
 def _repeated(spec: SeriesSpec, repeats: int) -> list[SeriesSpec]:
@@ -221,10 +249,10 @@ def _check_compression(chosen: Variant, config: Config) -> None:
 def _limits(study: Study) -> list[str]:
     """What of the study's values this machine cannot give."""
     most = os.cpu_count() or 1
-    if study.axis != "threads":
+    if study.axis not in PROCESSORS:
         return []
     return [
-        f"study '{study.name}': {value} threads were asked for, this machine has {most}; measured with {most}"
+        f"study '{study.name}': {value} {study.axis} were asked for, this machine has {most}; measured with {most}"
         for value in study.values
         if isinstance(value, int) and value > most
     ]
@@ -236,17 +264,18 @@ def _vary(base: SeriesSpec, study: Study, config: Config) -> list[SeriesSpec]:
         return []
     if base.mode not in (study.modes or config.modes):
         return []
-    window = min(study.window_seconds or base.window_seconds, config.protocol.window_seconds * 6)
+    window = min(study.window_seconds or base.window_seconds, base.window_seconds * 6)
     made = []
     for value in study.values:
-        wanted = type(getattr(base, study.axis))
+        wanted = int if study.axis == "cpus" else type(getattr(base, study.axis))
         if type(value) is not wanted:
             raise ConfigError(
                 f"{config.source}: key 'study.{study.name}.values': found {value!r}; "
                 f"allowed for '{study.axis}': {wanted.__name__}"
             )
-        if study.axis == "threads":
+        if study.axis in PROCESSORS:
             value = min(value, os.cpu_count() or 1)
         spec = replace(base, study=study.name, window_seconds=window, runs=study.runs or base.runs)
-        made.append(replace(spec, **{study.axis: value}))
+        changed: dict[str, Any] = {study.axis: value}
+        made.append(replace(spec, **changed))
     return made

@@ -1,4 +1,4 @@
-"""How many events to bring into a topic before a window."""
+"""How many events to bring into a topic before a window, from what was measured on this machine before."""
 
 from __future__ import annotations
 
@@ -6,40 +6,62 @@ import json
 import shutil
 from pathlib import Path
 
+import psutil
+
 from tidemark.errors import DiskFull
-from tidemark.measure.run import margin
 from tidemark.paths import write_atomically
 
-# Events a second to expect of a system that was never measured here. Guessed short, the rest is produced beside
-# the window and the run says so; guessed long, disk space and a few seconds are lost.
-UNKNOWN_RATE = {"single": 2_000.0, "batch": 80_000.0}
-HARNESS_RATE = {"single": 80_000.0, "batch": 800_000.0}  # of a system that stores nothing
 HEADROOM = 1.3
-MOST_AHEAD = 10_000_000  # events
-EVENT_BYTES = 400  # of a topic, compressed, with room to spare
+EVENT_BYTES = 400.0  # of a topic, with room to spare, until the first one was weighed
+# Of what is free on the disk, and of the machine's memory: a topic is to be read from memory, beside everything else.
+DISK_SHARE, MEMORY_SHARE = 4, 8
+# Events with which an uncounted first window begins, for systems of which nothing is known.
+FIRST = {"single": 20_000, "batch": 200_000}
 
 
 class Rates:
-    """Events a second that each system reached here before: how much to produce ahead of a window."""
+    """Events a second that a system reached here, and bytes that an event takes in a topic; kept in one file."""
 
-    def __init__(self, path: Path, key: str, mode: str, stores: bool) -> None:
-        self._path, self._key = path, key
-        self._rate = self._all().get(key, (UNKNOWN_RATE if stores else HARNESS_RATE)[mode])
+    def __init__(self, path: Path, system: str, encoding: str) -> None:
+        self._path = path
+        self._system, self._bytes = f"events/s {system}", f"bytes/event {encoding}"
+
+    @property
+    def events_per_s(self) -> float | None:
+        """None for a system that was never measured here."""
+        return self._all().get(self._system)
+
+    def note(self, events_per_s: float) -> None:
+        self._keep(self._system, events_per_s)
+
+    def note_topic(self, events: int, log_bytes: int) -> None:
+        if events and log_bytes:
+            self._keep(self._bytes, log_bytes / events)
+
+    def events(self, seconds: float, batch_size: int, work: Path) -> int:
+        """Events for `seconds` at the system's rate, as far as the disk of `work` and the memory can hold them.
+
+        Where they cannot, or the rate was another one this time, the window is measured in several stretches.
+        """
+        each = self._all().get(self._bytes, EVENT_BYTES)
+        room = int(min(shutil.disk_usage(work).free / DISK_SHARE, psutil.virtual_memory().total / MEMORY_SHARE) / each)
+        least = margin(batch_size)
+        if room < least:
+            raise DiskFull(f"{work}: no room for the {least:,} events that a window needs; free some gigabytes")
+        rate = self.events_per_s
+        wanted = FIRST["single" if batch_size == 1 else "batch"] if rate is None else int(rate * seconds * HEADROOM)
+        return min(wanted + least, room)
 
     def _all(self) -> dict[str, float]:
         try:
             return {str(key): float(value) for key, value in json.loads(self._path.read_text()).items()}
         except (OSError, ValueError, AttributeError):
-            return {}  # it only saves time; without it the first guess holds
+            return {}  # it only saves time; without it the first window is an uncounted one
 
-    def events(self, window_seconds: float, batch_size: int, work: Path) -> int:
-        """How many events to put into the topic before a window, within what the disk of `work` can hold."""
-        room = shutil.disk_usage(work).free // (4 * EVENT_BYTES)
-        if room < 10 * batch_size:
-            raise DiskFull(f"{work}: no room for the events of one window; free some gigabytes")
-        wanted = int(self._rate * window_seconds * HEADROOM) + 2 * margin(batch_size)
-        return min(wanted, MOST_AHEAD, room)
+    def _keep(self, key: str, value: float) -> None:
+        write_atomically(self._path, json.dumps({**self._all(), key: value}, indent=1) + "\n")
 
-    def note(self, events_per_s: float) -> None:
-        self._rate = events_per_s
-        write_atomically(self._path, json.dumps({**self._all(), self._key: events_per_s}, indent=1) + "\n")
+
+def margin(batch_size: int) -> int:
+    """Events beyond those that are expected to be written: some are read ahead, and none is to be waited for."""
+    return max(2_000, 4 * batch_size)

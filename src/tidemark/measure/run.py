@@ -1,210 +1,241 @@
-"""One run: a fresh table and a fresh topic, one window, then flush, oracle, footprint, and the run's files."""
+"""One run: a fresh table and a fresh topic, one window, then the oracle, the footprint, and the run's files."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tidemark.dataset import Provenance
+from tidemark import __version__
 from tidemark.errors import DiskFull, OracleError, StreamError, SystemFailure, TidemarkError, is_disk_full
-from tidemark.events import Encoding
-from tidemark.machine.cold import ColdProof
-from tidemark.machine.inventory import Inventory
-from tidemark.machine.sampler import Sampler
+from tidemark.machine import cold
+from tidemark.machine.disk import settle
+from tidemark.machine.watch import Bounds, Interference, Watch
 from tidemark.measure.describe import client_versions, libraries, logical_bytes, marks, series_part, system_part
-from tidemark.measure.loop import Window, run_window
-from tidemark.measure.oracle import consult
+from tidemark.measure.identity import harness_digest
+from tidemark.measure.loop import Window
+from tidemark.measure.oracle import Verdict, consult
+from tidemark.measure.outcome import DISTURBED
 from tidemark.measure.runfiles import (
     SCHEMA_VERSION,
-    DiskPart,
     FlushPart,
     Manifest,
     MergePart,
     ProducerPart,
+    TidemarkPart,
     write_run,
 )
 from tidemark.measure.servers import Servers
-from tidemark.measure.spec import SeriesSpec
-from tidemark.paths import private_directory
+from tidemark.measure.spec import FORMAT
+from tidemark.measure.stage import BESIDE_MARGIN, Bench, Stage, staged
+from tidemark.measure.warmup import WarmUp
+from tidemark.services.base import files_below
 from tidemark.services.kafka import Kafka
-from tidemark.stream.consumer import EventConsumer
-from tidemark.stream.producer import Produced, Producer
-from tidemark.stream.sizes import EventSizes
-from tidemark.stream.source import Source
-from tidemark.stream.topics import Topics
-from tidemark.systems.base import Capability, Context, System, Variant
+from tidemark.stream.producer import Produced
+from tidemark.systems.base import Capability, System, Variant
 
-BESIDE_MARGIN = 50_000  # events that a producer beside the window keeps ahead
-
-
-def margin(batch_size: int) -> int:
-    """Events that must be left in the topic, or more are produced while the window is open."""
-    return max(10_000, 4 * batch_size)
-
-
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """What the runs of a series share."""
-
-    spec: SeriesSpec
-    variant: Variant
-    servers: Servers
-    producer: Producer
-    topics: Topics
-    dataset: Provenance
-    sizes: EventSizes
-    machine: Inventory
-    lock_digests: dict[str, str]
-    work: Path  # emptied after each run unless tables are kept
-
-    @property
-    def kafka(self) -> Kafka:
-        service = self.servers.by_class[Kafka]
-        assert isinstance(service, Kafka)
-        return service
+CLIENT = "client libraries"
+STREAM = "stream"
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A window with everything that was asked right after it."""
+    """A window with everything that was asked right after it; `again`: it is to be measured once more."""
 
     window: Window
     produced: Produced
-    events_per_s: float
-    sampler_cpu_s: float
+    watch: Watch
+    opening: cold.ColdProof
+    interference: Interference
+    again: bool = False
+
+    @property
+    def events_per_s(self) -> float:
+        return self.window.samples.events / (self.window.elapsed_ns / 1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a run stands on: the proof of its state, how it was warmed up, and the runs before it, in words."""
+
+    proof: cold.ColdProof
+    history: str
+    warm_up: WarmUp | None = None
 
 
 def measure_run(
-    bench: Bench,
-    number: int,
-    target: Path | None,
-    proof: ColdProof,
-    history: str,
-    merge: bool,
-    show: Callable[[str], None],
-    following: Callable[[float], None] | None = None,
+    bench: Bench, number: int, directory: Path, before: Before, merge: bool, show: Callable[[str], None]
 ) -> Measured:
-    """Measure run `number` and put its files into `target`; None for a warm-up that is not counted.
+    """Measure run `number` and put its files into a folder of `directory`, the folder of the series.
 
-    `bench.topics` must have begun the run's topic; `following` is given the events a second of this run once
-    nothing of it is timed any more, to begin the next. Raises OracleError when the table does not hold what was
-    acknowledged; then nothing is written, and the error says what differs.
+    That is `run-<number>`, or one of those beside where the run was disturbed and may be measured once more. Raises
+    OracleError when the table does not hold what was acknowledged; then nothing is written, and the error says what
+    differs.
     """
     spec = bench.spec
-    directory = private_directory(bench.work / f"run-{number}")
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    with ExitStack() as stack:
-        stack.callback(_remove, directory, spec.keep_tables)
-        context = Context(
-            directory, bench.servers.by_class, spec.batch_size, threads=spec.threads, compression=spec.compression
+    with staged(bench, f"run-{number}", spec.window_seconds, show) as stage:
+        if number == 0:
+            _make_cold_again(stage, cold.Method(before.proof.method))
+        measured = _window(stage, cold.Method(before.proof.method), show)
+        stage.consumer.close()
+        show("oracle")
+        verdict = _ask_the_oracle(stage, measured.window)
+        show("flush and footprint")
+        footprint = stage.system.footprint()
+        flush = _flush(stage.system)
+        footprint_after_flush = None if flush is None else stage.system.footprint()
+        merged = _merge(stage, measured.window) if merge else None
+        retries = 0 if number == 0 and before.proof.method == cold.Method.REBOOT else spec.disturbance.retries
+        target, again = _target(directory, number, measured.interference, retries)
+        manifest = Manifest(
+            schema_version=SCHEMA_VERSION,
+            tidemark=TidemarkPart(__version__, FORMAT, harness_digest()),
+            series=series_part(spec),
+            run=number,
+            cold=number == 0,
+            started_at=started_at,
+            window_s=spec.window_seconds,
+            elapsed_ns=measured.window.elapsed_ns,
+            operations=measured.window.samples.count,
+            events=measured.window.samples.events,
+            first_write_ns=measured.window.samples.write[0],
+            system=system_part(bench.variant, stage.system, stage.codec.schema),
+            versions={**bench.servers.versions(), **libraries(), **client_versions(type(stage.system))},
+            lock_digests=bench.lock_digests,
+            dataset=asdict(bench.dataset),
+            machine=bench.machine,
+            cold_proof=before.proof,
+            opening=measured.opening,
+            warm_up=before.warm_up,
+            time_budget_ns=measured.window.budget(),
+            marks=marks(measured.window) + measured.interference.disturbed,
+            interference=measured.interference,
+            producer=ProducerPart.of(
+                spec.producer,
+                measured.produced,
+                bench.dataset.rows,
+                measured.window.stretches,
+                sum(path.stat().st_size for path in bench.topics.files(stage.topic)),
+            ),
+            sampler_cpu_s=measured.watch.sampler.cpu_s,
+            disk=measured.watch.disk(bench.rest_bytes),
+            oracle=verdict,
+            flush=flush,
+            merge=merged,
+            footprint=footprint,
+            footprint_after_flush=footprint_after_flush,
+            logical_bytes=logical_bytes(bench.sizes, measured.window.samples.events),
+            history=before.history,
+            config=json.loads(spec.to_json()),
         )
-        system = bench.variant.open(context)
-        stack.callback(system.close)
-        show("filling the topic")
-        stack.callback(bench.topics.drop, bench.topics.begun)
-        system.create(bench.producer.schema)  # while the topic is being filled
-        topic = bench.topics.ready()
-        consumer = stack.enter_context(EventConsumer(bench.kafka.bootstrap, topic, Encoding(spec.encoding)))
-        codec = consumer.open()
-        if codec.schema != bench.producer.schema:
-            raise StreamError(f"topic {topic}: its schema message is not that of the trips: {codec.schema}")
+        show("writing the run's files")
+        write_run(target, measured.window.samples, measured.watch.sampler.series, manifest)
+    return replace(measured, again=again)
 
-        groups: dict[str, Callable[[], list[int]]] = {
-            service.name: service.leader for service in bench.servers.by_class.values()
-        }
-        groups |= {"harness": lambda: [os.getpid()], "producer": lambda: [bench.producer.pid]}
-        counters = bench.producer.counters
-        source = Source(consumer.client, counters, bench.producer.is_alive)
-        reserve = margin(spec.batch_size) if spec.producer == "ahead" else BESIDE_MARGIN
 
-        def count(events: int) -> None:
-            counters.consumed = events
+def _make_cold_again(stage: Stage, method: cold.Method) -> None:
+    """Evict what starting the servers and creating the table has read, with all of them running.
 
-        bench.producer.follow(reserve, spec.window_seconds)
+    The log of the topic is read once after it: it is meant to be in memory in every run, cold or hot.
+    """
+    if method is cold.Method.NONE:
+        return
+    servers = stage.bench.servers
+    files = [path for groups in _groups(stage) for group in groups.values() for path in group]
+    cold.page_out([os.getpid(), *servers.pids()])
+    cold.evict(method, files)
+    warm(stage.bench.topics.files(stage.topic))
 
-        def each_second(seconds: float) -> None:
-            show(f"{seconds:.0f} of {spec.window_seconds:g} s")
-            if bench.servers.ended() or not bench.producer.is_alive():
-                source.abandon()  # what is in memory already could last for minutes
 
-        sampler = Sampler(bench.work, groups, on_second=each_second)
-        with sampler:
-            window = run_window(
-                source, codec, system.write, spec.batch_size, spec.window_seconds, spec.overlap, count, spec.read_ahead
-            )
+def _groups(stage: Stage) -> tuple[dict[str, tuple[Path, ...]], dict[str, tuple[Path, ...]]]:
+    """The files whose share in memory tells how cold the system is at its opening, and those of the stream.
+
+    These are looked at as well and decide nothing: broker and topic have to be at work before the first event.
+    """
+    found = {**files_of(stage.bench.servers, stage.bench.variant), "table": files_below(stage.directory)}
+    stream = {name: found.pop(name) for name in tuple(found) if name.startswith(f"{Kafka.name} ")}
+    return found, {**stream, STREAM: stage.bench.topics.files(stage.topic)}
+
+
+def files_of(servers: Servers, variant: Variant) -> dict[str, tuple[Path, ...]]:
+    """The files of the servers, and the libraries of the client: what makes a system cold or hot."""
+    packages = variant.system.libraries
+    return {**servers.files(), CLIENT: cold.library_files([*packages, "pyarrow"]) if packages else ()}
+
+
+def warm(files: Iterable[Path]) -> None:
+    """Read files once, so that they are in memory."""
+    buffer = bytearray(1 << 20)
+    for path in files:
+        try:
+            with path.open("rb", buffering=0) as file:
+                while file.readinto(buffer):
+                    pass
+        except OSError:
+            continue  # a server removes files of its own while it runs
+
+
+def _window(stage: Stage, method: cold.Method, show: Callable[[str], None]) -> Measured:
+    """The window itself, in as many stretches as its topic is short of events."""
+    bench, seconds = stage.bench, stage.bench.spec.window_seconds
+
+    def each_second(passed: float) -> None:
+        show(f"{passed:.0f} of {seconds:g} s")
+        if bench.fails():
+            stage.source.abandon()  # what is in memory already could last for minutes
+
+    watch = Watch(bench.work, bench.groups(), each_second)
+    window, opening = stage.new_window(), None
+    while True:
+        show("waiting until the disk is at rest")
+        watch.opens_after(settle(bench.rest_bytes))
+        if opening is None:
+            decisive, apart = _groups(stage)
+            opening = cold.prove(method, decisive, apart)
+            if not bench.is_ahead:
+                bench.producer.follow(BESIDE_MARGIN, seconds)
+        with watch:
+            stage.advance(window, seconds)
         bench.servers.check()
-        produced = bench.producer.finish()
-        before_sync = sampler.disk.read()
-        os.sync()
-        after_sync = sampler.disk.read()
-        bench.servers.check()
-        events = window.samples.events
-        if events == 0:
-            raise StreamError(
-                f"not one operation ended within the window of {spec.window_seconds:g} s; "
-                "a longer window (protocol) may be what it needs"
-            )
-        measured = Measured(window, produced, events / (window.elapsed_ns / 1e9), sampler.cpu_s)
-        show("flush and oracle")
-        footprint = system.footprint()
-        flush = _flush(system)
-        if following is not None:  # from here on nothing is timed
-            following(measured.events_per_s)
-        verdict = consult(system, events)
-        if not verdict.verdict:
-            raise OracleError(
-                f"{verdict.expected:,} ids were acknowledged, the table holds "
-                f"{verdict.found:,} rows: {verdict.missing:,} missing, {verdict.duplicated:,} more than once, "
-                f"{verdict.unexpected:,} never acknowledged. The run is not counted."
-            )
-        merged = _merge(system) if merge else None
-        if merged is not None and not consult(system, events).verdict:
-            raise OracleError("the merge of small files changed the table's rows")
-        if target is not None:
-            manifest = Manifest(
-                schema_version=SCHEMA_VERSION,
-                series=series_part(spec),
-                run=number,
-                cold=number == 0,
-                started_at=started_at,
-                window_s=spec.window_seconds,
-                elapsed_ns=window.elapsed_ns,
-                operations=window.samples.count,
-                events=events,
-                system=system_part(bench.variant, system, codec.schema),
-                versions={**bench.servers.versions(), **libraries(), **client_versions(type(system))},
-                lock_digests=bench.lock_digests,
-                dataset=asdict(bench.dataset),
-                machine=bench.machine,
-                cold_proof=proof,
-                time_budget_ns=window.budget(),
-                marks=marks(window, produced, spec),
-                producer=ProducerPart.of(spec.producer, produced, bench.dataset.rows),
-                sampler_cpu_s=sampler.cpu_s,
-                disk=DiskPart(
-                    sampler.disk.device,
-                    sampler.disk.reason,
-                    None if before_sync is None or after_sync is None else after_sync - before_sync,
-                ),
-                oracle=verdict,
-                flush=flush,
-                merge=merged,
-                footprint=footprint,
-                footprint_after_flush=None if flush is None else system.footprint(),
-                logical_bytes=logical_bytes(bench.sizes, events),
-                history=history,
-                config=json.loads(spec.to_json()),
-            )
-            show("writing the run's files")
-            write_run(target, window.samples, sampler.series, manifest)
-    return measured
+        if not stage.needs_more(window, seconds):
+            break
+        show("filling the topic again (not counted)")
+        stage.refill(window, seconds)
+    produced = bench.producer.finish()
+    bench.servers.check()
+    if window.samples.events == 0:
+        raise StreamError(
+            f"not one operation ended within the window of {seconds:g} s; "
+            "a longer window (protocol) may be what it needs"
+        )
+    wanted = bench.spec.disturbance
+    bounds = Bounds(wanted.foreign_cores, wanted.steal_cores, wanted.gap_seconds)
+    return Measured(window, produced, watch, opening, watch.interference(bounds))
+
+
+def _target(directory: Path, number: int, interference: Interference, retries: int) -> tuple[Path, bool]:
+    """Where the run's files go, and whether it is to be measured once more."""
+    earlier = len(list(directory.glob(f"{DISTURBED}/run-{number}-*")))
+    if interference.disturbed and earlier < retries:
+        return directory / DISTURBED / f"run-{number}-{earlier + 1}", True
+    return directory / f"run-{number}", False
+
+
+def _ask_the_oracle(stage: Stage, window: Window) -> Verdict:
+    """Before anything else is asked of the system: what it has not committed by now is not committed."""
+    verdict = consult(stage.system, window.samples.events)
+    if not verdict.verdict:
+        raise OracleError(
+            f"{verdict.expected:,} ids were acknowledged, the table holds "
+            f"{verdict.found:,} rows: {verdict.missing:,} missing, {verdict.duplicated:,} more than once, "
+            f"{verdict.unexpected:,} never acknowledged. The run is not counted."
+        )
+    return verdict
 
 
 def _flush(system: System) -> FlushPart | None:
@@ -219,15 +250,17 @@ def _flush(system: System) -> FlushPart | None:
     return None if flushed is None else FlushPart.of(flushed, seconds)
 
 
-def _merge(system: System) -> MergePart | None:
-    if Capability.MERGE not in system.capabilities:
+def _merge(stage: Stage, window: Window) -> MergePart | None:
+    if Capability.MERGE not in stage.system.capabilities:
         return None
     began = time.perf_counter()
     try:
-        merged = system.merge()
+        merged = stage.system.merge()
     except Exception as error:
         raise _of_system("merge", error) from error
     seconds = time.perf_counter() - began
+    if merged is not None and not consult(stage.system, window.samples.events).verdict:
+        raise OracleError("the merge of small files changed the table's rows")
     return None if merged is None else MergePart.of(merged, seconds)
 
 
@@ -235,8 +268,3 @@ def _of_system(what: str, error: Exception) -> TidemarkError:
     if is_disk_full(error):
         return DiskFull(f"{what}: no room left on the device: {error}")
     return SystemFailure(f"{what} failed: {type(error).__name__}: {error}")
-
-
-def _remove(directory: Path, keep: bool) -> None:
-    if not keep:
-        shutil.rmtree(directory, ignore_errors=True)

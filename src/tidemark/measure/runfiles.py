@@ -16,13 +16,15 @@ import pyarrow.parquet as pq
 from tidemark.machine.cold import ColdProof
 from tidemark.machine.inventory import Inventory
 from tidemark.machine.sampler import Series
+from tidemark.machine.watch import DiskPart, Interference
 from tidemark.measure.loop import Samples
 from tidemark.measure.oracle import Verdict
+from tidemark.measure.warmup import WarmUp
 from tidemark.paths import sync_directory, write_atomically
 from tidemark.stream.producer import Produced
 from tidemark.systems.base import Flush, Footprint, Merge
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 ROWS_AT_ONCE = 1 << 20
 OPERATIONS = pa.schema(
     [
@@ -49,8 +51,19 @@ class SeriesPart:
     repeat: int
     study: str
     threads: int
+    cpus: int | None
     encoding: str
     overlap: bool
+    read_ahead: int
+
+
+@dataclass(frozen=True, slots=True)
+class TidemarkPart:
+    """By what the run was measured."""
+
+    version: str
+    format: int
+    harness: str  # digest of the code that measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +117,15 @@ class ProducerPart:
     cpu_s: float
     topped_up: int
     laps: float  # how often the dataset was gone through
+    stretches: int  # that the window was measured in, the topic being refilled between them
+    topic_bytes: int
 
     @classmethod
-    def of(cls, mode: str, produced: Produced, dataset_rows: int) -> ProducerPart:
+    def of(cls, mode: str, produced: Produced, dataset_rows: int, stretches: int, topic_bytes: int) -> ProducerPart:
         laps = produced.events / dataset_rows
-        return cls(mode, produced.events, produced.seconds, produced.cpu_s, produced.topped_up, laps)
-
-
-@dataclass(frozen=True, slots=True)
-class DiskPart:
-    device: str | None
-    reason: str | None
-    written_after_window_bytes: int | None  # what a sync right after the window still brought to the disk
+        return cls(
+            mode, produced.events, produced.seconds, produced.cpu_s, produced.topped_up, laps, stretches, topic_bytes
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +133,7 @@ class Manifest:
     """Everything about a run that is no time series: run.json."""
 
     schema_version: int
+    tidemark: TidemarkPart
     series: SeriesPart
     run: int
     cold: bool
@@ -131,14 +142,18 @@ class Manifest:
     elapsed_ns: int
     operations: int
     events: int
+    first_write_ns: int
     system: SystemPart
     versions: dict[str, str]
     lock_digests: dict[str, str]
     dataset: dict[str, Any]
     machine: Inventory
-    cold_proof: ColdProof
+    cold_proof: ColdProof  # before the servers of a cold run start, or right before a hot one
+    opening: ColdProof  # when the window opens
+    warm_up: WarmUp | None
     time_budget_ns: dict[str, int]
     marks: tuple[str, ...]  # what a reader must know before using this run
+    interference: Interference
     producer: ProducerPart
     sampler_cpu_s: float
     disk: DiskPart
@@ -182,6 +197,8 @@ def machine_table(series: Series) -> pa.Table:
     columns: dict[str, pa.Array] = {
         "second": pa.array(series.second, pa.float64()),
         "cpu_percent": pa.array(series.cpu_percent, pa.float64()),
+        "steal_percent": pa.array(series.steal_percent, pa.float64()),
+        "foreign_percent": pa.array(series.foreign_percent, pa.float64()),
         "disk_written_bytes": pa.array(series.disk_written_bytes, pa.int64()),
     }
     for name, percents in series.groups.items():

@@ -2,66 +2,43 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
+import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from threading import Thread
 
 from tidemark.config import SystemEntry
 from tidemark.dataset import Provenance
 from tidemark.errors import DiskFull, OracleError, RebootNeeded, TidemarkError, is_disk_full
-from tidemark.events import Encoding
 from tidemark.lifetime import was_interrupted
 from tidemark.machine import cold, reboot
+from tidemark.machine.disk import settle
 from tidemark.machine.inventory import inventory
+from tidemark.machine.only_one import alone
+from tidemark.measure.outcome import Outcome, attempt, disturbed_runs, finished_runs, outcome_path, read_attempts
 from tidemark.measure.plan import variant
 from tidemark.measure.rates import Rates
-from tidemark.measure.run import Bench, Measured, measure_run
+from tidemark.measure.run import Before, files_of, measure_run, warm
 from tidemark.measure.servers import prepared
 from tidemark.measure.spec import SeriesSpec
-from tidemark.paths import Workspace, private_directory, write_atomically
+from tidemark.measure.stage import Bench
+from tidemark.measure.warmup import medians_ms, probe, warm_up
+from tidemark.paths import Workspace, private_directory
 from tidemark.services.kafka import Kafka
 from tidemark.stacks import locks
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import EventSizes
 from tidemark.stream.topics import Topics
-from tidemark.systems.base import Variant
+from tidemark.systems.base import Capability, Variant
 
 DYING_SECONDS = 1.0  # its connections break before a killed server counts as ended
 FULL_BYTES = 1 << 20  # programs tell of a full disk in too many ways; with less than this it is one
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a series ended; the pipeline goes on either way, and the tables show the reason."""
-
-    status: str  # complete | failed | not-run
-    reason: str | None
-    exit_code: int
-    runs: tuple[int, ...]
-
-    def write(self, path: Path) -> None:
-        write_atomically(path, json.dumps(asdict(self), indent=1) + "\n")
-
-    @classmethod
-    def read(cls, path: Path) -> Outcome:
-        values = json.loads(path.read_text())
-        return cls(values["status"], values["reason"], values["exit_code"], tuple(values["runs"]))
-
-
-def outcome_path(workspace: Workspace, spec: SeriesSpec) -> Path:
-    return workspace.root / spec.directory / "outcome.json"
-
-
-def finished_runs(directory: Path) -> list[int]:
-    """Numbers of the runs whose files are whole."""
-    return sorted(int(path.parent.name.removeprefix("run-")) for path in directory.glob("run-*/run.json"))
 
 
 def needs_restart(spec: SeriesSpec, workspace: Workspace) -> bool:
@@ -87,15 +64,21 @@ def measure_series(spec: SeriesSpec, workspace: Workspace, show: Callable[[str],
         outcome = Outcome("not-run", reason, 0, ())
     else:
         try:
-            with alone(workspace.private / "measuring.lock", show):
-                _measure(spec, workspace, directory, show)
+            with alone(show), attempt(directory):
+                try:
+                    _measure(spec, workspace, directory, show)
+                except RebootNeeded:
+                    raise
+                except Exception as error:
+                    if was_interrupted():
+                        raise KeyboardInterrupt from error
+                    raise _failed(error, spec, workspace) from error
             outcome = Outcome("complete", None, 0, tuple(finished_runs(directory)))
         except RebootNeeded:
             raise
-        except Exception as error:
-            if was_interrupted():
-                raise KeyboardInterrupt from error
-            outcome = _failed(error, spec, workspace)
+        except TidemarkError as error:
+            outcome = Outcome("failed", str(error), error.exit_code, tuple(finished_runs(directory)))
+    outcome = replace(outcome, attempts=read_attempts(directory), disturbed=disturbed_runs(directory))
     outcome.write(outcome_path(workspace, spec))
     return outcome
 
@@ -114,25 +97,14 @@ def _logs(spec: SeriesSpec, workspace: Workspace) -> Path:
     return workspace.root / spec.directory / "logs"
 
 
-@contextmanager
-def alone(path: Path, show: Callable[[str], None]) -> Iterator[None]:
-    """Wait until nobody else measures in this workspace: two windows at once would measure each other."""
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            show("waiting for another series to end")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _failed(error: Exception, spec: SeriesSpec, workspace: Workspace) -> Outcome:
+def _failed(error: Exception, spec: SeriesSpec, workspace: Workspace) -> TidemarkError:
+    """`error` as one of ours, which names logs where they are kept: the working directory is gone by now."""
     described = _described(error)
-    # Logs were moved out of the working directory, which is gone by now.
     place = re.compile(re.escape(str(_work(spec, workspace))) + r"(?:/[\w-]+)?/([\w-]+\.log)")
     reason = place.sub(lambda found: str(_logs(spec, workspace) / found[1]), str(described))
-    runs = tuple(finished_runs(workspace.root / spec.directory))
-    return Outcome("failed", reason, described.exit_code, runs)
+    failed = TidemarkError(reason)
+    failed.exit_code = described.exit_code  # type: ignore[misc]
+    return failed
 
 
 def _described(error: Exception) -> TidemarkError:
@@ -144,118 +116,137 @@ def _described(error: Exception) -> TidemarkError:
 
 
 def _measure(spec: SeriesSpec, workspace: Workspace, directory: Path, show: Callable[[str], None]) -> None:
+    """Measure the runs that are missing. A cold run that is to be measured once more begins the series anew."""
     dataset = Provenance.read(workspace.root / spec.dataset_directory / "dataset.json")
     _set_aside(directory, dataset)
-    missing = [number for number in range(spec.runs) if number not in finished_runs(directory)]
+    missing = _missing(spec, directory)
     if not missing:
         return
     reboot.claim(workspace, spec.id, alone=spec.cold == "reboot" and missing[0] == 0)
+    rates = Rates(workspace.private / "rates.json", f"{spec.stack} {spec.name} {spec.mode_label}", spec.encoding)
+    rest_bytes = settle(None).left_bytes
+    started = partial(_bench, spec, workspace, dataset, rates, rest_bytes)
+    if rates.events_per_s is None and spec.cold != cold.Method.REBOOT:  # which makes a machine cold for one run alone
+        with started(None, show) as (bench, _):
+            _explaining(bench, "the probe before run 0", partial(probe, bench, show))
+    while missing:
+        method = cold.choose(spec.cold)
+        with started(method if missing[0] == 0 else None, show) as (bench, proof):
+            _runs(bench, directory, missing, proof, method, show)
+        missing = _missing(spec, directory)
+
+
+def _missing(spec: SeriesSpec, directory: Path) -> list[int]:
+    finished = finished_runs(directory)
+    return [number for number in range(spec.runs) if number not in finished]
+
+
+@contextmanager
+def _bench(
+    spec: SeriesSpec,
+    workspace: Workspace,
+    dataset: Provenance,
+    rates: Rates,
+    rest_bytes: int | None,
+    make_cold: cold.Method | None,
+    show: Callable[[str], None],
+) -> Iterator[tuple[Bench, cold.ColdProof]]:
+    """Servers and producer, started in a clean folder, with the proof of how cold the machine was right before.
+
+    `make_cold`: how it is made so; None where what follows is not a cold run.
+    """
     chosen = _variant(spec)
+    prepared_directory = workspace.root / spec.dataset_directory
+    trips = prepared_directory / "trips.parquet"
     work = _work(spec, workspace)
     shutil.rmtree(work, ignore_errors=True)
     private_directory(work)
     logs = private_directory(_logs(spec, workspace))
-    method = cold.choose(spec.cold)
     with ExitStack() as stack:
         stack.callback(_tidy, work, logs, spec.keep_tables)
         show("starting the servers")
         servers = stack.enter_context(prepared((Kafka, *chosen.needs), workspace, work, spec.services))
-        files = {**servers.files(), "dataset": (workspace.root / spec.dataset_directory / "trips.parquet",)}
-        if missing[0] == 0:
+        files = {**files_of(servers, chosen), "dataset": (trips,)}
+        if make_cold is not None:
             show("making it cold")
-            cold.evict(method, [path for group in files.values() for path in group])
-        proof = cold.prove(method, files)
-        trips = workspace.root / spec.dataset_directory / "trips.parquet"
+            if make_cold is not cold.Method.NONE:
+                cold.page_out([os.getpid()])
+            cold.evict(make_cold, [path for group in files.values() for path in group])
+        proof = cold.prove(make_cold or cold.Method.NONE, files)
         producer = stack.enter_context(Producer(trips, work))
-        servers.launch()
+        servers.start()
         kafka = servers.by_class[Kafka]
         assert isinstance(kafka, Kafka)
-        bench = Bench(
-            spec=spec,
-            variant=chosen,
-            servers=servers,
-            producer=producer,
-            topics=Topics(kafka, producer, spec.fingerprint),
-            dataset=dataset,
-            sizes=EventSizes.read(workspace.root / spec.dataset_directory / "events.json"),
-            machine=inventory(workspace.root),
-            lock_digests=locks(spec.stack),
-            work=work,
+        yield (
+            Bench(
+                spec=spec,
+                variant=chosen,
+                servers=servers,
+                producer=producer,
+                topics=Topics(kafka, producer, spec.fingerprint),
+                rates=rates,
+                dataset=dataset,
+                sizes=EventSizes.read(prepared_directory / "events.json"),
+                machine=inventory(workspace.root),
+                lock_digests=locks(spec.stack),
+                rest_bytes=rest_bytes,
+                work=work,
+            ),
+            proof,
         )
-        _runs(bench, workspace, directory, missing, proof, method, show)
 
 
 def _runs(
     bench: Bench,
-    workspace: Workspace,
     directory: Path,
     missing: list[int],
     proof: cold.ColdProof,
     method: cold.Method,
     show: Callable[[str], None],
 ) -> None:
+    """Measure the `missing` runs one after the other, each disturbed one again as often as configured.
+
+    Where that is run 0 it ends at once: another cold run needs other servers.
+    """
     spec = bench.spec
-    key, stores = f"{spec.stack}/{spec.name}/{spec.mode_label}", bool(bench.variant.system.capabilities)
-    rates = Rates(workspace.private / "rates.json", key, spec.mode, stores)
-    history = "cold start" if missing[0] == 0 else ""
-    programs = bench.servers.programs()
-    reading: Thread | None = None
-
-    def begin() -> None:
-        ahead = rates.events(spec.window_seconds, spec.batch_size, bench.work)
-        bench.topics.begin(Encoding(spec.encoding), ahead if spec.producer == "ahead" else spec.batch_size)
-
-    def follow(events_per_s: float) -> None:
-        nonlocal reading
-        rates.note(events_per_s)
-        begin()
-        reading = Thread(target=warm, args=(programs,), name="warm")
-        reading.start()  # beside the oracle
-
-    def one(number: int, target: Path | None, label: str) -> Measured:
-        last = number == spec.runs - 1 and target is not None
-        try:
-            measured = measure_run(
-                bench,
-                number,
-                target,
-                proof,
-                history,
-                merge=last and spec.maintenance,
-                show=lambda what: show(f"{label}: {what}"),
-                following=rates.note if last else follow,
-            )
-        except Exception as error:
-            raise _explained(error, bench, f"run {number} of {spec.label}") from error
-        finally:
-            if reading is not None:
-                reading.join()
-        return measured
-
-    # The topic can be filled while others are still starting.
-    bench.servers.start(lambda service: begin() if service is bench.kafka else None)
-    if missing[0] > 0:
-        one(missing[0], None, "warm-up, not counted")
-        history = "interrupted before; one warm-up window that is not counted"
+    stores = Capability.READ_BACK in bench.variant.system.capabilities
+    history = ["cold start"] if missing[0] == 0 else ["interrupted before"]
+    medians: list[float] = []
     for number in missing:
-        if number > 0:
-            files = bench.servers.files()
-            warm(path for group in files.values() for path in group if path not in programs)
-            proof = cold.prove(method, files)
-        one(number, directory / f"run-{number}", f"run {number} of {spec.runs}")
-        history = f"run {number}" if not history.startswith("interrupted") else f"{history}, run {number}"
+        while True:
+            label = f"run {number} of {spec.runs}"
+            tell = partial(_tell, show, label)
+            before = Before(proof, ", ".join(history))
+            if number > 0:
+                warmed = (
+                    _explaining(bench, f"the warm-up before {label}", partial(warm_up, bench, medians, tell))
+                    if stores
+                    else None
+                )
+                files = files_of(bench.servers, bench.variant)
+                warm(path for group in files.values() for path in group)
+                before = Before(cold.prove(method, files), ", ".join(history), warmed)
+            merge = number == spec.runs - 1 and spec.maintenance
+            measure = partial(measure_run, bench, number, directory, before, merge, tell)
+            measured = _explaining(bench, f"run {number} of {spec.label}", measure)
+            bench.rates.note(measured.events_per_s)
+            medians = medians_ms(measured.window.samples.column("write"))
+            history.append(f"run {number}" + (" (disturbed)" if measured.again else ""))
+            if not measured.again:
+                break
+            if number == 0:
+                return
 
 
-def warm(files: Iterable[Path]) -> None:
-    """Read files of the servers once, so that hot means the same for every system: all of it is in memory."""
-    buffer = bytearray(1 << 20)
-    for path in files:
-        try:
-            with path.open("rb", buffering=0) as file:
-                while file.readinto(buffer):
-                    pass
-        except OSError:
-            continue  # a server removes files of its own while it runs
+def _tell(show: Callable[[str], None], label: str, what: str) -> None:
+    show(f"{label}: {what}")
+
+
+def _explaining[T](bench: Bench, where: str, work: Callable[[], T]) -> T:
+    try:
+        return work()
+    except Exception as error:
+        raise _explained(error, bench, where) from error
 
 
 def _explained(error: Exception, bench: Bench, where: str) -> TidemarkError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -25,8 +25,8 @@ class Servers:
                 service.launch()
                 self._awaited.append(service)
 
-    def start(self, answers: Callable[[Service], None] = lambda _service: None) -> None:
-        """Start all of them, side by side where neither needs the other; `answers` is told of each that does."""
+    def start(self) -> None:
+        """Start all of them, side by side where neither needs the other."""
         if not self._awaited:
             self.launch()
 
@@ -34,7 +34,6 @@ class Servers:
             if service in self._awaited:
                 self._awaited.remove(service)
                 service.start()
-                answers(service)
 
         for service in self.by_class.values():
             if service.needs:
@@ -53,6 +52,10 @@ class Servers:
     def ended(self) -> bool:
         """Whether one of ours has died; cheap enough to ask while a window is open."""
         return any(service.has_ended() for service in self.by_class.values())
+
+    def pids(self) -> list[int]:
+        """All processes of those that are ours."""
+        return [pid for service in self.by_class.values() for pid in service.pids()]
 
     def files(self) -> dict[str, tuple[Path, ...]]:
         """The files whose share in memory tells how cold the servers are: their programs, and their data."""

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tidemark.config import ServicesConfig
+from tidemark.config import DisturbanceConfig, ServicesConfig
 from tidemark.errors import ConfigError
 
-FORMAT = 1  # raise it when a change of the harness makes earlier measurements incomparable
+FORMAT = 2  # of what is measured and recorded; the digest of the code tells apart what this does not
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class SeriesSpec:
     mode: str
     batch_size: int  # events of one write; 1 in single mode
     threads: int
+    cpus: int | None  # processors that the client's process is bound to; None: all
     compression: str
     encoding: str
     producer: str
@@ -40,7 +41,10 @@ class SeriesSpec:
     repeat: int  # the how manieth time that this series is measured, from 1
     stack: str
     lock_sha256: str
+    harness: str  # digest of the code that measures
+    machine: str  # identity of the machine that measures
     dataset_directory: str
+    disturbance: DisturbanceConfig
     services: ServicesConfig
     seed: int
     position: int
@@ -53,7 +57,7 @@ class SeriesSpec:
     def fingerprint(self) -> str:
         """12 hex digits that change when, and only when, the measurement would."""
         decisive = asdict(self)
-        for key in ("title", "position", "keep_tables", "study", "seed", "repeat"):
+        for key in ("title", "position", "keep_tables", "study", "seed", "repeat", "disturbance"):
             del decisive[key]
         for each in fields(ServicesConfig):
             if each.metadata.get("silent") and decisive["services"][each.name] is None:
@@ -91,6 +95,7 @@ class SeriesSpec:
             raise ConfigError(f"{source}: the keys {sorted(unknown)} do not fit this version; run 'all' again")
         values["options"] = tuple((key, value) for key, value in values["options"])
         values["services"] = ServicesConfig(**values["services"])
+        values["disturbance"] = DisturbanceConfig(**values["disturbance"])
         return cls(**values)
 
     @classmethod

@@ -173,6 +173,12 @@ class Kafka(Service):
         """Delete the topic `name`; its files are gone a second or two later."""
         self._administer(f"delete topic {name}", lambda admin: admin.delete_topics([name])[name])
 
+    def topic_folders(self, name: str) -> list[Path]:
+        """Where the log of the topic `name` lies, also while it is being deleted; none for an external broker."""
+        if self.is_external:
+            return []
+        return [*self.data_directory.glob(f"{name}-0"), *self.data_directory.glob(f"{name}-0.*")]
+
     def topics(self) -> list[str]:
         """Names of the topics, internal ones left out."""
         found = self._admin().list_topics(timeout=ANSWER_TIMEOUT_S).topics

@@ -19,6 +19,7 @@ class EventConsumer:
 
     def __init__(self, bootstrap: str, topic: str, encoding: Encoding) -> None:
         self._topic, self._encoding = topic, encoding
+        self._closed = False
         self.client = confluent_kafka.Consumer(
             {
                 "bootstrap.servers": bootstrap,
@@ -50,7 +51,10 @@ class EventConsumer:
         raise StreamError(f"topic {self._topic}: no message within {FIRST_EVENT_SECONDS:.0f} s; is the broker well?")
 
     def close(self) -> None:
-        self.client.close()
+        """Let go of the broker; safe to call twice."""
+        if not self._closed:
+            self._closed = True
+            self.client.close()
 
     def __enter__(self) -> EventConsumer:
         return self

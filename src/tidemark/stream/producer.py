@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -52,6 +52,7 @@ class Producer:
         self._log = (directory / "producer.log").open("ab")
         self.log_path = directory / "producer.log"
         self._trips = trips
+        self._follows = False
         command = [sys.executable, "-m", "tidemark.stream.producer", str(trips)]
         self._process = subprocess.Popen(
             [*command, str(directory / "counters")],
@@ -78,10 +79,15 @@ class Producer:
         """Begin a topic with its schema message and `events` events; `wait_until_filled` comes next."""
         self.counters.consumed = 0
         self.counters.stop = False
-        self._send(command="fill", topic=topic, encoding=encoding, events=events)
+        self._send(command="begin", topic=topic, encoding=encoding, events=events)
 
     def wait_until_filled(self) -> None:
         """Return when the broker has acknowledged all of it."""
+        self._receive()
+
+    def extend(self, events: int) -> None:
+        """Add at least `events` events to the topic, and return when the broker has acknowledged them."""
+        self._send(command="extend", events=events)
         self._receive()
 
     def follow(self, margin: int, seconds: float) -> None:
@@ -89,13 +95,17 @@ class Producer:
 
         And at least what the consumer takes in a third of a second, as long as the window has that much left.
         """
+        self._follows = True
         self._send(command="follow", margin=margin, seconds=seconds)
 
     def finish(self) -> Produced:
-        """End `follow` and the topic; what was done for it."""
+        """End the topic, and `follow` if it was asked for; what was done for it."""
         self.counters.stop = True
-        reply = self._receive()
-        return Produced(**reply)
+        if self._follows:
+            self._follows = False
+            self._receive()
+        self._send(command="finish")
+        return Produced(**self._receive())
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
@@ -150,7 +160,7 @@ class _Topic:
         self._codec = EventCodec(self._file.schema_arrow.remove_metadata(), encoding)
         self._name = name
         self._counters = counters
-        self._events = 0
+        self._events = self._topped_up = 0
         self._batches = self._endless()
         self._began = time.perf_counter()
         self._cpu = time.process_time()
@@ -201,11 +211,12 @@ class _Topic:
         self._note()
 
     def fill(self, events: int) -> None:
-        self.produce(max(0, events - self._events))
+        """Add at least `events` events, and wait until the broker has acknowledged all."""
+        self.produce(events)
         self._flush()
 
-    def follow(self, margin: int, seconds: float) -> int:
-        """Stay ahead of the consumer until told to stop; how many events that took."""
+    def follow(self, margin: int, seconds: float) -> None:
+        """Stay ahead of the consumer until told to stop."""
         before = self._events
         seen, at = self._counters.consumed, time.perf_counter()
         rate, end = 0.0, at + seconds
@@ -219,11 +230,11 @@ class _Topic:
                 self._client.poll(0)
                 self._note()
                 time.sleep(LOOK_SECONDS)
-        return self._events - before
+        self._topped_up += self._events - before
 
-    def summary(self, topped_up: int) -> Produced:
+    def summary(self) -> Produced:
         seconds = time.perf_counter() - self._began
-        return Produced(self._events, seconds, time.process_time() - self._cpu, topped_up)
+        return Produced(self._events, seconds, time.process_time() - self._cpu, self._topped_up)
 
 
 class _Server:
@@ -238,10 +249,10 @@ class _Server:
     def connect(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
         if self._connection is None or self._connection.bootstrap != bootstrap:
-            with suppress(confluent_kafka.KafkaException):  # `fill` tries again, and says so
+            with suppress(confluent_kafka.KafkaException):  # `begin` tries again, and says so
                 self._connection = Connection(bootstrap)
 
-    def fill(self, topic: str, encoding: str, events: int) -> dict[str, Any]:
+    def begin(self, topic: str, encoding: str, events: int) -> dict[str, Any]:
         if self._connection is None or self._connection.bootstrap != self._bootstrap:
             self._connection = Connection(self._bootstrap)
         try:
@@ -252,19 +263,32 @@ class _Server:
             raise
         return {}
 
+    def extend(self, events: int) -> dict[str, Any]:
+        self._current().fill(events)
+        return {}
+
     def follow(self, margin: int, seconds: float) -> dict[str, Any]:
-        if self._topic is None or self._connection is None:
-            raise StreamError("'follow' without a topic")
-        topic, self._topic = self._topic, None
+        self._current().follow(margin, seconds)
+        return {}
+
+    def finish(self) -> dict[str, Any]:
+        topic, self._topic = self._current(), None
         connection, self._connection = self._connection, None
-        done = topic.summary(topic.follow(margin, seconds))
-        if not connection.is_spent():
+        done = topic.summary()
+        if connection is not None and not connection.is_spent():
             self._connection = connection
         return asdict(done)
+
+    def _current(self) -> _Topic:
+        if self._topic is None:
+            raise StreamError("there is no topic; it was not begun, or it failed")
+        return self._topic
 
 
 def _serve(trips: Path, counters: Counters) -> None:
     server = _Server(trips, counters)
+    answers: dict[str, Callable[..., dict[str, Any]]]
+    answers = {"begin": server.begin, "extend": server.extend, "follow": server.follow, "finish": server.finish}
     for line in sys.stdin:
         request = json.loads(line)
         command = request.pop("command")
@@ -272,7 +296,7 @@ def _serve(trips: Path, counters: Counters) -> None:
             server.connect(**request)
             continue
         try:
-            reply = server.fill(**request) if command == "fill" else server.follow(**request)
+            reply = answers[command](**request)
         except (StreamError, OSError, pa.ArrowException, confluent_kafka.KafkaException) as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(reply), flush=True)

@@ -17,14 +17,23 @@ clock = time.perf_counter_ns
 
 
 class Source:
-    """Messages for the loop, and how long was spent waiting for a producer that had none."""
+    """Messages for the loop, and how long was spent waiting for a producer that had none.
 
-    def __init__(self, client: Any, counters: Counters, is_producer_alive: Callable[[], bool]) -> None:
+    `is_complete`: nothing is produced while the window is open. Then a topic that has no `least` events left ends
+    the stretch (`exhausted`), with those in hand kept for the next one; else the producer is waited for.
+    """
+
+    def __init__(
+        self, client: Any, counters: Counters, is_producer_alive: Callable[[], bool], is_complete: bool = False
+    ) -> None:
         self._client = client
         self._counters = counters
         self._is_producer_alive = is_producer_alive
+        self._is_complete = is_complete
+        self._in_hand: list[Any] = []  # messages of a batch that the topic's end cut short
         self.taken = 0  # events handed out
         self.starved_ns = 0
+        self.exhausted = False
         self.deadline = 0  # of the clock, in ns; the loops ask for it at each operation
 
     def abandon(self) -> None:
@@ -32,11 +41,21 @@ class Source:
         self.deadline = 0
 
     def take(self, least: int, most: int) -> list[bytes]:
-        """Values of the next `least` messages, and of those at hand up to `most`; [] once the deadline has passed."""
-        messages: list[Any] = self._client.consume(most, 0)
+        """Values of the next `least` messages, and of those at hand up to `most`.
+
+        [] once the deadline has passed, or a complete topic has no `least` messages more.
+        """
+        messages = self._in_hand
+        if messages:
+            self._in_hand = []
+        messages = messages + self._client.consume(most - len(messages), 0)
         while len(messages) < least:
-            message = self._wait_for_one()
+            if self._is_complete and self._counters.produced - self.taken < least:
+                self.exhausted, self._in_hand = True, messages
+                return []
+            message = self._wait_for_one(self.taken + len(messages))
             if message is None:
+                self._in_hand = messages
                 return []
             messages.append(message)
             messages += self._client.consume(most - len(messages), 0)
@@ -46,10 +65,11 @@ class Source:
         self.taken += len(messages)
         return [message.value() for message in messages]
 
-    def _wait_for_one(self) -> Any:
+    def _wait_for_one(self, held: int) -> Any:
+        """The next message; None once the deadline has passed. `held` events were read before it."""
         began = last = clock()
         while last < self.deadline:
-            starved = self._counters.produced <= self.taken
+            starved = self._counters.produced <= held
             message = self._client.poll(POLL_SECONDS)
             now = clock()
             if starved:

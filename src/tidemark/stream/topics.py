@@ -1,51 +1,61 @@
-"""A fresh topic for each run, filled by the producer while the harness does something else that is not timed."""
+"""A fresh topic for each run, filled by the producer; deleted after it, and its files with it."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
+from pathlib import Path
 
 from tidemark.errors import TidemarkError
 from tidemark.events import Encoding
+from tidemark.services.base import files_below
 from tidemark.services.kafka import Kafka
 from tidemark.stream.producer import Producer
 
+DELETION_SECONDS = 10.0  # a broker removes a topic's files about a second after it was told to
+
 
 class Topics:
-    """Topics with names that no other run has; at most one is being filled at a time."""
+    """Topics with names that no other run has; one is in use at a time."""
 
     def __init__(self, kafka: Kafka, producer: Producer, name: str) -> None:
         self._kafka, self._producer, self._name = kafka, producer, name
         self._number = 0
-        self._filling: str | None = None
 
-    def begin(self, encoding: Encoding, events: int) -> None:
-        """Create the next topic and have it filled with `events` events; returns at once."""
+    def begin(self, encoding: Encoding, events: int) -> str:
+        """Create the next topic and have it filled with `events` events; its name, at once."""
         topic = f"tidemark-{self._name}-{os.getpid()}-{self._number}"
         self._number += 1
         self._producer.connect(self._kafka.bootstrap)
         self._kafka.create_topic(topic)
-        self._filling = topic
         self._producer.begin(topic, encoding, events)
-
-    @property
-    def begun(self) -> str:
-        """The topic of the last `begin`, whatever it holds by now."""
-        if self._filling is None:
-            raise RuntimeError("no topic was begun")
-        return self._filling
-
-    def ready(self) -> str:
-        """Wait until the topic of the last `begin` holds what was asked for; its name."""
-        topic, self._filling = self.begun, None
-        self._producer.wait_until_filled()
         return topic
 
+    def wait_until_filled(self) -> None:
+        """Return when the topic of the last `begin` holds what was asked for."""
+        self._producer.wait_until_filled()
+
+    def files(self, topic: str) -> tuple[Path, ...]:
+        """The files that hold a topic's messages; none where the broker is on another machine.
+
+        Its indexes are not among them: they are files of ten megabytes whatever is in them.
+        """
+        folders = self._kafka.topic_folders(topic)
+        return tuple(path for folder in folders for path in files_below(folder) if path.suffix == ".log")
+
     def drop(self, topic: str) -> None:
-        """Delete a topic; that it cannot be deleted must not hide why a run failed."""
+        """Delete a topic, and wait until its files are gone: they are none of the next run's business.
+
+        That it cannot be deleted must not hide why a run failed.
+        """
         if self._kafka.has_ended():
             return  # and its data goes with it
         try:
             self._kafka.delete_topic(topic)
         except TidemarkError as error:
             print(f"tidemark: while tidying up: {error}", file=sys.stderr)
+            return
+        deadline = time.monotonic() + DELETION_SECONDS
+        while self._kafka.topic_folders(topic) and time.monotonic() < deadline:
+            time.sleep(0.05)

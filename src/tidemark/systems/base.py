@@ -134,6 +134,7 @@ class System(ABC):
     needs: ClassVar[tuple[type[Service], ...]] = ()
     capabilities: frozenset[Capability] = TABLE  # without those that hang on the client's release
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # that it can be told to use
+    libraries: ClassVar[tuple[str, ...]] = ()  # packages of its client, whose files are cold or hot with it; * matches
     durability: Durability  # as `catalog`
     Options: ClassVar[type[Options]] = Options
 

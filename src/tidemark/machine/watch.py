@@ -1,0 +1,203 @@
+"""What else could have made a number: a window's disk traffic, foreign work and clocks, watched from outside it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from tidemark.machine.disk import Settled, sent_bytes
+from tidemark.machine.processes import Others, family, machine_times, others
+from tidemark.machine.sampler import Group, Sampler
+
+STREAM = ("kafka", "producer")  # groups whose writes are the stream's, not the system's
+NAMED = 3  # programs that a disturbance names
+LEAST_NAMED_CORES = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """From where on a run counts as disturbed, in processors on average over its window, and in seconds."""
+
+    foreign_cores: float
+    steal_cores: float
+    gap_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DiskPart:
+    """What reached the device under the data. None where the machine does not tell.
+
+    From the opening of the window to its end, and then by a sync of its own; `stream_bytes` of both is what broker
+    and producer sent, as their own counters say.
+    """
+
+    device: str | None
+    reason: str | None
+    rest_bytes: int | None  # waiting for a disk when the machine was at rest
+    left_bytes: int | None  # and when the window opened
+    settle_seconds: float
+    window_bytes: int | None
+    sync_bytes: int | None
+    sync_seconds: float
+    stream_bytes: int | None
+    written_by: dict[str, int | None]  # the same, broker and producer apart
+
+
+@dataclass(frozen=True, slots=True)
+class Interference:
+    """Who else was at work while the window was open: processors on average, seconds of clocks, and the verdict."""
+
+    foreign_cores: float | None
+    kernel_cores: float | None
+    steal_cores: float
+    suspended_seconds: float
+    clock_step_seconds: float
+    disturbed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Clocks:
+    """Seconds of the kernel's clocks at one moment."""
+
+    monotonic: float
+    boot: float
+    wall: float
+
+    @classmethod
+    def now(cls) -> _Clocks:
+        return cls(
+            time.clock_gettime(time.CLOCK_MONOTONIC),
+            time.clock_gettime(time.CLOCK_BOOTTIME),
+            time.clock_gettime(time.CLOCK_REALTIME),
+        )
+
+
+class Watch:
+    """A context manager around each stretch of a window; what it saw of all of them is asked for at the end.
+
+    Leaving it syncs the machine: what the stretch wrote and what still waited in memory is then on the disk.
+    """
+
+    def __init__(
+        self, directory: Path, groups: Mapping[str, Group], on_second: Callable[[float], None] = lambda _seconds: None
+    ) -> None:
+        self.sampler = Sampler(directory, groups, on_second=on_second)
+        self._groups = groups
+        self._settled: list[Settled] = []
+        self._window_bytes: int | None = 0
+        self._sync_bytes: int | None = 0
+        self._sync_seconds = 0.0
+        self._sent: dict[str, int | None] = {name: 0 for name in STREAM if name in groups}
+        self._seconds = self._ours = self._programs = self._kernel = self._stolen = 0.0
+        self._suspended = self._stepped = 0.0
+        self._foreign: dict[str, float] = {}
+
+    def opens_after(self, settled: Settled) -> None:
+        """How the machine came to rest before the stretch that is about to open."""
+        self._settled.append(settled)
+
+    def __enter__(self) -> Watch:
+        self._others_before = self._others()
+        self._sent_before = self._sent_now()
+        self._used_before = self._used()
+        self._written_before = self.sampler.disk.read()
+        self._machine_before = machine_times()
+        self._clocks_before = _Clocks.now()
+        self.sampler.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.sampler.__exit__(kind, error, trace)
+        clocks, machine, used = _Clocks.now(), machine_times(), self._used()
+        written = self.sampler.disk.read()
+        self._count_processors(clocks, used, machine.programs - self._machine_before.programs)
+        self._stolen += max(0.0, machine.stolen - self._machine_before.stolen)
+        before = self._clocks_before
+        self._suspended += (clocks.boot - before.boot) - (clocks.monotonic - before.monotonic)
+        self._stepped += abs((clocks.wall - before.wall) - (clocks.boot - before.boot))
+        if kind is None:
+            self._sync(written)
+
+    def _count_processors(self, clocks: _Clocks, used: float, programs: float) -> None:
+        self._seconds += clocks.monotonic - self._clocks_before.monotonic
+        self._ours += max(0.0, used - self._used_before)
+        self._programs += max(0.0, programs)
+        after = self._others()
+        self._kernel += max(0.0, after.kernel - self._others_before.kernel)
+        for name, seconds in after.since(self._others_before):
+            self._foreign[name] = self._foreign.get(name, 0.0) + seconds
+
+    def _sync(self, written: int | None) -> None:
+        began = time.monotonic()
+        os.sync()
+        self._sync_seconds += time.monotonic() - began
+        synced = self.sampler.disk.read()
+        self._window_bytes = _plus(self._window_bytes, _less(written, self._written_before))
+        self._sync_bytes = _plus(self._sync_bytes, _less(synced, written))
+        for name, sent in self._sent_now().items():
+            self._sent[name] = _plus(self._sent[name], _less(sent, self._sent_before[name]))
+
+    def _others(self) -> Others:
+        return others(set(family(os.getpid())))
+
+    def _sent_now(self) -> dict[str, int | None]:
+        return {name: sent_bytes(self._groups[name].pids()) for name in self._sent}
+
+    def _used(self) -> float:
+        return sum(group.cpu_seconds() or 0.0 for group in self._groups.values())
+
+    def disk(self, rest_bytes: int | None) -> DiskPart:
+        known = self.sampler.disk.device is not None
+        stream = list(self._sent.values())
+        return DiskPart(
+            device=self.sampler.disk.device,
+            reason=self.sampler.disk.reason,
+            rest_bytes=rest_bytes,
+            left_bytes=max((each.left_bytes for each in self._settled if each.left_bytes is not None), default=None),
+            settle_seconds=sum(each.seconds for each in self._settled),
+            window_bytes=self._window_bytes if known else None,
+            sync_bytes=self._sync_bytes if known else None,
+            sync_seconds=self._sync_seconds,
+            stream_bytes=None if None in stream else sum(each for each in stream if each is not None),
+            written_by=dict(self._sent),
+        )
+
+    def interference(self, bounds: Bounds) -> Interference:
+        seconds = max(self._seconds, 1e-9)
+        foreign = max(0.0, self._programs - self._ours - self._kernel) / seconds
+        steal = self._stolen / seconds
+        said = []
+        if foreign > bounds.foreign_cores:
+            said.append(f"foreign processor time: {foreign:.2f} processors on average{self._culprits(seconds)}")
+        if steal > bounds.steal_cores:
+            said.append(f"steal: the hypervisor kept {steal:.2f} processors on average")
+        if self._suspended > bounds.gap_seconds:
+            said.append(f"gap: the machine was suspended for {self._suspended:.2f} s while the window was open")
+        if self._stepped > bounds.gap_seconds:
+            said.append(f"gap: the wall clock was stepped by {self._stepped:.2f} s while the window was open")
+        if any(not each.at_rest for each in self._settled):
+            left = max(each.left_bytes or 0 for each in self._settled)
+            said.append(f"unsettled: {left / 1e6:.1f} MB still waited for a disk when the window opened")
+        return Interference(
+            foreign, self._kernel / seconds, steal, self._suspended, self._stepped, tuple(said)
+        )  # fmt: skip
+
+    def _culprits(self, seconds: float) -> str:
+        """The programs that took most of it, as far as they can be seen from here."""
+        most = sorted(self._foreign.items(), key=lambda pair: -pair[1])[:NAMED]
+        named = [f"{name} {spent / seconds:.2f}" for name, spent in most if spent / seconds >= LEAST_NAMED_CORES]
+        return f" ({', '.join(named)})" if named else ""
+
+
+def _less(after: int | None, before: int | None) -> int | None:
+    return None if after is None or before is None else max(0, after - before)
+
+
+def _plus(total: int | None, more: int | None) -> int | None:
+    return None if total is None or more is None else total + more

@@ -1,0 +1,33 @@
+"""One measurement at a time on a machine, whatever folder it is started in, and however the one before ended."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tidemark.machine.only_one import alone
+
+HOLD = """
+from tidemark.machine.only_one import alone
+with alone():
+    print("held", flush=True)
+    input()
+"""
+
+
+def test_a_second_one_waits_and_one_that_was_killed_is_no_obstacle(tmp_path: Path) -> None:
+    said: list[str] = []
+    with alone():
+        second = subprocess.Popen(
+            [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path
+        )
+        time.sleep(1.5)
+        assert second.poll() is None
+    assert second.stdout is not None and second.stdout.readline() == b"held\n"
+    second.kill()
+    second.communicate()
+    with alone(said.append):
+        pass
+    assert said == []
