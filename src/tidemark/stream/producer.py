@@ -139,7 +139,8 @@ class Producer:
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                pipe.close()
+                with suppress(BrokenPipeError):  # a command that the dead process did not take
+                    pipe.close()
         self._log.close()
         self.counters.close()
 
