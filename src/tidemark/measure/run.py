@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -13,20 +12,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tidemark.dataset import Provenance
-from tidemark.errors import DiskFull, OracleError, StreamError, SystemFailure, TidemarkError, is_disk_full
+from tidemark.errors import OracleError, StreamError
 from tidemark.events import Encoding
 from tidemark.machine.cold import ColdProof
 from tidemark.machine.inventory import Inventory
 from tidemark.machine.sampler import Sampler
+from tidemark.measure import maintenance
 from tidemark.measure.describe import client_versions, libraries, logical_bytes, marks, series_part, system_part
 from tidemark.measure.loop import Window, run_window
-from tidemark.measure.oracle import consult
+from tidemark.measure.oracle import consult, difference
 from tidemark.measure.runfiles import (
     SCHEMA_VERSION,
     DiskPart,
-    FlushPart,
     Manifest,
-    MergePart,
     ProducerPart,
     write_run,
 )
@@ -39,7 +37,7 @@ from tidemark.stream.producer import Produced, Producer
 from tidemark.stream.sizes import EventSizes
 from tidemark.stream.source import Source
 from tidemark.stream.topics import Topics
-from tidemark.systems.base import Capability, Context, System, Variant
+from tidemark.systems.base import Context, Variant
 
 BESIDE_MARGIN = 50_000  # events that a producer beside the window keeps ahead
 
@@ -110,6 +108,7 @@ def measure_run(
         show("filling the topic")
         stack.callback(bench.topics.drop, bench.topics.begun)
         system.create(bench.producer.schema)  # while the topic is being filled
+        commits_before = system.commits()
         topic = bench.topics.ready()
         consumer = stack.enter_context(EventConsumer(bench.kafka.bootstrap, topic, Encoding(spec.encoding)))
         codec = consumer.open()
@@ -153,18 +152,17 @@ def measure_run(
             )
         measured = Measured(window, produced, events / (window.elapsed_ns / 1e9), sampler.cpu_s)
         show("flush and oracle")
+        # Before all else: what a system commits only when it is asked something is not yet in its table.
+        verdict = consult(system, events, window.samples.count, commits_before)
+        if not verdict.verdict:
+            raise OracleError(f"{difference(verdict, window.samples.count)}. The run is not counted.")
         footprint = system.footprint()
-        flush = _flush(system)
+        flush = maintenance.flush(system)
         if following is not None:  # from here on nothing is timed
             following(measured.events_per_s)
-        verdict = consult(system, events)
-        if not verdict.verdict:
-            raise OracleError(
-                f"{verdict.expected:,} ids were acknowledged, the table holds "
-                f"{verdict.found:,} rows: {verdict.missing:,} missing, {verdict.duplicated:,} more than once, "
-                f"{verdict.unexpected:,} never acknowledged. The run is not counted."
-            )
-        merged = _merge(system) if merge else None
+        if flush is not None and not consult(system, events).verdict:
+            raise OracleError("the flush of inlined rows changed the table's rows")
+        merged = maintenance.merge(system) if merge else None
         if merged is not None and not consult(system, events).verdict:
             raise OracleError("the merge of small files changed the table's rows")
         if target is not None:
@@ -205,36 +203,6 @@ def measure_run(
             show("writing the run's files")
             write_run(target, window.samples, sampler.series, manifest)
     return measured
-
-
-def _flush(system: System) -> FlushPart | None:
-    if Capability.FLUSH not in system.capabilities:
-        return None
-    began = time.perf_counter()
-    try:
-        flushed = system.flush()
-    except Exception as error:
-        raise _of_system("flush", error) from error
-    seconds = time.perf_counter() - began
-    return None if flushed is None else FlushPart.of(flushed, seconds)
-
-
-def _merge(system: System) -> MergePart | None:
-    if Capability.MERGE not in system.capabilities:
-        return None
-    began = time.perf_counter()
-    try:
-        merged = system.merge()
-    except Exception as error:
-        raise _of_system("merge", error) from error
-    seconds = time.perf_counter() - began
-    return None if merged is None else MergePart.of(merged, seconds)
-
-
-def _of_system(what: str, error: Exception) -> TidemarkError:
-    if is_disk_full(error):
-        return DiskFull(f"{what}: no room left on the device: {error}")
-    return SystemFailure(f"{what} failed: {type(error).__name__}: {error}")
 
 
 def _remove(directory: Path, keep: bool) -> None:

@@ -17,6 +17,11 @@ def installed_version() -> str:
     return str(deltalake.__version__)
 
 
+def reader_name() -> str:
+    """How the oracle's reader is named that reads through delta-rs."""
+    return f"{CLIENT} {installed_version()}"
+
+
 def remark() -> str | None:
     """What must be said of the installed delta-rs, if nothing here was written for it."""
     return releases.remark(CLIENT, RELEASES, installed_version())

@@ -123,6 +123,9 @@ class IcebergTable(System):
         path = Path(parts.path)
         return path if parts.scheme in ("", "file") and path.is_dir() else None
 
+    def _ids_by_pyiceberg(self) -> pa.ChunkedArray:
+        return self._load().scan(selected_fields=("id",)).to_arrow().column("id")
+
     def footprint(self) -> Footprint:
         table, size = self._load(), self._rest.database_bytes()
         directory = self._directory(table)
