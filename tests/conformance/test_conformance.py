@@ -6,6 +6,9 @@ A system that is added needs no test of its own. What it cannot do it declares, 
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
+import importlib.util
+import pkgutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +19,9 @@ import pytest
 
 from tidemark.measure import maintenance
 from tidemark.services.base import files_below
-from tidemark.systems import registry
+from tidemark.systems import duckdb_client, registry
 from tidemark.systems.base import Capability, System
+from tidemark.systems.iceberg_table import IcebergTable
 
 from .trips import (
     EXTREMES,
@@ -218,6 +222,15 @@ def test_merge_leaves_fewer_files_and_the_same_rows(kind: type[System], open_tab
     assert_holds(system, [*written, trips(YELLOW, 2, 50_000)])
 
 
+def place(system: System) -> Path:
+    """Where the table lies: below its own folder, unless the catalog chooses a place."""
+    if isinstance(system, IcebergTable):
+        directory = system._directory(system._load())
+        assert directory is not None
+        return directory
+    return system.context.directory
+
+
 def visible_files(directory: Path) -> list[Path]:
     """Files of the table and of a catalog beside it; what begins with a dot is neither."""
     relative = ((path, path.relative_to(directory).parts) for path in files_below(directory))
@@ -231,7 +244,7 @@ def test_footprint_is_what_lies_on_disk(kind: type[System], open_table: OpenTabl
     assert footprint.data_files == len(files)
     assert footprint.data_bytes == sum(path.stat().st_size for path in files)
     assert (footprint.catalog_bytes is None) == (footprint.reason is not None)
-    on_disk = visible_files(system.context.directory)
+    on_disk = visible_files(place(system))
     rest = sum(path.stat().st_size for path in on_disk) - footprint.data_bytes - footprint.metadata_bytes
     assert rest in (0, footprint.catalog_bytes)
     assert footprint.data_files + footprint.metadata_files <= len(on_disk)
@@ -259,6 +272,17 @@ def test_closes_twice(kind: type[System], open_table: OpenTable) -> None:
     system.close()
 
 
+def test_its_libraries_are_there(kind: type[System]) -> None:
+    """Names that match no package would leave the client's files out of what must be cold."""
+    installed = [module.name for module in pkgutil.iter_modules()]
+    for pattern in kind.libraries:
+        found = fnmatch.filter(installed, pattern)
+        assert found, pattern
+        assert all(importlib.util.find_spec(name) is not None for name in found)
+    modules = {"DuckDB": "duckdb", "delta-rs": "deltalake", "PyIceberg": "pyiceberg", "none": None}
+    assert modules[kind.client] in (*kind.libraries, None)
+
+
 @pytest.mark.parametrize(("kind", "changed"), list(variants()))
 def test_with_each_setting(kind: type[System], changed: dict[str, Any], open_table: OpenTable) -> None:
     options = kind.Options(**changed)
@@ -273,3 +297,45 @@ def test_with_each_setting(kind: type[System], changed: dict[str, Any], open_tab
 
 def test_extreme_values_cover_every_type() -> None:
     assert {field.type for field in YELLOW} <= set(EXTREMES)
+
+
+READERS = {
+    "delta-rs": "DuckDB * delta extension",
+    "iceberg-pyiceberg": "DuckDB * iceberg extension",
+    "iceberg-duckdb": "PyIceberg *",
+    "ducklake": "psycopg * and PyArrow *",
+    "ducklake-inlined-postgres": "psycopg * and PyArrow *",
+    "ducklake-inlined": "DuckDB * ducklake extension, as the writer, on a copy of the catalog: *",
+    "null": "none: *",
+}
+
+
+def test_the_reader_is_named(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    valid = Capability.READ_BY_OTHERS in system.capabilities
+    readers = READERS | {"delta-duckdb": "delta-rs *" if valid else "DuckDB * delta extension, as the writer, *"}
+    assert fnmatch.fnmatch(system.reader, readers.get(kind.name, "?*")), system.reader
+
+
+@pytest.mark.parametrize("name", ["delta-rs", "iceberg-pyiceberg"])
+def test_a_reader_that_is_not_installed_is_replaced_and_named(
+    name: str, open_table: OpenTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = open_table(registry()[name])
+    write_all(system, [trips(YELLOW, 3)])
+    monkeypatch.setattr(duckdb_client, "extension_file", lambda _extension: None)
+    assert fnmatch.fnmatch(system.reader, f"{system.client} * as the writer, on a * of its own: *"), system.reader
+    assert sorted(system.ids().to_pylist()) == [0, 1, 2]
+
+
+def test_a_row_that_was_not_committed_is_not_read(kind: type[System], open_table: OpenTable) -> None:
+    """An open transaction of the writer stays open, and unseen, while the oracle reads."""
+    system = open_table(kind)
+    if not isinstance(system, duckdb_client.DuckDBSystem):
+        pytest.skip(f"{kind.client} has no transactions that stay open")
+    write_all(system, [trips(YELLOW, 2)])
+    system._writer.execute("BEGIN")
+    system.write(trips(YELLOW, 1, 2))
+    assert sorted(system.ids().to_pylist()) == [0, 1]
+    system._writer.execute("COMMIT")
+    assert sorted(system.ids().to_pylist()) == [0, 1, 2]

@@ -33,6 +33,9 @@ class Capability(StrEnum):
     INFINITY = "infinity"  # floating-point columns take infinite values
 
 
+# What the catalog is called when it was not started here.
+USERS_OWN = "a server of the user's own"
+
 # What a system that keeps its rows can do unless it says otherwise.
 TABLE = frozenset({Capability.READ_BACK, Capability.INFINITY})
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tidemark.systems import delta_client, duckdb_client
 from tidemark.systems.base import TABLE, Capability, Context
-from tidemark.systems.delta_table import NO_SERVICE, DeltaTable
+from tidemark.systems.delta_table import CLIENT_INTERVAL, NO_SERVICE, DeltaTable
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as Table
@@ -35,6 +35,11 @@ class DeltaRs(DeltaTable):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
+        if options.checkpoint_interval != CLIENT_INTERVAL:
+            self.say(
+                f"a checkpoint every {options.checkpoint_interval} commits, where delta-rs left alone makes one every "
+                f"{CLIENT_INTERVAL}: 10 is the interval of Delta's other writers, and the thesis's"
+            )
         self._table: Table | None = None
 
     def create(self, schema: pa.Schema) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable as Table
 
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+CLIENT_INTERVAL = 100  # of delta-rs, when nobody sets one
 LOG = "_delta_log"
 NO_SERVICE = "no catalog service"
 REGISTERED = "registered in, not committed through, Unity Catalog"

@@ -18,7 +18,7 @@ from tidemark.errors import SystemFailure
 from tidemark.services.base import Service, files_below
 from tidemark.services.postgres import Postgres
 from tidemark.systems import ducklake_catalog
-from tidemark.systems.base import TABLE, Capability, Context, Durability, Footprint
+from tidemark.systems.base import TABLE, USERS_OWN, Capability, Context, Durability, Footprint
 from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.duckdb_client import DuckDBSystem, connect, identifier, literal, reader_name, release
 
@@ -36,6 +36,11 @@ POSTGRES_DURABILITY = Durability(
     "The server flushes its log before it acknowledges the commit (synchronous_commit = on); the client leaves "
     "the Parquet file to the page cache.",
     "strace: no fsync by the client, one fdatasync of the log by the server, per write",
+)
+UNKNOWN_DURABILITY = Durability(
+    "Not known: the catalog is a PostgreSQL of the user's own, whose settings are in the run; the client leaves the "
+    "Parquet file to the page cache.",
+    "strace of the client; the user's PostgreSQL was not traced",
 )
 FILE_DURABILITY = Durability(
     "The commit is in the catalog file's log, flushed before it is acknowledged.",
@@ -172,6 +177,8 @@ class CatalogInPostgres(DuckLakeTable):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self._postgres = cast(Postgres, context.services[Postgres])
+        if self._postgres.is_external:
+            self.catalog, self.durability = f"PostgreSQL, {USERS_OWN}", UNKNOWN_DURABILITY
         self._database = f"ducklake_{secrets.token_hex(6)}"
         self._address = ""
         self._empty_bytes = 0
