@@ -280,7 +280,8 @@ def test_its_libraries_are_there(kind: type[System]) -> None:
         assert found, pattern
         assert all(importlib.util.find_spec(name) is not None for name in found)
     modules = {"DuckDB": "duckdb", "delta-rs": "deltalake", "PyIceberg": "pyiceberg", "none": None}
-    assert modules[kind.client] in (*kind.libraries, None)
+    named = modules[kind.client]
+    assert named is None or any(fnmatch.fnmatch(named, pattern) for pattern in kind.libraries)
 
 
 @pytest.mark.parametrize(("kind", "changed"), list(variants()))

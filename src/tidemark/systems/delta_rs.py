@@ -38,7 +38,7 @@ class DeltaRs(DeltaTable):
         if options.checkpoint_interval != CLIENT_INTERVAL:
             self.say(
                 f"a checkpoint every {options.checkpoint_interval} commits, where delta-rs left alone makes one every "
-                f"{CLIENT_INTERVAL}: 10 is the interval of Delta's other writers, and the thesis's"
+                f"{CLIENT_INTERVAL}: 10 is the format's default, and the thesis's"
             )
         self._table: Table | None = None
 

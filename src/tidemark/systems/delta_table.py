@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow as pa
 from tidemark.services.base import files_below
 from tidemark.systems import delta_client, unity
 from tidemark.systems.base import Context, Durability, Footprint, Options, System
-from tidemark.systems.disk import count_and_bytes
+from tidemark.systems.disk import count_and_bytes, read_ids
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as Table
@@ -98,7 +99,8 @@ class DeltaTable(System):
         return 1 + max(int(number) for number in numbers if number.isdigit())
 
     def _ids_by_delta_rs(self) -> pa.ChunkedArray:
-        return self._load().to_pyarrow_table(columns=["id"]).column("id")
+        # delta-rs tells which files are the table; it would take seven times as long to read 2,000 small ones itself.
+        return read_ids(Path(uri) for uri in self._load().file_uris())
 
     def settings(self) -> Mapping[str, str]:
         table = self._load()

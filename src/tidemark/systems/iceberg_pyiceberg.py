@@ -51,7 +51,7 @@ class IcebergPyIceberg(IcebergTable):
     name: ClassVar[str] = "iceberg-pyiceberg"
     title: ClassVar[str] = "Iceberg (PyIceberg)"
     client: ClassVar[str] = "PyIceberg"
-    libraries: ClassVar[tuple[str, ...]] = ("pyiceberg", "pyiceberg_core")
+    libraries: ClassVar[tuple[str, ...]] = ("pyiceberg*",)
     capabilities: frozenset[Capability] = TABLE | {Capability.THREADS, Capability.READ_BY_OTHERS}
     Options: ClassVar[type[Options]] = PyIcebergOptions
 
