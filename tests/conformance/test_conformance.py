@@ -6,6 +6,9 @@ A system that is added needs no test of its own. What it cannot do it declares, 
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
+import importlib.util
+import pkgutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tidemark.measure import maintenance
 from tidemark.services.base import files_below
-from tidemark.systems import registry
+from tidemark.systems import duckdb_client, registry
 from tidemark.systems.base import Capability, System
+from tidemark.systems.iceberg_table import IcebergTable
 
 from .trips import (
     EXTREMES,
@@ -62,7 +67,9 @@ def holds_infinity(kind: type[System]) -> bool:
 def assert_holds(system: System, written: list[pa.Table], schema: pa.Schema = YELLOW) -> None:
     """An independent reader sees exactly what was written; a system that keeps nothing shows nothing."""
     if reads(system):
-        assert_same_rows(system.read(), pa.concat_tables(written), stored_schema(system, schema))
+        given = pa.concat_tables(written)
+        assert_same_rows(system.read(), given, stored_schema(system, schema))
+        assert sorted(system.ids().to_pylist()) == sorted(given.column("id").to_pylist())
     else:
         assert len(system.ids()) == 0
 
@@ -169,7 +176,7 @@ def test_codec_in_every_file(kind: type[System], compression: str, open_table: O
     inlines = Capability.INLINING in system.capabilities
     if reads(system):
         assert bool(system.data_files()) != inlines
-    system.flush()
+    maintenance.flush(system)
     files = system.data_files()
     assert bool(files) == reads(system)
     for path in files:
@@ -184,13 +191,13 @@ def test_flush_moves_all_inlined_rows(kind: type[System], open_table: OpenTable)
     system = open_table(kind)
     written = write_all(system, [trips(YELLOW, 1), trips(YELLOW, 1000, 1), all_null(YELLOW, 5, 2000)])
     before = len(system.data_files())
-    flush = system.flush()
+    flush = maintenance.flush(system)
     assert (flush is not None) == (Capability.FLUSH in system.capabilities)
     if flush is not None:
         assert flush.rows == 1006
         assert flush.data_files == len(system.data_files()) - before > 0
         assert flush.data_bytes == sum(path.stat().st_size for path in system.data_files())
-        again = system.flush()
+        again = maintenance.flush(system)
         assert again is not None and (again.rows, again.data_files, again.data_bytes) == (0, 0, 0)
     assert_holds(system, written)
     system.write(trips(YELLOW, 2, 5000))
@@ -200,9 +207,9 @@ def test_flush_moves_all_inlined_rows(kind: type[System], open_table: OpenTable)
 def test_merge_leaves_fewer_files_and_the_same_rows(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind)
     written = write_all(system, [trips(YELLOW, 1 + 10 * i, 1000 * i) for i in range(6)])
-    system.flush()
+    maintenance.flush(system)
     files = system.data_files()
-    merge = system.merge()
+    merge = maintenance.merge(system)
     assert (merge is not None) == (Capability.MERGE in system.capabilities)
     if merge is not None:
         left = system.data_files()
@@ -213,6 +220,15 @@ def test_merge_leaves_fewer_files_and_the_same_rows(kind: type[System], open_tab
     assert_holds(system, written)
     system.write(trips(YELLOW, 2, 50_000))
     assert_holds(system, [*written, trips(YELLOW, 2, 50_000)])
+
+
+def place(system: System) -> Path:
+    """Where the table lies: below its own folder, unless the catalog chooses a place."""
+    if isinstance(system, IcebergTable):
+        directory = system._directory(system._load())
+        assert directory is not None
+        return directory
+    return system.context.directory
 
 
 def visible_files(directory: Path) -> list[Path]:
@@ -228,7 +244,7 @@ def test_footprint_is_what_lies_on_disk(kind: type[System], open_table: OpenTabl
     assert footprint.data_files == len(files)
     assert footprint.data_bytes == sum(path.stat().st_size for path in files)
     assert (footprint.catalog_bytes is None) == (footprint.reason is not None)
-    on_disk = visible_files(system.context.directory)
+    on_disk = visible_files(place(system))
     rest = sum(path.stat().st_size for path in on_disk) - footprint.data_bytes - footprint.metadata_bytes
     assert rest in (0, footprint.catalog_bytes)
     assert footprint.data_files + footprint.metadata_files <= len(on_disk)
@@ -256,6 +272,18 @@ def test_closes_twice(kind: type[System], open_table: OpenTable) -> None:
     system.close()
 
 
+def test_its_libraries_are_there(kind: type[System]) -> None:
+    """Names that match no package would leave the client's files out of what must be cold."""
+    installed = [module.name for module in pkgutil.iter_modules()]
+    for pattern in kind.libraries:
+        found = fnmatch.filter(installed, pattern)
+        assert found, pattern
+        assert all(importlib.util.find_spec(name) is not None for name in found)
+    modules = {"DuckDB": "duckdb", "delta-rs": "deltalake", "PyIceberg": "pyiceberg", "none": None}
+    named = modules[kind.client]
+    assert named is None or any(fnmatch.fnmatch(named, pattern) for pattern in kind.libraries)
+
+
 @pytest.mark.parametrize(("kind", "changed"), list(variants()))
 def test_with_each_setting(kind: type[System], changed: dict[str, Any], open_table: OpenTable) -> None:
     options = kind.Options(**changed)
@@ -270,3 +298,45 @@ def test_with_each_setting(kind: type[System], changed: dict[str, Any], open_tab
 
 def test_extreme_values_cover_every_type() -> None:
     assert {field.type for field in YELLOW} <= set(EXTREMES)
+
+
+READERS = {
+    "delta-rs": "DuckDB * delta extension",
+    "iceberg-pyiceberg": "DuckDB * iceberg extension",
+    "iceberg-duckdb": "PyIceberg *",
+    "ducklake": "psycopg * and PyArrow *",
+    "ducklake-inlined-postgres": "psycopg * and PyArrow *",
+    "ducklake-inlined": "DuckDB * ducklake extension, as the writer, on a copy of the catalog: *",
+    "null": "none: *",
+}
+
+
+def test_the_reader_is_named(kind: type[System], open_table: OpenTable) -> None:
+    system = open_table(kind)
+    valid = Capability.READ_BY_OTHERS in system.capabilities
+    readers = READERS | {"delta-duckdb": "delta-rs *" if valid else "DuckDB * delta extension, as the writer, *"}
+    assert fnmatch.fnmatch(system.reader, readers.get(kind.name, "?*")), system.reader
+
+
+@pytest.mark.parametrize("name", ["delta-rs", "iceberg-pyiceberg"])
+def test_a_reader_that_is_not_installed_is_replaced_and_named(
+    name: str, open_table: OpenTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = open_table(registry()[name])
+    write_all(system, [trips(YELLOW, 3)])
+    monkeypatch.setattr(duckdb_client, "extension_file", lambda _extension: None)
+    assert fnmatch.fnmatch(system.reader, f"{system.client} * as the writer, on a * of its own: *"), system.reader
+    assert sorted(system.ids().to_pylist()) == [0, 1, 2]
+
+
+def test_a_row_that_was_not_committed_is_not_read(kind: type[System], open_table: OpenTable) -> None:
+    """An open transaction of the writer stays open, and unseen, while the oracle reads."""
+    system = open_table(kind)
+    if not isinstance(system, duckdb_client.DuckDBSystem):
+        pytest.skip(f"{kind.client} has no transactions that stay open")
+    write_all(system, [trips(YELLOW, 2)])
+    system._writer.execute("BEGIN")
+    system.write(trips(YELLOW, 1, 2))
+    assert sorted(system.ids().to_pylist()) == [0, 1]
+    system._writer.execute("COMMIT")
+    assert sorted(system.ids().to_pylist()) == [0, 1, 2]

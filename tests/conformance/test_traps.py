@@ -24,7 +24,7 @@ from tidemark.systems.delta_table import DeltaOptions
 from tidemark.systems.ducklake import DuckLake, DuckLakeInlined, DuckLakeInlinedPostgres
 from tidemark.systems.iceberg_duckdb import IcebergDuckDB, IcebergDuckDBOptions
 from tidemark.systems.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
-from tidemark.systems.iceberg_table import CODEC
+from tidemark.systems.iceberg_table import CODEC, IcebergTable
 
 from .trips import YELLOW, trips
 
@@ -217,8 +217,11 @@ def test_pyiceberg_expires_snapshots_of_each_table_alone(open_table: OpenTable) 
         assert sorted(system.ids().to_pylist()) == list(range(8))
 
 
-def metadata_files(system: System) -> list[Path]:
-    return sorted((system.context.directory / "table" / "metadata").glob("*.metadata.json"))
+def metadata_files(system: IcebergTable) -> list[Path]:
+    table = system._load()  # a catalog that chooses its tables' places does not put them below ours
+    directory = system._directory(table)
+    assert directory is not None, table.location()
+    return sorted((directory / "metadata").glob("*.metadata.json"))
 
 
 def test_pyiceberg_keeps_metadata_files_only_as_configured(open_table: OpenTable) -> None:
@@ -272,3 +275,23 @@ def test_unity_catalog_is_named_for_what_it_did(open_table: OpenTable) -> None:
     assert "registered in, not committed through, Unity Catalog" in registered.notes
     with pytest.raises(SystemFailure, match="unity_address"):
         registered.create(YELLOW)
+
+
+def test_a_moment_is_no_setting(open_table: OpenTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polaris gives each table a property `created-at`, by which any two runs would differ."""
+    system = open_table(IcebergPyIceberg)
+    properties = {**system._properties(), "created-at": "2025-11-01T00:00:00Z"}
+    monkeypatch.setattr(system, "_properties", lambda: properties)
+    system.create(YELLOW)
+    assert "created-at" in system._load().properties
+    assert "created-at" not in system.settings()
+    assert system.settings()[CODEC] == "snappy"
+
+
+def test_an_interval_of_checkpoints_that_is_not_the_clients_own_is_said(open_table: OpenTable) -> None:
+    notes = {interval: open_table(DeltaRs, DeltaOptions(checkpoint_interval=interval)).notes for interval in (10, 100)}
+    said = {interval: [note for note in each if "checkpoint" in note] for interval, each in notes.items()}
+    assert said[100] == []
+    assert len(said[10]) == 1 and "every 10 commits" in said[10][0] and "every 100" in said[10][0]
+    plain = open_table(DeltaRs, None)
+    assert plain.options.checkpoint_interval == 10

@@ -1,11 +1,12 @@
-"""A system that loses a row, and one that writes a row twice, are caught after their window, on a real table."""
+"""A system that loses, doubles or holds back rows is caught after its window, on a real table."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,32 +16,29 @@ import pytest
 from tidemark.config import ServicesConfig, load
 from tidemark.dataset import Provenance
 from tidemark.errors import OracleError
-from tidemark.events import Encoding
 from tidemark.machine.cold import Method, prove
 from tidemark.machine.inventory import inventory
 from tidemark.measure.plan import make_plan
-from tidemark.measure.run import Bench, margin, measure_run
-from tidemark.measure.servers import prepared
+from tidemark.measure.rates import Rates
+from tidemark.measure.run import Before, measure_run
+from tidemark.measure.servers import Servers, prepared
+from tidemark.measure.stage import Bench
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.kafka import Kafka
+from tidemark.services.postgres import Postgres
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import weigh
 from tidemark.stream.topics import Topics
 from tidemark.systems.base import System, Variant
 from tidemark.systems.delta_rs import DeltaRs
+from tidemark.systems.ducklake import DuckLake, DuckLakeInlined
 
 pytestmark = pytest.mark.services
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
 
 
-class Honest(DeltaRs):
-    name = "honest"
-
-
 class Lossy(DeltaRs):
     """Drops the 1,000th row that it is given."""
-
-    name = "lossy"
 
     def write(self, rows: pa.Table) -> None:
         super().write(rows.filter(pa.compute.not_equal(rows.column("id"), 999)))
@@ -49,53 +47,109 @@ class Lossy(DeltaRs):
 class Duplicating(DeltaRs):
     """Writes the 1,000th row in place of the one before it, so that the count is right."""
 
-    name = "duplicating"
-
     def write(self, rows: pa.Table) -> None:
         ids = rows.column("id").to_numpy()
         places = np.where(ids == 998, np.flatnonzero(ids == 999)[0], np.arange(len(ids))) if 999 in ids else None
         super().write(rows if places is None else rows.take(pa.array(places)).combine_chunks())
 
 
+def lazy(kind: Any, method: str) -> type[System]:
+    """A system that acknowledges what it only holds, and commits it when `method` is called."""
+
+    class Lazy(kind):
+        def write(self, rows: pa.Table) -> None:
+            self.__dict__.setdefault("held", []).append(rows)
+
+        def commit(self) -> None:
+            held = self.__dict__.pop("held", [])
+            if held:
+                super().write(pa.concat_tables(held).combine_chunks())
+
+    def called(self: Any) -> Any:
+        self.commit()
+        return getattr(kind, method)(self)
+
+    setattr(Lazy, method, called)
+    return Lazy
+
+
+def every_second(kind: Any) -> type[System]:
+    """A system that commits two writes in one, and leaves none over when it is read."""
+
+    class EverySecond(lazy(kind, "ids")):  # type: ignore[misc]
+        def write(self, rows: pa.Table) -> None:
+            super().write(rows)
+            if len(self.held) == 2:
+                self.commit()
+
+    return EverySecond
+
+
+@pytest.fixture(scope="module")
+def servers(shared_workspace: Workspace) -> Iterator[Servers]:
+    directory = private_directory(shared_workspace.work / "servers")
+    with prepared((Kafka, Postgres), shared_workspace, directory, ServicesConfig(kafka_heap_mb=512)) as servers:
+        servers.start()
+        yield servers
+
+
 @pytest.fixture
-def measure(workspace: Workspace) -> Callable[[type[System]], Path]:
+def measure(servers: Servers, workspace: Workspace) -> Callable[[type[System]], Path]:
     def run(system: type[System]) -> Path:
         trips = workspace.root / "trips.parquet"
         pq.write_table(pa.table({"id": np.arange(5_000), "fare": np.arange(5_000) / 4}), trips)
         base = make_plan(load(SHIPPED, ["systems={delta-rs: {}}", "modes=[batch]"])).series[0]
-        spec = replace(base, name=system.name, window_seconds=1.0, batch_size=500)
-        work = private_directory(workspace.work / system.name)
+        once = replace(base.disturbance, retries=0)
+        spec = replace(base, name="planted", window_seconds=1.0, batch_size=500, disturbance=once)
+        work = private_directory(workspace.work / "planted")
         dataset = Provenance("path", False, "trips", "yellow", 5_000, "0" * 64, (), (), (), 0, 4_999)
         target = workspace.root / "run-0"
-        with prepared((Kafka,), workspace, work, ServicesConfig(kafka_heap_mb=512)) as servers:
-            servers.start()
-            kafka = servers.by_class[Kafka]
-            assert isinstance(kafka, Kafka)
-            with Producer(trips, work) as producer:
-                topics = Topics(kafka, producer, system.name)
-                variant = Variant(system.name, system, system.Options(), system.title)
-                machine = inventory(workspace.root)
-                bench = Bench(
-                    spec, variant, servers, producer, topics, dataset, weigh(trips), machine, {}, work
-                )  # fmt: skip
-                topics.begin(Encoding.RECORD, 2 * margin(500))
-                proof = prove(Method.NONE, {})
-                measure_run(bench, 0, target, proof, "cold start", False, lambda _what: None)
+        kafka = servers.by_class[Kafka]
+        assert isinstance(kafka, Kafka)
+        with Producer(trips, work) as producer:
+            topics = Topics(kafka, producer, f"planted-{workspace.root.name}")
+            variant = Variant("planted", system, system.Options(), system.title)
+            machine = inventory(workspace.root)
+            rates = Rates(workspace.private / "rates.json", system.name, spec.encoding)
+            bench = Bench(
+                spec, variant, servers, producer, topics, rates, dataset, weigh(trips), machine, {}, None, work
+            )  # fmt: skip
+            before = Before(prove(Method.NONE, {}), "cold start")
+            measure_run(bench, 0, workspace.root, before, False, lambda _what: None)
         return target
 
     return run
 
 
-def test_an_honest_system_is_counted(measure: Callable[[type[System]], Path]) -> None:
-    target = measure(Honest)
+@pytest.mark.parametrize("system", [DeltaRs, DuckLake, DuckLakeInlined])
+def test_an_honest_system_is_counted(measure: Callable[[type[System]], Path], system: type[System]) -> None:
+    target = measure(system)
     assert (target / "run.json").exists()
     assert pq.read_table(target / "operations.parquet").num_rows >= 2
 
 
 @pytest.mark.parametrize(
     ("system", "said"),
-    [(Lossy, r"1 missing, 0 more than once"), (Duplicating, r"1 missing, 1 more than once")],
-)
+    [
+        pytest.param(Lossy, "1 missing, 0 more than once", id="loses a row"),
+        pytest.param(Duplicating, "1 missing, 1 more than once", id="doubles a row"),
+        *(
+            pytest.param(lazy(kind, method), r"holds 0 rows.* shows 0 commits", id=f"{kind.name} in {method}")
+            for kind in (DeltaRs, DuckLake)
+            for method in ("footprint", "data_files", "settings", "inlined_rows")
+        ),
+        pytest.param(lazy(DuckLakeInlined, "flush"), r"holds 0 rows.* shows 0 commits", id="inlined in flush"),
+        # Read, it holds all that was acknowledged; its history tells.
+        *(
+            pytest.param(lazy(kind, "ids"), r" 0 missing.* history shows 1 commits", id=f"{kind.name} in ids")
+            for kind in (DeltaRs, DuckLake)
+        ),
+        *(
+            pytest.param(every_second(kind), r" 0 missing.* history shows \d+ commits", id=f"{kind.name} two at once")
+            for kind in (DeltaRs, DuckLake)
+        ),
+    ],
+)  # fmt: skip
 def test_a_dishonest_system_is_not(
     measure: Callable[[type[System]], Path], workspace: Workspace, system: type[System], said: str
 ) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
-from tidemark.measure.oracle import compare
+from tidemark.measure.oracle import compare, consult, difference
+from tidemark.systems.base import Capability
+from tidemark.systems.null import Null
 
 
 def ids(*values: int | None) -> pa.ChunkedArray:
@@ -46,3 +49,46 @@ def test_a_million_ids() -> None:
     shuffled = np.random.default_rng(7).permutation(1_000_000)
     assert compare(pa.chunked_array([shuffled[:400_000], shuffled[400_000:]]), 1_000_000).verdict
     assert not compare(pa.chunked_array([shuffled[1:]]), 1_000_000).verdict
+
+
+class Kept(Null):
+    """A table of which only the ids and the number of commits are known."""
+
+    capabilities = frozenset({Capability.READ_BACK})
+
+    def __init__(self, count: int, commits: int | None) -> None:
+        self._ids, self._commits = pa.chunked_array([range(count)], pa.int64()), commits
+
+    @property
+    def reader(self) -> str:
+        return "a test"
+
+    def ids(self) -> pa.ChunkedArray:
+        return self._ids
+
+    def commits(self) -> int | None:
+        return self._commits
+
+
+def test_as_many_commits_as_writes() -> None:
+    verdict = consult(Kept(40, 6), 40, operations=4, commits_before=2)
+    assert verdict.verdict
+    assert (verdict.commits, verdict.reader) == (4, "a test")
+
+
+@pytest.mark.parametrize("commits", [3, 5])
+def test_fewer_or_more_commits_than_writes(commits: int) -> None:
+    verdict = consult(Kept(40, 2 + commits), 40, operations=4, commits_before=2)
+    assert not verdict.verdict
+    assert verdict.commits == commits
+    assert f"4 writes were acknowledged, the table's history shows {commits} commits" in difference(verdict, 4)
+    assert "0 missing" in difference(verdict, 4)
+
+
+def test_no_history_is_held_against_nobody() -> None:
+    verdict = consult(Kept(40, None), 40, operations=4, commits_before=None)
+    assert verdict.verdict
+    assert verdict.commits is None
+    wrong = consult(Kept(39, None), 40, operations=4, commits_before=None)
+    assert "history" not in difference(wrong, 4)
+    assert "1 missing" in difference(wrong, 4)

@@ -1,9 +1,12 @@
-"""The oracle: the table holds exactly the ids that were acknowledged, each once."""
+"""The oracle: the table holds exactly the ids that were acknowledged, each once, in one commit a write.
+
+It is asked before anything else of the system once the window has closed, so that nothing can be committed late.
+"""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +27,7 @@ class Verdict:
     unexpected: int
     reader: str
     seconds: float
+    commits: int | None = None  # of the window, by the table's history; None where none is kept
 
 
 def compare(ids: pa.ChunkedArray, acknowledged: int, reader: str = "", seconds: float = 0.0) -> Verdict:
@@ -45,10 +49,34 @@ def compare(ids: pa.ChunkedArray, acknowledged: int, reader: str = "", seconds: 
     return Verdict(right, True, acknowledged, len(ids), missing, duplicated, unexpected, reader, seconds)
 
 
-def consult(system: System, acknowledged: int) -> Verdict:
-    """Read the table through a reader of its own and compare."""
+def consult(
+    system: System, acknowledged: int, operations: int | None = None, commits_before: int | None = None
+) -> Verdict:
+    """Read the table through a reader of its own and compare.
+
+    Where `commits_before` (of the table right after `create`) is given, the commits since then must be as many as
+    the `operations` that were acknowledged.
+    """
     if Capability.READ_BACK not in system.capabilities:
-        return Verdict(True, False, acknowledged, 0, 0, 0, 0, "none: this system stores nothing", 0.0)
+        return Verdict(True, False, acknowledged, 0, 0, 0, 0, system.reader, 0.0)
     began = time.perf_counter()
     ids = system.ids()
-    return compare(ids, acknowledged, f"{system.client}, a connection of its own", time.perf_counter() - began)
+    seconds = time.perf_counter() - began
+    commits_after = None if commits_before is None else system.commits()
+    verdict = compare(ids, acknowledged, system.reader, seconds)
+    if commits_before is None or commits_after is None:
+        return verdict
+    commits = commits_after - commits_before
+    return replace(verdict, commits=commits, verdict=verdict.verdict and commits == operations)
+
+
+def difference(verdict: Verdict, operations: int) -> str:
+    """What `verdict` found to be otherwise than acknowledged, for whoever reads the error."""
+    text = (
+        f"{verdict.expected:,} ids were acknowledged, the table holds {verdict.found:,} rows: "
+        f"{verdict.missing:,} missing, {verdict.duplicated:,} more than once, "
+        f"{verdict.unexpected:,} never acknowledged"
+    )
+    if verdict.commits is not None and verdict.commits != operations:
+        text += f"; {operations:,} writes were acknowledged, the table's history shows {verdict.commits:,} commits"
+    return f"{text} (read by {verdict.reader})"

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tidemark import __version__
-from tidemark.errors import DiskFull, OracleError, StreamError, SystemFailure, TidemarkError, is_disk_full
+from tidemark.errors import OracleError, StreamError
 from tidemark.machine import cold
 from tidemark.machine.disk import settle
 from tidemark.machine.watch import Bounds, Interference, Watch
+from tidemark.measure import maintenance
 from tidemark.measure.describe import client_versions, libraries, logical_bytes, marks, series_part, system_part
 from tidemark.measure.identity import harness_digest
 from tidemark.measure.loop import Window
-from tidemark.measure.oracle import Verdict, consult
+from tidemark.measure.oracle import Verdict, consult, difference
 from tidemark.measure.outcome import DISTURBED
 from tidemark.measure.runfiles import (
     SCHEMA_VERSION,
@@ -36,7 +36,7 @@ from tidemark.measure.warmup import WarmUp
 from tidemark.services.base import files_below
 from tidemark.services.kafka import Kafka
 from tidemark.stream.producer import Produced
-from tidemark.systems.base import Capability, System, Variant
+from tidemark.systems.base import Variant
 
 CLIENT = "client libraries"
 STREAM = "stream"
@@ -87,9 +87,11 @@ def measure_run(
         verdict = _ask_the_oracle(stage, measured.window)
         show("flush and footprint")
         footprint = stage.system.footprint()
-        flush = _flush(stage.system)
+        flush = maintenance.flush(stage.system)
+        _check_rows(stage, measured.window, "flush", flush)
         footprint_after_flush = None if flush is None else stage.system.footprint()
-        merged = _merge(stage, measured.window) if merge else None
+        merged = maintenance.merge(stage.system) if merge else None
+        _check_rows(stage, measured.window, "merge", merged)
         retries = 0 if number == 0 and before.proof.method == cold.Method.REBOOT else spec.disturbance.retries
         target, again = _target(directory, number, measured.interference, retries)
         manifest = Manifest(
@@ -227,44 +229,15 @@ def _target(directory: Path, number: int, interference: Interference, retries: i
 
 
 def _ask_the_oracle(stage: Stage, window: Window) -> Verdict:
-    """Before anything else is asked of the system: what it has not committed by now is not committed."""
-    verdict = consult(stage.system, window.samples.events)
+    """Before all else: what a system commits only when it is asked something is not yet in its table."""
+    operations = window.samples.count
+    verdict = consult(stage.system, window.samples.events, operations, stage.commits_before)
     if not verdict.verdict:
-        raise OracleError(
-            f"{verdict.expected:,} ids were acknowledged, the table holds "
-            f"{verdict.found:,} rows: {verdict.missing:,} missing, {verdict.duplicated:,} more than once, "
-            f"{verdict.unexpected:,} never acknowledged. The run is not counted."
-        )
+        raise OracleError(f"{difference(verdict, operations)}. The run is not counted.")
     return verdict
 
 
-def _flush(system: System) -> FlushPart | None:
-    if Capability.FLUSH not in system.capabilities:
-        return None
-    began = time.perf_counter()
-    try:
-        flushed = system.flush()
-    except Exception as error:
-        raise _of_system("flush", error) from error
-    seconds = time.perf_counter() - began
-    return None if flushed is None else FlushPart.of(flushed, seconds)
-
-
-def _merge(stage: Stage, window: Window) -> MergePart | None:
-    if Capability.MERGE not in stage.system.capabilities:
-        return None
-    began = time.perf_counter()
-    try:
-        merged = stage.system.merge()
-    except Exception as error:
-        raise _of_system("merge", error) from error
-    seconds = time.perf_counter() - began
-    if merged is not None and not consult(stage.system, window.samples.events).verdict:
-        raise OracleError("the merge of small files changed the table's rows")
-    return None if merged is None else MergePart.of(merged, seconds)
-
-
-def _of_system(what: str, error: Exception) -> TidemarkError:
-    if is_disk_full(error):
-        return DiskFull(f"{what}: no room left on the device: {error}")
-    return SystemFailure(f"{what} failed: {type(error).__name__}: {error}")
+def _check_rows(stage: Stage, window: Window, what: str, done: FlushPart | MergePart | None) -> None:
+    """A flush or a merge moves rows, and must not change them."""
+    if done is not None and not consult(stage.system, window.samples.events).verdict:
+        raise OracleError(f"the {what} changed the table's rows. The run is not counted.")

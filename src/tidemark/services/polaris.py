@@ -1,8 +1,9 @@
 """Apache Polaris, the catalog that the thesis used, from a distribution that somebody has, or a running one.
 
-No package registry holds its server, so nothing here could be run against one when it was written. It follows
-the layout, the options and the management interface of release 1.3.0 as its sources and documents give them;
-the tests hold the files and the requests to that, and no test shows that a Polaris accepts them.
+No package registry holds its server. It follows the layout, the options and the management interface of release
+1.3.0 as its sources and documents give them, and was run against a build of those sources (both clients, both
+stacks, started here and running already), not against the official binary; the tests that run without one hold the
+files and the requests to the documents.
 
 Ours listens on loopback, keeps its catalog in our PostgreSQL and its tables below `warehouse`. Passwords
 reach it in files that only their owner reads and that are gone once it runs, never in an argument.

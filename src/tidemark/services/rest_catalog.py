@@ -55,6 +55,11 @@ class RestCatalog(Service):
         """What clients must show; None where the catalog asks for nothing."""
         return None
 
+    @property
+    def database_is_external(self) -> bool:
+        """Whether ours keeps its tables in somebody else's PostgreSQL."""
+        return self._postgres is not None and self._postgres.is_external
+
     def database_bytes(self) -> int | None:
         """The size of the database that ours keeps all its tables in; None for somebody else's catalog."""
         if self.is_external or self._postgres is None:

@@ -33,6 +33,9 @@ class Capability(StrEnum):
     INFINITY = "infinity"  # floating-point columns take infinite values
 
 
+# What the catalog is called when it was not started here.
+USERS_OWN = "a server of the user's own"
+
 # What a system that keeps its rows can do unless it says otherwise.
 TABLE = frozenset({Capability.READ_BACK, Capability.INFINITY})
 
@@ -134,7 +137,8 @@ class System(ABC):
     needs: ClassVar[tuple[type[Service], ...]] = ()
     capabilities: frozenset[Capability] = TABLE  # without those that hang on the client's release
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # that it can be told to use
-    libraries: ClassVar[tuple[str, ...]] = ()  # packages of its client, whose files are cold or hot with it; * matches
+    # Import names of the client's packages, without pyarrow, which always counts; "duckdb_extension_*" matches all.
+    libraries: ClassVar[tuple[str, ...]] = ()
     durability: Durability  # as `catalog`
     Options: ClassVar[type[Options]] = Options
 
@@ -176,9 +180,17 @@ class System(ABC):
     def write(self, rows: pa.Table) -> None:
         """Append `rows` in one commit. THE timed call: it returns once the rows are committed."""
 
+    @property
+    @abstractmethod
+    def reader(self) -> str:
+        """What `ids` reads through, and its version; where that is the writer's own library, the reason."""
+
     @abstractmethod
     def ids(self) -> pa.ChunkedArray:
-        """The `id` column (int64) as a reader sees it now, in any order, through a connection of its own."""
+        """The `id` column (int64) as it lies in the table now, in any order; the harness asks it first of all.
+
+        Read through another library than the writer's wherever one exists, and never through the writer's connection.
+        """
 
     @abstractmethod
     def read(self) -> pa.Table:
@@ -192,17 +204,21 @@ class System(ABC):
         """The Parquet files that hold the table's current rows."""
         return []
 
+    def inlined_rows(self) -> int:
+        """Rows that lie in the catalog and not, or not yet, in Parquet files."""
+        return 0
+
     def commits(self) -> int | None:
         """How many commits the table's history shows, creation included; None where nothing is kept."""
         return None
 
-    def flush(self) -> Flush | None:
-        """Move inlined rows to Parquet; None where the system inlines nothing."""
-        return None
+    def flush(self) -> None:
+        """Move inlined rows to Parquet, where `Capability.FLUSH` is declared. Timed: the client's own calls alone."""
+        raise NotImplementedError(f"{self.name} declares no {Capability.FLUSH}")
 
-    def merge(self) -> Merge | None:
-        """Replace small files by larger ones; None where the system has no such operation."""
-        return None
+    def merge(self) -> None:
+        """Replace small files by larger ones, where `Capability.MERGE` is declared, and remove the small. Timed too."""
+        raise NotImplementedError(f"{self.name} declares no {Capability.MERGE}")
 
     def type_mappings(self, schema: pa.Schema) -> list[TypeMapping]:
         """Columns of `schema` that the format forces into another type; Arrow's two layouts of text are one."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from tidemark.systems import releases
 from tidemark.systems.releases import Release
 
@@ -15,6 +17,11 @@ def installed_version() -> str:
     import deltalake
 
     return str(deltalake.__version__)
+
+
+def reader_name() -> str:
+    """How the oracle's reader is named that reads through delta-rs."""
+    return f"{CLIENT} {installed_version()} (the log) and PyArrow {pa.__version__} (the Parquet files)"
 
 
 def remark() -> str | None:

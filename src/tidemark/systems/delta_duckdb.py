@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from tidemark.services.base import files_below
+from tidemark.systems import delta_client
 from tidemark.systems.base import TABLE, Capability, Context
 from tidemark.systems.delta_table import LOG, NO_SERVICE, DeltaTable
-from tidemark.systems.duckdb_client import DuckDBSystem, literal, release
+from tidemark.systems.duckdb_client import DuckDBSystem, literal, reader_name, release
 
 if TYPE_CHECKING:
     import duckdb
@@ -52,6 +53,15 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
 
     def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"ATTACH {literal(self._location)} AS {ALIAS} (TYPE delta)")
+
+    @property
+    def reader(self) -> str:
+        if Capability.READ_BY_OTHERS in self.capabilities:
+            return delta_client.reader_name()
+        return f"{reader_name('delta')}, as the writer, on a connection of its own: no other can read this log"
+
+    def ids(self) -> pa.ChunkedArray:
+        return self._ids_by_delta_rs() if Capability.READ_BY_OTHERS in self.capabilities else super().ids()
 
     def read(self) -> pa.Table:
         # Where the log is valid, the reader that has least in common with the writer is delta-rs.

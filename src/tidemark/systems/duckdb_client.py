@@ -102,6 +102,16 @@ def missing_extensions(extensions: Sequence[str]) -> str | None:
     return f"not installed for DuckDB {installed_version()}: {', '.join(wheels)}"
 
 
+def has_extensions(extensions: Sequence[str]) -> bool:
+    """Whether all of `extensions` are installed; also asked where no DuckDB is."""
+    return all(extension_file(extension) is not None for extension in extensions)
+
+
+def reader_name(extension: str) -> str:
+    """How the oracle's reader is named that reads through `extension`."""
+    return f"DuckDB {installed_version()}'s {extension} extension"
+
+
 def connect(
     extensions: Sequence[str], directory: Path | None = None, threads: int | None = None
 ) -> duckdb.DuckDBPyConnection:
@@ -146,6 +156,7 @@ class DuckDBSystem(System):
 
     client: ClassVar[str] = "DuckDB"
     extensions: ClassVar[tuple[str, ...]]
+    libraries: ClassVar[tuple[str, ...]] = ("duckdb", "_duckdb", "duckdb_extension_*")
     table: str  # as SQL names it once `_attach` was called
 
     def __init__(self, context: Context, options: Any) -> None:

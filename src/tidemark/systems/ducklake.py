@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,14 +17,17 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tidemark.errors import SystemFailure
 from tidemark.services.base import Service, files_below
 from tidemark.services.postgres import Postgres
-from tidemark.systems.base import TABLE, Capability, Context, Durability, Flush, Footprint, Merge
+from tidemark.systems import ducklake_catalog
+from tidemark.systems.base import TABLE, USERS_OWN, Capability, Context, Durability, Footprint
 from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.duckdb_client import DuckDBSystem, identifier, literal, release
+from tidemark.systems.duckdb_client import DuckDBSystem, connect, identifier, literal, reader_name, release
 
 if TYPE_CHECKING:
     import duckdb
 
 LAKE = "lake"
+TABLE_NAME = "trips"
+CATALOG_FILE = "catalog.ducklake"  # beside it lies its log, whose name begins with this one
 METADATA = f"__ducklake_metadata_{LAKE}"
 LOSES_SIGN = "DuckLake 0.3 loses the sign of -0.0 in rows that it inlines"
 REFUSES_INFINITY = "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL"
@@ -32,6 +36,11 @@ POSTGRES_DURABILITY = Durability(
     "The server flushes its log before it acknowledges the commit (synchronous_commit = on); the client leaves "
     "the Parquet file to the page cache.",
     "strace: no fsync by the client, one fdatasync of the log by the server, per write",
+)
+UNKNOWN_DURABILITY = Durability(
+    "Not known: the catalog is a PostgreSQL of the user's own, whose settings are in the run; the client leaves the "
+    "Parquet file to the page cache.",
+    "strace of the client; the user's PostgreSQL was not traced",
 )
 FILE_DURABILITY = Durability(
     "The commit is in the catalog file's log, flushed before it is acknowledged.",
@@ -43,7 +52,7 @@ class DuckLakeTable(DuckDBSystem):
     """What all of them share. A subclass says where the catalog is and up to how many rows are inlined."""
 
     format: ClassVar[str] = "DuckLake"
-    table = f"{LAKE}.trips"
+    table = f"{LAKE}.{TABLE_NAME}"
     capabilities: frozenset[Capability] = TABLE | {Capability.MERGE, Capability.THREADS}
 
     @property
@@ -64,9 +73,12 @@ class DuckLakeTable(DuckDBSystem):
     def _catalog_bytes(self) -> int: ...
 
     def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._attach_catalog(connection, self._catalog_address)
+
+    def _attach_catalog(self, connection: duckdb.DuckDBPyConnection, address: str) -> None:
         # The limit is always given: a later DuckLake inlines up to 10 rows when it is not.
         connection.execute(
-            f"ATTACH {literal('ducklake:' + self._catalog_address)} AS {LAKE} "
+            f"ATTACH {literal(f'ducklake:{address}')} AS {LAKE} "
             f"(DATA_PATH {literal(f'{self._data}/')}, DATA_INLINING_ROW_LIMIT {self._row_limit})"
         )
 
@@ -78,23 +90,20 @@ class DuckLakeTable(DuckDBSystem):
         del shape
 
     def data_files(self) -> list[Path]:
-        rows = self._writer.execute(f"SELECT data_file FROM ducklake_list_files('{LAKE}', 'trips')").fetchall()
+        rows = self._writer.execute(f"SELECT data_file FROM ducklake_list_files('{LAKE}', '{TABLE_NAME}')").fetchall()
         return [Path(row[0]) for row in rows]
 
     def inlined_rows(self) -> int:
-        """Rows that lie in the catalog and not, or not yet, in Parquet files."""
         tables = self._writer.execute(f"SELECT table_name FROM {METADATA}.ducklake_inlined_data_tables").fetchall()
         return sum(self._count(f"{METADATA}.{identifier(name)} WHERE end_snapshot IS NULL") for (name,) in tables)
 
-    def merge(self) -> Merge:
-        writer, before = self._writer, self.data_files()
-        files_before, bytes_before = count_and_bytes(before)
-        writer.execute(f"CALL ducklake_merge_adjacent_files('{LAKE}')")
-        # A merge alone removes nothing: older snapshots still need the small files.
-        writer.execute(f"CALL ducklake_expire_snapshots('{LAKE}', older_than => now())")
-        writer.execute(f"CALL ducklake_cleanup_old_files('{LAKE}', cleanup_all => true)")
-        files_after, bytes_after = count_and_bytes(self.data_files())
-        return Merge(files_before, files_after, bytes_before, bytes_after)
+    def merge(self) -> None:
+        self._call(
+            f"ducklake_merge_adjacent_files('{LAKE}')",
+            # A merge alone removes nothing: older snapshots still need the small files.
+            f"ducklake_expire_snapshots('{LAKE}', older_than => now())",
+            f"ducklake_cleanup_old_files('{LAKE}', cleanup_all => true)",
+        )
 
     def footprint(self) -> Footprint:
         self._check_inlining()
@@ -123,6 +132,11 @@ class DuckLakeTable(DuckDBSystem):
                 "catalog was attached with did not hold; what was measured is another system."
             )
 
+    def _call(self, *procedures: str) -> None:
+        """Run them to their ends: DuckDB goes on with some only while their rows are fetched."""
+        for procedure in procedures:
+            self._writer.execute(f"CALL {procedure}").fetchall()
+
     def _count(self, source: str) -> int:
         return int(self._writer.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0])
 
@@ -146,12 +160,8 @@ class Inlining(DuckLakeTable):
     def _row_limit(self) -> int:
         return self.context.rows_per_write + 1
 
-    def flush(self) -> Flush:
-        rows, before = self.inlined_rows(), set(self.data_files())
-        self._writer.execute(f"CALL ducklake_flush_inlined_data('{LAKE}')")
-        # DuckLake 0.3 reports nothing and may count rows twice in its statistics, so they are counted here.
-        data_files, data_bytes = count_and_bytes(set(self.data_files()) - before)
-        return Flush(rows - self.inlined_rows(), data_files, data_bytes)
+    def flush(self) -> None:
+        self._call(f"ducklake_flush_inlined_data('{LAKE}')")
 
 
 class CatalogInPostgres(DuckLakeTable):
@@ -167,6 +177,8 @@ class CatalogInPostgres(DuckLakeTable):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self._postgres = cast(Postgres, context.services[Postgres])
+        if self._postgres.is_external:
+            self.catalog, self.durability = f"PostgreSQL, {USERS_OWN}", UNKNOWN_DURABILITY
         self._database = f"ducklake_{secrets.token_hex(6)}"
         self._address = ""
         self._empty_bytes = 0
@@ -189,6 +201,18 @@ class CatalogInPostgres(DuckLakeTable):
         return path
 
     @property
+    def reader(self) -> str:
+        return ducklake_catalog.reader_name()
+
+    def ids(self) -> pa.ChunkedArray:
+        with self._postgres.connect(self._database) as catalog:
+            return ducklake_catalog.ids(catalog, TABLE_NAME)
+
+    def commits(self) -> int:
+        with self._postgres.connect(self._database) as catalog:
+            return ducklake_catalog.commits(catalog)
+
+    @property
     def _catalog_address(self) -> str:
         return f"postgres:{self._address}"
 
@@ -205,19 +229,30 @@ class CatalogInFile(DuckLakeTable):
 
     @property
     def _catalog_address(self) -> str:
-        return str(self.context.directory / "catalog.ducklake")
+        return str(self.context.directory / CATALOG_FILE)
 
     def _catalog_bytes(self) -> int:
-        _, size = count_and_bytes(self.context.directory.glob("catalog.ducklake*"))
+        _, size = count_and_bytes(self.context.directory.glob(f"{CATALOG_FILE}*"))
         return size
+
+    @property
+    def reader(self) -> str:
+        return f"{reader_name('ducklake')}, as the writer, on a copy of the catalog: no other can read its file"
 
     @contextmanager
     def _reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        # The file's lock does not tell two DuckDBs of one process apart, so the writer must let go of it first.
-        self.close()
-        with super()._reader() as reader:
-            yield reader
-        self._open()
+        # Two DuckDBs cannot have one file open, and a writer that closed it for the reader's sake would commit what
+        # it holds back, write its log into the file and start anew. A copy shows what is committed, and only that.
+        beside = self.context.directory / ".reader"
+        beside.mkdir()
+        try:
+            for path in self.context.directory.glob(f"{CATALOG_FILE}*"):
+                shutil.copyfile(path, beside / path.name)
+            with connect(self.extensions, self.context.directory) as reader:
+                self._attach_catalog(reader, str(beside / CATALOG_FILE))
+                yield reader
+        finally:
+            shutil.rmtree(beside)
 
 
 class DuckLake(CatalogInPostgres):

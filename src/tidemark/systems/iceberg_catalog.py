@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidemark.services.iceberg_rest import IcebergRest
 from tidemark.services.polaris import Polaris
 from tidemark.services.rest_catalog import RestCatalog
-from tidemark.systems.base import Durability
+from tidemark.systems.base import USERS_OWN, Durability
 
 FLUSHED = (
     "PostgreSQL flushes the catalog's commit to its log before it is acknowledged; data, manifests and table "
@@ -43,3 +43,24 @@ POLARIS = Catalog(
     ),
 )
 CATALOGS = {"reference": REFERENCE, "polaris": POLARIS}
+NOT_THE_THESIS = "the catalog is a server of the user's own, the thesis's was Apache Polaris, started for it"
+
+
+def as_it_is(choice: Catalog, server: RestCatalog) -> Catalog:
+    """`choice` with what must be said otherwise where `server`, or what it keeps its tables in, is not ours."""
+    if server.is_external:
+        label = f"{choice.label}, {USERS_OWN}" if choice is POLARIS else f"Iceberg REST, {USERS_OWN}"
+        unknown = Durability(
+            "Not known: the catalog is a server of the user's own. The clients leave data, manifests and table "
+            "metadata to the page cache.",
+            "strace of the clients with the reference server; the user's server was not traced",
+        )
+        return replace(choice, label=label, durability=unknown, notes=(NOT_THE_THESIS,))
+    if server.database_is_external:
+        unknown = Durability(
+            "Not known: the catalog's commit goes to a PostgreSQL of the user's own, whose settings are in the run; "
+            "data, manifests and table metadata are left to the page cache.",
+            "strace of the clients and the catalog server; the user's PostgreSQL was not traced",
+        )
+        return replace(choice, durability=unknown)
+    return choice

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from tidemark.errors import SystemFailure
-from tidemark.systems import base
+from tidemark.systems import base, pyiceberg_client
 from tidemark.systems.base import Capability, Context, Options
 from tidemark.systems.duckdb_client import DuckDBSystem, literal, release
+from tidemark.systems.iceberg_attach import CATALOG, EXTENSIONS, attach, refuses
 from tidemark.systems.iceberg_table import TABLE, IcebergOptions, IcebergTable
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
         *IcebergTable.notes,
         SLOW_HTTP,
     )
-    extensions: ClassVar[tuple[str, ...]] = ("avro", "httpfs", "iceberg")
+    extensions: ClassVar[tuple[str, ...]] = EXTENSIONS
     capabilities: frozenset[Capability] = base.TABLE | {Capability.THREADS, Capability.READ_BY_OTHERS}
     # The writer of 1.4.4 does not look at the table's property.
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy"})
@@ -50,7 +51,7 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
         super().__init__(context, options)
         if not release().http_client_is_slow:
             self.withdraw(SLOW_HTTP)
-        self.table = f"iceberg.{self._namespace}.{TABLE}"
+        self.table = f"{CATALOG}.{self._namespace}.{TABLE}"
 
     def create(self, schema: pa.Schema) -> None:
         # DuckDB does not make the folders of a table that it creates with rows, and 1.4.4's CREATE TABLE knows no
@@ -59,26 +60,20 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
         self._open()
 
     def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        uri = self._rest.uri
-        if uri != uri.lower() and not release().iceberg_keeps_case_of_endpoint:
+        if refuses(self._rest.uri):
             raise SystemFailure(
-                f"{self.name}: the catalog's address {uri} has capital letters, which this DuckDB would change to "
-                "small ones. Give the catalog an address without, or use a later DuckDB."
+                f"{self.name}: the catalog's address {self._rest.uri} has capital letters, which this DuckDB would "
+                "change to small ones. Give the catalog an address without, or use a later DuckDB."
             )
         connection.execute(f"SET {CLIENT_SETTING} = {literal(self.options.http_client)}")
-        access, warehouse = self._rest.oauth, self._rest.warehouse
-        if access is None:
-            warehouse = warehouse if self._rest.is_external else ""
-            shown = "AUTHORIZATION_TYPE 'none'"
-        else:
-            connection.execute(
-                f"CREATE SECRET tidemark (TYPE iceberg, CLIENT_ID {literal(access.client_id)}, "
-                f"CLIENT_SECRET {literal(access.client_secret)}, OAUTH2_SERVER_URI {literal(access.token_uri)}, "
-                f"OAUTH2_SCOPE {literal(access.scope)})"
-            )
-            # Files on a local disk need no credentials, and a server that has none refuses to be asked.
-            shown = "SECRET tidemark, ACCESS_DELEGATION_MODE 'none'"
-        connection.execute(f"ATTACH {literal(warehouse)} AS iceberg (TYPE iceberg, ENDPOINT {literal(uri)}, {shown})")
+        attach(connection, self._rest)
+
+    @property
+    def reader(self) -> str:
+        return pyiceberg_client.reader_name()
+
+    def ids(self) -> pa.ChunkedArray:
+        return self._ids_by_pyiceberg()
 
     def settings(self) -> Mapping[str, str]:
         found = self._writer.execute(f"SELECT value FROM duckdb_settings() WHERE name = '{CLIENT_SETTING}'").fetchall()

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import pyarrow as pa
 
-from tidemark.systems import pyiceberg_client
+from tidemark.systems import duckdb_client, pyiceberg_client
 from tidemark.systems.base import TABLE, Capability, Context, Options
+from tidemark.systems.iceberg_attach import CATALOG, EXTENSIONS, attach, refuses
+from tidemark.systems.iceberg_table import TABLE as TABLE_NAME
 from tidemark.systems.iceberg_table import IcebergOptions, IcebergTable, set_workers, workers
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class IcebergPyIceberg(IcebergTable):
     name: ClassVar[str] = "iceberg-pyiceberg"
     title: ClassVar[str] = "Iceberg (PyIceberg)"
     client: ClassVar[str] = "PyIceberg"
+    libraries: ClassVar[tuple[str, ...]] = ("pyiceberg*",)
     capabilities: frozenset[Capability] = TABLE | {Capability.THREADS, Capability.READ_BY_OTHERS}
     Options: ClassVar[type[Options]] = PyIcebergOptions
 
@@ -91,8 +94,24 @@ class IcebergPyIceberg(IcebergTable):
                 expiry._snapshot_ids_to_expire = set()
             expiry.older_than(datetime.now(UTC)).commit()
 
+    @property
+    def reader(self) -> str:
+        if not duckdb_client.has_extensions(EXTENSIONS):
+            own = pyiceberg_client.reader_name()
+            return f"{own}, as the writer, on a client of its own: DuckDB's extension is not here"
+        duckdb = duckdb_client.reader_name("iceberg")
+        return f"{duckdb}, given the metadata file by PyIceberg" if refuses(self._rest.uri) else duckdb
+
     def ids(self) -> pa.ChunkedArray:
-        return self._load().scan(selected_fields=("id",)).to_arrow().column("id")
+        if not duckdb_client.has_extensions(EXTENSIONS):
+            return self._ids_by_pyiceberg()
+        with duckdb_client.connect(EXTENSIONS, self.context.directory) as connection:
+            if refuses(self._rest.uri):
+                source = f"iceberg_scan({duckdb_client.literal(self._load().metadata_location)})"
+            else:
+                attach(connection, self._rest)
+                source = f"{CATALOG}.{self._namespace}.{TABLE_NAME}"
+            return connection.sql(f"SELECT id FROM {source}").to_arrow_table().column(0)
 
     def read(self) -> pa.Table:
         return self._load().scan().to_arrow()

@@ -17,7 +17,7 @@ from tidemark.services.rest_catalog import RestCatalog as Server
 from tidemark.systems import pyiceberg_client
 from tidemark.systems.base import Context, Durability, Footprint, Options, System
 from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.iceberg_catalog import CATALOGS, REFERENCE
+from tidemark.systems.iceberg_catalog import CATALOGS, REFERENCE, as_it_is
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.rest import RestCatalog
@@ -71,10 +71,11 @@ class IcebergTable(System):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self.say(pyiceberg_client.remark())
-        chosen = CATALOGS[options.catalog]
+        server = CATALOGS[options.catalog].server
+        self._rest = cast(Server, context.services[server])
+        chosen = as_it_is(CATALOGS[options.catalog], self._rest)
         self.catalog, self.durability = chosen.label, chosen.durability
         self.notes = (*chosen.notes, *(note for note in self.notes if note not in REFERENCE.notes))
-        self._rest = cast(Server, context.services[chosen.server])
         self._namespace = f"tidemark_{secrets.token_hex(6)}"
         self._empty_bytes = 0
 
@@ -123,14 +124,17 @@ class IcebergTable(System):
         path = Path(parts.path)
         return path if parts.scheme in ("", "file") and path.is_dir() else None
 
+    def _ids_by_pyiceberg(self) -> pa.ChunkedArray:
+        return self._load().scan(selected_fields=("id",)).to_arrow().column("id")
+
     def footprint(self) -> Footprint:
         table, size = self._load(), self._rest.database_bytes()
         directory = self._directory(table)
         reason = "the catalog is a server that is not ours" if size is None else None
         if directory is None:
             return Footprint(0, 0, 0, 0, None, f"the table lies at {table.location()}, not on this machine")
-        # Hadoop's local file system leaves a checksum file, with a dot before its name, beside what the
-        # reference server writes; no other server or client does.
+        # Hadoop's local file system leaves a checksum file, with a dot before its name, beside what the reference
+        # server and Polaris write. A part of neither the format nor the table, it is not counted.
         files = [path for path in files_below(directory) if not path.name.startswith(".")]
         data = [path for path in files if path.is_relative_to(directory / "data")]
         metadata = [path for path in files if not path.is_relative_to(directory / "data")]
@@ -146,4 +150,6 @@ class IcebergTable(System):
 
     def settings(self) -> Mapping[str, str]:
         table = self._load()
-        return {**table.properties, "format-version": str(table.format_version)}
+        # Polaris adds `created-at`: a moment is no setting, and would make any two runs differ.
+        kept = {name: value for name, value in table.properties.items() if not name.endswith("-at")}
+        return {**kept, "format-version": str(table.format_version)}

@@ -23,6 +23,10 @@ class Null(System):
     def write(self, rows: pa.Table) -> None:
         pass
 
+    @property
+    def reader(self) -> str:
+        return "none: this system stores nothing"
+
     def ids(self) -> pa.ChunkedArray:
         return pa.chunked_array([], pa.int64())
 

@@ -35,6 +35,11 @@ def release() -> Release:
     return releases.nearest(CLIENT, RELEASES, installed_version())
 
 
+def reader_name() -> str:
+    """How the oracle's reader is named that reads through PyIceberg."""
+    return f"{CLIENT} {installed_version()}"
+
+
 def remark() -> str | None:
     """What must be said of the installed PyIceberg, if nothing here was written for it."""
     return releases.remark(CLIENT, RELEASES, installed_version())

@@ -1,0 +1,47 @@
+"""Flush and merge after a window: the client's call is timed alone, what it did is found out around it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from tidemark.errors import DiskFull, SystemFailure, TidemarkError, is_disk_full
+from tidemark.measure.runfiles import FlushPart, MergePart
+from tidemark.systems.base import Capability, Flush, Merge, System
+from tidemark.systems.disk import count_and_bytes
+
+
+def flush(system: System) -> FlushPart | None:
+    """Move inlined rows to Parquet; None where the system inlines nothing."""
+    if Capability.FLUSH not in system.capabilities:
+        return None
+    # Counted here and not taken from the client: DuckLake 0.3 reports nothing, and may count rows twice.
+    rows, before = system.inlined_rows(), set(system.data_files())
+    seconds = _timed("flush", system.flush)
+    files, size = count_and_bytes(set(system.data_files()) - before)
+    return FlushPart.of(Flush(rows - system.inlined_rows(), files, size), seconds)
+
+
+def merge(system: System) -> MergePart | None:
+    """Replace small files by larger ones; None where the system has no such operation."""
+    if Capability.MERGE not in system.capabilities:
+        return None
+    before = count_and_bytes(system.data_files())
+    seconds = _timed("merge", system.merge)
+    after = count_and_bytes(system.data_files())
+    return MergePart.of(Merge(before[0], after[0], before[1], after[1]), seconds)
+
+
+def _timed(what: str, call: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    try:
+        call()
+    except Exception as error:
+        raise _of_system(what, error) from error
+    return time.perf_counter() - began
+
+
+def _of_system(what: str, error: Exception) -> TidemarkError:
+    if is_disk_full(error):
+        return DiskFull(f"{what}: no room left on the device: {error}")
+    return SystemFailure(f"{what} failed: {type(error).__name__}: {error}")

@@ -1,0 +1,82 @@
+"""What a DuckLake table holds, read from its catalog's own tables in PostgreSQL and its files, without DuckDB.
+
+The tables are those of DuckLake's specification, whose releases 0.3 and 1.0 have in common what is asked for here.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pyarrow.csv
+from psycopg import sql
+
+from tidemark.errors import SystemFailure
+from tidemark.systems.disk import read_ids
+
+type Catalog = psycopg.Connection[tuple[Any, ...]]
+
+DATA_FILES = """
+    SELECT file.path, file.path_is_relative, "table".path, "table".path_is_relative, schema.path,
+        schema.path_is_relative, lake.value
+    FROM ducklake_data_file AS file JOIN ducklake_table AS "table" USING (table_id)
+        JOIN ducklake_schema AS schema USING (schema_id), ducklake_metadata AS lake
+    WHERE "table".table_name = %s AND lake.key = 'data_path'
+        AND file.end_snapshot IS NULL AND "table".end_snapshot IS NULL AND schema.end_snapshot IS NULL
+"""
+INLINED = """
+    SELECT inlined.table_name FROM ducklake_inlined_data_tables AS inlined JOIN ducklake_table USING (table_id)
+    WHERE ducklake_table.table_name = %s AND end_snapshot IS NULL
+"""
+
+
+def reader_name() -> str:
+    """How the oracle's reader is named that reads in this way."""
+    return f"psycopg {psycopg.__version__} (the catalog's tables) and PyArrow {pa.__version__} (the Parquet files)"
+
+
+def commits(catalog: Catalog) -> int:
+    """The snapshots that the catalog knows, creation and options included."""
+    ((count,),) = catalog.execute("SELECT count(*) FROM ducklake_snapshot").fetchall()
+    return int(count)
+
+
+def ids(catalog: Catalog, table: str) -> pa.ChunkedArray:
+    """The `id` column (int64) of `table`'s current rows, in files and inlined, in any order.
+
+    SystemFailure where rows were deleted: nothing here ever does that, and this reader does not apply it.
+    """
+    ((deleted,),) = catalog.execute("SELECT count(*) FROM ducklake_delete_file WHERE end_snapshot IS NULL").fetchall()
+    if deleted:
+        raise SystemFailure(f"DuckLake: {deleted} files of deleted rows are in the catalog, where rows are only added.")
+    chunks = read_ids(_path(row) for row in catalog.execute(DATA_FILES, [table])).chunks
+    for (inlined,) in catalog.execute(INLINED, [table]).fetchall():
+        chunks += _inlined_ids(catalog, inlined).chunks
+    return pa.chunked_array(chunks, pa.int64())
+
+
+def _path(row: tuple[Any, ...]) -> Path:
+    """A data file's path: relative to its table's, that to its schema's, and that to the lake's, or absolute."""
+    file, file_is_relative, table, table_is_relative, schema, schema_is_relative, lake = row
+    path = Path(file)
+    for folder, is_relative in ((table, file_is_relative), (schema, table_is_relative), (lake, schema_is_relative)):
+        if not is_relative:
+            break
+        path = Path(folder) / path
+    return path
+
+
+def _inlined_ids(catalog: Catalog, name: str) -> pa.ChunkedArray:
+    rows = sql.SQL("COPY (SELECT id FROM {} WHERE end_snapshot IS NULL) TO STDOUT").format(sql.Identifier(name))
+    with catalog.cursor() as cursor, cursor.copy(rows) as copy:
+        text = b"".join(copy)
+    if not text:
+        return pa.chunked_array([], pa.int64())
+    return pa.csv.read_csv(
+        io.BytesIO(text),
+        pa.csv.ReadOptions(column_names=["id"]),
+        convert_options=pa.csv.ConvertOptions(column_types={"id": pa.int64()}, null_values=["\\N"]),
+    ).column(0)

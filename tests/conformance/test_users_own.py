@@ -1,0 +1,74 @@
+"""A server of the user's own is published as what it is, and not with the promises of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidemark.services.base import Service
+from tidemark.services.iceberg_rest import IcebergRest, IcebergRestSettings
+from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.systems.base import Context, System
+from tidemark.systems.ducklake import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.iceberg_duckdb import IcebergDuckDB
+from tidemark.systems.iceberg_pyiceberg import IcebergPyIceberg
+
+from .conftest import Servers
+from .trips import YELLOW, trips
+
+pytestmark = pytest.mark.services
+
+
+def assert_works(kind: type[System], directory: Path, services: dict[type[Service], Service]) -> System:
+    """A table of `kind` over `services` takes and shows a row; returned closed."""
+    system = kind(Context(directory, services, rows_per_write=1), kind.Options())
+    try:
+        system.create(YELLOW)
+        system.write(trips(YELLOW, 1))
+        assert system.ids().to_pylist() == [0]
+    finally:
+        system.close()
+    return system
+
+
+@pytest.fixture
+def theirs(servers: Servers, tmp_path: Path) -> Postgres:
+    """A PostgreSQL that runs already, known by its address alone."""
+    running = servers.get(Postgres)
+    assert isinstance(running, Postgres)
+    return Postgres(servers.workspace, tmp_path / "none", PostgresSettings(running.dsn))
+
+
+@pytest.mark.parametrize("kind", [DuckLake, DuckLakeInlinedPostgres])
+def test_a_postgres_by_its_address(kind: type[System], theirs: Postgres, servers: Servers, tmp_path: Path) -> None:
+    system = assert_works(kind, tmp_path, {Postgres: theirs})
+    assert system.catalog == "PostgreSQL, a server of the user's own"
+    assert system.durability.summary.startswith("Not known: ")
+    assert "synchronous_commit" not in system.durability.summary
+    ours = kind(Context(tmp_path, {Postgres: servers.get(Postgres)}, rows_per_write=1), kind.Options())
+    assert ours.catalog == "PostgreSQL"
+    assert ours.durability == kind.durability
+
+
+@pytest.mark.parametrize("kind", [IcebergPyIceberg, IcebergDuckDB])
+def test_a_rest_catalog_by_its_address(kind: type[System], servers: Servers, tmp_path: Path) -> None:
+    running = servers.get(IcebergRest)
+    assert isinstance(running, IcebergRest)
+    settings = IcebergRestSettings(address=running.uri)
+    system = assert_works(kind, tmp_path, {IcebergRest: IcebergRest(servers.workspace, tmp_path / "none", settings)})
+    assert system.catalog == "Iceberg REST, a server of the user's own"
+    assert system.durability.summary.startswith("Not known: ")
+    assert not any("reference server" in note for note in system.notes)
+    assert any("a server of the user's own" in note for note in system.notes)
+
+
+def test_our_rest_catalog_over_their_postgres(theirs: Postgres, servers: Servers, tmp_path: Path) -> None:
+    """The catalog is ours, and who flushes its commits is not."""
+    workspace = servers.workspace
+    directory = workspace.work / "over-theirs"
+    with IcebergRest(workspace, directory, IcebergRestSettings(theirs, str(directory / "warehouse"))) as server:
+        system = assert_works(IcebergPyIceberg, tmp_path, {IcebergRest: server})
+        assert system.catalog == "Iceberg REST, reference server"
+        assert system.durability.summary.startswith("Not known: the catalog's commit goes to a PostgreSQL")
+        server.remove_data()
