@@ -217,7 +217,8 @@ def _one_a_system(run_set: RunSet) -> list[Series]:
 def _system(series: Series) -> dict[str, str]:
     system = series.runs[0].manifest.system
     made = {"title": series.title, "format": system.format, "client": system.client, "catalog": system.catalog}
-    return made | {"durability": system.durability, "notes": "; ".join(system.notes)}
+    made |= {"durability": system.durability, "level": system.durability_level}
+    return made | {"notes": "; ".join(system.notes)}
 
 
 def _table(table: Mapping[str, Any]) -> dict[str, Any]:
