@@ -24,7 +24,7 @@ from tidemark.errors import AnalysisError
 THESIS = [f"table-{number}" for number in ("4.1", "4.2", "5.1", "5.2", "5.3", "5.4", "5.5", "5.6", "6.1")]
 BEYOND = [
     "systems", "type-mappings", "cold-proof", "oracle", "throughput", "latency", "growth", "ratios", "cold-effect",
-    "time-budget", "footprint", "flush-vs-merge",
+    "time-budget", "footprint", "flush-vs-merge", "disk", "interference", "attempts",
 ]  # fmt: skip
 
 

@@ -51,8 +51,8 @@ def _repeats(run_set: RunSet) -> str:
     if repeats(run_set) == 1:
         return "Each series was measured once."
     return (
-        f"Each series was measured {repeats(run_set):,} times, every time with new servers and from a cold start, and none "
-        "was repeated before all had been measured."
+        f"Each series was measured {repeats(run_set):,} times, every time with new servers and from a cold start, and "
+        "none was repeated before all had been measured."
     )
 
 
@@ -157,8 +157,9 @@ def _openings(run_set: RunSet) -> str:
     verdicts = [proof.verdict for proof in opened]
     spelt = listed([f"{verdicts.count(verdict):,} {verdict}" for verdict in sorted(set(verdicts))])
     shares = [100 * proof.resident_share for proof in opened if proof.resident_share is not None]
-    between = f", with {min(shares):.0f} to {max(shares):.0f} % of the files in memory" if shares else ""
-    return f"When their windows open, {spelt} of {len(opened):,} are found{between}."
+    ends = list(dict.fromkeys(f"{share:.0f}" for share in (min(shares), max(shares)))) if shares else []
+    between = f", with {' to '.join(ends)} % of the files in memory" if ends else ""
+    return f"When their windows open, they call {spelt} of {len(opened):,}{between}."
 
 
 def _measured_by(run_set: RunSet) -> str:
@@ -175,7 +176,8 @@ def _interference(run_set: RunSet) -> str:
     marked = f"{len(disturbed):,} runs are marked as disturbed" if disturbed else "No run that counts was disturbed"
     repeated = f"; {again:,} were measured once more, and the first of each is kept beside" if again else ""
     return (
-        f"Other programs took between {min(foreign):.2f} and {max(foreign):.2f} processors of a window's in the mean. "
+        f"Other programs kept up to {max(foreign):.2f} processors busy in the mean of a window (in the calmest, "
+        f"{min(foreign):.2f}). "
         f"{marked}{repeated}."
     )
 

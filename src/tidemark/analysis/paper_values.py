@@ -24,6 +24,7 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.tables import Cell, Missing, number, shown
 from tidemark.dataset.distribution import MONTH_TRIPS
 from tidemark.errors import AnalysisError
+from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
 
 WIDE_POINTS = 300.0  # a figure above this width takes both columns
 MEGABYTE = 1e6
@@ -130,6 +131,8 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "memory": f"{machine.memory_bytes / 2**30:.1f} GiB",
         "disk": " ".join(filter(None, [machine.disk_model or machine.disk_device, machine.file_system])) or "unknown",
         "virtualised": machine.virtualised or "not virtualised",
+        "cold-below": f"{100 * COLD_SHARE:g} %",
+        "hot-above": f"{100 * HOT_SHARE:g} %",
         "confidence": "95 %",
         "replicates": f"{REPLICATES:,}",
         "claims": f"{sum(counts.values()):,}",

@@ -9,6 +9,7 @@ from tidemark.analysis.proofs import ColdProof
 from tidemark.analysis.run import STATES, Run
 from tidemark.analysis.runs import Disturbed, Repeat, Series
 from tidemark.analysis.tables import REPEAT, Cell, Column, Missing, Table, Workshop
+from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
 
 IDENTITY = (Column("system", "System"), Column("mode", "Mode"), Column("study", "Study"), REPEAT)
 NOT_KNOWN = Missing("run files of version 1 do not say it")
@@ -88,8 +89,8 @@ def _cold_proof(workshop: Workshop) -> Table:
         Column("marks", "Marks"),
     )
     notes = [
-        "Two proofs, by how much of the files of servers and clients is in memory (the page cache): cold below 1 %, "
-        "hot above 90 %, lukewarm between. One is made before the servers start, the other when the window opens, "
+        "Two proofs, by how much of the files of servers and clients is in memory (the page cache): cold below "
+        f"{100 * COLD_SHARE:g} %, hot above {100 * HOT_SHARE:g} %, lukewarm between. One is made before the servers start, the other when the window opens, "
         "with servers and client running; the topic's log is meant to be in memory, and is not counted.",
         STATES,
         "Warm-up: uncounted writing before a hot run, until consecutive stretches agree ('steady') or time is up. "
