@@ -40,7 +40,22 @@ class Model:
     notes: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ("read-back",)
     catalog_bytes: int | None = 400_000
-    cold_verdict: str = "cold"
+    cold_verdict: str = "cold"  # of run 0, before the servers start
+    opening_verdict: str = "lukewarm"  # of run 0, when its window opens
+    first_write: float = 3.0  # how many median writes the first write of run 0 takes; that of a hot run takes one
+    stream_bytes: int | None = 200_000  # of what reached the disk, what broker and producer wrote
+    left_bytes: int = 300_000  # dirty when the window opened; at rest there were 200,000
+    foreign_cores: float = 0.03
+    disturbed: Mapping[int, str] = field(default_factory=dict)  # runs that were disturbed, and were all the same kept
+    measured_again: Mapping[int, str] = field(default_factory=dict)  # runs that were measured once more, and why
+    failures: tuple[tuple[str, str], ...] = ()  # attempts before the one that counts: status and reason
+    read_ahead: int = 1
+    durability_level: str = "default"
+    warm_up_s: float | None = None  # before each hot run
+    steady: bool = True
+    stretches: int = 1
+    harness: str = "a" * 64
+    machine: str = "0123456789abcdef"
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=lambda: {"duckdb": "1.4.4", "PyArrow": "22.0.0"})
 

@@ -45,7 +45,10 @@ __all__ = [
 
 GROUPS = ("harness", "kafka", "postgres", "catalog", "producer")
 ROW_BYTES = 160
-LATE_BYTES = 5_000_000
+SYNC_BYTES = 5_000_000  # what a window's own sync brings to the disk
+REST_BYTES = 200_000
+HARNESS_VERSION = "0.1.0"
+NEW_IN_2 = ("tidemark", "opening", "first_write_ns", "interference", "warm_up")
 
 
 def write_times_ms(model: Model, factor: float, window_s: float, rng: np.random.Generator) -> np.ndarray:
@@ -83,7 +86,7 @@ def run_tables(
     elapsed = int(starts[count])
     seconds = np.arange(1, int(elapsed / 1e9) + 1, dtype=np.float64)
     busy = 100 / (1 + np.exp(-rng.normal(0, 0.3, len(seconds))))
-    machine = {
+    machine: dict[str, np.ndarray] = {
         "second": np.append(seconds, elapsed / 1e9 + 0.4),
         "cpu_percent": np.append(busy, 20.0),
         "disk_written_bytes": np.append(
@@ -92,6 +95,8 @@ def run_tables(
     }
     for group in GROUPS:
         machine[f"cpu_{group}_percent"] = np.append(rng.uniform(5, 40, len(seconds)), 5.0)
+    machine["foreign_percent"] = np.full(len(machine["second"]), 100 * model.foreign_cores)
+    machine["steal_percent"] = np.full(len(machine["second"]), 0.5)
     return operations, machine, elapsed
 
 
@@ -101,15 +106,20 @@ def manifest(
     repeat: int,
     number: int,
     operations: Mapping[str, np.ndarray],
+    machine: Mapping[str, np.ndarray],
     elapsed: int,
     synthetic: bool,
     position: int,
 ) -> dict[str, Any]:
-    """run.json of a run of the series `identity`."""
+    """run.json of a run of the series `identity`, as version 2 has it."""
     count, events = len(operations["rows"]), int(operations["rows"].sum())
     parts = {name: int(operations[f"{name}_ns"].sum()) for name in ("poll", "decode", "assemble", "write")}
     parts |= {"bookkeeping": count * 2_000, "wait_for_producer": 0}
     residency = 500_000 if number == 0 else 99_000_000
+    opened = {"cold": 400_000, "lukewarm": 45_000_000}.get(model.opening_verdict if number == 0 else "hot", 99_000_000)
+    disturbed = [model.disturbed[number]] if number in model.disturbed else []
+    # The last second is not of the window.
+    window_bytes = int(machine["disk_written_bytes"][:-1].sum()) + (model.stream_bytes or 0)
     flush = None
     if model.flush_s is not None:
         flush = {"seconds": model.flush_s[number], "rows": events, "data_files": 1, "data_bytes": events * 60}
@@ -125,8 +135,16 @@ def manifest(
         "reason": None if model.catalog_bytes is not None else "the catalog is on another machine",
     }
     return {
-        "schema_version": 1,
-        "series": {"id": identity, "system": model.system, "mode": model.mode, "repeat": repeat},
+        "schema_version": 2,
+        "tidemark": {"version": HARNESS_VERSION, "format": 2, "harness": model.harness},
+        "series": {
+            "id": identity,
+            "system": model.system,
+            "mode": model.mode,
+            "repeat": repeat,
+            "read_ahead": model.read_ahead,
+            "cpus": None,
+        },
         "run": number,
         "cold": number == 0,
         "started_at": f"2026-01-02T03:{4 + number:02}:05+00:00",
@@ -147,6 +165,7 @@ def manifest(
             "capabilities": list(model.capabilities),
             "durability": "the server's log is flushed before the commit returns",
             "durability_source": "model",
+            "durability_level": model.durability_level,
             "type_mappings": [
                 {"column": "tpep_pickup_datetime", "given": "timestamp[ns]", "stored": "timestamp[us]", "reason": "x"}
             ]
@@ -175,6 +194,7 @@ def manifest(
             "disk_rotational": None,
             "file_system": "ext4",
             "virtualised": "virtual machine",
+            "identity": model.machine,
         },
         "cold_proof": {
             "method": "evict",
@@ -184,10 +204,59 @@ def manifest(
             "verdict": model.cold_verdict if number == 0 else "hot",
             "reason": f"{residency / 1e6:.2f} % of 100,000,000 bytes in the page cache",
         },
+        "opening": {
+            "method": "evict",
+            "boot_id": "11111111-2222-3333-4444-555555555555",
+            "uptime_s": 1012.0 + 20 * position + number,
+            "residency": {
+                "kafka program": {"bytes": 100_000_000, "resident_bytes": opened},
+                "client libraries": {"bytes": 100_000_000, "resident_bytes": opened},
+                "stream": {"bytes": 40_000_000, "resident_bytes": 40_000_000},
+            },
+            "verdict": model.opening_verdict if number == 0 else "hot",
+            "reason": f"{opened / 1e6:.2f} % of 200,000,000 bytes in the page cache",
+        },
+        "first_write_ns": int(model.median_ms * 1e6 * (model.first_write if number == 0 else 1.0)),
+        "interference": {
+            "foreign_cores": model.foreign_cores,
+            "kernel_cores": 0.02,
+            "steal_cores": 0.005,
+            "suspended_seconds": 0.0,
+            "clock_step_seconds": 0.0,
+            "disturbed": disturbed,
+        },
+        "warm_up": None
+        if model.warm_up_s is None or number == 0
+        else {
+            "stretch_s": 1.0,
+            "within": 0.05,
+            "medians_ms": [model.median_ms] * 4,
+            "seconds": model.warm_up_s,
+            "steady": model.steady,
+        },
         "time_budget_ns": {**parts, "rest": elapsed - sum(parts.values())},
-        "marks": [],
-        "producer": {"mode": "ahead", "events": events * 2, "seconds": 1.0, "cpu_s": 0.5, "laps": 0.1},
-        "disk": {"device": "vda", "reason": None, "written_after_window_bytes": LATE_BYTES},
+        "marks": disturbed,
+        "producer": {
+            "mode": "ahead",
+            "events": events * 2,
+            "seconds": 1.0,
+            "cpu_s": 0.5,
+            "laps": 0.1,
+            "stretches": model.stretches,
+            "topic_bytes": events * 700,
+        },
+        "disk": {
+            "device": "vda",
+            "reason": None,
+            "rest_bytes": REST_BYTES,
+            "left_bytes": model.left_bytes,
+            "settle_seconds": 0.4,
+            "window_bytes": window_bytes,
+            "sync_bytes": SYNC_BYTES,
+            "sync_seconds": 0.25,
+            "stream_bytes": model.stream_bytes,
+            "written_by": {"kafka": model.stream_bytes, "postgres": 700_000, "harness": 300_000, "producer": 0},
+        },
         "oracle": {
             "verdict": True,
             "applicable": model.format != "none",
@@ -198,6 +267,7 @@ def manifest(
             "unexpected": 0,
             "reader": "a reader of its own",
             "seconds": 0.2,
+            "commits": None,
         },
         "flush": flush,
         "merge": merge,
@@ -209,6 +279,49 @@ def manifest(
     }
 
 
+def as_version_1(
+    content: dict[str, Any], machine: dict[str, np.ndarray]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """run.json and machine.parquet as they were: the stream's log among the bytes, and nothing of what came later."""
+    old = {key: value for key, value in content.items() if key not in NEW_IN_2} | {"schema_version": 1}
+    gone = {
+        "series": ("read_ahead", "cpus"),
+        "machine": ("identity",),
+        "system": ("durability_level",),
+        "producer": ("stretches", "topic_bytes"),
+        "oracle": ("commits",),
+    }
+    for part, keys in gone.items():
+        old[part] = {key: value for key, value in old[part].items() if key not in keys}
+    disk = content["disk"]
+    late = disk["sync_bytes"] + (disk["stream_bytes"] or 0)
+    old["disk"] = {"device": disk["device"], "reason": disk["reason"], "written_after_window_bytes": late}
+    return old, {name: values for name, values in machine.items() if name not in ("foreign_percent", "steal_percent")}
+
+
+def attempts(model: Model) -> dict[str, Any]:
+    """What outcome.json says of a series' attempts and of its runs that were measured once more."""
+    count = len(model.failures) + 1
+    ends = [*model.failures, (model.status, model.reason)]
+    tried = [
+        {
+            "number": place,
+            "started_at": f"2026-01-02T0{place}:00:00+00:00",
+            "ended_at": None if status == "killed" else f"2026-01-02T0{place}:05:00+00:00",
+            "status": status,
+            "reason": reason,
+            "exit_code": 0 if status == "complete" else 7,
+        }
+        for place, (status, reason) in enumerate(ends, 1)
+        if status != "not-run"
+    ]
+    again = [
+        {"run": number, "attempt": count, "directory": f"disturbed/run-{number}-1", "reasons": [reason]}
+        for number, reason in model.measured_again.items()
+    ]
+    return {"attempts": tried, "disturbed": again}
+
+
 def write_run_set(
     root: Path,
     models: Sequence[Model] = STANDARD,
@@ -218,8 +331,12 @@ def write_run_set(
     synthetic: bool = True,
     protocol: str = "quick",
     config: Mapping[str, Any] | None = None,
+    version: int = 2,
 ) -> Path:
-    """Write `models` below `root`/results and return that folder; `config` is the plan's, as far as it matters."""
+    """Write `models` below `root`/results and return that folder; `config` is the plan's, as far as it matters.
+
+    `version` is that of the run files.
+    """
     results = root / "results"
     plan = []
     rounds = range(max(len(model.repeats) for model in models))
@@ -245,17 +362,27 @@ def write_run_set(
                 "repeat": repeat + 1,
                 "repeats": model.id,
                 "directory": relative,
+                **({"read_ahead": model.read_ahead, "cpus": None} if version > 1 else {}),
             }
         )
-        for number, factor in enumerate(model.factors):
-            name = f"{seed} {identity} {number}".encode()
+        written = [(number, f"run-{number}", 1.0) for number in range(len(model.factors))]
+        written += [(number, f"disturbed/run-{number}-1", 1.5) for number in model.measured_again]
+        for number, place, slower in written:
+            name = f"{seed} {identity} {number}{'' if slower == 1.0 else ' disturbed'}".encode()
             rng = np.random.default_rng(int.from_bytes(hashlib.sha256(name).digest()[:8]))
-            operations, machine, elapsed = run_tables(model, factor * model.repeats[repeat], window_s, rng)
-            target = folder / f"run-{number}"
-            target.mkdir()
+            factor = model.factors[number] * model.repeats[repeat] * slower
+            operations, machine, elapsed = run_tables(model, factor, window_s, rng)
+            target = folder / place
+            target.mkdir(parents=True)
+            content = manifest(model, identity, repeat + 1, number, operations, machine, elapsed, synthetic, position)
+            if slower != 1.0:
+                reasons = [model.measured_again[number]]
+                content["interference"]["disturbed"] = reasons
+                content["marks"] = reasons
+            if version == 1:
+                content, machine = as_version_1(content, machine)
             pq.write_table(pa.table(operations), target / "operations.parquet")
             pq.write_table(pa.table(machine), target / "machine.parquet")
-            content = manifest(model, identity, repeat + 1, number, operations, elapsed, synthetic, position)
             (target / "run.json").write_text(json.dumps(content, indent=1))
         outcome = {
             "status": model.status,
@@ -263,7 +390,12 @@ def write_run_set(
             "exit_code": model.exit_code,
             "runs": list(range(len(model.factors))),
         }
+        if version > 1:
+            outcome |= attempts(model)
         (folder / "outcome.json").write_text(json.dumps(outcome))
     whole = {"schema_version": 1, "config": {"protocol": protocol, "seed": seed, **(config or {})}, "series": plan}
+    if version > 1 and models:
+        whole["tidemark"] = {"version": HARNESS_VERSION, "format": 2, "harness": models[-1].harness}
+        whole["machine"] = {"identity": models[-1].machine}
     (results / "plan.json").write_text(json.dumps(whole, indent=1))
     return results

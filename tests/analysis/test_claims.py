@@ -165,7 +165,7 @@ def test_a_lukewarm_start_says_nothing_of_cold_runs(tmp_path: Path) -> None:
         manifest["cold_proof"]["verdict"] = "lukewarm"
         path.write_text(json.dumps(manifest))
     row = find_row(results, "cold-effect-single").first
-    assert row.verdict == NOT_TESTABLE and "was not cold but lukewarm" in (row.reason or "")
+    assert row.verdict == NOT_TESTABLE and "was no cold start but lukewarm" in (row.reason or "")
 
 
 def test_the_ledger_is_written_three_times_and_repeats(tmp_path: Path) -> None:

@@ -97,10 +97,11 @@ def _members(run_set: RunSet) -> Iterator[tuple[str, Path]]:
     for item in plan["series"]:
         name = item["directory"]
         folder = results / Path(name).relative_to("results")
+        # The outcome says how many attempts it took, and why the others failed.
         for each in ("outcome.json", "spec.json"):
             if (folder / each).is_file():
                 yield f"{name}/{each}", folder / each
-    for run in run_set.runs:
+    for run in (*run_set.runs, *run_set.kept_runs):
         for each in RUN_FILES:
             yield f"results/runs/{run.label}/{each}", run.directory / each
     for name in (*DERIVED, "bench.json"):

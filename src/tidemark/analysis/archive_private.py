@@ -51,7 +51,7 @@ class Discretion:
 
 def _workspaces(run_set: RunSet) -> Iterator[str]:
     """The folders that runs say they were measured in, by where their tables lay."""
-    for run in run_set.runs:
+    for run in (*run_set.runs, *run_set.kept_runs):
         for _, value in run.manifest.system.settings:
             root, found, _ = value.partition(f"/{PRIVATE}/")
             if found and root.startswith("/"):

@@ -11,13 +11,16 @@ import numpy as np
 from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import UNITS, Absent, Metric
-from tidemark.analysis.run import Run
+from tidemark.analysis.run import COLD, Run
 from tidemark.analysis.runs import MAIN, Series
 from tidemark.analysis.statistics import Floats, Replicates, generator, known
 from tidemark.analysis.units import Effects, typical
 
 THESIS_BATCH = 1_000
 THREADS = "threads"
+READS = "reads"  # the study that reads one event at a time
+# Of single events: what a run that reads several in one go cannot say as the thesis, which read one, did.
+OF_READS = ("read median", "read IQR", "read p99", "read per event", "share of polling")
 
 
 def _positive(value: float, what: str) -> float:
@@ -75,12 +78,19 @@ class Evidence:
         self.stack = stack or measures.run_set.stack
         self.runs: list[Run] = []
 
-    def series(self, system: str, mode: str, study: str = MAIN, threads: int | None = None) -> Series:
+    def series(
+        self,
+        system: str,
+        mode: str,
+        study: str = MAIN,
+        threads: int | None = None,
+        read_ahead: int | None = None,
+    ) -> Series:
         """The series of a system with runs to go by; Absent, saying why, when there is none as the thesis's was."""
         found = [
             series
             for series in self._measures.run_set.select(mode=mode, study=study, stack=self.stack)
-            if series.system == system and threads in (None, series.threads)
+            if series.system == system and threads in (None, series.threads) and read_ahead in (None, series.read_ahead)
         ]
         if not found:
             which = f"{system} in {mode} mode" + (f" with {threads} threads" if threads else "")
@@ -95,17 +105,61 @@ class Evidence:
 
     def hot(self, quantity: str, system: str, mode: str) -> Replicates:
         """`quantity` of the typical hot run; how far it may be off is learnt from all systems of the mode."""
-        series = self.series(system, mode)
+        series = self._reading(system) if quantity in OF_READS and mode == "single" else self.series(system, mode)
+        if not series.hot_runs and series.study != MAIN:
+            return self._alone(quantity, series)
         if quantity in METRICS:
             return self._measures.hot(METRICS[quantity], series)
         return self._measures.typical(quantity, partial(self._once, quantity), series)
 
+    def _reading(self, system: str) -> Series:
+        """The series of single events that were read one at a time, as the thesis read them, of whichever study."""
+        studies = dict.fromkeys((MAIN, READS, *(series.study for series in self._measures.run_set.series)))
+        found = [
+            series
+            for study in studies
+            for series in self._measures.run_set.select(mode="single", study=study, stack=self.stack)
+            if series.system == system and (study == MAIN or self._varies_reads(study))
+        ]
+        for series in found:
+            if series.read_ahead == 1 and series.runs:
+                return self.series(system, "single", series.study, read_ahead=1)
+        main = self.series(system, "single")
+        raise Absent(
+            f"not comparable: up to {main.read_ahead:,} events were read in one go, so that times of reading are means "
+            "of goes, and the thesis read one event at a time; measure with 'studies=[main, reads]'"
+        )
+
+    def _varies_reads(self, study: str) -> bool:
+        config = self._measures.run_set.config
+        studies = config.part("study") if "study" in config.names() else None
+        known = studies is not None and study in studies.names()
+        return study == READS or bool(known and studies and studies.part(study).text("axis") == "read_ahead")
+
+    def _alone(self, quantity: str, series: Series) -> Replicates:
+        """`quantity` of run 0 of a study without hot runs, in doubt as far as the main series' hot runs differ."""
+
+        def of_run(run: Run) -> Replicates:
+            return self._measures.of_run(METRICS[quantity], run) if quantity in METRICS else self._once(quantity, run)
+
+        groups = [
+            [of_run(each) for each in other.hot_runs]
+            for other in self._measures.run_set.select(mode=series.mode, stack=self.stack, harness=False)
+        ]
+        units = [of_run(run) for run in series.cold_runs]
+        return typical(units, generator(quantity, series.id, "alone"), Effects.pooled(groups))
+
     def cold_effect(self, quantity: str, system: str, mode: str) -> Replicates:
-        """Run 0 over the typical hot run; Absent unless run 0 was proved cold."""
+        """Run 0 over the typical hot run; Absent unless run 0 was proved to be a cold start.
+
+        The thesis restarted the machine, then started servers, filled topics and measured. Its cold run is therefore
+        what we call a cold start, and it is not asked that files were still out of memory when the window opened.
+        """
         series = self.series(system, mode)
         for run in series.cold_runs:
-            if run.manifest.cold_proof.verdict != "cold":
-                raise Absent(f"{series.title}: run 0 was not cold but {run.manifest.cold_proof.verdict}")
+            if run.manifest.cold_proof.verdict != COLD:
+                verdict = run.manifest.cold_proof.verdict
+                raise Absent(f"{series.title}: run 0 was no cold start but {verdict} before the servers started")
         return self._measures.cold_effect(METRICS[quantity], series)
 
     def one_run(self, quantity: str, system: str, threads: int) -> Replicates:

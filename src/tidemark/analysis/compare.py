@@ -11,6 +11,7 @@ from pathlib import Path
 from tidemark.analysis.archive_unpack import unpack_archive
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Absent, Metric
+from tidemark.analysis.provenance import harness_words, machine_words, mixture
 from tidemark.analysis.run import source_runs
 from tidemark.analysis.runs import MAIN, RunSet, Series
 from tidemark.analysis.statistics import Estimate, Replicates, generator
@@ -202,10 +203,35 @@ def _apart(replicates: Replicates, metric: Metric, series: Series) -> Replicates
     return replace(replicates, draws=generator("compare", metric, series.id).permutation(replicates.draws))
 
 
-def _notes(a: Side, b: Side) -> Iterator[str]:
+def _measured_by(a: Side, b: Side) -> Iterator[str]:
+    """Whether one measuring code stands behind both sides: the first thing to know of a ratio."""
+    digests = [{harness.digest if harness else None for harness in side.run_set.harnesses} for side in (a, b)]
+    if digests[0] != digests[1]:
+        spelt = (
+            f"{letter} by {' and '.join(map(harness_words, side.run_set.harnesses))}"
+            for letter, side in (("A", a), ("B", b))
+        )
+        yield (
+            f"WARNING: the measuring code differs: {'; '.join(spelt)}. A difference below may be that of the harness "
+            "and not of the systems."
+        )
+    elif None in digests[0]:
+        yield "WARNING: which code measured is not known: version 1 of the run files does not say it."
     for letter, side in (("A", a), ("B", b)):
-        machines = {f"{machine.cpu_model}, {machine.cores} cores, {machine.os}" for machine in side.run_set.machines}
-        yield f"{letter} is {side.name}: {len(side.run_set.runs)} runs on {' and '.join(sorted(machines))}."
+        for sentence in mixture(side.run_set):
+            yield f"In {letter}: {sentence}"
+
+
+def _notes(a: Side, b: Side) -> Iterator[str]:
+    yield from _measured_by(a, b)
+    for letter, side in (("A", a), ("B", b)):
+        machines = " and ".join(sorted(map(machine_words, side.run_set.machines)))
+        yield f"{letter} is {side.name}: {len(side.run_set.runs)} runs on {machines}."
+    identities = [{machine.identity for machine in side.run_set.machines} for side in (a, b)]
+    if None in identities[0] | identities[1]:
+        yield "Whether both were measured on one machine is not known: version 1 of the run files does not say it."
+    elif identities[0] != identities[1]:
+        yield "They were measured on different machines: ratios are of machines as well as of systems."
     versions = [dict(pair for run in side.run_set.runs for pair in run.manifest.versions) for side in (a, b)]
     changed = [
         f"{name} {versions[0].get(name, 'absent')} to {versions[1].get(name, 'absent')}"

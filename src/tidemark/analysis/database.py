@@ -17,7 +17,7 @@ from tidemark.analysis.runs import RunSet
 from tidemark.analysis.statistics import Replicates
 from tidemark.progress import Progress
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 VIEWS = """
 CREATE VIEW throughput AS
 SELECT r.run_id, s.system, s.mode, s.batch_size, s.stack, s.study, r.run, r.cold, r.events,
@@ -121,7 +121,12 @@ def _runs(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> None:
             cold_verdict VARCHAR, resident_share DOUBLE, boot_id VARCHAR, oracle_verdict BOOLEAN,
             flush_s DOUBLE, merge_s DOUBLE,
             data_files BIGINT, data_bytes BIGINT, metadata_files BIGINT, metadata_bytes BIGINT, catalog_bytes BIGINT,
-            dataset VARCHAR, dataset_sha256 VARCHAR, synthetic BOOLEAN
+            dataset VARCHAR, dataset_sha256 VARCHAR, synthetic BOOLEAN,
+            state VARCHAR, opening_verdict VARCHAR, opening_resident_share DOUBLE, first_write_ns BIGINT,
+            disk_window_bytes BIGINT, disk_sync_bytes BIGINT, disk_sync_seconds DOUBLE, disk_stream_bytes BIGINT,
+            disk_charged_bytes BIGINT, disk_left_bytes BIGINT,
+            foreign_cores DOUBLE, steal_cores DOUBLE, kernel_cores DOUBLE, disturbed VARCHAR[],
+            harness VARCHAR, machine VARCHAR
         )
         """
     )
@@ -135,6 +140,12 @@ def _runs(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> None:
         f = m.footprint
         row += [f.data_files, f.data_bytes, f.metadata_files, f.metadata_bytes, f.catalog_bytes]
         row += [m.dataset.name, m.dataset.sha256, m.dataset.synthetic]
+        opening, disk, other = m.opening, m.disk, m.interference
+        row += [run.state, opening.verdict if opening else None, opening.resident_share if opening else None]
+        row += [m.first_write_ns, disk.window_bytes, disk.sync_bytes, disk.sync_seconds, disk.stream_bytes]
+        row += [disk.charged_bytes, disk.left_bytes]
+        row += [other.foreign_cores, other.steal_cores, other.kernel_cores] if other else [None, None, None]
+        row += [list(run.disturbed), m.harness.digest if m.harness else None, m.machine.identity]
         connection.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(row))})", row)
 
 
@@ -144,7 +155,8 @@ def _samples(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> No
         """
         CREATE TABLE operations (run_id INTEGER, operation BIGINT, first_id BIGINT, rows INTEGER, poll_ns BIGINT,
             decode_ns BIGINT, assemble_ns BIGINT, write_ns BIGINT, start_ns BIGINT);
-        CREATE TABLE machine (run_id INTEGER, second DOUBLE, cpu_percent DOUBLE, disk_written_bytes BIGINT);
+        CREATE TABLE machine (run_id INTEGER, second DOUBLE, cpu_percent DOUBLE, disk_written_bytes BIGINT,
+            foreign_percent DOUBLE, steal_percent DOUBLE);
         """
     )
     for run_id, run in enumerate(runs):
@@ -154,6 +166,7 @@ def _samples(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> No
             [run_id, str(run.directory / "operations.parquet")],
         )
         connection.execute(
-            "INSERT INTO machine SELECT ?, second, cpu_percent, disk_written_bytes FROM read_parquet(?)",
+            "INSERT INTO machine BY NAME SELECT ? AS run_id, COLUMNS(name -> name IN ('second', 'cpu_percent', "
+            "'disk_written_bytes', 'foreign_percent', 'steal_percent')) FROM read_parquet(?)",
             [run_id, str(run.directory / "machine.parquet")],
         )

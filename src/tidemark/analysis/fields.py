@@ -95,6 +95,13 @@ class Fields:
             raise self._wrong(key, "a list of whole numbers")
         return tuple(value)
 
+    def count(self, key: str) -> int:
+        """How many items a list has."""
+        value = self._values.get(key)
+        if not isinstance(value, list):
+            raise self._wrong(key, "a list")
+        return len(value)
+
     def pairs(self, key: str) -> tuple[tuple[str, str], ...]:
         """An object of scalars as (key, text) in its own order; an absent key is an empty one."""
         value = self._values.get(key, {})

@@ -30,7 +30,7 @@ def sketches() -> Iterator[Sketch]:
         yield Sketch(f"latency-{mode}", f"Writes slower than a time, {words}", partial(latency, mode=mode))
         yield Sketch(f"growth-{mode}", f"Growth of the write time, {words}", partial(growth, mode=mode))
         yield Sketch(f"footprint-{mode}", f"Bytes stored per event, {words}", partial(footprint, mode=mode))
-    yield Sketch("cold-effect", "Cold against hot: median write time", cold_effect)
+    yield Sketch("cold-effect", "Run 0 against hot runs: median write time", cold_effect)
     yield Sketch("time-budget", "Where the time goes, first hot run", time_budget)
 
 
@@ -97,14 +97,14 @@ def cold_effect(studio: Studio) -> Drawn:
         rows.append((title, points))
     runs = [run for series in chosen for run in series.runs]
     if not any(isinstance(point, Estimate) for _, points in rows for point, _, _ in points):
-        raise Absent("no series has both a cold and a hot run")
-    made = plots.dots(rows, "median write, cold / hot", line=1.0, from_zero=False)
+        raise Absent("no series has both a run 0 and a hot run")
+    made = plots.dots(rows, "median write, run 0 / hot", line=1.0, from_zero=False)
     notes = [
         "Filled: one by one, hollow: in batches. Lines: 95 % intervals; one that contains 1 does not show an effect. "
         "The axis does not start at zero.",
         studio.run_set.coverage,
     ]
-    return studio.finish(made, "Cold against hot: median write time", notes, runs)
+    return studio.finish(made, "Run 0 against hot runs: median write time", notes, runs)
 
 
 def latency(studio: Studio, mode: str) -> Drawn:
@@ -163,7 +163,7 @@ def footprint(studio: Studio, mode: str) -> Drawn:
 
 
 def time_budget(studio: Studio) -> Drawn:
-    """Shares of the window of each first hot run (of the cold one where there is no other)."""
+    """Shares of the window of each first hot run (of run 0 where there is no other)."""
     rows: list[StackedRow] = []
     runs: list[Run] = []
     for mode in MODES:

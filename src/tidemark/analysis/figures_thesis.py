@@ -14,7 +14,7 @@ from tidemark.analysis.run import Run
 from tidemark.analysis.studio import Drawn, Sketch, Studio
 
 COLD, FIRST_HOT, SECOND_HOT = 0, 1, 2
-RUN_WORDS = {COLD: "cold run", FIRST_HOT: "first hot run", SECOND_HOT: "second hot run"}
+RUN_WORDS = {COLD: "run 0", FIRST_HOT: "first hot run", SECOND_HOT: "second hot run"}
 MODE_WORDS = {"single": "one by one", "batch": "in batches"}
 type Samples = tuple[NDArray[np.float64], NDArray[np.float64] | None]
 
@@ -54,9 +54,10 @@ def totals(studio: Studio, mode: str) -> Drawn:
 
 
 def _run_words(run: Run, repeat: int | None) -> str:
-    """A run's number, and that of its repeat; of run 0 also what its proof says of it."""
+    """A run's number, and that of its repeat; of run 0 also what it may be called; and whether it was disturbed."""
     words = f"run {run.number}" if repeat is None else f"run {run.number} ({repeat})"
-    return f"{words}, {run.manifest.cold_proof.verdict}" if run.cold else words
+    words = f"{words}, {run.state}" if run.cold else words
+    return f"{words}, DISTURBED" if run.disturbed else words
 
 
 def disk(studio: Studio, mode: str, number: int, title: str) -> Drawn:
@@ -68,6 +69,9 @@ def disk(studio: Studio, mode: str, number: int, title: str) -> Drawn:
 
     groups, runs = studio.groups(mode, number, values)
     made, notes = plots.boxes(groups, "written to disk in each second", "MB")
+    notes.append(
+        "All that reached the device in a second; runs in which the stream was over a tenth of it are left out."
+    )
     return studio.finish(made, title, notes, runs)
 
 
@@ -83,6 +87,8 @@ def read_times(studio: Studio, mode: str, number: int, title: str) -> Drawn:
     made, notes = plots.boxes(groups, "time to read an event", "µs")
     if mode == "batch":
         notes.append("Events of a batch are fetched together: each sample is a batch's time by its events.")
+    elif most := max((series.read_ahead for series in studio.series(mode) if series.reads_in_goes), default=0):
+        notes.append(f"Up to {most:,} events are read in one go: each sample is the mean of a go, not an event's time.")
     return studio.finish(made, title, notes, runs)
 
 

@@ -135,6 +135,10 @@ def to_markdown(ledger: Ledger) -> str:
         "The verdict follows from our 95 % interval: reproduced if all of it fulfils the criterion, not reproduced if "
         "none of it does, else inconclusive. The thesis's values are another machine's.",
         "",
+        "Claims on cold runs are tested on cold starts: the thesis restarted the machine, then started servers, filled "
+        "topics and measured. Claims on reading single events are tested only in runs that read one at a time, as the "
+        "thesis did.",
+        "",
     ]
     if len(ledger.stacks) > 1:
         changed = [f"`{row.claim.id}`" for row in ledger.rows if row.differs]

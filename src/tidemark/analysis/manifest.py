@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tidemark.analysis.circumstances import Disk, Harness, Interference, WarmUp
 from tidemark.analysis.fields import Fields
 from tidemark.analysis.proofs import ColdProof, Oracle
 from tidemark.errors import AnalysisError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSIONS = (1, 2)
+DEFAULT_DURABILITY = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class System:
     capabilities: tuple[str, ...]
     durability: str
     durability_source: str
+    durability_level: str  # "default", or "full" where each commit was made to reach the disk
     type_mappings: tuple[TypeMapping, ...]
 
     @property
@@ -59,6 +62,7 @@ class System:
             f.texts("capabilities"),
             f.text("durability", "not stated"),
             f.text("durability_source", "not stated"),
+            f.text("durability_level", DEFAULT_DURABILITY),
             tuple(TypeMapping.parse(item) for item in f.parts("type_mappings")),
         )
 
@@ -96,6 +100,7 @@ class Machine:
     disk_model: str | None
     file_system: str | None
     virtualised: str | None
+    identity: str | None  # of processor, kernel, memory, disk and a salted machine id
 
     @classmethod
     def parse(cls, f: Fields) -> Machine:
@@ -111,20 +116,8 @@ class Machine:
             f.maybe_text("disk_model"),
             f.maybe_text("file_system"),
             f.maybe_text("virtualised"),
+            f.maybe_text("identity"),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Disk:
-    """The device under the data. `late_bytes`: what a sync right after the window still brought to it."""
-
-    device: str | None
-    reason: str | None
-    late_bytes: int | None
-
-    @classmethod
-    def parse(cls, f: Fields) -> Disk:
-        return cls(f.maybe_text("device"), f.maybe_text("reason"), f.maybe_integer("written_after_window_bytes"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +167,13 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """run.json of one run."""
+    """run.json of one run, of version 1 or 2. What version 1 does not have is None, or as it always was then."""
 
+    version: int
+    harness: Harness | None
     series_id: str
     repeat: int
+    read_ahead: int | None
     run: int
     cold: bool
     started_at: str
@@ -190,11 +186,16 @@ class Manifest:
     lock_digests: tuple[tuple[str, str], ...]
     dataset: Dataset
     machine: Machine
-    cold_proof: ColdProof
+    cold_proof: ColdProof  # before the servers started
+    opening: ColdProof | None  # when the window opened
+    first_write_ns: int | None
     time_budget_ns: tuple[tuple[str, int], ...]
     marks: tuple[str, ...]
     producer_mode: str
+    stretches: int  # pieces that the window was measured in
     disk: Disk
+    interference: Interference | None
+    warm_up: WarmUp | None
     oracle: Oracle
     flush: Flush | None
     merge: Merge | None
@@ -207,14 +208,19 @@ class Manifest:
     @classmethod
     def parse(cls, f: Fields, source: str) -> Manifest:
         version = f.integer("schema_version")
-        if version != SCHEMA_VERSION:
+        if version not in SCHEMA_VERSIONS:
+            allowed = " and ".join(map(str, SCHEMA_VERSIONS))
             raise AnalysisError(
-                f"{source}: key 'schema_version': found {version}; allowed: {SCHEMA_VERSION}. "
+                f"{source}: key 'schema_version': found {version}; allowed: {allowed}. "
                 "Analyse it with the version of Tidemark that measured it."
             )
+        new = version > 1
         return cls(
+            version=version,
+            harness=Harness.parse(f.part("tidemark")) if new else None,
             series_id=f.part("series").text("id"),
             repeat=f.part("series").integer("repeat", 1),
+            read_ahead=f.part("series").maybe_integer("read_ahead"),
             run=f.integer("run"),
             cold=f.flag("cold"),
             started_at=f.text("started_at"),
@@ -228,10 +234,15 @@ class Manifest:
             dataset=Dataset.parse(f.part("dataset")),
             machine=Machine.parse(f.part("machine")),
             cold_proof=ColdProof.parse(f.part("cold_proof")),
+            opening=ColdProof.parse(f.part("opening")) if new else None,
+            first_write_ns=f.integer("first_write_ns") if new else None,
             time_budget_ns=f.counts("time_budget_ns"),
             marks=f.texts("marks"),
             producer_mode=f.part("producer").text("mode"),
-            disk=Disk.parse(f.part("disk")),
+            stretches=f.part("producer").integer("stretches", 1),
+            disk=Disk.parse(f.part("disk"), version),
+            interference=Interference.parse(f.part("interference")) if new else None,
+            warm_up=f.maybe_part("warm_up", WarmUp.parse),
             oracle=Oracle.parse(f.part("oracle")),
             flush=f.maybe_part("flush", Flush.parse),
             merge=f.maybe_part("merge", Merge.parse),

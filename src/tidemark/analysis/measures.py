@@ -22,7 +22,7 @@ from tidemark.analysis import resampled
 from tidemark.analysis.blocks import BlockSample, bin_edges
 from tidemark.analysis.metrics import OTHERS, QUANTILES, RANGES, SECONDS, UNITS, Absent, Metric
 from tidemark.analysis.run import Run
-from tidemark.analysis.runs import RunSet, Series
+from tidemark.analysis.runs import Repeat, RunSet, Series
 from tidemark.analysis.statistics import (
     Estimate,
     Replicates,
@@ -102,7 +102,7 @@ class Measures:
             seconds = run.seconds()
             values = seconds.cpu_percent if name == "cpu" else seconds.disk_bytes_per_s
             if values is None:
-                raise Absent(f"not measurable: {run.manifest.disk.reason or 'the machine does not tell'}")
+                raise Absent(f"not measurable: {run.manifest.disk.why_no_seconds or 'the machine does not tell'}")
             values = values[np.isfinite(values)]
             if len(values) == 0:
                 raise Absent("the window has no whole second")
@@ -152,6 +152,27 @@ class Measures:
         units = self._cold_ratios(metric, series)
         effects = self._pooled(f"cold effect {metric}", partial(self._cold_ratios, metric), series)
         return typical(units, generator(metric, series.id, "cold effect"), effects)
+
+    def first_write(self, series: Series) -> Replicates:
+        """The first write of run 0 over the median first write of the hot runs: what a cold start adds to it."""
+        units = self._first_writes(series)
+        if not units:
+            raise Absent(series.missing(1 if series.cold_runs else 0))
+        if self._is_repeated(series):
+            effects = self._pooled("cold start: first write", self._first_writes, series)
+        else:
+            of_run = partial(self.of_run, Metric.FIRST_WRITE)
+            effects = self._effects_for(Metric.FIRST_WRITE, of_run, series, units)
+        return typical(units, generator("cold start: first write", series.id), effects)
+
+    def _first_writes(self, series: Series) -> list[Replicates]:
+        return [ratio for repeat in series.repeats if (ratio := self._first_write(repeat)) is not None]
+
+    def _first_write(self, repeat: Repeat) -> Replicates | None:
+        if repeat.cold_run is None or not repeat.hot_runs:
+            return None
+        hot = [self.of_run(Metric.FIRST_WRITE, run).value for run in repeat.hot_runs]
+        return self.of_run(Metric.FIRST_WRITE, repeat.cold_run).scaled(1 / float(np.median(hot)))
 
     def _cold_units(self, metric: Metric, series: Series) -> list[Replicates]:
         if not series.cold_runs:

@@ -66,6 +66,8 @@ class Writer:
                 made[f"{name}-{mode}-alone"] = f"{WAY[mode]}: {made[f'{name}-{mode}']}"
         made["gain"] = self._or_why(lambda _: self.gain(), "")
         made["flush"] = self.flush()
+        for mode in MODES:
+            made[f"first-write-{mode}"] = self._or_why(self.first_write, mode)
         return made | setting(self.run_set)
 
     @staticmethod
@@ -166,6 +168,16 @@ class Writer:
         if words["not to be told apart"]:
             parts.append(f"not to be told from hot ones for {listed(words['not to be told apart'])}")
         return f"{WAY[mode]}, the median write of the first run was {', '.join(parts)}."
+
+    def first_write(self, mode: str) -> str:
+        found = sorted(self.known(mode, self.measures.first_write, "x"), key=lambda known: known.value.value)
+        first, last = found[0], found[-1]
+        states = sorted({run.state for known in found for run in known.series.cold_runs})
+        return (
+            f"{WAY[mode]}, the very first write of run 0 ({listed(states)}) took between "
+            f"{estimate_text(first.value)} ({first.series.title}) and {estimate_text(last.value)} "
+            f"({last.series.title}) of the first write of a hot run."
+        )
 
     def footprint(self, mode: str) -> str:
         found = sorted(self.hot(mode, Metric.STORED_PER_EVENT), key=lambda known: known.value.value)

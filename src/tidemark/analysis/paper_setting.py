@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidemark.analysis.manifest import DEFAULT_DURABILITY
+from tidemark.analysis.provenance import harness_words, mixture
 from tidemark.analysis.runs import RunSet
+
+MB = 1e6
 
 
 def listed(items: Sequence[str]) -> str:
@@ -24,7 +28,17 @@ def setting(run_set: RunSet) -> dict[str, str]:
         "missing": _missing(run_set),
         "oracle": _oracle(run_set),
         "proofs": _proofs(run_set),
+        "openings": _openings(run_set),
         "marks": _marks(run_set),
+        "measured-by": _measured_by(run_set),
+        "mixture": " ".join(mixture(run_set)),
+        "interference": _interference(run_set),
+        "attempts": _attempts(run_set),
+        "warm-up": _warm_up(run_set),
+        "stretches": _stretches(run_set),
+        "charged": _charged(run_set),
+        "durability": _durability(run_set),
+        "checkpoints": _checkpoints(run_set),
     }
 
 
@@ -37,8 +51,8 @@ def _repeats(run_set: RunSet) -> str:
     if repeats(run_set) == 1:
         return "Each series was measured once."
     return (
-        f"Each series was measured {repeats(run_set):,} times, every time with new servers and from the cold, and none "
-        "was repeated before all had been measured."
+        f"Each series was measured {repeats(run_set):,} times, every time with new servers and from a cold start, and "
+        "none was repeated before all had been measured."
     )
 
 
@@ -93,9 +107,12 @@ def _read_ahead(run_set: RunSet) -> str:
     most = run_set.config.integer("read_ahead", 1)
     if most == 1:
         return "One event is read, and written, before the next."
+    alone = sorted({series.study for series in run_set.series if series.mode == "single" and series.read_ahead == 1})
+    found = f"The study {listed(alone)} reads" if alone else "No series of these read"
     return (
         f"Up to {most:,} events that the client holds already are read in one go; each is decoded, written and timed "
-        "by itself, and has an equal part of the time that reading took."
+        "by itself, and has an equal part of the time that reading took. Times of reading are therefore means of goes "
+        f"and not of events, and no claim on them is judged by such runs. {found} one event at a time."
     )
 
 
@@ -129,7 +146,115 @@ def _proofs(run_set: RunSet) -> str:
         return "No series has a first run."
     spelt = listed([f"{count:,} {verdict}" for verdict, count in sorted(counts.items())])
     methods = listed(sorted({run.manifest.cold_proof.method for run in first}))
-    return f"Of {len(first):,} first runs, their proofs call {spelt} (method: {methods})."
+    return f"Before the servers start, the proofs call {spelt} of {len(first):,} first runs (method: {methods})."
+
+
+def _openings(run_set: RunSet) -> str:
+    first = [run for run in run_set.runs if run.cold]
+    opened = [run.manifest.opening for run in first if run.manifest.opening is not None]
+    if not opened:
+        return "How cold they still were when their windows opened is not known."
+    verdicts = [proof.verdict for proof in opened]
+    spelt = listed([f"{verdicts.count(verdict):,} {verdict}" for verdict in sorted(set(verdicts))])
+    shares = [100 * proof.resident_share for proof in opened if proof.resident_share is not None]
+    ends = list(dict.fromkeys(f"{share:.0f}" for share in (min(shares), max(shares)))) if shares else []
+    between = f", with {' to '.join(ends)} % of the files in memory" if ends else ""
+    return f"When their windows open, they call {spelt} of {len(opened):,}{between}."
+
+
+def _measured_by(run_set: RunSet) -> str:
+    return f"The code that measured is {listed([harness_words(harness) for harness in run_set.harnesses])}."
+
+
+def _interference(run_set: RunSet) -> str:
+    known = [run.manifest.interference for run in run_set.runs if run.manifest.interference is not None]
+    foreign = [each.foreign_cores for each in known if each.foreign_cores is not None]
+    if not foreign:
+        return "What else was at work on the machine is not known of these runs."
+    disturbed = [run for run in run_set.runs if run.disturbed]
+    again = sum(len(repeat.disturbed) for repeat in run_set.repeats)
+    marked = f"{len(disturbed):,} runs are marked as disturbed" if disturbed else "No run that counts was disturbed"
+    repeated = f"; {again:,} were measured once more, and the first of each is kept beside" if again else ""
+    return (
+        f"Other programs kept up to {max(foreign):.2f} processors busy in the mean of a window (in the calmest, "
+        f"{min(foreign):.2f}). "
+        f"{marked}{repeated}."
+    )
+
+
+def _attempts(run_set: RunSet) -> str:
+    failures = [failure for repeat in run_set.repeats for failure in repeat.failures if repeat.status == "complete"]
+    more = [repeat for repeat in run_set.repeats if repeat.status == "complete" and repeat.failures]
+    if not any(repeat.attempts for repeat in run_set.repeats):
+        return "How many attempts a series took is not known."
+    if not more:
+        return "Every series that has its runs got them at the first attempt."
+    reasons = list(dict.fromkeys(each.reason or each.status for each in failures))
+    return (
+        f"{len(more):,} of {len(run_set.repeats):,} series took more than one attempt; {len(failures):,} attempts "
+        f"before failed or were killed ({'; '.join(reasons)})."
+    )
+
+
+def _warm_up(run_set: RunSet) -> str:
+    found = [run.manifest.warm_up for run in run_set.runs if run.manifest.warm_up is not None]
+    if not found:
+        return "Hot runs follow at once, without a warm-up beside the runs before them."
+    unsteady = sum(not each.steady for each in found)
+    ended = f"{unsteady:,} ended unsteady" if unsteady else "all became steady"
+    return (
+        f"Before {len(found):,} hot runs the servers were warmed up by uncounted writing, until consecutive stretches "
+        f"agreed or time was up, for at most {max(each.seconds for each in found):.1f} s; {ended}."
+    )
+
+
+def _stretches(run_set: RunSet) -> str:
+    several = [run for run in run_set.runs if run.manifest.stretches > 1]
+    if not several:
+        return "Every window was measured in one piece."
+    systems = list(dict.fromkeys(run.manifest.system.title for run in several))
+    return (
+        f"{len(several):,} windows (of {listed(systems)}) were measured in up to "
+        f"{max(run.manifest.stretches for run in several):,} stretches: the topic was refilled in between, outside of "
+        "what is counted."
+    )
+
+
+def _charged(run_set: RunSet) -> str:
+    disks = [run.manifest.disk for run in run_set.runs if run.manifest.disk.charged_bytes is not None]
+    if not disks:
+        why = next((run.manifest.disk.why_not_charged for run in run_set.runs), None)
+        return f"Nothing can be said of it here: {why}."
+    stream = max(disk.stream_bytes or 0 for disk in disks) / MB
+    left = max(disk.left_bytes or 0 for disk in disks) / MB
+    seconds = max(disk.sync_seconds or 0.0 for disk in disks)
+    return (
+        f"In these runs the stream wrote at most {stream:.2f} MB in a window, at most {left:.2f} MB were still "
+        f"unwritten at an opening, and the sync took at most {seconds:.2f} s."
+    )
+
+
+def _durability(run_set: RunSet) -> str:
+    full = dict.fromkeys(
+        series.title
+        for series in run_set.series
+        if any(run.manifest.system.durability_level != DEFAULT_DURABILITY for run in series.runs)
+    )
+    if not full:
+        return "All systems were measured at their default durability, so that they do not promise the same."
+    return f"Made to reach the disk with each commit are {listed(list(full))}; all others keep their defaults."
+
+
+def _checkpoints(run_set: RunSet) -> str:
+    """The interval of Delta's checkpoints, which is set and not the client's own; nothing where nothing sets it."""
+    found: dict[str, None] = {}
+    for series in run_set.select(harness=False):
+        for name, value in series.runs[0].manifest.system.options if series.runs else ():
+            if name == "checkpoint_interval":
+                found[f"{value} commits for {series.title}"] = None
+    if not found:
+        return ""
+    return f"Delta's interval of checkpoints is set, to {listed(list(found))}; delta-rs by itself would take 100."
 
 
 def _marks(run_set: RunSet) -> str:

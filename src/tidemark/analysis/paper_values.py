@@ -24,6 +24,7 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.tables import Cell, Missing, number, shown
 from tidemark.dataset.distribution import MONTH_TRIPS
 from tidemark.errors import AnalysisError
+from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
 
 WIDE_POINTS = 300.0  # a figure above this width takes both columns
 MEGABYTE = 1e6
@@ -130,6 +131,8 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "memory": f"{machine.memory_bytes / 2**30:.1f} GiB",
         "disk": " ".join(filter(None, [machine.disk_model or machine.disk_device, machine.file_system])) or "unknown",
         "virtualised": machine.virtualised or "not virtualised",
+        "cold-below": f"{100 * COLD_SHARE:g} %",
+        "hot-above": f"{100 * HOT_SHARE:g} %",
         "confidence": "95 %",
         "replicates": f"{REPLICATES:,}",
         "claims": f"{sum(counts.values()):,}",
@@ -217,7 +220,8 @@ def _one_a_system(run_set: RunSet) -> list[Series]:
 def _system(series: Series) -> dict[str, str]:
     system = series.runs[0].manifest.system
     made = {"title": series.title, "format": system.format, "client": system.client, "catalog": system.catalog}
-    return made | {"durability": system.durability, "notes": "; ".join(system.notes)}
+    made |= {"durability": system.durability, "level": system.durability_level}
+    return made | {"notes": "; ".join(system.notes)}
 
 
 def _table(table: Mapping[str, Any]) -> dict[str, Any]:

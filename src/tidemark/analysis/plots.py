@@ -157,7 +157,7 @@ class Bar:
 
 
 def bars_by_run(rows: Sequence[tuple[str, str, Sequence[Bar], str]], what: str) -> tuple[style.Frame, list[str]]:
-    """A row a system (title, colour, bars, reason if there are none), a bar a run; cold runs are hatched."""
+    """A row a system (title, colour, bars, reason if there are none), a bar a run; run 0 is hatched."""
     most = max((len(bars) for _, _, bars, _ in rows), default=1)
     height = 0.11 if most <= 3 else 0.085  # inches of a bar; of many, as little as their words need
     made = style.frame(style.COLUMN, (0.12 + height * max(most, 2)) * len(rows) + 0.05)
@@ -180,7 +180,7 @@ def bars_by_run(rows: Sequence[tuple[str, str, Sequence[Bar], str]], what: str) 
     axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.set_xlabel(what)
-    return made, ["Hatched: run 0, with the verdict of its cold proof. One number a run: no interval."]
+    return made, ["Hatched: run 0, and what it may be called by its proofs. One number a run: no interval."]
 
 
 def dots(

@@ -14,8 +14,13 @@ class Residency:
     resident_bytes: int
 
 
+STREAM = "stream"  # the topic's log, which is meant to be in memory in all runs
+
+
 @dataclass(frozen=True, slots=True)
 class ColdProof:
+    """How much of the files that a run needs was in the page cache, before servers start or at the opening."""
+
     method: str
     boot_id: str
     uptime_s: float
@@ -27,9 +32,10 @@ class ColdProof:
 
     @property
     def resident_share(self) -> float | None:
-        """Of the bytes of all groups, how many were in the page cache; None where there was nothing to measure."""
-        whole = sum(group.bytes for group in self.residency)
-        return sum(group.resident_bytes for group in self.residency) / whole if whole else None
+        """Of the bytes of all groups but the stream's, how many were in the page cache; None if there were none."""
+        counted = [group for group in self.residency if group.group != STREAM]
+        whole = sum(group.bytes for group in counted)
+        return sum(group.resident_bytes for group in counted) / whole if whole else None
 
     @classmethod
     def parse(cls, f: Fields) -> ColdProof:

@@ -14,14 +14,18 @@ from tidemark import __version__
 from tidemark.analysis import style
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import Absent, Metric
-from tidemark.analysis.run import Run
+from tidemark.analysis.proofs import ColdProof
+from tidemark.analysis.provenance import harness_words, machine_words, mixture
+from tidemark.analysis.run import STATES, Run
 from tidemark.analysis.runs import Series
 from tidemark.analysis.statistics import Replicates
 from tidemark.analysis.tables import dataset_label
+from tidemark.analysis.tables_beyond import reading_notes
 
 # Points of all runs together, of one quantity: with all quantities and manifests some 3 MB.
 POINTS = 60_000
 MOST_POINTS, FEWEST_POINTS = 1_500, 150
+OLD = "not recorded (run files of version 1)"
 TAIL_PERCENT = (100, 99, 95, 90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 BUDGET = ("poll", "decode", "assemble", "write", "bookkeeping", "wait_for_producer", "rest")
 
@@ -58,10 +62,13 @@ def report_data(measures: Measures, claims: Mapping[str, Any]) -> dict[str, Any]
     sampling = (
         f"Of a run with more than {most:,} operations, plots over time show stretches of equal count by their "
         "smallest, a middle and their largest value, each as it was measured. Estimates and tails are of all "
-        "operations. Dashed lines and faint points are cold runs; bars are 95 % intervals."
+        "operations. Dashed lines and faint points are run 0; bars are 95 % intervals. "
+        + " ".join(reading_notes(run_set.series))
     )
     return {
         "about": about,
+        "warnings": _warnings(measures),
+        "durability": _durability(measures),
         "synthetic": any(dataset.synthetic for dataset in run_set.datasets),
         "sampling": sampling,
         "claims": dict(claims),
@@ -91,6 +98,7 @@ def _series(measures: Measures, series: Series, most: int) -> dict[str, Any]:
         "study": series.study,
         "status": series.status,
         "reason": series.missing(),
+        "attempts": attempts(series),
         "estimates": {
             "write": _estimate(lambda: measures.hot(Metric.WRITE_MEDIAN, series)),
             "growth": _estimate(lambda: measures.hot(Metric.RELATIVE_GROWTH, series).scaled(100)),
@@ -132,6 +140,8 @@ def _run(measures: Measures, run: Run, repeat: int | None, most: int) -> dict[st
         "number": run.number,
         "title": f"run {run.number}" if repeat is None else f"run {run.number} of repeat {repeat}",
         "label": run.label,
+        "state": run.state,
+        "disturbed": "; ".join(run.disturbed),
         "events": run.manifest.events,
         "harness": _estimate(lambda: measures.of_run(Metric.HARNESS_RATE, run)),
         "write": _points(starts, write, most),
@@ -155,23 +165,99 @@ def _manifest(run: Run) -> dict[str, Any]:
     return whole
 
 
+def _warnings(measures: Measures) -> list[str]:
+    """What must be known before any number is read."""
+    run_set = measures.run_set
+    found = list(mixture(run_set))
+    if any(harness is None for harness in run_set.harnesses):
+        found.append(
+            "Runs of version 1 are among these: which code measured them is not known, and their disk quantities are "
+            "left out, since the stream's log was charged to the systems."
+        )
+    disturbed = [run.label for run in run_set.runs if run.disturbed]
+    if disturbed:
+        found.append(f"{len(disturbed):,} of {len(run_set.runs):,} runs were disturbed by other work on the machine.")
+    return found
+
+
+def attempts(series: Series) -> list[str]:
+    """A sentence for each repeat that took more than one attempt, or had a run measured once more."""
+    found = []
+    for repeat in series.repeats:
+        which = f"Repeat {repeat.number}" if len(series.repeats) > 1 else "This series"
+        if len(repeat.attempts) > 1:
+            why = "; ".join(f"{each.status}: {each.reason or 'no reason is known'}" for each in repeat.failures)
+            found.append(f"{which} took {len(repeat.attempts):,} attempts. Those before the last: {why}.")
+        for each in repeat.disturbed:
+            reasons = "; ".join(each.reasons)
+            found.append(f"{which}: run {each.number} was disturbed ({reasons}), and was measured once more.")
+    return found
+
+
+def _durability(measures: Measures) -> list[dict[str, str]]:
+    """The report's first table: what each system is, and what a returned write means with it."""
+    found: dict[str, dict[str, str]] = {}
+    for series in _ordered(measures):
+        if series.runs and not series.is_harness:
+            system = series.runs[0].manifest.system
+            made = {"system": series.title, "format": system.format, "client": system.client}
+            made |= {"catalog": system.catalog, "level": system.durability_level, "durability": system.durability}
+            found.setdefault(f"{series.title} {system.durability_level}", made)
+    return list(found.values())
+
+
+def _proof(proof: ColdProof) -> str:
+    groups = ", ".join(f"{group.group} {group.resident_bytes:,} of {group.bytes:,} bytes" for group in proof.residency)
+    return (
+        f"{proof.verdict}, {proof.reason or 'no reason given'} (method {proof.method}; in the page cache: "
+        f"{groups or 'nothing to look at'})"
+    )
+
+
+def _interference(run: Run) -> str:
+    found = run.manifest.interference
+    if found is None:
+        return OLD
+    named = (("foreign", found.foreign_cores), ("stolen", found.steal_cores), ("kernel's", found.kernel_cores))
+    cores = ", ".join(f"{name} {'not known' if value is None else f'{value:.3f}'}" for name, value in named)
+    told = f"busy processors in the mean: {cores}; suspended for {found.suspended_seconds:.3f} s"
+    return f"DISTURBED: {'; '.join(found.disturbed)} ({told})" if found.disturbed else told
+
+
+def _disk(run: Run) -> str:
+    disk = run.manifest.disk
+    charged = disk.charged_bytes
+    if charged is None:
+        return disk.why_not_charged or OLD
+    left = "not known" if disk.left_bytes is None else f"{disk.left_bytes:,} bytes"
+    took = "" if disk.sync_seconds is None else f" (which took {disk.sync_seconds:.2f} s)"
+    return (
+        f"{charged:,} bytes are charged to the system: {disk.window_bytes:,} in the window and {disk.sync_bytes:,} by "
+        f"a sync after it{took}, less {disk.stream_bytes:,} of the stream. Unwritten when the window opened: {left}"
+    )
+
+
 def _facts(run: Run) -> dict[str, str]:
     """What a reader asks of a run first."""
     m = run.manifest
-    oracle, proof, footprint = m.oracle, m.cold_proof, m.footprint
+    oracle, footprint = m.oracle, m.footprint
     wrong = f"{oracle.missing:,} missing, {oracle.duplicated:,} twice, {oracle.unexpected:,} unexpected"
     verdict = f"holds all {oracle.expected:,} ids, read by {oracle.reader}" if oracle.verdict else f"wrong: {wrong}"
     catalog = "not measurable" if footprint.catalog_bytes is None else f"{footprint.catalog_bytes:,} bytes"
     share = {part: 100 * time / m.elapsed_ns for part, time in m.time_budget_ns}
     made = {
         "Oracle": verdict if oracle.applicable else "nothing is stored, so nothing to check",
-        "Cold proof": f"{proof.verdict}: {proof.reason or 'no reason given'} (method {proof.method})",
-        "Boot": f"{proof.boot_id}, up for {proof.uptime_s:,.0f} s",
-        "Page cache": ", ".join(
-            f"{group.group}: {group.resident_bytes:,} of {group.bytes:,} bytes" for group in proof.residency
-        )
-        or "nothing to look at",
+        "Called": f"{run.state}. {STATES}" if run.cold else run.state,
+        "Cold proof": f"before the servers start: {_proof(m.cold_proof)}",
+        "Opening": f"when the window opens: {_proof(m.opening)}" if m.opening else OLD,
+        "First write": OLD if m.first_write_ns is None else f"{m.first_write_ns / 1e6:,.3f} ms",
+        "Boot": f"{m.cold_proof.boot_id}, up for {m.cold_proof.uptime_s:,.0f} s",
         "History": m.history or "not stated",
+        "Warm-up": m.warm_up.label if m.warm_up else "none",
+        "Interference": _interference(run),
+        "Disk": _disk(run),
+        "Measured by": harness_words(m.harness),
+        "Machine": machine_words(m.machine),
         "Warnings": "; ".join(m.marks) or "none",
         "Started": m.started_at,
         "Window": f"{run.elapsed_s:.3f} s (configured: {m.window_s:g} s)",
@@ -180,8 +266,10 @@ def _facts(run: Run) -> dict[str, str]:
         "Stored": f"data {footprint.data_bytes:,} bytes in {footprint.data_files:,} files, metadata "
         f"{footprint.metadata_bytes:,} bytes in {footprint.metadata_files:,} files, catalog {catalog}",
         "Versions": ", ".join(f"{name} {version}" for name, version in m.versions),
-        "Durability": m.system.durability,
+        "Durability": f"{m.system.durability} (level: {m.system.durability_level})",
     }
+    if m.stretches > 1:
+        made["Window"] += f", measured in {m.stretches:,} stretches: the topic was refilled between them, uncounted"
     if m.flush is not None:
         made["Flush"] = f"{m.flush.rows:,} rows in {m.flush.seconds:.3f} s"
     if m.merge is not None:

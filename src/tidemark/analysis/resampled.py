@@ -20,7 +20,16 @@ from tidemark.paths import write_atomically
 type Resampled = Mapping[tuple[Metric, str], Replicates]
 NAME = "resampled.arrow"
 # Whatever a number of a run follows from: when one of these changes, what was kept is not used any more.
-SOURCES = ("blocks.py", "statistics.py", "metrics.py", "measures.py", "samples.py", "run.py", "manifest.py")
+SOURCES = (
+    "blocks.py",
+    "statistics.py",
+    "metrics.py",
+    "measures.py",
+    "samples.py",
+    "run.py",
+    "manifest.py",
+    "circumstances.py",
+)
 SCHEMA = pa.schema(
     [
         ("stamp", pa.string()),

@@ -48,8 +48,9 @@ def retest(claim: Claim, run_set: RunSet | None) -> Retest:
         words.append(f"stacks={json.dumps(list(stacks))}")
     values = 1
     if claim.studies:
-        study = schema()["properties"]["study"]["default"][claim.studies[0]]
-        window, runs, values = study.get("window_seconds", window), study.get("runs", runs), len(study["values"])
+        study = schema()["properties"]["study"]["default"].get(claim.studies[0], {})
+        window, runs = study.get("window_seconds", window), study.get("runs", runs)
+        values = len(study.get("values", [1]))
         repeats = study.get("repeats", repeats)
     count = len(measure.systems) * len(measure.modes) * values * max(len(stacks), 1) * repeats
     seconds = count * (runs * (window * (1 + SHARE_OF_PRODUCING) + SECONDS_A_RUN) + SECONDS_A_SERIES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,12 @@ from tidemark.errors import AnalysisError
 OPERATION_COLUMNS = ("first_id", "rows", "poll_ns", "decode_ns", "assemble_ns", "write_ns", "start_ns")
 MACHINE_COLUMNS = ("second", "cpu_percent", "disk_written_bytes")
 RUN_FILES = ("run.json", "operations.parquet", "machine.parquet")
+COLD, COLD_START, FIRST, HOT = "cold", "cold start", "first run", "hot"
+STATES = (
+    "'Cold start': the files of servers and clients were out of memory (the page cache) before the servers started, "
+    "as after a restart. 'Cold': they still were when the window opened, once servers and client ran. "
+    "'First run': run 0 of which neither could be shown."
+)
 MOST_KEPT = 500_000  # operations of a run whose columns stay in memory, 4 MB each, once they were read
 
 
@@ -42,7 +48,23 @@ class Run:
 
     @property
     def cold(self) -> bool:
+        """Whether it is run 0, the one before which everything was made cold; `state` says how cold it was."""
         return self.manifest.cold
+
+    @property
+    def state(self) -> str:
+        """What a run may be called by its proofs: cold, cold start or first run for run 0, and hot for all others."""
+        if not self.cold:
+            return HOT
+        opening = self.manifest.opening
+        if opening is not None and opening.verdict == COLD:
+            return COLD
+        return COLD_START if self.manifest.cold_proof.verdict == COLD else FIRST
+
+    @property
+    def disturbed(self) -> tuple[str, ...]:
+        """Why it counts as disturbed; empty if it does not."""
+        return self.manifest.interference.disturbed if self.manifest.interference else ()
 
     @property
     def elapsed_s(self) -> float:
@@ -58,13 +80,20 @@ class Run:
         return np.diff(starts, append=max(self.manifest.elapsed_ns, int(starts[-1]) + 1))
 
     def seconds(self) -> Seconds:
-        """The machine's samples. A last, partial one that ends after the window is left out."""
-        return read_seconds(self.directory / "machine.parquet", self.elapsed_s)
+        """The machine's samples. A last, partial one that ends after the window is left out.
+
+        Bytes are left out where they are not the system's: see `Disk.why_no_seconds`.
+        """
+        found = read_seconds(self.directory / "machine.parquet", self.elapsed_s)
+        return found if self.manifest.disk.why_no_seconds is None else replace(found, disk_bytes_per_s=None)
 
 
-def read_run(directory: Path, identity: str, number: int) -> Run:
-    """Run `number` of the series `identity`; AnalysisError, naming the file, for what is wrong with it."""
-    folder = directory / f"run-{number}"
+def read_run(directory: Path, identity: str, number: int, kept: Path | None = None) -> Run:
+    """Run `number` of the series `identity`; AnalysisError, naming the file, for what is wrong with it.
+
+    `kept` is the folder of one that was disturbed, and measured once more.
+    """
+    folder = kept or directory / f"run-{number}"
     path = folder / "run.json"
     manifest = Manifest.parse(Fields.read(path), str(path))
     if manifest.series_id != identity or manifest.run != number:
@@ -85,7 +114,7 @@ def read_run(directory: Path, identity: str, number: int) -> Run:
             "Remove the folder and run 'all' again."
         )
     _parquet(folder / "machine.parquet", MACHINE_COLUMNS)
-    return Run(folder, f"{identity}/run-{number}", manifest)
+    return Run(folder, f"{identity}/{folder.relative_to(directory).as_posix()}", manifest)
 
 
 def _parquet(path: Path, columns: Sequence[str]) -> pq.ParquetFile:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from tidemark.analysis.circumstances import Harness
 from tidemark.analysis.fields import Fields
-from tidemark.analysis.manifest import Dataset, Machine
+from tidemark.analysis.manifest import DEFAULT_DURABILITY, Dataset, Machine
 from tidemark.analysis.run import Run, read_run
 from tidemark.errors import AnalysisError
 
@@ -24,8 +25,42 @@ ORDER = (
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """One time that a series was begun; `reason` says why it did not complete."""
+
+    number: int
+    started_at: str
+    ended_at: str | None
+    status: str  # complete, failed, killed or interrupted
+    reason: str | None
+    exit_code: int | None
+
+    @classmethod
+    def parse(cls, f: Fields) -> Attempt:
+        return cls(
+            f.integer("number"),
+            f.text("started_at"),
+            f.maybe_text("ended_at"),
+            f.text("status"),
+            f.maybe_text("reason"),
+            f.maybe_integer("exit_code"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbed:
+    """A run that was measured once more because something else was at work; it is kept, and counts for nothing."""
+
+    number: int
+    attempt: int
+    directory: Path
+    reasons: tuple[str, ...]
+    run: Run | None  # None where its files are not there any more
+
+
+@dataclass(frozen=True, slots=True)
 class Repeat:
-    """One time that a series was measured, on one warm-up history: run 0 cold, then the hot runs.
+    """One time that a series was measured, on one warm-up history: run 0 from a cold start, then the hot runs.
 
     `runs` are those that count, whatever `status` says of the rest.
     """
@@ -36,6 +71,13 @@ class Repeat:
     status: str
     reason: str | None
     runs: tuple[Run, ...]
+    attempts: tuple[Attempt, ...] = ()  # oldest first; none in run files of version 1
+    disturbed: tuple[Disturbed, ...] = ()
+
+    @property
+    def failures(self) -> tuple[Attempt, ...]:
+        """The attempts that did not complete."""
+        return tuple(attempt for attempt in self.attempts if attempt.status != "complete")
 
     @property
     def cold_run(self) -> Run | None:
@@ -60,6 +102,8 @@ class Series:
     stack: str
     study: str
     repeats: tuple[Repeat, ...]  # one or more
+    read_ahead: int = 1  # events read in one go at most
+    cpus: int | None = None  # processors that client and servers were held to
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -91,6 +135,11 @@ class Series:
     @property
     def is_harness(self) -> bool:
         return self.runs[0].manifest.system.is_harness if self.runs else self.system == "null"
+
+    @property
+    def reads_in_goes(self) -> bool:
+        """Whether a single event's time to read is its share of a go of reading: a mean, not a time that was taken."""
+        return self.mode == "single" and self.read_ahead > 1
 
     @property
     def mode_title(self) -> str:
@@ -131,6 +180,17 @@ class RunSet:
         if any(len(series.repeats) > 1 for series in self.series):
             return "They cover how repeats of a series differ."
         return "Each series was measured once: how series of one system differ is not in them."
+
+    @property
+    def kept_runs(self) -> tuple[Run, ...]:
+        """The disturbed runs that are kept beside those that count."""
+        return tuple(each.run for repeat in self.repeats for each in repeat.disturbed if each.run is not None)
+
+    @property
+    def harnesses(self) -> tuple[Harness | None, ...]:
+        """The code that measured, once for each digest; None stands for runs that do not name it."""
+        found = (run.manifest.harness for run in self.runs)
+        return tuple({each.digest if each else None: each for each in found}.values())
 
     @property
     def datasets(self) -> tuple[Dataset, ...]:
@@ -183,8 +243,10 @@ class RunSet:
             items.setdefault(item.text("repeats", item.text("id")), []).append(item)
         if not items:
             raise AnalysisError(f"{path}: key 'series': found none; allowed: at least one")
-        series = tuple(_series(results, identity, repeats) for identity, repeats in items.items())
-        return cls(results, plan.part("config"), series, plan.texts("notes"))
+        config = plan.part("config")
+        ahead = config.integer("read_ahead", 1)
+        series = tuple(_series(results, identity, repeats, ahead) for identity, repeats in items.items())
+        return cls(results, config, series, plan.texts("notes"))
 
 
 def _place(series: Series) -> tuple[int, int, str, int]:
@@ -192,22 +254,33 @@ def _place(series: Series) -> tuple[int, int, str, int]:
     return (series.is_harness, known, series.system, series.batch_size)
 
 
-def _series(results: Path, identity: str, items: list[Fields]) -> Series:
+def _series(results: Path, identity: str, items: list[Fields], read_ahead: int) -> Series:
     first = items[0]
     system = first.text("system")
     batch = first.text("mode") != "single"
+    repeats = tuple(sorted((_repeat(results, item) for item in items), key=lambda repeat: repeat.number))
     return Series(
         id=identity,
         system=system,
-        title=first.text("title", system),
+        title=_titled(first.text("title", system), repeats),
         mode="batch" if batch else "single",
         batch_size=first.integer("batch_size", 1),
         threads=first.integer("threads", 1),
         protocol=first.text("protocol"),
         stack=first.text("stack"),
         study=first.text("study", MAIN),
-        repeats=tuple(sorted((_repeat(results, item) for item in items), key=lambda repeat: repeat.number)),
+        repeats=repeats,
+        # Plans of version 1 name it for the whole configuration.
+        read_ahead=1 if batch else first.integer("read_ahead", read_ahead),
+        cpus=first.maybe_integer("cpus"),
     )
+
+
+def _titled(title: str, repeats: tuple[Repeat, ...]) -> str:
+    """A system's title, with what sets it apart from the same system under the defaults."""
+    levels = {run.manifest.system.durability_level for repeat in repeats for run in repeat.runs} - {DEFAULT_DURABILITY}
+    words = [f"durability: {level}" for level in sorted(levels)]
+    return f"{title} ({', '.join(words)})" if words and not any(word in title for word in words) else title
 
 
 def _repeat(results: Path, item: Fields) -> Repeat:
@@ -235,4 +308,15 @@ def _repeat(results: Path, item: Fields) -> Repeat:
         status=status,
         reason=outcome.maybe_text("reason"),
         runs=runs,
+        attempts=tuple(Attempt.parse(each) for each in outcome.parts("attempts")),
+        disturbed=tuple(_disturbed(directory, identity, each) for each in outcome.parts("disturbed")),
     )
+
+
+def _disturbed(directory: Path, identity: str, f: Fields) -> Disturbed:
+    number, attempt = f.integer("run"), f.integer("attempt")
+    folder = directory / PurePosixPath(f.text("directory"))
+    run = None
+    if (folder / "run.json").is_file() and folder.resolve().is_relative_to(directory.resolve()):
+        run = read_run(directory, identity, number, folder)
+    return Disturbed(number, attempt, folder, f.texts("reasons"), run)

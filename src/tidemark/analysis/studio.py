@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tidemark.analysis import style
 from tidemark.analysis.measures import Absent, Measures
 from tidemark.analysis.plots import Group
-from tidemark.analysis.run import Run, source_runs
+from tidemark.analysis.run import COLD_START, FIRST, Run, source_runs
 from tidemark.analysis.runs import RunSet, Series
 
 
@@ -67,12 +67,23 @@ class Studio:
         """Add title, notes, source runs and dataset."""
         dataset, synthetic = self.dataset(runs)
         unproved = {
-            f"{run.manifest.system.title} ({run.manifest.cold_proof.verdict})"
-            for run in runs
-            if run.cold and run.manifest.cold_proof.verdict != "cold"
+            f"{run.manifest.system.title} ({run.manifest.cold_proof.verdict})" for run in runs if run.state == FIRST
         }
         if unproved:
             notes = [*notes, f"Run 0 was not proved cold: {', '.join(sorted(unproved))}."]
+        if any(run.state == COLD_START for run in runs):
+            notes = [
+                *notes,
+                "Run 0 began with a cold start; nothing shows that it was still cold at its opening.",
+            ]
+        disturbed = sorted({f"{run.manifest.system.title}, run {run.number}" for run in runs if run.disturbed})
+        if disturbed:
+            notes = [*notes, f"Disturbed by other work on the machine: {'; '.join(disturbed)}."]
+        if len(self.run_set.harnesses) > 1 or len(self.run_set.machines) > 1:
+            notes = [
+                *notes,
+                "WARNING: measured by different harnesses or machines, see table-4.1 and table-4.2.",
+            ]
         style.finish(made, title, notes, self.source(runs), dataset, synthetic)
         return Drawn(made, title, tuple(notes), tuple(source_runs(runs)))
 

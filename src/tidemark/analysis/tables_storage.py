@@ -13,11 +13,13 @@ from tidemark.analysis.tables import REPEAT, Cell, Column, Missing, Table, Works
 
 IDENTITY = (Column("system", "System"), Column("mode", "Mode"))
 THREADS, BATCH_SIZE = "threads", "batch-size"
+MB = 1e6
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables footprint and flush-vs-merge, and of those studies that the configuration has."""
+    """Tables footprint, disk and flush-vs-merge, and of those studies that the configuration has."""
     yield _footprint(workshop)
+    yield _disk(workshop)
     yield _flush_and_merge(workshop)
     if workshop.run_set.select(study=THREADS):
         yield _threads(workshop)
@@ -77,11 +79,63 @@ def _footprint(workshop: Workshop) -> Table:
         Column("write_amplification", "Written to the device per Arrow byte", interval=True),
     )
     notes = [
-        "Sizes of the last run's table, before inlined rows are flushed. Written to the device: all that reached the "
-        "disk under the data in the window, and by a sync right after it, servers' logs included; hot runs."
+        "Sizes of the last run's table, before inlined rows are flushed. Written to the device: what the system is "
+        "charged with, see the table 'disk'; hot runs."
     ]
     title = "Footprint per event, and write amplification"
     return workshop.table("footprint", title, columns, rows, runs, notes)
+
+
+def _disk(workshop: Workshop) -> Table:
+    """What reached the disk in each window and by its sync, who wrote it, and what the system is charged with."""
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.series:
+        for run in series.runs:
+            disk = run.manifest.disk
+            charged = disk.charged_bytes
+            identity: list[Cell] = [series.title, series.mode_title, series.study, series.repeat_of(run), run.number]
+            rows.append(
+                [
+                    *identity,
+                    run.state,
+                    charged / MB if charged is not None else Missing(disk.why_not_charged or "not known"),
+                    *(_in_mb(each) for each in (disk.window_bytes, disk.sync_bytes, disk.stream_bytes)),
+                    disk.sync_seconds,
+                    *(_in_mb(each) for each in (disk.left_bytes, disk.rest_bytes)),
+                    disk.settle_seconds,
+                    ", ".join(f"{name} {count / MB:.2f}" for name, count in disk.written_by) or None,
+                ]
+            )
+    columns = (
+        *IDENTITY,
+        Column("study", "Study"),
+        REPEAT,
+        Column("run", "Run"),
+        Column("state", "State"),
+        Column("charged", "Charged to the system", "MB"),
+        Column("window", "In the window", "MB"),
+        Column("sync", "By the sync after it", "MB"),
+        Column("stream", "Of these, the stream", "MB"),
+        Column("sync_seconds", "Sync took", "s"),
+        Column("left", "Unwritten at the opening", "MB"),
+        Column("rest", "Unwritten at rest", "MB"),
+        Column("settle", "Settling took", "s"),
+        Column("written_by", "Sent to storage by (MB)"),
+    )
+    notes = [
+        "A system is charged with what reached the device under the data from the opening of the window to the end of "
+        "a sync right after it, less what the stream (broker and producer) wrote, and never with less than nothing: "
+        "its client, its servers and the file system's own bookkeeping are in it.",
+        "'Unwritten' are dirty pages and pages in write-back of the whole machine: what was left of them at the "
+        "opening, above what there is at rest, reaches the disk in the window, and is charged as well. 'Sent to "
+        "storage by' are the processes' own counters, which do not know of what the file system adds.",
+    ]
+    title = "What reached the disk, and what of it the system is charged with"
+    return workshop.table("disk", title, columns, rows, workshop.run_set.runs, notes)
+
+
+def _in_mb(count: int | None) -> float | None:
+    return None if count is None else count / MB
 
 
 def _flush_and_merge(workshop: Workshop) -> Table:
@@ -140,7 +194,7 @@ def _study(workshop: Workshop, study: str, axis: Column, name: str, title: str, 
                     series.title,
                     series.mode_title,
                     value,
-                    "cold" if run.cold else "hot",
+                    run.state,
                     run.manifest.events,
                     attempt(UNITS[Metric.HARNESS_RATE], partial(measures.of_run, Metric.HARNESS_RATE, run)),
                     attempt(UNITS[Metric.SYSTEM_RATE], partial(measures.of_run, Metric.SYSTEM_RATE, run)),

@@ -13,6 +13,12 @@ from tidemark.analysis.runs import Series
 from tidemark.analysis.tables import REPEAT, Cell, Column, Missing, Table, Workshop, attempt
 
 FIRST_HOT = 1
+IN_SECONDS = (
+    "Bytes that reached the device under the data in each second, of whichever process. Topics are filled and synced "
+    "before the window, so that the broker writes next to nothing in it; a run in which broker and producer wrote more "
+    "than a tenth of what reached the disk is left out, with the reason. What a sync after the window brought is not "
+    "in the seconds; the table 'disk' has it."
+)
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
@@ -76,7 +82,8 @@ def _spread(
         Column("thesis_median", f"Median ({ORIGIN})", unit),
         Column("thesis_iqr", f"IQR ({ORIGIN})", unit),
     )
-    notes = [
+    notes = [IN_SECONDS] if median is Metric.DISK_MEDIAN else []
+    notes += [
         "Median, IQR and n are those of the first hot run (run 1), as in the thesis; their intervals cover that run "
         "only. 'Hot runs' covers how runs, or repeats of a series, differ as well. All intervals are 95 %; no cold run "
         "is in this table."
@@ -103,7 +110,7 @@ def _flush(workshop: Workshop, name: str, mode: str) -> Table:
                     series.title,
                     series.repeat_of(run) if run else None,
                     number,
-                    "cold" if number == 0 else "hot",
+                    run.state if run else None,
                     flush.seconds * factor if flush else Missing(series.missing(number)),
                     flush.rows if flush else None,
                     flush.seconds / flush.rows * 1e6 if flush and flush.rows else None,

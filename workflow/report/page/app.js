@@ -83,7 +83,7 @@ function filters() {
   const groups = [
     ["system", "Systems", REPORT.systems.map(system => [system.name, system.title, system.colour, system.harness])],
     ["mode", "Modes", [["single", "one by one"], ["batch", "in batches"]]],
-    ["run", "Runs", numbers.map(number => [String(number), number === 0 ? "0 (cold)" : `${number} (hot)`])],
+    ["run", "Runs", numbers.map(number => [String(number), number === 0 ? "0 (the first)" : `${number} (hot)`])],
   ];
   for (const [key, title, items] of groups) {
     const set = make("fieldset", make("legend", title));
@@ -130,7 +130,7 @@ function estimates(key) {
 function throughputs(mode) {
   return visible(mode).flatMap((series, row) => runsOf(series).map((run, place) => ({
     label: `${series.title}, ${run.title}`, colour: colourOf[series.system], style: "intervals", faint: isCold(run),
-    points: [[run.harness[0], row + (place - 1) * 0.2, isCold(run) ? "cold" : "hot", run.harness[1], run.harness[2]]],
+    points: [[run.harness[0], row + (place - 1) * 0.2, run.state, run.harness[1], run.harness[2]]],
   })));
 }
 
@@ -142,7 +142,7 @@ const KINDS = [
     read: point => ms(point[0]) },
   { title: "Growth of the write time, hot runs", x: { title: "% of the median in 1,000 commits", free: true }, y: { rows: [] },
     layers: estimates("growth"), reference: 0, read: point => `${shownNumber(point[0])} % in 1,000 commits` },
-  { title: "Cold over hot, median write", x: { title: "ratio", free: true }, y: { rows: [] }, layers: estimates("cold"),
+  { title: "Run 0 over hot runs, median write", x: { title: "ratio", free: true }, y: { rows: [] }, layers: estimates("cold"),
     reference: 1, read: point => `${point[0].toFixed(3)} times` },
   { title: "Write times over the run", x: seconds, y: { title: "ms, log scale", log: true }, layers: perRun("write", "points"),
     read: point => `${ms(point[1])} at ${point[0].toFixed(2)} s` },
@@ -152,7 +152,7 @@ const KINDS = [
     read: point => `${ms(point[1])} at ${point[0].toFixed(2)} s` },
   { title: "CPU of the machine", x: seconds, y: { title: "%" }, layers: perRun("cpu", "line"),
     read: point => `${shownNumber(point[1])} % at ${point[0].toFixed(1)} s` },
-  { title: "Bytes written to disk in each second", x: seconds, y: { title: "MB" }, layers: perRun("disk", "line"),
+  { title: "Bytes that reached the disk in each second", x: seconds, y: { title: "MB" }, layers: perRun("disk", "line"),
     read: point => `${shownNumber(point[1])} MB at ${point[0].toFixed(1)} s` },
 ];
 
@@ -211,9 +211,11 @@ function runSections() {
     const kind = `${series.mode_title}${series.study === "main" ? "" : `, study ${series.study}`}`;
     const tags = run => ({ "data-system": series.system, "data-mode": series.mode, "data-run": run });
     if (!series.runs.length) byId("run-list").append(make("p", [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}: ${series.status}: ${series.reason}`], tags("")));
+    for (const line of series.attempts) byId("run-list").append(make("p", [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}: ${line}`], { class: "attempts", ...tags("") }));
     for (const run of series.runs) {
+      const marked = run.disturbed ? `, DISTURBED: ${run.disturbed}` : "";
       const head = [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}, ${run.title} `,
-        `(${run.facts["Cold proof"].split(":")[0]}): ${run.events.toLocaleString("en")} events, ${run.facts.Oracle}`];
+        `(${run.state}): ${run.events.toLocaleString("en")} events, ${run.facts.Oracle}${marked}`];
       const detail = make("details", make("summary", head), { id: `run-${run.label.replaceAll("/", "-")}`, ...tags(String(run.number)) });
       detail.addEventListener("toggle", () => {
         if (detail.children.length > 1) return;
@@ -225,6 +227,12 @@ function runSections() {
 }
 
 byId("about").textContent = REPORT.about;
+for (const warning of REPORT.warnings) byId("warnings").append(make("p", warning, { class: "warning" }));
+for (const each of REPORT.durability) document.querySelector("#durability tbody").append(make("tr", [
+  make("td", each.system), make("td", each.format, { "data-label": "Format" }), make("td", each.client, { "data-label": "Client" }),
+  make("td", each.catalog, { "data-label": "Commit held by" }), make("td", each.level, { "data-label": "Durability" }),
+  make("td", each.durability, { "data-label": "Durable when a write returns" }),
+]));
 byId("synthetic").hidden = !REPORT.synthetic;
 byId("sampling").textContent = REPORT.sampling;
 for (const [part, colour] of Object.entries(REPORT.parts)) byId("budget-legend").append(make("span", [swatch(colour), part.replaceAll("_", " ")]));
