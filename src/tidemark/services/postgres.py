@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
+from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
 from tidemark.config import ServicesConfig
+from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.base import Service, files_below, server_environment
 from tidemark.services.process import Child, free_ports, unprivileged_account, wait_for_line
@@ -84,10 +86,24 @@ class Postgres(Service):
         )
 
     def jdbc(self, database: str) -> tuple[str, str, str]:
-        """The JDBC address of a database (without credentials), the user and the password."""
-        parts = conninfo_to_dict(self.database_dsn(database))
-        address = f"jdbc:postgresql://{parts.get('host', '127.0.0.1')}:{parts.get('port', 5432)}/{database}"
-        return address, str(parts.get("user", SUPERUSER)), str(parts.get("password", ""))
+        """The JDBC address of a database that is there (without credentials), the user and the password.
+
+        libpq is asked for them, over a connection: they may come from PGPASSWORD, a passfile, PGHOST or a service
+        file, none of which the JDBC driver reads. ServiceError where it is reached in a way that JDBC does not know.
+        """
+        with self.connect(database) as connection:
+            info = connection.info
+            host, port, user, password = info.host, info.port, info.user, info.password
+            given = info.get_parameters()
+        if not host or host.startswith(("/", "@")):
+            raise ServiceError(
+                f"{self.title} is reached through the socket {host or 'of its default place'}, which the JDBC driver "
+                "of the Iceberg catalog cannot open. Give services.postgres_address a host, as in host=127.0.0.1."
+            )
+        address = f"jdbc:postgresql://{f'[{host}]' if ':' in host else host}:{port}/{quote(database, safe='')}"
+        # Both drivers spell these alike.
+        secured = {key: given[key] for key in ("sslmode", "sslrootcert") if given.get(key)}
+        return f"{address}?{urlencode(secured)}" if secured else address, user, password
 
     def connect(self, database: str | None = None, **options: Any) -> psycopg.Connection[tuple[Any, ...]]:
         """A new connection; the caller closes it. `options` go to psycopg."""
