@@ -32,6 +32,7 @@ from tidemark.measure.spec import SeriesSpec
 from tidemark.paths import Workspace, private_directory, write_atomically
 from tidemark.progress import Progress
 from tidemark.services.base import Service
+from tidemark.services.http import keep_loopback_direct
 from tidemark.services.kafka import Kafka
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import weigh
@@ -97,6 +98,7 @@ class Costs:
 
 def bench(workspace: Workspace, config: Config, repetitions: int, seconds: float) -> None:
     """Run every variant `repetitions` times, in turns, and print and keep what came out."""
+    keep_loopback_direct()
     with ExitStack() as stack:
         work = private_directory(workspace.work) / "bench"
         private_directory(work)

@@ -24,6 +24,7 @@ from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, files_below, server_environment
 from tidemark.services.class_data import class_data, mapping
+from tidemark.services.http import open_url
 from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
 from tidemark.services.postgres import Postgres
 from tidemark.services.process import Child, wait_for_line
@@ -143,7 +144,7 @@ class IcebergRest(RestCatalog):
         return str(named[-1])
 
     def _reach(self) -> None:
-        with urllib.request.urlopen(f"{self.uri.rstrip('/')}/v1/config", timeout=10) as answer:
+        with open_url(f"{self.uri.rstrip('/')}/v1/config", 10) as answer:
             answer.read()
 
     def _program_files(self) -> tuple[Path, ...]:
@@ -230,12 +231,12 @@ class _Trainee(IcebergRest):
         self._post("namespaces", {"namespace": ["practice"]})
         self._post("namespaces/practice/tables", {"name": "table", "schema": schema})
         self._post("namespaces/practice/tables/table", {"requirements": [], "updates": [change]})
-        with urllib.request.urlopen(f"{self.uri}/v1/namespaces/practice/tables/table", timeout=10) as answer:
+        with open_url(f"{self.uri}/v1/namespaces/practice/tables/table", 10) as answer:
             answer.read()
 
     def _post(self, what: str, content: dict[str, object]) -> None:
         request = urllib.request.Request(
             f"{self.uri}/v1/{what}", json.dumps(content).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with open_url(request, 10) as answer:
             answer.read()
