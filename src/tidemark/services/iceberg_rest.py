@@ -27,7 +27,7 @@ from tidemark.services.class_data import class_data, mapping
 from tidemark.services.http import open_url
 from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
 from tidemark.services.postgres import Postgres
-from tidemark.services.process import Child, wait_for_line
+from tidemark.services.process import Child, give, unprivileged_account, wait_for_line
 from tidemark.services.provision import only_one, private_beside, provision, sha256_of
 from tidemark.services.rest_catalog import RestCatalog
 
@@ -41,8 +41,8 @@ LAUNCHER = "launcher.jar"
 class IcebergRestSettings:
     """Either `address`, the URI of a running catalog, or the running `postgres` that backs one of ours.
 
-    `warehouse`: for ours the folder, made if need be, below which tables get their locations; for a running
-    catalog the name that it knows its warehouse by. `heap_mb` (MiB) is for ours.
+    `warehouse`: for ours the folder (a path, or file:// and one), made if need be, below which tables get their
+    locations; for a running catalog the name that it knows its warehouse by. `heap_mb` (MiB) is for ours.
     """
 
     postgres: Postgres | None = None
@@ -90,7 +90,7 @@ def archive_classes(workspace: Workspace, jars: list[Path], launcher: Path) -> P
 
 
 class IcebergRest(RestCatalog):
-    """The reference server of Iceberg 1.10.1 on a loopback port that the kernel picks."""
+    """The reference server of Iceberg 1.10.1 on a loopback port that the kernel picks; as nobody when we are root."""
 
     name: ClassVar[str] = "iceberg-rest"
     title: ClassVar[str] = "Iceberg REST catalog"
@@ -135,6 +135,10 @@ class IcebergRest(RestCatalog):
     def warehouse(self) -> str:
         return self.settings.warehouse
 
+    @property
+    def _warehouse_folder(self) -> Path:
+        return Path(self.settings.warehouse.removeprefix("file://"))
+
     def version(self) -> str:
         if self.is_external:
             return "not told by the catalog"
@@ -157,15 +161,15 @@ class IcebergRest(RestCatalog):
         self._class_data = archive_classes(self.workspace, self._jars, self._launcher)
 
     def _prepare(self) -> None:
-        (self.directory / "tmp").mkdir(mode=0o700)
-        private_directory(Path(self.settings.warehouse))
+        give(private_directory(self.directory / "tmp"))
+        give(private_directory(self._warehouse_folder))
         self._has_database = False
 
     def remove_data(self) -> None:
         had_database = self._has_database
         super().remove_data()
         if had_database:
-            shutil.rmtree(self.settings.warehouse, ignore_errors=True)
+            shutil.rmtree(self._warehouse_folder, ignore_errors=True)
 
     def _launch(self) -> Child:
         options = [*COMMON_OPTIONS, f"-Xmx{self.settings.heap_mb}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
@@ -179,6 +183,7 @@ class IcebergRest(RestCatalog):
                 **self._backend(),
             ),
             cwd=self.directory,
+            account=unprivileged_account(),
         )
 
     def _class_options(self) -> tuple[str, ...]:

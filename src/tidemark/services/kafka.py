@@ -18,11 +18,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
-from tidemark.paths import Workspace
+from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, server_environment
 from tidemark.services.class_data import class_data, mapping
 from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
-from tidemark.services.process import Child, free_ports, wait_for_line
+from tidemark.services.process import Child, free_ports, give, unprivileged_account, wait_for_line
 from tidemark.services.provision import only_one, private_beside, provision
 
 ANSWER_TIMEOUT_S = 15.0
@@ -130,7 +130,7 @@ def archive_classes(workspace: Workspace, jars: list[Path]) -> Path | None:
 
 
 class Kafka(Service):
-    """Kafka 4.1 on two free loopback ports; it runs as whoever we are."""
+    """Kafka 4.1 on two free loopback ports; as nobody when we are root, else as whoever we are."""
 
     name: ClassVar[str] = "kafka"
     title: ClassVar[str] = "Kafka"
@@ -209,10 +209,11 @@ class Kafka(Service):
         self._class_data = archive_classes(self.workspace, self._jars)
 
     def _prepare(self) -> None:
-        self.data_directory.mkdir(mode=0o700)
+        give(private_directory(self.data_directory))
         for path in self._formatted.iterdir():
-            shutil.copyfile(path, self.data_directory / path.name)  # without its mode: the cache may be read-only
-        (self.directory / "tmp").mkdir(mode=0o700)
+            # Without its mode: the cache may be read-only.
+            give(shutil.copyfile(path, self.data_directory / path.name))
+        give(private_directory(self.directory / "tmp"))
 
     def _launch(self) -> Child:
         self._port, controller_port = free_ports(2)
@@ -225,6 +226,7 @@ class Kafka(Service):
             self.log_path,
             env=server_environment(),
             cwd=self.directory,
+            account=unprivileged_account(),
         )
 
     def _class_options(self) -> tuple[str, ...]:

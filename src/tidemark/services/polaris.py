@@ -28,7 +28,7 @@ from tidemark.services.base import Service, files_below, server_environment
 from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, runtime_files
 from tidemark.services.polaris_management import SCOPE, TOKENS, Management
 from tidemark.services.postgres import Postgres
-from tidemark.services.process import Child, free_ports, wait_for_line
+from tidemark.services.process import Child, free_ports, give, unprivileged_account, wait_for_line
 from tidemark.services.provision import only_one, private_beside, sha256_of, unpack_tar, unpack_zip
 from tidemark.services.rest_catalog import OAuth, RestCatalog
 
@@ -140,12 +140,12 @@ def properties(values: Mapping[str, str]) -> str:
 
 
 def write_private(path: Path, content: str) -> Path:
-    """Make a file that only its owner reads."""
+    """Make a file that only its owner reads: the account that servers run as."""
     private_directory(path.parent)
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(content)
-    return path
+    return give(path)
 
 
 class Polaris(RestCatalog):
@@ -235,7 +235,7 @@ class Polaris(RestCatalog):
     def _prepare(self) -> None:
         # The tables of a catalog that chooses their places; they go, or are kept, with the series' own folder.
         for folder in ("tmp", "warehouse"):
-            private_directory(self.directory / folder)
+            give(private_directory(self.directory / folder))
         self._root = (f"root-{secrets.token_hex(6)}", secrets.token_hex(24))
         self._has_database = self._is_bootstrapped = self._is_set_up = False
 
@@ -277,7 +277,14 @@ class Polaris(RestCatalog):
             write_private(credentials, json.dumps(root))
             write_private(folder / PROPERTIES, properties(self._database_properties()))
             command += ["bootstrap", "--credentials-file", credentials]
-            Child.start("Polaris' admin tool", command, log, env=server_environment(), cwd=folder).run_to_end(120)
+            Child.start(
+                "Polaris' admin tool",
+                command,
+                log,
+                env=server_environment(),
+                cwd=folder,
+                account=unprivileged_account(),
+            ).run_to_end(120)
         finally:
             credentials.unlink(missing_ok=True)
             (folder / PROPERTIES).unlink(missing_ok=True)
@@ -295,6 +302,7 @@ class Polaris(RestCatalog):
             self.log_path,
             env=server_environment(),
             cwd=self.directory,
+            account=unprivileged_account(),
         )
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:

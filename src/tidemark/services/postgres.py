@@ -19,7 +19,7 @@ from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.base import Service, files_below, server_environment
-from tidemark.services.process import Child, free_ports, unprivileged_account, wait_for_line
+from tidemark.services.process import Child, free_ports, give, unprivileged_account, wait_for_line
 from tidemark.services.provision import unpack_postgres
 from tidemark.services.shared_memory import sweep
 
@@ -154,9 +154,8 @@ class Postgres(Service):
             descriptor = os.open(password_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w") as file:
                 file.write(self._password)
-            if account is not None:
-                os.chown(password_file, account, account)
-                os.chown(self.data_directory, account, account)
+            give(password_file)
+            give(self.data_directory)
             command: list[str | Path] = [self._binaries / "initdb", "-D", self.data_directory]
             command += ["-U", SUPERUSER, "-A", "scram-sha-256", "--pwfile", password_file]
             command += ["-E", "UTF8", "--locale=C.UTF-8"]

@@ -11,9 +11,10 @@ from typing import ClassVar
 
 import psycopg
 
-from tidemark.paths import Workspace
+from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service
 from tidemark.services.postgres import Postgres
+from tidemark.services.process import give
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,10 @@ class RestCatalog(Service):
     def oauth(self) -> OAuth | None:
         """What clients must show; None where the catalog asks for nothing."""
         return None
+
+    def place(self, folder: Path) -> Path:
+        """Make `folder`, empty, for the table of a client: the server writes metadata there, as its own account."""
+        return give(private_directory(folder))
 
     def database_bytes(self) -> int | None:
         """The size of the database that ours keeps all its tables in; None for somebody else's catalog."""
