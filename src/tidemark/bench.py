@@ -34,6 +34,7 @@ from tidemark.progress import Progress
 from tidemark.services.base import Service
 from tidemark.services.http import keep_loopback_direct
 from tidemark.services.kafka import Kafka
+from tidemark.services.leftovers import sweep
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import weigh
 from tidemark.stream.topics import Topics
@@ -99,6 +100,7 @@ class Costs:
 def bench(workspace: Workspace, config: Config, repetitions: int, seconds: float) -> None:
     """Run every variant `repetitions` times, in turns, and print and keep what came out."""
     keep_loopback_direct()
+    sweep(workspace)
     with ExitStack() as stack:
         work = private_directory(workspace.work) / "bench"
         private_directory(work)

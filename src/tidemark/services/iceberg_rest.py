@@ -135,6 +135,9 @@ class IcebergRest(RestCatalog):
     def warehouse(self) -> str:
         return self.settings.warehouse
 
+    def address_outside(self) -> dict[str, str]:
+        return {"uri": self.uri, "warehouse": self.warehouse}
+
     @property
     def _warehouse_folder(self) -> Path:
         return Path(self.settings.warehouse.removeprefix("file://"))

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tidemark.config import ServicesConfig
@@ -83,6 +83,12 @@ class KafkaSettings:
 
     address: str | None = None
     heap_mb: int = 1024
+
+
+def _code(error: ServiceError) -> int | None:
+    """The broker's own number for what it refused."""
+    cause = error.__cause__
+    return int(cause.args[0].code()) if isinstance(cause, KafkaException) else None
 
 
 def _java(jars: list[Path], *options: str) -> list[str | Path]:
@@ -167,11 +173,29 @@ class Kafka(Service):
     def create_topic(self, name: str) -> None:
         """Create the topic `name`, one partition, one copy; ServiceError when the broker refuses."""
         topic = NewTopic(name, num_partitions=1, replication_factor=1)
-        self._administer(f"create topic {name}", lambda admin: admin.create_topics([topic])[name])
+        self._note(name)
+        try:
+            self._administer(f"create topic {name}", lambda admin: admin.create_topics([topic])[name])
+        except ServiceError as error:
+            if _code(error) == KafkaError.TOPIC_ALREADY_EXISTS:
+                self._strike(name)  # it is somebody else's
+            raise
 
     def delete_topic(self, name: str) -> None:
         """Delete the topic `name`; its files are gone a second or two later."""
         self._administer(f"delete topic {name}", lambda admin: admin.delete_topics([name])[name])
+        self._strike(name)
+
+    def drop(self, name: str) -> None:
+        try:
+            self.delete_topic(name)
+        except ServiceError as error:
+            if _code(error) != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+            self._strike(name)
+
+    def address_outside(self) -> dict[str, str]:
+        return {"bootstrap": self.bootstrap}
 
     def topics(self) -> list[str]:
         """Names of the topics, internal ones left out."""

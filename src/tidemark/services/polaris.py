@@ -55,6 +55,7 @@ class PolarisSettings:
     catalog: str = CATALOG
     client_id: str = ""
     client_secret: str = field(default="", repr=False)
+    secret_file: str | None = None  # where that came from, if it was not the environment
 
 
 def find_home(folder: Path) -> Path:
@@ -186,6 +187,7 @@ class Polaris(RestCatalog):
                 catalog=config.polaris_catalog or "",
                 client_id=config.polaris_client_id or "",
                 client_secret=read_secret(config),
+                secret_file=config.polaris_secret_file,
             )
         return cls(workspace, directory, settings)
 
@@ -214,6 +216,11 @@ class Polaris(RestCatalog):
     def location(self) -> str:
         """Below which ours puts tables: not quoted, as its clients take what follows file:// for a path."""
         return f"file://{self.directory.absolute() / 'warehouse'}"
+
+    def address_outside(self) -> dict[str, str]:
+        settings = self.settings
+        found = {"uri": self._base, "catalog": settings.catalog, "client_id": settings.client_id}
+        return found | ({"secret_file": settings.secret_file} if settings.secret_file else {})
 
     def version(self) -> str:
         if self.is_external:

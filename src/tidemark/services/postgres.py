@@ -13,8 +13,9 @@ from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from tidemark.addresses import LIBPQ_SECRETS
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
@@ -112,7 +113,13 @@ class Postgres(Service):
     def create_database(self, name: str) -> str:
         """Create the database `name` and return its connection string."""
         with self.connect(autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            self._note(name)
+            try:
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            except psycopg.Error as error:
+                if error.sqlstate is not None:  # the server said no; one of this name may be somebody else's
+                    self._strike(name)
+                raise
         return self.database_dsn(name)
 
     def drop_database(self, name: str) -> None:
@@ -120,6 +127,15 @@ class Postgres(Service):
         with self.connect(autocommit=True) as connection:
             drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
             connection.execute(drop.format(sql.Identifier(name)))
+        self._strike(name)
+
+    def drop(self, name: str) -> None:
+        self.drop_database(name)
+
+    def address_outside(self) -> dict[str, str]:
+        parts = conninfo_to_dict(self.settings.address or "")
+        kept = {key: str(value) for key, value in parts.items() if key not in LIBPQ_SECRETS and value is not None}
+        return {"dsn": make_conninfo(**kept)}
 
     def database_bytes(self, name: str) -> int:
         """The size of a database on disk, as PostgreSQL counts it."""

@@ -108,6 +108,7 @@ class IcebergTable(System):
 
     def _create(self, schema: pa.Schema) -> Table:
         catalog = self._catalog()
+        self._rest.note_namespace(self._namespace)
         catalog.create_namespace(self._namespace)
         self._empty_bytes = self._rest.database_bytes() or 0
         # A plain path: DuckDB 1.4.4 does not understand the scheme file. Another's catalog has its own rules.
