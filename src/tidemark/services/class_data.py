@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
+from tidemark import seals
 from tidemark.paths import Workspace, private_directory
 from tidemark.progress import Progress
 from tidemark.services.base import server_environment
@@ -67,12 +68,13 @@ def class_data(
     made_of = [runtime_release(), *options, *(f"{file} {stat.st_size} {int(stat.st_mtime)}" for file, stat in stats)]
     digest = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
     folder = workspace.cache / "class-data" / f"{name}-{digest}"
-    if folder.is_dir():
+    if seals.is_whole(folder):
         return folder / ARCHIVE
     if not os.access(workspace.cache, os.W_OK):
         return None
     with only_one(folder.parent / ".lock"):
-        if not folder.is_dir():
+        if not seals.is_whole(folder):
+            seals.clear(folder)
             with private_beside(folder) as incoming, Progress(f"class data of {name}", 2) as progress:
                 # Its list is written by the server, which does not run as root.
                 classes, whole = give(private_directory(incoming / "seen")) / "classes.list", incoming / "whole"
@@ -85,6 +87,7 @@ def class_data(
                 what = f"The JVM that archives the classes of {name}"
                 Child.start(what, command, log, env=server_environment(), cwd=incoming).run_to_end(300)
                 whole.rename(folder)
+            seals.seal(folder)
     return folder / ARCHIVE
 
 

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
 
+from tidemark import seals
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
@@ -58,11 +59,12 @@ def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
     """
     made_of = LAUNCHER + sha256_of(SOURCE) + "".join(jar.name for jar in jars)
     classes = workspace.cache / "classes" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    if classes.is_dir():
+    if seals.is_whole(classes):
         return classes / LAUNCHER
     (compiler,) = (jar for jar in jars if jar.name.startswith("ecj-"))
     with only_one(classes.parent / ".lock"):
-        if not classes.is_dir():
+        if not seals.is_whole(classes):
+            seals.clear(classes)
             with private_beside(classes) as incoming:
                 command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]
                 command += ["-jar", compiler, "-17", "-nowarn"]
@@ -71,6 +73,7 @@ def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
                 Child.start("The Java compiler", command, log, env=server_environment(), cwd=incoming).run_to_end(120)
                 _pack(incoming / "compiled", private_directory(incoming / "whole") / LAUNCHER)
                 (incoming / "whole").rename(classes)
+            seals.seal(classes)
     return classes / LAUNCHER
 
 

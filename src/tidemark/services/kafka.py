@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tidemark import seals
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
@@ -112,10 +113,11 @@ def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
     """
     made_of = PROPERTIES + "".join(jar.name for jar in jars)
     formatted = workspace.cache / "kafka-storage" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    if formatted.is_dir():
+    if seals.is_whole(formatted):
         return formatted
     with only_one(formatted.parent / ".lock"):
-        if not formatted.is_dir():
+        if not seals.is_whole(formatted):
+            seals.clear(formatted)
             with private_beside(formatted) as incoming:
                 for name in ("data", "tmp"):
                     (incoming / name).mkdir(mode=0o700)
@@ -126,6 +128,7 @@ def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
                 log = incoming / "format.log"
                 Child.start("Kafka's storage tool", command, log, env=server_environment(), cwd=incoming).run_to_end(90)
                 (incoming / "data").rename(formatted)
+            seals.seal(formatted)
     return formatted
 
 

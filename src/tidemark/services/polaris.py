@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
+from tidemark import seals
 from tidemark.config import ServicesConfig
 from tidemark.errors import DiskFull, ProvisionError, ServiceError, is_disk_full
 from tidemark.paths import Workspace, private_directory
@@ -80,10 +81,12 @@ def unpack_distribution(path: Path, workspace: Workspace) -> Path:
     if not path.is_file():
         raise ProvisionError(f"services.polaris_path: {path} does not exist; give a folder, a .tgz or a .zip.")
     home = workspace.cache / "polaris" / sha256_of(path)[:16]
-    if not home.is_dir():
+    if not seals.is_whole(home):
         with only_one(home.parent / ".lock"):
-            if not home.is_dir():
+            if not seals.is_whole(home):
+                seals.clear(home)
                 _unpack(path, home)
+                seals.seal(home)
     return find_home(home)
 
 
