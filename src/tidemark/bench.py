@@ -34,7 +34,9 @@ from tidemark.measure.stage import Bench, staged
 from tidemark.paths import Workspace, private_directory, write_atomically
 from tidemark.progress import Progress
 from tidemark.services.base import Service
+from tidemark.services.http import keep_loopback_direct
 from tidemark.services.kafka import Kafka
+from tidemark.services.leftovers import sweep
 from tidemark.stream.producer import Producer
 from tidemark.stream.sizes import weigh
 from tidemark.stream.topics import Topics
@@ -99,6 +101,8 @@ class Costs:
 
 def bench(workspace: Workspace, config: Config, repetitions: int, seconds: float) -> None:
     """Run every variant `repetitions` times, in turns, and print and keep what came out."""
+    keep_loopback_direct()
+    sweep(workspace)
     with ExitStack() as stack:
         stack.enter_context(alone(lambda what: print(f"tidemark: {what}", file=sys.stderr)))
         work = private_directory(workspace.work) / "bench"

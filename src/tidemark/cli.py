@@ -62,6 +62,10 @@ def run_everything(
     wait_for_reboot: Annotated[
         bool, typer.Option("--wait-for-reboot", help="With 'cold: reboot': stop whenever you must restart it.")
     ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="First compare every provisioned file by its hash."),
+    ] = False,
 ) -> None:
     """Run the pipeline: measure what is not measured yet, then make every table and figure.
 
@@ -74,6 +78,10 @@ def run_everything(
         raise ConfigError("found both --allow-reboot and --wait-for-reboot; allowed: one of them")
     restarts = Restarts.ALLOW if allow_reboot else Restarts.WAIT if wait_for_reboot else Restarts.NONE
     overrides, arguments = _overrides(context, config)
+    if verify:
+        from tidemark.verify import verify_or_refuse
+
+        verify_or_refuse(Workspace(Path.cwd()))
     raise typer.Exit(run(Workspace(Path.cwd()), configfile.absolute(), overrides, arguments, restarts))
 
 
@@ -92,11 +100,15 @@ def test(
 
 
 @app.command(rich_help_panel=PIPELINE)
-def doctor() -> None:
+def doctor(
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Also compare every provisioned file with its hash; nothing is changed.")
+    ] = False,
+) -> None:
     """Say what this machine has and lacks for a measurement."""
     from tidemark.doctor import examine
 
-    raise typer.Exit(examine(Workspace(Path.cwd())))
+    raise typer.Exit(examine(Workspace(Path.cwd()), verify=verify))
 
 
 @app.command(rich_help_panel=PIPELINE, context_settings=EVERYTHING_ELSE)

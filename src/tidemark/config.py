@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from tidemark.addresses import refuse_secrets
 from tidemark.errors import ConfigError
 from tidemark.schema import COMMAND_LINE, Key, Origin, check, one_of
 
@@ -204,6 +205,8 @@ def _lines(node: Any, prefix: Key = ()) -> dict[Key, int]:
 
 def parse(values: Mapping[Any, Any], origin: Origin) -> Config:
     """Check `values` against the schema, fill in its defaults, and make them a Config."""
+    # First of all: what the schema refuses it quotes.
+    refuse_secrets(values.get("services"), origin)
     return _build(check(values, origin), origin)
 
 

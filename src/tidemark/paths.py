@@ -13,7 +13,7 @@ class Workspace:
     """The folder that a pipeline works in; everything that it writes lies below it.
 
     TIDEMARK_CACHE may name a folder of provisioned artifacts that several workspaces share; each artifact is
-    checked against the lock before it is used, wherever it lies.
+    checked against the lock before it is used, wherever it lies: by hash once, then by its seal (tidemark.seals).
     """
 
     root: Path

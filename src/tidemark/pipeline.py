@@ -190,6 +190,7 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
         if is_dry(arguments):
             return runner.make()
         if plan.config.archive is None:
+            sweep(workspace)
             make_due_again(plan, workspace)
         status = runner.make()
     if plan.config.archive is not None:
@@ -197,6 +198,16 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
             print(f"tidemark: made from {plan.config.archive}; results are in {workspace.root / folder}")
         return status
     return status if status == INTERRUPTED else verdict(plan, workspace, status)
+
+
+def sweep(workspace: Workspace) -> None:
+    """Drop what a killed pipeline left on servers that are not ours, where it left anything."""
+    from tidemark.services.outside import folder_of
+
+    if any(folder_of(workspace).glob("*.jsonl")):
+        from tidemark.services import leftovers  # with the clients of all servers, which take a while to import
+
+        leftovers.sweep(workspace)
 
 
 def is_dry(arguments: list[str]) -> bool:

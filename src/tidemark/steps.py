@@ -83,7 +83,11 @@ def measure_one(workspace: Workspace, path: Path, position: int) -> None:
     """Measure the series of a spec.json, with a line of progress for it and an estimate for all of them."""
     from tidemark.measure.series import measure_series
     from tidemark.measure.spec import SeriesSpec
+    from tidemark.services.http import keep_loopback_direct
+    from tidemark.services.leftovers import sweep
 
+    keep_loopback_direct()
+    sweep(workspace)
     spec = replace(SeriesSpec.read(path), position=position)
     began = time.monotonic()
     others = _windows_left(workspace, spec)

@@ -13,6 +13,7 @@ import pytest
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
 from tidemark.services.base import Service
+from tidemark.services.http import keep_loopback_direct
 from tidemark.services.polaris import Polaris
 from tidemark.systems.base import Context, System
 
@@ -43,6 +44,7 @@ class Servers:
 @pytest.fixture(scope="package")
 def servers(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Servers]:
     assert cache
+    keep_loopback_direct()
     with ExitStack() as stack:
         yield Servers(Workspace(tmp_path_factory.mktemp("conformance")), stack)
 

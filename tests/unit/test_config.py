@@ -188,3 +188,43 @@ def test_no_mutation_of_a_valid_file_ends_in_anything_but_a_configuration_or_a_m
         make_plan(load(path))
     except ConfigError as error:
         assert str(path) in str(error)
+
+
+@pytest.mark.parametrize(
+    ("key", "address", "said"),
+    [
+        ("postgres_address", "postgresql://me:tide-5ecret@db:5432/x", r"value for password.*PGPASSWORD.*PGPASSFILE"),
+        ("postgres_address", "postgresql://db/x?password=tide-5ecret", r"value for password"),
+        ("postgres_address", "host=db user=me password='tide-5ecret'", r"value for password"),
+        ("postgres_address", "host=db sslkey=k sslpassword=tide-5ecret", r"value for sslpassword"),
+        ("postgres_address", "host=db tide-5ecret", r"libpq cannot read"),
+        ("kafka_address", "SASL_SSL://me:tide-5ecret@broker:9092", r"user information.*host:port"),
+        ("iceberg_rest_address", "http://me:tide-5ecret@rest:8181", r"user information.*TIDEMARK_POLARIS_SECRET"),
+        ("iceberg_rest_address", "http://rest:8181/?token=tide-5ecret", r"a query"),
+        ("polaris_address", "http://me:tide-5ecret@polaris:8181/", r"user information.*polaris_secret_file"),
+        ("polaris_address", "http://me:tide-5ecret@polaris/and/a/path", r"user information"),
+        ("polaris_client_id", "me:tide-5ecret", r"behind a ':'"),
+    ],
+)
+def test_a_secret_in_an_address_is_refused_and_not_repeated(key: str, address: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"protocol: smoke\nservices:\n  {key}: {json.dumps(address)}\n")
+    with pytest.raises(ConfigError, match=rf"config\.yaml:3: key 'services\.{key}': found .*{said}") as caught:
+        load(path)
+    assert "5ecret" not in str(caught.value)
+    with pytest.raises(ConfigError, match=rf"--config: key 'services\.{key}'"):
+        load(SHIPPED, [f"services.{key}={json.dumps(address)}"])
+
+
+@pytest.mark.parametrize(
+    ("key", "address"),
+    [
+        ("postgres_address", "postgresql://me@db:5432/x"),
+        ("postgres_address", "host=db user=me passfile=/home/me/.pgpass sslmode=require"),
+        ("kafka_address", "one:9092,two:9092"),
+        ("iceberg_rest_address", "http://[::1]:8181/api/catalog"),
+    ],
+)
+def test_an_address_without_a_secret_is_taken_as_it_is(key: str, address: str) -> None:
+    config = load(SHIPPED, [f"services.{key}={json.dumps(address)}"])
+    assert getattr(config.services, key) == address

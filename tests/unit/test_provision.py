@@ -104,7 +104,7 @@ def test_a_jar_is_fetched_verified_and_then_left_alone(
     before = jar.stat()
     assert provision("tide", own_workspace, locks) == [jar], "nothing serves it any more"
     assert jar.stat().st_mtime_ns == before.st_mtime_ns and jar.stat().st_ino == before.st_ino
-    assert everything_below(own_workspace.cache / "jars") == {".tide.lock", "tide", "tide/gauge-1.0.jar"}
+    assert everything_below(own_workspace.cache / "jars") == {".tide.lock", ".tide.seal", "tide", "tide/gauge-1.0.jar"}
     assert everything_below(tmp_path / "home") == {".config", ".config/jgo.conf"}, "the home folder is not written"
 
 
@@ -177,7 +177,7 @@ def test_two_at_once_and_one_killed_leave_one_whole_jar(
         assert list(own_workspace.cache.rglob("*.jar")), "it was killed in the middle of a fetch"
         both = [subprocess.Popen(command) for _ in range(2)]
         assert [process.wait(60) for process in both] == [0, 0]
-    assert everything_below(own_workspace.cache / "jars") == {".tide.lock", "tide", "tide/gauge-1.0.jar"}
+    assert everything_below(own_workspace.cache / "jars") == {".tide.lock", ".tide.seal", "tide", "tide/gauge-1.0.jar"}
     assert sha256_of(own_workspace.cache / "jars" / "tide" / "gauge-1.0.jar") == locked
 
 

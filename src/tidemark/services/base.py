@@ -15,6 +15,7 @@ from typing import ClassVar, Self
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
+from tidemark.services.outside import Made, ledger_of, say_kept
 from tidemark.services.process import Child
 
 START_ATTEMPTS = 4
@@ -69,6 +70,7 @@ class Service(ABC):
         self._verified = False
         self._is_awaited = False  # launched, and not yet known to answer
         self._log_start = 0
+        self._made: list[Made] = []  # on a server that is not ours, and not dropped yet
 
     @classmethod
     @abstractmethod
@@ -203,11 +205,41 @@ class Service(ABC):
         self.start()
 
     def remove_data(self) -> None:
-        """End it and give the disk space of its data back; the log stays, the next start is a clean one."""
-        if not self.is_external:
+        """End it and give the disk space of its data back; the log stays, the next start is a clean one.
+
+        Of an external one only that is dropped which was made through this object.
+        """
+        if self.is_external:
+            for made in tuple(self._made):
+                try:
+                    self.drop(made.name)
+                except Exception as error:
+                    say_kept(f"{self.title}: {made.name}", error, ledger_of(self.workspace).path)
+        else:
             self._end(self.discard_signal)
             self._prepared = False
             shutil.rmtree(self.data_directory, ignore_errors=True)
+
+    def drop(self, name: str) -> None:
+        """Remove what `name` says was made on the server; nothing happens when it is not there."""
+        raise NotImplementedError(f"nothing is made on {self.title}")
+
+    def address_outside(self) -> dict[str, str]:
+        """How an external one is found again, by `at` of tidemark.services.leftovers; without secrets."""
+        raise NotImplementedError(f"nothing is made on {self.title}")
+
+    def _note(self, name: str) -> None:
+        """To be called before `name` is made on the server: were it not ours, it would be left there by a kill."""
+        if self.is_external:
+            made = Made(self.name, self.address_outside(), name)
+            ledger_of(self.workspace).note(made)
+            self._made.append(made)
+
+    def _strike(self, name: str) -> None:
+        """To be called once `name` is gone, or was refused."""
+        for made in [each for each in self._made if each.name == name]:
+            self._made.remove(made)
+            ledger_of(self.workspace).dropped(made)
 
     def check(self) -> None:
         """Raise ServiceError, with the end of the log, if it should run and does not."""

@@ -15,11 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from tidemark.paths import Workspace
+from tidemark import seals
+from tidemark.paths import Workspace, private_directory
 from tidemark.progress import Progress
 from tidemark.services.base import server_environment
 from tidemark.services.java import JAVA, class_path, runtime_release
-from tidemark.services.process import Child
+from tidemark.services.process import Child, give
 from tidemark.services.provision import only_one, private_beside
 
 ARCHIVE = "classes.jsa"
@@ -67,14 +68,16 @@ def class_data(
     made_of = [runtime_release(), *options, *(f"{file} {stat.st_size} {int(stat.st_mtime)}" for file, stat in stats)]
     digest = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
     folder = workspace.cache / "class-data" / f"{name}-{digest}"
-    if folder.is_dir():
+    if seals.is_whole(folder):
         return folder / ARCHIVE
     if not os.access(workspace.cache, os.W_OK):
         return None
     with only_one(folder.parent / ".lock"):
-        if not folder.is_dir():
+        if not seals.is_whole(folder):
+            seals.clear(folder)
             with private_beside(folder) as incoming, Progress(f"class data of {name}", 2) as progress:
-                classes, whole = incoming / "classes.list", incoming / "whole"
+                # Its list is written by the server, which does not run as root.
+                classes, whole = give(private_directory(incoming / "seen")) / "classes.list", incoming / "whole"
                 whole.mkdir(mode=0o700)
                 _train(trainee((f"-XX:DumpLoadedClassList={classes}",)))
                 progress.update(1, "archive")
@@ -84,6 +87,7 @@ def class_data(
                 what = f"The JVM that archives the classes of {name}"
                 Child.start(what, command, log, env=server_environment(), cwd=incoming).run_to_end(300)
                 whole.rename(folder)
+            seals.seal(folder)
     return folder / ARCHIVE
 
 

@@ -19,14 +19,16 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
 
+from tidemark import seals
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, files_below, server_environment
 from tidemark.services.class_data import class_data, mapping
+from tidemark.services.http import open_url
 from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
 from tidemark.services.postgres import Postgres
-from tidemark.services.process import Child, wait_for_line
+from tidemark.services.process import Child, give, unprivileged_account, wait_for_line
 from tidemark.services.provision import only_one, private_beside, provision, sha256_of
 from tidemark.services.rest_catalog import RestCatalog
 
@@ -40,8 +42,8 @@ LAUNCHER = "launcher.jar"
 class IcebergRestSettings:
     """Either `address`, the URI of a running catalog, or the running `postgres` that backs one of ours.
 
-    `warehouse`: for ours the folder, made if need be, below which tables get their locations; for a running
-    catalog the name that it knows its warehouse by. `heap_mb` (MiB) is for ours.
+    `warehouse`: for ours the folder (a path, or file:// and one), made if need be, below which tables get their
+    locations; for a running catalog the name that it knows its warehouse by. `heap_mb` (MiB) is for ours.
     """
 
     postgres: Postgres | None = None
@@ -57,11 +59,12 @@ def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
     """
     made_of = LAUNCHER + sha256_of(SOURCE) + "".join(jar.name for jar in jars)
     classes = workspace.cache / "classes" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    if classes.is_dir():
+    if seals.is_whole(classes):
         return classes / LAUNCHER
     (compiler,) = (jar for jar in jars if jar.name.startswith("ecj-"))
     with only_one(classes.parent / ".lock"):
-        if not classes.is_dir():
+        if not seals.is_whole(classes):
+            seals.clear(classes)
             with private_beside(classes) as incoming:
                 command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]
                 command += ["-jar", compiler, "-17", "-nowarn"]
@@ -70,6 +73,7 @@ def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
                 Child.start("The Java compiler", command, log, env=server_environment(), cwd=incoming).run_to_end(120)
                 _pack(incoming / "compiled", private_directory(incoming / "whole") / LAUNCHER)
                 (incoming / "whole").rename(classes)
+            seals.seal(classes)
     return classes / LAUNCHER
 
 
@@ -89,7 +93,7 @@ def archive_classes(workspace: Workspace, jars: list[Path], launcher: Path) -> P
 
 
 class IcebergRest(RestCatalog):
-    """The reference server of Iceberg 1.10.1 on a loopback port that the kernel picks."""
+    """The reference server of Iceberg 1.10.1 on a loopback port that the kernel picks; as nobody when we are root."""
 
     name: ClassVar[str] = "iceberg-rest"
     title: ClassVar[str] = "Iceberg REST catalog"
@@ -134,6 +138,13 @@ class IcebergRest(RestCatalog):
     def warehouse(self) -> str:
         return self.settings.warehouse
 
+    def address_outside(self) -> dict[str, str]:
+        return {"uri": self.uri, "warehouse": self.warehouse}
+
+    @property
+    def _warehouse_folder(self) -> Path:
+        return Path(self.settings.warehouse.removeprefix("file://"))
+
     def version(self) -> str:
         if self.is_external:
             return "not told by the catalog"
@@ -143,7 +154,7 @@ class IcebergRest(RestCatalog):
         return str(named[-1])
 
     def _reach(self) -> None:
-        with urllib.request.urlopen(f"{self.uri.rstrip('/')}/v1/config", timeout=10) as answer:
+        with open_url(f"{self.uri.rstrip('/')}/v1/config", 10) as answer:
             answer.read()
 
     def _program_files(self) -> tuple[Path, ...]:
@@ -156,15 +167,15 @@ class IcebergRest(RestCatalog):
         self._class_data = archive_classes(self.workspace, self._jars, self._launcher)
 
     def _prepare(self) -> None:
-        (self.directory / "tmp").mkdir(mode=0o700)
-        private_directory(Path(self.settings.warehouse))
+        give(private_directory(self.directory / "tmp"))
+        give(private_directory(self._warehouse_folder))
         self._has_database = False
 
     def remove_data(self) -> None:
         had_database = self._has_database
         super().remove_data()
         if had_database:
-            shutil.rmtree(self.settings.warehouse, ignore_errors=True)
+            shutil.rmtree(self._warehouse_folder, ignore_errors=True)
 
     def _launch(self) -> Child:
         options = [*COMMON_OPTIONS, f"-Xmx{self.settings.heap_mb}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
@@ -178,6 +189,7 @@ class IcebergRest(RestCatalog):
                 **self._backend(),
             ),
             cwd=self.directory,
+            account=unprivileged_account(),
         )
 
     def _class_options(self) -> tuple[str, ...]:
@@ -230,12 +242,12 @@ class _Trainee(IcebergRest):
         self._post("namespaces", {"namespace": ["practice"]})
         self._post("namespaces/practice/tables", {"name": "table", "schema": schema})
         self._post("namespaces/practice/tables/table", {"requirements": [], "updates": [change]})
-        with urllib.request.urlopen(f"{self.uri}/v1/namespaces/practice/tables/table", timeout=10) as answer:
+        with open_url(f"{self.uri}/v1/namespaces/practice/tables/table", 10) as answer:
             answer.read()
 
     def _post(self, what: str, content: dict[str, object]) -> None:
         request = urllib.request.Request(
             f"{self.uri}/v1/{what}", json.dumps(content).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with open_url(request, 10) as answer:
             answer.read()

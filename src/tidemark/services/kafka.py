@@ -13,16 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tidemark import seals
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
-from tidemark.paths import Workspace
+from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, server_environment
 from tidemark.services.class_data import class_data, mapping
 from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
-from tidemark.services.process import Child, free_ports, wait_for_line
+from tidemark.services.process import Child, free_ports, give, unprivileged_account, wait_for_line
 from tidemark.services.provision import only_one, private_beside, provision
 
 ANSWER_TIMEOUT_S = 15.0
@@ -85,6 +86,12 @@ class KafkaSettings:
     heap_mb: int = 1024
 
 
+def _code(error: ServiceError) -> int | None:
+    """The broker's own number for what it refused."""
+    cause = error.__cause__
+    return int(cause.args[0].code()) if isinstance(cause, KafkaException) else None
+
+
 def _java(jars: list[Path], *options: str) -> list[str | Path]:
     common = [*COMMON_OPTIONS, "-Djava.io.tmpdir=tmp", f"-Dlog4j2.configurationFile={LOGGING_FILE}"]
     return [JAVA, *common, *options, "-cp", class_path(jars)]
@@ -106,10 +113,11 @@ def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
     """
     made_of = PROPERTIES + "".join(jar.name for jar in jars)
     formatted = workspace.cache / "kafka-storage" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    if formatted.is_dir():
+    if seals.is_whole(formatted):
         return formatted
     with only_one(formatted.parent / ".lock"):
-        if not formatted.is_dir():
+        if not seals.is_whole(formatted):
+            seals.clear(formatted)
             with private_beside(formatted) as incoming:
                 for name in ("data", "tmp"):
                     (incoming / name).mkdir(mode=0o700)
@@ -120,6 +128,7 @@ def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
                 log = incoming / "format.log"
                 Child.start("Kafka's storage tool", command, log, env=server_environment(), cwd=incoming).run_to_end(90)
                 (incoming / "data").rename(formatted)
+            seals.seal(formatted)
     return formatted
 
 
@@ -130,7 +139,7 @@ def archive_classes(workspace: Workspace, jars: list[Path]) -> Path | None:
 
 
 class Kafka(Service):
-    """Kafka 4.1 on two free loopback ports; it runs as whoever we are."""
+    """Kafka 4.1 on two free loopback ports; as nobody when we are root, else as whoever we are."""
 
     name: ClassVar[str] = "kafka"
     title: ClassVar[str] = "Kafka"
@@ -167,11 +176,29 @@ class Kafka(Service):
     def create_topic(self, name: str) -> None:
         """Create the topic `name`, one partition, one copy; ServiceError when the broker refuses."""
         topic = NewTopic(name, num_partitions=1, replication_factor=1)
-        self._administer(f"create topic {name}", lambda admin: admin.create_topics([topic])[name])
+        self._note(name)
+        try:
+            self._administer(f"create topic {name}", lambda admin: admin.create_topics([topic])[name])
+        except ServiceError as error:
+            if _code(error) == KafkaError.TOPIC_ALREADY_EXISTS:
+                self._strike(name)  # it is somebody else's
+            raise
 
     def delete_topic(self, name: str) -> None:
         """Delete the topic `name`; its files are gone a second or two later."""
         self._administer(f"delete topic {name}", lambda admin: admin.delete_topics([name])[name])
+        self._strike(name)
+
+    def drop(self, name: str) -> None:
+        try:
+            self.delete_topic(name)
+        except ServiceError as error:
+            if _code(error) != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+            self._strike(name)
+
+    def address_outside(self) -> dict[str, str]:
+        return {"bootstrap": self.bootstrap}
 
     def topic_folders(self, name: str) -> list[Path]:
         """Where the log of the topic `name` lies, also while it is being deleted; none for an external broker."""
@@ -215,10 +242,11 @@ class Kafka(Service):
         self._class_data = archive_classes(self.workspace, self._jars)
 
     def _prepare(self) -> None:
-        self.data_directory.mkdir(mode=0o700)
+        give(private_directory(self.data_directory))
         for path in self._formatted.iterdir():
-            shutil.copyfile(path, self.data_directory / path.name)  # without its mode: the cache may be read-only
-        (self.directory / "tmp").mkdir(mode=0o700)
+            # Without its mode: the cache may be read-only.
+            give(shutil.copyfile(path, self.data_directory / path.name))
+        give(private_directory(self.directory / "tmp"))
 
     def _launch(self) -> Child:
         self._port, controller_port = free_ports(2)
@@ -231,6 +259,7 @@ class Kafka(Service):
             self.log_path,
             env=server_environment(),
             cwd=self.directory,
+            account=unprivileged_account(),
         )
 
     def _class_options(self) -> tuple[str, ...]:

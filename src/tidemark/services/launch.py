@@ -2,7 +2,8 @@
 
 A program of its own, standard library only: between fork and exec of a threaded process nothing but
 system calls is safe, and after exec of this file everything is. It asks the kernel to kill the server when
-the thread that started it ends, gives up root when told an account, and becomes the server.
+the thread that started it ends, gives up root when told an account, gives the server every processor, and becomes
+the server.
 """
 
 from __future__ import annotations
@@ -55,12 +56,24 @@ def drop_root(account: int) -> None:
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, available[0])
 
 
+def use_every_processor() -> None:
+    """Let the server run anywhere: whoever starts it may be bound to a few processors, which it would inherit.
+
+    The kernel leaves out what is not online or not granted to us. What it refuses altogether is said in the log.
+    """
+    try:
+        os.sched_setaffinity(0, range(os.sysconf("SC_NPROCESSORS_CONF")))
+    except OSError as error:
+        print(f"tidemark: the processors stay as inherited: {error}", file=sys.stderr, flush=True)
+
+
 def main() -> None:
     parent, account, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     os.umask(0o077)
+    use_every_processor()
     if account != "-":
         drop_root(int(account))
     # A change of account clears the request, so it comes last; the parent may have died before it.

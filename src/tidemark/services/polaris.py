@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
+from tidemark import seals
 from tidemark.config import ServicesConfig
 from tidemark.errors import DiskFull, ProvisionError, ServiceError, is_disk_full
 from tidemark.paths import Workspace, private_directory
@@ -29,7 +30,7 @@ from tidemark.services.base import Service, files_below, server_environment
 from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, runtime_files
 from tidemark.services.polaris_management import SCOPE, TOKENS, Management
 from tidemark.services.postgres import Postgres
-from tidemark.services.process import Child, free_ports, wait_for_line
+from tidemark.services.process import Child, free_ports, give, unprivileged_account, wait_for_line
 from tidemark.services.provision import only_one, private_beside, sha256_of, unpack_tar, unpack_zip
 from tidemark.services.rest_catalog import OAuth, RestCatalog
 
@@ -56,6 +57,7 @@ class PolarisSettings:
     catalog: str = CATALOG
     client_id: str = ""
     client_secret: str = field(default="", repr=False)
+    secret_file: str | None = None  # where that came from, if it was not the environment
 
 
 def find_home(folder: Path) -> Path:
@@ -80,10 +82,12 @@ def unpack_distribution(path: Path, workspace: Workspace) -> Path:
     if not path.is_file():
         raise ProvisionError(f"services.polaris_path: {path} does not exist; give a folder, a .tgz or a .zip.")
     home = workspace.cache / "polaris" / sha256_of(path)[:16]
-    if not home.is_dir():
+    if not seals.is_whole(home):
         with only_one(home.parent / ".lock"):
-            if not home.is_dir():
+            if not seals.is_whole(home):
+                seals.clear(home)
                 _unpack(path, home)
+                seals.seal(home)
     return find_home(home)
 
 
@@ -141,12 +145,12 @@ def properties(values: Mapping[str, str]) -> str:
 
 
 def write_private(path: Path, content: str) -> Path:
-    """Make a file that only its owner reads."""
+    """Make a file that only its owner reads: the account that servers run as."""
     private_directory(path.parent)
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(content)
-    return path
+    return give(path)
 
 
 class Polaris(RestCatalog):
@@ -187,6 +191,7 @@ class Polaris(RestCatalog):
                 catalog=config.polaris_catalog or "",
                 client_id=config.polaris_client_id or "",
                 client_secret=read_secret(config),
+                secret_file=config.polaris_secret_file,
             )
         return cls(workspace, directory, settings)
 
@@ -216,6 +221,11 @@ class Polaris(RestCatalog):
         """Below which ours puts tables: not quoted, as its clients take what follows file:// for a path."""
         return f"file://{self.directory.absolute() / 'warehouse'}"
 
+    def address_outside(self) -> dict[str, str]:
+        settings = self.settings
+        found = {"uri": self._base, "catalog": settings.catalog, "client_id": settings.client_id}
+        return found | ({"secret_file": settings.secret_file} if settings.secret_file else {})
+
     def version(self) -> str:
         if self.is_external:
             return "not told by the catalog"
@@ -236,7 +246,7 @@ class Polaris(RestCatalog):
     def _prepare(self) -> None:
         # The tables of a catalog that chooses their places; they go, or are kept, with the series' own folder.
         for folder in ("tmp", "warehouse"):
-            private_directory(self.directory / folder)
+            give(private_directory(self.directory / folder))
         self._root = (f"root-{secrets.token_hex(6)}", secrets.token_hex(24))
         self._has_database = self._is_bootstrapped = self._is_set_up = False
 
@@ -278,7 +288,14 @@ class Polaris(RestCatalog):
             write_private(credentials, json.dumps(root))
             write_private(folder / PROPERTIES, properties(self._database_properties()))
             command += ["bootstrap", "--credentials-file", credentials]
-            Child.start("Polaris' admin tool", command, log, env=server_environment(), cwd=folder).run_to_end(120)
+            Child.start(
+                "Polaris' admin tool",
+                command,
+                log,
+                env=server_environment(),
+                cwd=folder,
+                account=unprivileged_account(),
+            ).run_to_end(120)
         finally:
             credentials.unlink(missing_ok=True)
             (folder / PROPERTIES).unlink(missing_ok=True)
@@ -296,6 +313,7 @@ class Polaris(RestCatalog):
             self.log_path,
             env=server_environment(),
             cwd=self.directory,
+            account=unprivileged_account(),
         )
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:

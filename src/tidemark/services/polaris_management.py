@@ -10,6 +10,7 @@ from http.client import HTTPException
 from typing import Any
 
 from tidemark.errors import ServiceError
+from tidemark.services.http import open_url
 
 SCOPE = "PRINCIPAL_ROLE:ALL"
 TOKENS = "/api/catalog/v1/oauth/tokens"
@@ -77,7 +78,7 @@ class Management:
     def _request(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> dict[str, Any]:
         request = urllib.request.Request(self._base + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with open_url(request, 60) as answer:
                 found = json.loads(answer.read() or b"{}")
         except urllib.error.HTTPError as error:
             said = error.read(2000).decode(errors="replace")

@@ -9,15 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
+from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from tidemark.addresses import LIBPQ_SECRETS
 from tidemark.config import ServicesConfig
+from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.base import Service, files_below, server_environment
-from tidemark.services.process import Child, free_ports, unprivileged_account, wait_for_line
+from tidemark.services.process import Child, free_ports, give, unprivileged_account, wait_for_line
 from tidemark.services.provision import unpack_postgres
 from tidemark.services.shared_memory import sweep
 
@@ -84,10 +87,24 @@ class Postgres(Service):
         )
 
     def jdbc(self, database: str) -> tuple[str, str, str]:
-        """The JDBC address of a database (without credentials), the user and the password."""
-        parts = conninfo_to_dict(self.database_dsn(database))
-        address = f"jdbc:postgresql://{parts.get('host', '127.0.0.1')}:{parts.get('port', 5432)}/{database}"
-        return address, str(parts.get("user", SUPERUSER)), str(parts.get("password", ""))
+        """The JDBC address of a database that is there (without credentials), the user and the password.
+
+        libpq is asked for them, over a connection: they may come from PGPASSWORD, a passfile, PGHOST or a service
+        file, none of which the JDBC driver reads. ServiceError where it is reached in a way that JDBC does not know.
+        """
+        with self.connect(database) as connection:
+            info = connection.info
+            host, port, user, password = info.host, info.port, info.user, info.password
+            given = info.get_parameters()
+        if not host or host.startswith(("/", "@")):
+            raise ServiceError(
+                f"{self.title} is reached through the socket {host or 'of its default place'}, which the JDBC driver "
+                "of the Iceberg catalog cannot open. Give services.postgres_address a host, as in host=127.0.0.1."
+            )
+        address = f"jdbc:postgresql://{f'[{host}]' if ':' in host else host}:{port}/{quote(database, safe='')}"
+        # Both drivers spell these alike.
+        secured = {key: given[key] for key in ("sslmode", "sslrootcert") if given.get(key)}
+        return f"{address}?{urlencode(secured)}" if secured else address, user, password
 
     def connect(self, database: str | None = None, **options: Any) -> psycopg.Connection[tuple[Any, ...]]:
         """A new connection; the caller closes it. `options` go to psycopg."""
@@ -96,7 +113,13 @@ class Postgres(Service):
     def create_database(self, name: str) -> str:
         """Create the database `name` and return its connection string."""
         with self.connect(autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            self._note(name)
+            try:
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            except psycopg.Error as error:
+                if error.sqlstate is not None:  # the server said no; one of this name may be somebody else's
+                    self._strike(name)
+                raise
         return self.database_dsn(name)
 
     def drop_database(self, name: str) -> None:
@@ -104,6 +127,15 @@ class Postgres(Service):
         with self.connect(autocommit=True) as connection:
             drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
             connection.execute(drop.format(sql.Identifier(name)))
+        self._strike(name)
+
+    def drop(self, name: str) -> None:
+        self.drop_database(name)
+
+    def address_outside(self) -> dict[str, str]:
+        parts = conninfo_to_dict(self.settings.address or "")
+        kept = {key: str(value) for key, value in parts.items() if key not in LIBPQ_SECRETS and value is not None}
+        return {"dsn": make_conninfo(**kept)}
 
     def database_bytes(self, name: str) -> int:
         """The size of a database on disk, as PostgreSQL counts it."""
@@ -138,9 +170,8 @@ class Postgres(Service):
             descriptor = os.open(password_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w") as file:
                 file.write(self._password)
-            if account is not None:
-                os.chown(password_file, account, account)
-                os.chown(self.data_directory, account, account)
+            give(password_file)
+            give(self.data_directory)
             command: list[str | Path] = [self._binaries / "initdb", "-D", self.data_directory]
             command += ["-U", SUPERUSER, "-A", "scram-sha-256", "--pwfile", password_file]
             command += ["-E", "UTF8", "--locale=C.UTF-8"]

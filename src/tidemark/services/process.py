@@ -26,6 +26,14 @@ def unprivileged_account() -> int | None:
     return NOBODY if os.geteuid() == 0 else None
 
 
+def give(path: Path) -> Path:
+    """Let servers write in the folder, or the file, `path`: when we are root they are another account."""
+    account = unprivileged_account()
+    if account is not None:
+        os.chown(path, account, account)
+    return path
+
+
 def free_ports(count: int) -> list[int]:
     """`count` different loopback ports that nobody listens on now; somebody may by the time they are used."""
     sockets = [socket.socket() for _ in range(count)]

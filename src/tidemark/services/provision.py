@@ -1,8 +1,8 @@
 """Jars named by the locks in envs/jars, fetched by jgo and used only when their SHA-256 is the locked one.
 
 jgo resolves and locks; it does not compare what it fetched with its lock, so everything is hashed here: after
-each fetch, and again each time a server is about to start from it. Files appear by rename and under a lock
-file, so a killed process, or two at once, leave nothing half done.
+each fetch, and again where a file is not the one that was hashed then, by its folder's seal. Files appear by rename
+and under a lock file, so a killed process, or two at once, leave nothing half done.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from tidemark import seals
 from tidemark.errors import DiskFull, HashMismatch, ProvisionError, is_disk_full
 from tidemark.paths import Workspace, private_directory, sync_directory
 from tidemark.progress import Progress
 
+# By this process, for a cache that has no seals: path, size, time, inode and hash of each file.
+_hashed: set[tuple[str, int, int, int, str]] = set()
 LOCKS = Path(__file__).parents[3] / "envs" / "jars"
 
 
@@ -82,6 +85,10 @@ def provision(name: str, workspace: Workspace, locks: Path = LOCKS) -> list[Path
     jars = read_jar_lock(jar_lock(name, locks))
     folder = workspace.cache / "jars" / name
     paths = [folder / jar.file for jar in jars]
+    locked = {jar.file: jar.sha256 for jar in jars}
+    sealed = {file: entry[-1] for file, entry in (seals.read(folder) or {}).items()}
+    if sealed == locked and seals.differences(folder) == []:
+        return paths
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing leaves Python's lock to others
         verified = list(pool.map(_is_verified, jars, paths))
     missing = [jar for jar, whole in zip(jars, verified, strict=True) if not whole]
@@ -89,6 +96,7 @@ def provision(name: str, workspace: Workspace, locks: Path = LOCKS) -> list[Path
         with only_one(workspace.cache / "jars" / f".{name}.lock"):
             missing = [jar for jar in missing if not _is_verified(jar, folder / jar.file)]
             _fetch(name, missing, folder)
+    seals.write(folder, locked)
     return paths
 
 
@@ -97,10 +105,12 @@ def unpack_postgres(workspace: Workspace, locks: Path = LOCKS) -> Path:
     (jar,) = read_jar_lock(jar_lock("postgres", locks))
     (source,) = provision("postgres", workspace, locks)
     home = workspace.cache / "postgres" / f"{jar.version}-{jar.sha256[:16]}"
-    if not home.is_dir():
+    if not seals.is_whole(home):
         with only_one(workspace.cache / "postgres" / ".lock"):
-            if not home.is_dir():
+            if not seals.is_whole(home):
+                seals.clear(home)
                 _unpack(source, home)
+                seals.seal(home)
     return home / "bin"
 
 
@@ -113,10 +123,15 @@ def sha256_of(path: Path) -> str:
 def _is_verified(jar: Jar, path: Path) -> bool:
     if not path.is_file():
         return False
+    stat = path.stat()
+    known = (str(path), stat.st_size, stat.st_mtime_ns, stat.st_ino, jar.sha256)
+    if known in _hashed:
+        return True
     found = sha256_of(path)
     if found != jar.sha256:
         path.unlink(missing_ok=True)
         raise HashMismatch(f"{path} ({jar})", jar.sha256, found)
+    _hashed.add(known)
     return True
 
 

@@ -5,25 +5,18 @@ from __future__ import annotations
 import secrets
 from abc import abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 import psycopg
 
-from tidemark.paths import Workspace
+from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service
 from tidemark.services.postgres import Postgres
+from tidemark.services.process import give
+from tidemark.services.rest_client import OAuth, drop_namespace
 
-
-@dataclass(frozen=True, slots=True)
-class OAuth:
-    """Client credentials, and where they are exchanged for a token."""
-
-    client_id: str
-    client_secret: str = field(repr=False)
-    token_uri: str
-    scope: str
+__all__ = ["OAuth", "RestCatalog"]
 
 
 class RestCatalog(Service):
@@ -59,6 +52,18 @@ class RestCatalog(Service):
     def database_is_external(self) -> bool:
         """Whether ours keeps its tables in somebody else's PostgreSQL."""
         return self._postgres is not None and self._postgres.is_external
+
+    def place(self, folder: Path) -> Path:
+        """Make `folder`, empty, for the table of a client: the server writes metadata there, as its own account."""
+        return give(private_directory(folder))
+
+    def note_namespace(self, name: str) -> None:
+        """To be called before a client makes the namespace `name`: it is dropped with its tables in the end."""
+        self._note(name)
+
+    def drop(self, name: str) -> None:
+        drop_namespace(self.uri, self.warehouse, self.oauth, name)
+        self._strike(name)
 
     def database_bytes(self) -> int | None:
         """The size of the database that ours keeps all its tables in; None for somebody else's catalog."""

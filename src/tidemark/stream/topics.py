@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 import sys
 import time
 from pathlib import Path
@@ -22,10 +22,11 @@ class Topics:
     def __init__(self, kafka: Kafka, producer: Producer, name: str) -> None:
         self._kafka, self._producer, self._name = kafka, producer, name
         self._number = 0
+        self._token = secrets.token_hex(6)  # the broker may serve others of us as well
 
     def begin(self, encoding: Encoding, events: int) -> str:
         """Create the next topic and have it filled with `events` events; its name, at once."""
-        topic = f"tidemark-{self._name}-{os.getpid()}-{self._number}"
+        topic = f"tidemark-{self._name}-{self._token}-{self._number}"
         self._number += 1
         self._producer.connect(self._kafka.bootstrap)
         self._kafka.create_topic(topic)

@@ -109,11 +109,12 @@ class IcebergTable(System):
 
     def _create(self, schema: pa.Schema) -> Table:
         catalog = self._catalog()
+        self._rest.note_namespace(self._namespace)
         catalog.create_namespace(self._namespace)
         self._empty_bytes = self._rest.database_bytes() or 0
         # A plain path: DuckDB 1.4.4 does not understand the scheme file. Another's catalog has its own rules.
         ours = self._rest.places_are_free and not self._rest.is_external
-        location = str(self.context.directory / "table") if ours else None
+        location = str(self._rest.place(self.context.directory / "table")) if ours else None
         name = (self._namespace, TABLE)
         table: Table = catalog.create_table(name, schema, location=location, properties=self._properties())
         return table

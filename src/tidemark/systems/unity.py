@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from tidemark.errors import SystemFailure
+from tidemark.services.http import open_url
 
 TOKEN = "TIDEMARK_UNITY_TOKEN"
 
@@ -82,7 +83,7 @@ def _call(url: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         headers["Authorization"] = f"Bearer {token}"
     data = None if body is None else json.dumps(body).encode()
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as answer:
+        with open_url(urllib.request.Request(url, data, headers), 30) as answer:
             found = json.load(answer)
     except (OSError, ValueError) as error:
         raise SystemFailure(f"Unity Catalog refused {url}: {error}. Check unity_address and unity_schema.") from error

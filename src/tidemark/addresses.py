@@ -1,0 +1,86 @@
+"""Addresses of servers that somebody else runs: none may hold a secret.
+
+The configuration goes into plan.json, into run.json and into archives that are published. What a password is known by
+there is never repeated in a message either, because messages go into logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+from tidemark.errors import ConfigError
+from tidemark.schema import Origin
+
+# Of libpq's parameters, those whose values are secrets.
+LIBPQ_SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+LIBPQ_PLACES = (
+    "put it into the environment variable PGPASSWORD, into the file that PGPASSFILE names or into ~/.pgpass; "
+    "DuckDB, psycopg and the JDBC driver of the Iceberg catalog find it there"
+)
+HTTP_PLACES = (
+    "give scheme, host, port and path alone; a Polaris takes its client's secret from TIDEMARK_POLARIS_SECRET or "
+    "services.polaris_secret_file, and other catalogs are reached without credentials"
+)
+KAFKA_PLACES = "give host:port, with commas between several; brokers are reached without credentials"
+
+
+def refuse_secrets(services: object, origin: Origin) -> None:
+    """ConfigError for an address that holds a secret, with the place where the secret belongs.
+
+    `services` is that part of the configuration as it was written; what is no text there is left to the schema.
+    """
+    if not isinstance(services, Mapping):
+        return
+    for key, (find, instead) in RULES.items():
+        address = services.get(key)
+        found = find(address) if isinstance(address, str) else None
+        if found is not None:
+            raise ConfigError(
+                f"{origin.place(('services', key))}: found {found}, not shown here; the configuration is copied into "
+                f"plan.json, run.json and archives, so no secret may be in it: {instead}"
+            )
+
+
+def _in_libpq(address: str) -> str | None:
+    """What of a libpq address, URL or keywords, cannot stay in it."""
+    from psycopg import ProgrammingError  # only who has a server of their own pays for the import
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        parts = conninfo_to_dict(address)
+    except ProgrammingError:
+        # libpq's own message quotes what it could not read, which may be part of a password.
+        return "an address that libpq cannot read"
+    secrets = [name for name in LIBPQ_SECRETS if parts.get(name)]
+    return f"a value for {' and '.join(secrets)}" if secrets else None
+
+
+def _in_url(address: str) -> str | None:
+    """What of an http address cannot stay in it."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "an address that is no URL"
+    if "@" in parts.netloc:
+        return "user information (something before an '@')"
+    if parts.query or parts.fragment:
+        return "a query or a fragment (something behind a '?' or a '#')"
+    return None
+
+
+def _in_brokers(addresses: str) -> str | None:
+    return "user information (something before an '@')" if "@" in addresses else None
+
+
+def _in_client_id(client: str) -> str | None:
+    return "an id with something behind a ':'" if ":" in client else None
+
+
+RULES: Mapping[str, tuple[Callable[[str], str | None], str]] = {
+    "postgres_address": (_in_libpq, LIBPQ_PLACES),
+    "iceberg_rest_address": (_in_url, HTTP_PLACES),
+    "polaris_address": (_in_url, HTTP_PLACES),
+    "polaris_client_id": (_in_client_id, HTTP_PLACES),
+    "kafka_address": (_in_brokers, KAFKA_PLACES),
+}

@@ -1,0 +1,59 @@
+"""What a killed pipeline left on servers that are not ours: dropped by the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tidemark.config import ServicesConfig
+from tidemark.paths import Workspace
+from tidemark.services import outside
+from tidemark.services.base import Service
+from tidemark.services.iceberg_rest import IcebergRest, IcebergRestSettings
+from tidemark.services.kafka import Kafka, KafkaSettings
+from tidemark.services.outside import Made
+from tidemark.services.polaris import Polaris, PolarisSettings, read_secret
+from tidemark.services.postgres import Postgres, PostgresSettings
+
+Address = Mapping[str, str]
+
+
+def _polaris(workspace: Workspace, address: Address) -> Polaris:
+    config = ServicesConfig(
+        polaris_address=address["uri"],
+        polaris_catalog=address["catalog"],
+        polaris_client_id=address["client_id"],
+        polaris_secret_file=address.get("secret_file"),
+    )
+    settings = PolarisSettings(
+        address=address["uri"],
+        catalog=address["catalog"],
+        client_id=address["client_id"],
+        client_secret=read_secret(config),
+    )
+    return Polaris(workspace, workspace.work / Polaris.name, settings)
+
+
+# How the server of a ledger's line is reached again; secrets come from where they came from before.
+AGAIN: Mapping[str, Callable[[Workspace, Address], Service]] = {
+    Postgres.name: lambda workspace, address: Postgres(
+        workspace, workspace.work / Postgres.name, PostgresSettings(address["dsn"])
+    ),
+    Kafka.name: lambda workspace, address: Kafka(
+        workspace, workspace.work / Kafka.name, KafkaSettings(address["bootstrap"])
+    ),
+    IcebergRest.name: lambda workspace, address: IcebergRest(
+        workspace,
+        workspace.work / IcebergRest.name,
+        IcebergRestSettings(address=address["uri"], warehouse=address["warehouse"]),
+    ),
+    Polaris.name: _polaris,
+}
+
+
+def sweep(workspace: Workspace) -> None:
+    """Drop what the ledgers of dead processes still name; what cannot be dropped is said, and stays noted."""
+
+    def drop(made: Made) -> None:
+        AGAIN[made.service](workspace, made.address).drop(made.name)
+
+    outside.sweep(workspace, drop)

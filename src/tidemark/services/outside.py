@@ -1,0 +1,159 @@
+"""What was made on servers that are not ours, written down before it is made: so all of it is dropped in the end.
+
+Each process has a file of its own in the workspace's private folder, one line for each thing that it made there and one
+for each that it dropped, and holds it locked while it lives. The kernel lets go of the lock however a process ends, so
+that a file which can be locked is a dead one's: what it still names is dropped by the next start, and nothing else is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tidemark.paths import Workspace, private_directory, sync_directory
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One thing: the service that it was made on, as tidemark names it, its address without secrets, the name."""
+
+    service: str
+    address: Mapping[str, str]
+    name: str
+
+
+class Ledger:
+    """What this process made and has not dropped yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._descriptor: int | None = None
+        self._path = Path()
+        self._left: list[Made] = []
+
+    @property
+    def path(self) -> Path:
+        return self._path
+
+    def note(self, made: Made) -> None:
+        """Write down what is about to be made; on disk when this returns."""
+        if self._descriptor is None:
+            with _only_one(self._folder):  # a sweep must not see the file before it is locked
+                self._path = self._folder / f"{os.getpid()}-{secrets.token_hex(4)}.jsonl"
+                self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+                sync_directory(self._folder)
+        _append(self._descriptor, "made", made)
+        self._left.append(made)
+
+    def dropped(self, made: Made) -> None:
+        """Strike out what is there no more; with the last of it the file goes."""
+        if self._descriptor is None or made not in self._left:
+            return
+        self._left.remove(made)
+        if self._left:
+            _append(self._descriptor, "dropped", made)
+            return
+        with _only_one(self._folder):
+            self._path.unlink(missing_ok=True)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+_ledgers: dict[Path, Ledger] = {}
+
+
+def folder_of(workspace: Workspace) -> Path:
+    return workspace.private / "outside"
+
+
+def ledger_of(workspace: Workspace) -> Ledger:
+    """The ledger of this process in `workspace`."""
+    folder = folder_of(workspace).absolute()
+    return _ledgers.setdefault(folder, Ledger(folder))
+
+
+def sweep(workspace: Workspace, drop: Callable[[Made], None]) -> None:
+    """Have `drop` remove what processes that are dead made and left; what it cannot is said, and kept for later."""
+    folder = folder_of(workspace)
+    if not folder.is_dir() or not any(folder.glob("*.jsonl")):
+        return
+    for path, descriptor in _of_the_dead(folder):
+        try:
+            left = read(path)
+            for made in tuple(left):
+                try:
+                    drop(made)
+                except Exception as error:
+                    say_kept(made.name, error, path)
+                else:
+                    left.remove(made)
+                    _append(descriptor, "dropped", made)
+            if not left:
+                path.unlink(missing_ok=True)
+        finally:
+            os.close(descriptor)
+
+
+def read(path: Path) -> list[Made]:
+    """What a ledger's file says is there still. A line that a crash cut off names nothing that was made."""
+    left: list[Made] = []
+    for line in path.read_text(errors="replace").splitlines():
+        try:
+            ((event, values),) = json.loads(line).items()
+            made = Made(values["service"], values["address"], values["name"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+        if event == "made":
+            left.append(made)
+        elif made in left:
+            left.remove(made)
+    return left
+
+
+def say_kept(name: str, error: Exception, ledger: Path) -> None:
+    reason = str(error).strip().replace("\n", " ")
+    print(
+        f"tidemark: {name}, which was made on a server that is not ours, could not be dropped: {reason}. It stays "
+        f"noted in {ledger}; the next start tries again.",
+        file=sys.stderr,
+    )
+
+
+def _append(descriptor: int, event: str, made: Made) -> None:
+    values: dict[str, Any] = {event: asdict(made)}
+    # A line of its own, whatever a crash left at the end of the file.
+    os.write(descriptor, f"\n{json.dumps(values)}\n".encode())
+    os.fsync(descriptor)
+
+
+def _of_the_dead(folder: Path) -> Iterator[tuple[Path, int]]:
+    """The files whose process is gone, each with a descriptor that holds its lock."""
+    for path in sorted(folder.glob("*.jsonl")):
+        with _only_one(folder):
+            try:
+                descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+            except FileNotFoundError:
+                continue
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)  # its process lives, and needs what it made
+                continue
+        yield path, descriptor
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock: files in it are made, and looked for, by one at a time."""
+    with (private_directory(folder) / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
