@@ -100,7 +100,7 @@ def test_a_run_that_was_not_proved_cold_is_not_called_cold(tmp_path: Path) -> No
     wanted = ("figure-5.1", "figure-A.5", "figure-5.3")
     figures.draw(studio, [s for s in figures_thesis.sketches() if s.name in wanted], tmp_path / "out")
     pictures = {name: (tmp_path / "out" / f"{name}.svg").read_text() for name in wanted}
-    called = re.findall(r"run 0, ([a-z ]+)</", pictures["figure-5.1"])
+    called = re.findall(r"run 0, ([a-z ]+?) -->", pictures["figure-5.1"])
     assert sorted(word.strip() for word in set(called)) == ["cold", "cold start", "first run"]
     assert "began with a cold start" in pictures["figure-A.5"]
     assert "not proved cold: DuckLake (lukewarm)" in pictures["figure-A.5"]
