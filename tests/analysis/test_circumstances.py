@@ -220,7 +220,7 @@ def test_failures_are_kept_and_shown(survivor: Path) -> None:
     assert cells(table, status="failed")["reason"] == "disk full at commit 17"
     lines = " ".join(reported(measures)["series"][0]["attempts"])
     assert "took 3 attempts" in lines and "disk full at commit 17" in lines
-    assert "took more than one attempt" in setting(measures.run_set)["attempts"]
+    assert "More than one attempt was taken by 1 of 1 series" in setting(measures.run_set)["attempts"]
 
 
 def test_a_disturbed_run_is_kept_beside_and_counts_for_nothing(survivor: Path) -> None:

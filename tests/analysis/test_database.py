@@ -59,3 +59,17 @@ def test_a_refused_run_set_leaves_the_database_before_it(small: Path, tmp_path: 
         (tmp_path / "outcome.json").rename(outcome)
     assert (small / "metrics.duckdb").read_bytes() == before
     assert not list(small.glob(".metrics*"))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_both_versions_of_run_files_go_into_one_form(tmp_path: Path, version: int) -> None:
+    results = write_run_set(tmp_path, [DUCKLAKE], window_s=2.0, version=version)
+    with duckdb.connect(str(build_database(results)), read_only=True) as connection:
+        asked = (
+            "SELECT state, disk_charged_bytes IS NULL, harness IS NULL, first_write_ns IS NULL FROM runs ORDER BY run"
+        )
+        rows = connection.execute(asked).fetchall()
+        old = version == 1
+        assert rows == [("cold start", old, old, old), ("hot", old, old, old), ("hot", old, old, old)]
+        foreign = connection.execute("SELECT count(foreign_percent), count(cpu_percent) FROM machine").fetchone()
+    assert foreign is not None and (foreign[0] == 0) == old and foreign[1] > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.analysis.runset import DUCKLAKE, ICEBERG_DUCKDB, STANDARD, batched, write_run_set
+from tests.analysis.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, STANDARD, batched, write_run_set
 
 from tidemark.analysis import build_figures, figures, figures_studies, figures_thesis, plots, style
 from tidemark.analysis.figures_studies import apart
@@ -94,12 +95,14 @@ def test_the_same_runs_give_the_same_bytes(drawn: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_not_proved_cold_is_not_called_cold(tmp_path: Path) -> None:
-    models = [replace(DUCKLAKE, cold_verdict="lukewarm"), ICEBERG_DUCKDB]
+    models = [replace(DUCKLAKE, cold_verdict="lukewarm"), ICEBERG_DUCKDB, replace(INLINED, opening_verdict="cold")]
     studio = Studio.of(Measures(RunSet.load(write_run_set(tmp_path, models, window_s=2))))
     wanted = ("figure-5.1", "figure-A.5", "figure-5.3")
     figures.draw(studio, [s for s in figures_thesis.sketches() if s.name in wanted], tmp_path / "out")
     pictures = {name: (tmp_path / "out" / f"{name}.svg").read_text() for name in wanted}
-    assert "run 0, lukewarm" in pictures["figure-5.1"]
+    called = re.findall(r"run 0, ([a-z ]+?) -->", pictures["figure-5.1"])
+    assert sorted(word.strip() for word in set(called)) == ["cold", "cold start", "first run"]
+    assert "began with a cold start" in pictures["figure-A.5"]
     assert "not proved cold: DuckLake (lukewarm)" in pictures["figure-A.5"]
     assert "not proved cold" not in pictures["figure-5.3"]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tidemark.analysis import resampled
 from tidemark.analysis.measures import Measures
@@ -18,6 +19,7 @@ from tidemark.analysis.statistics import Replicates
 from tidemark.progress import Progress
 
 SCHEMA_VERSION = 2
+MACHINE = ("second", "cpu_percent", "disk_written_bytes", "foreign_percent", "steal_percent")
 VIEWS = """
 CREATE VIEW throughput AS
 SELECT r.run_id, s.system, s.mode, s.batch_size, s.stack, s.study, r.run, r.cold, r.events,
@@ -165,8 +167,10 @@ def _samples(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> No
             "write_ns, start_ns FROM read_parquet(?, file_row_number = true)",
             [run_id, str(run.directory / "operations.parquet")],
         )
+        # Version 1 has fewer columns.
+        present = pq.read_schema(run.directory / "machine.parquet").names
+        there = [name for name in MACHINE if name in present]
         connection.execute(
-            "INSERT INTO machine BY NAME SELECT ? AS run_id, COLUMNS(name -> name IN ('second', 'cpu_percent', "
-            "'disk_written_bytes', 'foreign_percent', 'steal_percent')) FROM read_parquet(?)",
+            f"INSERT INTO machine BY NAME SELECT ? AS run_id, {', '.join(there)} FROM read_parquet(?)",
             [run_id, str(run.directory / "machine.parquet")],
         )

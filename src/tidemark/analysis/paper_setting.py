@@ -107,7 +107,13 @@ def _read_ahead(run_set: RunSet) -> str:
     most = run_set.config.integer("read_ahead", 1)
     if most == 1:
         return "One event is read, and written, before the next."
-    alone = sorted({series.study for series in run_set.series if series.mode == "single" and series.read_ahead == 1})
+    alone = sorted(
+        {
+            series.study
+            for series in run_set.series
+            if series.mode == "single" and series.read_ahead == 1 and series.runs
+        }
+    )
     found = f"The study {listed(alone)} reads" if alone else "No series of these read"
     return (
         f"Up to {most:,} events that the client holds already are read in one go; each is decoded, written and timed "
@@ -173,8 +179,12 @@ def _interference(run_set: RunSet) -> str:
         return "What else was at work on the machine is not known of these runs."
     disturbed = [run for run in run_set.runs if run.disturbed]
     again = sum(len(repeat.disturbed) for repeat in run_set.repeats)
-    marked = f"{len(disturbed):,} runs are marked as disturbed" if disturbed else "No run that counts was disturbed"
-    repeated = f"; {again:,} were measured once more, and the first of each is kept beside" if again else ""
+    marked = "No run that counts was disturbed"
+    if disturbed:
+        marked = (
+            f"Of the runs that count, {len(disturbed):,} {'is' if len(disturbed) == 1 else 'are'} marked as disturbed"
+        )
+    repeated = f"; measured once more because of other work: {again:,}, and what came first is kept" if again else ""
     return (
         f"Other programs kept up to {max(foreign):.2f} processors busy in the mean of a window (in the calmest, "
         f"{min(foreign):.2f}). "
@@ -191,8 +201,8 @@ def _attempts(run_set: RunSet) -> str:
         return "Every series that has its runs got them at the first attempt."
     reasons = list(dict.fromkeys(each.reason or each.status for each in failures))
     return (
-        f"{len(more):,} of {len(run_set.repeats):,} series took more than one attempt; {len(failures):,} attempts "
-        f"before failed or were killed ({'; '.join(reasons)})."
+        f"More than one attempt was taken by {len(more):,} of {len(run_set.repeats):,} series; attempts that failed or "
+        f"were killed: {len(failures):,} ({'; '.join(reasons)})."
     )
 
 
