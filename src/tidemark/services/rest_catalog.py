@@ -61,6 +61,11 @@ class RestCatalog(Service):
             return None
         return self._postgres.database_bytes(self._database)
 
+    @property
+    def database(self) -> tuple[Postgres, str] | None:
+        """The PostgreSQL of ours, and the database that it keeps its tables in; None for somebody else's catalog."""
+        return None if self.is_external or self._postgres is None else (self._postgres, self._database)
+
     def remove_data(self) -> None:
         super().remove_data()
         if self._has_database and self._postgres is not None:

@@ -51,10 +51,7 @@ class DeltaTable(System):
 
     format: ClassVar[str] = "Delta Lake"
     catalog: str = "Delta log"
-    durability: Durability = Durability(
-        "Data and log are left to the page cache; nothing is flushed to the disk.",
-        "strace: no fsync in 20 writes",
-    )
+    durability: Durability = Durability("Data and log are left to the page cache; nothing is flushed to the disk.")
     Options: ClassVar[type[Options]] = DeltaOptions
 
     def __init__(self, context: Context, options: Any) -> None:

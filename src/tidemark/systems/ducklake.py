@@ -16,9 +16,10 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tidemark.errors import SystemFailure
 from tidemark.services.base import Service, files_below
 from tidemark.services.postgres import Postgres
-from tidemark.systems.base import TABLE, Capability, Context, Durability, Flush, Footprint, Merge
+from tidemark.systems.base import TABLE, Capability, Context, Durability, Flush, Footprint, Merge, PerWrite
 from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.duckdb_client import DuckDBSystem, identifier, literal, release
+from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, promised, shown
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,11 +32,11 @@ REFUSES_INFINITY = "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL"
 POSTGRES_DURABILITY = Durability(
     "The server flushes its log before it acknowledges the commit (synchronous_commit = on); the client leaves "
     "the Parquet file to the page cache.",
-    "strace: no fsync by the client, one fdatasync of the log by the server, per write",
+    server_syncs_per_write={Postgres: POSTGRES_COMMIT},
 )
 FILE_DURABILITY = Durability(
     "The commit is in the catalog file's log, flushed before it is acknowledged.",
-    "strace: one fsync per write, more at checkpoints",
+    client_syncs_per_write=PerWrite(1, 1.3),  # more where the log is moved into the file
 )
 
 
@@ -178,6 +179,7 @@ class CatalogInPostgres(DuckLakeTable):
         if password is not None:
             address["passfile"] = str(self._write_passfile(str(password)))
         self._address = make_conninfo(**{key: str(value) for key, value in address.items()})
+        self.durability = promised(self.durability, self._postgres, self._database)
         super().create(schema)
 
     def _write_passfile(self, password: str) -> Path:
@@ -194,6 +196,9 @@ class CatalogInPostgres(DuckLakeTable):
 
     def _catalog_bytes(self) -> int:
         return self._postgres.database_bytes(self._database) - self._empty_bytes
+
+    def settings(self) -> Mapping[str, str]:
+        return {**super().settings(), **shown(self._postgres.durability_settings(self._database))}
 
 
 class CatalogInFile(DuckLakeTable):

@@ -17,7 +17,8 @@ from tidemark.services.rest_catalog import RestCatalog as Server
 from tidemark.systems import pyiceberg_client
 from tidemark.systems.base import Context, Durability, Footprint, Options, System
 from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.iceberg_catalog import CATALOGS, REFERENCE
+from tidemark.systems.iceberg_catalog import CATALOGS, NOT_OURS, REFERENCE
+from tidemark.systems.postgres_catalog import promised, shown
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.rest import RestCatalog
@@ -74,6 +75,7 @@ class IcebergTable(System):
         chosen = CATALOGS[options.catalog]
         self.catalog, self.durability = chosen.label, chosen.durability
         self.notes = (*chosen.notes, *(note for note in self.notes if note not in REFERENCE.notes))
+        self.programs_per_write = {chosen.server: chosen.programs_per_commit}
         self._rest = cast(Server, context.services[chosen.server])
         self._namespace = f"tidemark_{secrets.token_hex(6)}"
         self._empty_bytes = 0
@@ -110,6 +112,8 @@ class IcebergTable(System):
         catalog = self._catalog()
         catalog.create_namespace(self._namespace)
         self._empty_bytes = self._rest.database_bytes() or 0
+        database = self._rest.database
+        self.durability = NOT_OURS if database is None else promised(self.durability, *database)
         # A plain path: DuckDB 1.4.4 does not understand the scheme file. Another's catalog has its own rules.
         ours = self._rest.places_are_free and not self._rest.is_external
         location = str(self.context.directory / "table") if ours else None
@@ -146,4 +150,6 @@ class IcebergTable(System):
 
     def settings(self) -> Mapping[str, str]:
         table = self._load()
-        return {**table.properties, "format-version": str(table.format_version)}
+        database = self._rest.database
+        kept = {} if database is None else shown(database[0].durability_settings(database[1]))
+        return {**table.properties, "format-version": str(table.format_version), **kept}
