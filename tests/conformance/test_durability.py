@@ -13,7 +13,7 @@ import pytest
 from tidemark.measure.servers import in_order
 from tidemark.paths import Workspace
 from tidemark.services.base import Service
-from tidemark.services.iceberg_rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg_rest import IcebergRest, IcebergRestNio, IcebergRestSettings
 from tidemark.services.postgres import Postgres, PostgresSettings
 from tidemark.systems import registry
 from tidemark.systems.base import NONE_PER_WRITE, Context, Durability, PerWrite, System
@@ -223,3 +223,17 @@ def test_nothing_is_left_stopped_or_traced(count: Callable[..., Counted], server
             status = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines() if ":" in line)
             assert status["TracerPid"].strip() == "0"
             assert status["State"].strip()[0] in "SRD"
+
+
+@pytest.mark.parametrize("name", ["iceberg-duckdb", "iceberg-pyiceberg"])
+def test_a_catalog_that_writes_without_hadoop_starts_no_program(
+    name: str, count: Callable[..., Counted], servers: Servers, tmp_path: Path
+) -> None:
+    """It is Hadoop's file system that starts them, and the count of none is not for want of looking."""
+    options = {"file_io": "nio"}
+    durability, programs, kinds = declared(registry()[name], options, servers, tmp_path)
+    counted = count(registry()[name], options)
+    assert_declared(durability, programs, counted, kinds)
+    assert counted["iceberg-rest-nio"][SINGLE].programs == 0
+    with pytest.raises(AssertionError, match=r"programs: 0\.00 a write, 2 declared"):
+        assert_declared(durability, {IcebergRestNio: PerWrite(2, 2)}, counted, kinds)

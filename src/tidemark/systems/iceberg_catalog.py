@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tidemark.services.iceberg_rest import IcebergRest
+from tidemark.services.iceberg_rest import IcebergRest, IcebergRestNio
 from tidemark.services.polaris import Polaris
 from tidemark.services.postgres import Postgres
 from tidemark.services.rest_catalog import RestCatalog
@@ -21,6 +21,7 @@ NOT_OURS = Durability(
     "page cache.",
     remark="strace of the clients; the catalog was not traced",
 )
+THESIS_HAD_POLARIS = "the catalog is Iceberg's reference server, the thesis's was Apache Polaris"
 # Hadoop's local file system sets a file's rights that way where its native library is not there.
 STARTS_CHMOD = "the catalog server starts 2 processes (chmod) a commit, by Hadoop's local file system"
 
@@ -40,7 +41,7 @@ REFERENCE = Catalog(
     IcebergRest,
     "Iceberg REST, reference server",
     FLUSHED,
-    ("the catalog is Iceberg's reference server, the thesis's was Apache Polaris", STARTS_CHMOD),
+    (THESIS_HAD_POLARIS, STARTS_CHMOD),
     PerWrite(2, 2),
 )
 POLARIS = Catalog(
@@ -51,3 +52,17 @@ POLARIS = Catalog(
     PerWrite(2, 2),
 )
 CATALOGS = {"reference": REFERENCE, "polaris": POLARIS}
+
+HADOOP, NIO = "hadoop", "nio"
+REFERENCE_NIO = replace(
+    REFERENCE,
+    server=IcebergRestNio,
+    label=f"{REFERENCE.label} (java.nio)",
+    notes=(THESIS_HAD_POLARIS, "the catalog server writes its files by Tidemark's FileIO, without Hadoop"),
+    programs_per_commit=NONE_PER_WRITE,
+)
+
+
+def chosen_catalog(catalog: str, file_io: str) -> Catalog:
+    """What the options of these names choose."""
+    return REFERENCE_NIO if (catalog, file_io) == ("reference", NIO) else CATALOGS[catalog]

@@ -17,7 +17,7 @@ from tidemark.services.rest_catalog import RestCatalog as Server
 from tidemark.systems import pyiceberg_client
 from tidemark.systems.base import Context, Durability, Footprint, Options, System
 from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.iceberg_catalog import CATALOGS, NOT_OURS, REFERENCE
+from tidemark.systems.iceberg_catalog import CATALOGS, HADOOP, NIO, NOT_OURS, REFERENCE, chosen_catalog
 from tidemark.systems.postgres_catalog import promised, shown
 
 if TYPE_CHECKING:
@@ -56,6 +56,14 @@ class IcebergOptions(Options):
             "follows": "catalog",
         },
     )
+    file_io: str = field(
+        default=HADOOP,
+        metadata={
+            "help": "How the reference server writes table metadata. hadoop: as it comes, which starts 2 processes "
+            "(chmod) a commit on a local disk. nio: by java.nio alone, which starts none and writes no checksum files.",
+            "choices": (HADOOP, NIO),
+        },
+    )
 
 
 class IcebergTable(System):
@@ -72,7 +80,7 @@ class IcebergTable(System):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self.say(pyiceberg_client.remark())
-        chosen = CATALOGS[options.catalog]
+        chosen = chosen_catalog(options.catalog, options.file_io)
         self.catalog, self.durability = chosen.label, chosen.durability
         self.notes = (*chosen.notes, *(note for note in self.notes if note not in REFERENCE.notes))
         self.programs_per_write = {chosen.server: chosen.programs_per_commit}
@@ -82,7 +90,13 @@ class IcebergTable(System):
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
-        return (CATALOGS[options.catalog].server,)
+        return (chosen_catalog(options.catalog, options.file_io).server,)
+
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        if options.file_io != HADOOP and options.catalog != "reference":
+            return f"file_io: {options.file_io} is of the reference server alone; the catalog is {options.catalog}"
+        return super().unavailable(options)
 
     def _catalog(self) -> RestCatalog:
         """A new client of the catalog."""
