@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -32,7 +32,9 @@ from .traced_client import WRITES
 # Each of these returns once what it names is on the disk.
 SYNCS = ("fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync")
 OPENS = ("open", "openat", "creat")
-CALLS = (*SYNCS, *OPENS, "pwritev2", "execve")
+# Of PostgreSQL's processes only those that serve a client read from one; a vacuum of its own may sync meanwhile.
+READS = "recvfrom"
+CALLS = (*SYNCS, *OPENS, "pwritev2", "execve", READS)
 TESTS = Path(__file__).parents[1]
 ATTACH_SECONDS = 20.0
 LINE = re.compile(r"^(?P<pid>\d+) +(?P<time>\d+\.\d+) (?P<call>\w+)\((?P<rest>.*)$")
@@ -57,6 +59,7 @@ class Counts:
     syncs: Counter[str] = field(default_factory=Counter)
     paths: tuple[str, ...] = ()  # that were synced, as often as they were
     programs: int = 0  # processes that were started for another program
+    background: int = 0  # syncs of PostgreSQL's background processes, which are no commit's own
 
     @property
     def syncs_per_write(self) -> float:
@@ -68,7 +71,7 @@ class Counts:
 
 
 def parse(line: str) -> Call | None:
-    """A line of `strace -f -ttt -y`; None for the second half of a call, and for what flushes and starts nothing."""
+    """A line of `strace -f -ttt -y`; None for the second half of a call, and for one that is of no interest."""
     found = LINE.match(line)
     if found is None:
         return None
@@ -84,13 +87,18 @@ def parse(line: str) -> Call | None:
     return Call(int(found["pid"]), float(found["time"]), name, path["path"] if path else None)
 
 
-def counts(calls: Iterable[Call], began: float, ended: float, writes: int) -> Counts:
+def counts(calls: Iterable[Call], began: float, ended: float, writes: int, background: Container[int] = ()) -> Counts:
     within = [call for call in calls if began <= call.time <= ended]
-    syncs = [call for call in within if call.name != "execve"]
+    made = [call for call in within if call.name not in ("execve", READS)]
+    syncs = [call for call in made if call.pid not in background]
     # A process may try several places for its program, and be given a helper's first.
     programs = {call.pid for call in within if call.name == "execve"}
     return Counts(
-        writes, Counter(call.name for call in syncs), tuple(call.path for call in syncs if call.path), len(programs)
+        writes,
+        Counter(call.name for call in syncs),
+        tuple(call.path for call in syncs if call.path),
+        len(programs),
+        len(made) - len(syncs),
     )
 
 
@@ -229,7 +237,10 @@ def trace_writes(
     found = {}
     for name, file in files.items():
         calls = [call for line in file.read_text(errors="replace").splitlines() if (call := parse(line))]
+        sessions = {call.pid for call in calls if call.name == READS}
+        background = {call.pid for call in calls} - sessions if name == Postgres.name else set()
         found[name] = {
-            part["part"]: counts(calls, part["began"], part["ended"], WRITES[part["part"]]) for part in parts
+            part["part"]: counts(calls, part["began"], part["ended"], WRITES[part["part"]], background)
+            for part in parts
         }
     return found

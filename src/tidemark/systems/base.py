@@ -106,6 +106,7 @@ class PerWrite:
 
 
 NONE_PER_WRITE = PerWrite(0, 0)
+DEFAULT, FULL = "default", "full"  # levels of durability
 STRACE = "strace of 20 single writes and 5 batches"
 
 
@@ -175,6 +176,11 @@ class System(ABC):
         self.context = context
         self.options = options
         self.capabilities = type(self).capabilities | self.of_release()
+
+    @property
+    def durability_level(self) -> str:
+        """DEFAULT, as the client has it, or FULL: data, metadata and commit are on the disk when `write` returns."""
+        return str(getattr(self.options, "durability", DEFAULT))
 
     def say(self, note: str | None) -> None:
         """Add to what every table must say beside this system."""

@@ -16,9 +16,20 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tidemark.errors import SystemFailure
 from tidemark.services.base import Service, files_below
 from tidemark.services.postgres import Postgres
-from tidemark.systems.base import TABLE, Capability, Context, Durability, Flush, Footprint, Merge, PerWrite
+from tidemark.systems.base import (
+    NONE_PER_WRITE,
+    TABLE,
+    Capability,
+    Context,
+    Durability,
+    Flush,
+    Footprint,
+    Merge,
+    PerWrite,
+)
 from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.duckdb_client import DuckDBSystem, identifier, literal, release
+from tidemark.systems.full_durability import FullDurability
 from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, promised, shown
 
 if TYPE_CHECKING:
@@ -40,10 +51,11 @@ FILE_DURABILITY = Durability(
 )
 
 
-class DuckLakeTable(DuckDBSystem):
+class DuckLakeTable(FullDurability, DuckDBSystem):
     """What all of them share. A subclass says where the catalog is and up to how many rows are inlined."""
 
     format: ClassVar[str] = "DuckLake"
+    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(2, 2)  # the file and its folder
     table = f"{LAKE}.trips"
     capabilities: frozenset[Capability] = TABLE | {Capability.MERGE, Capability.THREADS}
 
@@ -77,6 +89,7 @@ class DuckLakeTable(DuckDBSystem):
         shape = schema.empty_table()
         writer.execute(f"CREATE TABLE {self.table} AS SELECT * FROM shape")
         del shape
+        self._keep_promise_below(self.context.directory)
 
     def data_files(self) -> list[Path]:
         rows = self._writer.execute(f"SELECT data_file FROM ducklake_list_files('{LAKE}', 'trips')").fetchall()
@@ -179,7 +192,7 @@ class CatalogInPostgres(DuckLakeTable):
         if password is not None:
             address["passfile"] = str(self._write_passfile(str(password)))
         self._address = make_conninfo(**{key: str(value) for key, value in address.items()})
-        self.durability = promised(self.durability, self._postgres, self._database)
+        self.durability = promised(self.durability, self.durability_level, self._postgres, self._database)
         super().create(schema)
 
     def _write_passfile(self, password: str) -> Path:
@@ -219,7 +232,7 @@ class CatalogInFile(DuckLakeTable):
     @contextmanager
     def _reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
         # The file's lock does not tell two DuckDBs of one process apart, so the writer must let go of it first.
-        self.close()
+        super().close()
         with super()._reader() as reader:
             yield reader
         self._open()
@@ -232,12 +245,14 @@ class DuckLake(CatalogInPostgres):
 
 
 class DuckLakeInlined(Inlining, CatalogInFile):
+    full_syncs_per_write: ClassVar[PerWrite] = FILE_DURABILITY.client_syncs_per_write  # there is nothing else
     name: ClassVar[str] = "ducklake-inlined"
     title: ClassVar[str] = "DuckLake + inlining"
     in_thesis: ClassVar[bool] = True
 
 
 class DuckLakeInlinedPostgres(Inlining, CatalogInPostgres):
+    full_syncs_per_write: ClassVar[PerWrite] = NONE_PER_WRITE  # the commit holds the rows
     name: ClassVar[str] = "ducklake-inlined-postgres"
     title: ClassVar[str] = "DuckLake + inlining (PostgreSQL)"
     notes: tuple[str, ...] = (*Inlining.notes, REFUSES_INFINITY)

@@ -12,11 +12,13 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from tidemark.errors import SystemFailure
 from tidemark.services.base import Service, files_below
 from tidemark.services.rest_catalog import RestCatalog as Server
 from tidemark.systems import pyiceberg_client
-from tidemark.systems.base import Context, Durability, Footprint, Options, System
+from tidemark.systems.base import FULL, Context, Durability, Footprint, Options, PerWrite
 from tidemark.systems.disk import count_and_bytes
+from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.iceberg_catalog import CATALOGS, HADOOP, NIO, NOT_OURS, REFERENCE, chosen_catalog
 from tidemark.systems.postgres_catalog import promised, shown
 
@@ -47,7 +49,7 @@ def workers() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class IcebergOptions(Options):
+class IcebergOptions(DurabilityOptions):
     catalog: str = field(
         default="reference",
         metadata={
@@ -66,7 +68,7 @@ class IcebergOptions(Options):
     )
 
 
-class IcebergTable(System):
+class IcebergTable(FullDurability):
     """A table in the REST catalog, created by PyIceberg. A subclass says how rows are written and read."""
 
     format: ClassVar[str] = "Iceberg"
@@ -75,6 +77,8 @@ class IcebergTable(System):
     in_thesis: ClassVar[bool] = True
     notes: tuple[str, ...] = REFERENCE.notes
     needs: ClassVar[tuple[type[Service], ...]] = (REFERENCE.server,)
+    # Data, manifest, list of manifests and metadata, its checksums where Hadoop wrote it, and two folders.
+    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(6, 7)
     Options: ClassVar[type[Options]] = IcebergOptions
 
     def __init__(self, context: Context, options: Any) -> None:
@@ -127,13 +131,27 @@ class IcebergTable(System):
         catalog.create_namespace(self._namespace)
         self._empty_bytes = self._rest.database_bytes() or 0
         database = self._rest.database
-        self.durability = NOT_OURS if database is None else promised(self.durability, *database)
+        self.durability = NOT_OURS if database is None else promised(self.durability, self.durability_level, *database)
         # A plain path: DuckDB 1.4.4 does not understand the scheme file. Another's catalog has its own rules.
         ours = self._rest.places_are_free and not self._rest.is_external
         location = str(self.context.directory / "table") if ours else None
         name = (self._namespace, TABLE)
         table: Table = catalog.create_table(name, schema, location=location, properties=self._properties())
+        if self.durability_level == FULL:
+            self._keep_promise_below(self._synced(table))
         return table
+
+    def _synced(self, table: Table) -> Path:
+        """The table's folder; SystemFailure where nobody here can promise that what lies in it is on the disk."""
+        if self._rest.is_external:
+            raise SystemFailure("durability: full cannot be had of a catalog that is not ours; leave it at default.")
+        directory = self._directory(table)
+        if directory is None:
+            raise SystemFailure(
+                f"durability: full cannot be had: the table lies at {table.location()}, not on a disk of this machine. "
+                "Leave durability at default."
+            )
+        return directory
 
     def _directory(self, table: Table) -> Path | None:
         """Where the table lies, when that is a disk of this machine."""

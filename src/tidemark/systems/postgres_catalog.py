@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from tidemark.errors import SystemFailure
 from tidemark.services.postgres import Postgres
-from tidemark.systems.base import Durability, PerWrite
+from tidemark.systems.base import FULL, Durability, PerWrite
 
-# More than one where its background processes flush the log as well.
-POSTGRES_COMMIT = PerWrite(1, 1.6)
+# By its sessions; more than one where something of its own is committed meanwhile, as by a vacuum.
+POSTGRES_COMMIT = PerWrite(1, 1.4)
 NOT_OURS = "the PostgreSQL is not one that Tidemark started, and was not traced: its settings say what it does"
 
 
@@ -23,11 +24,19 @@ def weakened(settings: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name in ("fsync", "synchronous_commit") if (value := settings[name]) == "off"}
 
 
-def promised(durability: Durability, postgres: Postgres, database: str) -> Durability:
-    """`durability`, which is that of a PostgreSQL with its own defaults, as it is in this `database`."""
+def promised(durability: Durability, level: str, postgres: Postgres, database: str) -> Durability:
+    """`durability`, which is that of a PostgreSQL with its own defaults, as it is in this `database`.
+
+    Raises SystemFailure where the `level` is full and the server does not flush its commits.
+    """
     off = weakened(postgres.durability_settings(database))
     if off:
         said = " and ".join(f"{name} = {value}" for name, value in off.items())
+        if level == FULL:
+            raise SystemFailure(
+                f"durability: full cannot be had: this PostgreSQL has {said}. Set it to on there, or leave durability "
+                "at default."
+            )
         return Durability(
             f"PostgreSQL acknowledges a commit before it is on the disk ({said}), and nothing else is flushed.",
             counted=None,
