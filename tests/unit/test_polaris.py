@@ -383,7 +383,7 @@ def test_both_clients_show_their_credentials_and_write_where_the_catalog_says(
             assert all(path.is_relative_to(directory / "warehouse") for path in system.data_files())
             assert system.footprint().data_files == 1
             assert system.catalog == "Iceberg REST, Apache Polaris"
-            assert "Polaris was not traced" in system.durability.source
+            assert "sources of Polaris 1.3.0" in system.durability.source
             assert not any("reference server" in note for note in system.notes)
             assert "it's secret" not in str(system.settings())
             system.close()

@@ -84,6 +84,7 @@ def system_part(variant: Variant, system: System, schema: pa.Schema) -> SystemPa
         settings=dict(system.settings()),
         capabilities=tuple(sorted(system.capabilities)),
         durability=system.durability.summary,
+        durability_level=system.durability_level,
         durability_source=system.durability.source,
         type_mappings=tuple(asdict(mapping) for mapping in system.type_mappings(schema)),
     )

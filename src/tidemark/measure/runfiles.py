@@ -80,6 +80,7 @@ class SystemPart:
     settings: dict[str, str]
     capabilities: tuple[str, ...]
     durability: str
+    durability_level: str  # default | full
     durability_source: str
     type_mappings: tuple[dict[str, str], ...]
 

@@ -1,7 +1,8 @@
 """Iceberg's own reference REST catalog over PostgreSQL: the code of the `iceberg-rest-fixture` image.
 
 Its main class listens on every interface and offers no choice. Ours, LoopbackCatalogServer.java, puts the
-same parts together on 127.0.0.1; the wheel of the JVM has no compiler, so a locked one compiles it, once.
+same parts together on 127.0.0.1; the wheel of the JVM has no compiler, so a locked one compiles it, once. Beside it
+NioFileIO.java is another way for the server to write files, chosen by the class of the service.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from tidemark.services.process import Child, give, unprivileged_account, wait_fo
 from tidemark.services.provision import only_one, private_beside, provision, sha256_of
 from tidemark.services.rest_catalog import RestCatalog
 
-SOURCE = Path(__file__).with_name("LoopbackCatalogServer.java")
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("LoopbackCatalogServer.java", "NioFileIO.java"))
 MAIN_CLASS = "org.apache.iceberg.rest.LoopbackCatalogServer"
 PORT_LINE = "Catalog listens on port: "
 LAUNCHER = "launcher.jar"
@@ -53,11 +54,11 @@ class IcebergRestSettings:
 
 
 def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
-    """The jar with the launcher's class, in a folder named by what it is made of and so made once.
+    """The jar with our classes, the launcher's among them, in a folder named by what it is made of and so made once.
 
     `jars` are those of the server's lock; the compiler is one of them.
     """
-    made_of = LAUNCHER + sha256_of(SOURCE) + "".join(jar.name for jar in jars)
+    made_of = LAUNCHER + "".join([*map(sha256_of, SOURCES), *(jar.name for jar in jars)])
     classes = workspace.cache / "classes" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
     if seals.is_whole(classes):
         return classes / LAUNCHER
@@ -68,7 +69,7 @@ def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
             with private_beside(classes) as incoming:
                 command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]
                 command += ["-jar", compiler, "-17", "-nowarn"]
-                command += ["-cp", class_path(jars), "-d", incoming / "compiled", SOURCE]
+                command += ["-cp", class_path(jars), "-d", incoming / "compiled", *SOURCES]
                 log = incoming / "compile.log"
                 Child.start("The Java compiler", command, log, env=server_environment(), cwd=incoming).run_to_end(120)
                 _pack(incoming / "compiled", private_directory(incoming / "whole") / LAUNCHER)
@@ -97,6 +98,7 @@ class IcebergRest(RestCatalog):
 
     name: ClassVar[str] = "iceberg-rest"
     title: ClassVar[str] = "Iceberg REST catalog"
+    file_io: ClassVar[str] = "org.apache.iceberg.hadoop.HadoopFileIO"
 
     def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
         super().__init__(workspace, directory, settings.postgres)
@@ -184,7 +186,7 @@ class IcebergRest(RestCatalog):
             [JAVA, *options, *self._class_options(), "-cp", class_path([self._launcher, *self._jars]), MAIN_CLASS],
             self.log_path,
             env=server_environment(
-                CATALOG_IO__IMPL="org.apache.iceberg.hadoop.HadoopFileIO",
+                CATALOG_IO__IMPL=self.file_io,
                 CATALOG_WAREHOUSE=self.settings.warehouse,
                 **self._backend(),
             ),
@@ -211,6 +213,22 @@ class IcebergRest(RestCatalog):
         started = self.log_path.read_bytes()[log_start:].decode(errors="replace")
         self._port = int(started.split(PORT_LINE)[1].split()[0])
         self._reach()
+
+
+class IcebergRestNio(IcebergRest):
+    """The same server, which writes its files without Hadoop."""
+
+    name: ClassVar[str] = "iceberg-rest-nio"
+    title: ClassVar[str] = "Iceberg REST catalog (java.nio)"
+    file_io: ClassVar[str] = "org.apache.iceberg.rest.NioFileIO"
+
+    def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
+        if settings.address is not None:
+            raise ServiceError(
+                f"file_io: nio is of a catalog that is started here; found services.iceberg_rest_address, "
+                f"{settings.address}. Remove that address, or leave file_io at hadoop."
+            )
+        super().__init__(workspace, directory, settings)
 
 
 class _Trainee(IcebergRest):

@@ -25,6 +25,7 @@ from tidemark.services.provision import unpack_postgres
 from tidemark.services.shared_memory import sweep
 
 SUPERUSER = "postgres"
+DURABILITY_SETTINGS = ("fsync", "full_page_writes", "synchronous_commit", "wal_sync_method")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,12 @@ class Postgres(Service):
             row = connection.execute("SELECT pg_database_size(%s)", [name]).fetchone()
         assert row is not None
         return int(row[0])
+
+    def durability_settings(self, database: str) -> dict[str, str]:
+        """The settings that decide what a commit in `database` has on the disk, as a session there finds them."""
+        query = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s) ORDER BY name"
+        with self.connect(database, autocommit=True) as connection:
+            return dict(connection.execute(query, [list(DURABILITY_SETTINGS)]).fetchall())
 
     def version(self) -> str:
         with self.connect(autocommit=True) as connection:

@@ -48,11 +48,6 @@ class RestCatalog(Service):
         """What clients must show; None where the catalog asks for nothing."""
         return None
 
-    @property
-    def database_is_external(self) -> bool:
-        """Whether ours keeps its tables in somebody else's PostgreSQL."""
-        return self._postgres is not None and self._postgres.is_external
-
     def place(self, folder: Path) -> Path:
         """Make `folder`, empty, for the table of a client: the server writes metadata there, as its own account."""
         return give(private_directory(folder))
@@ -70,6 +65,11 @@ class RestCatalog(Service):
         if self.is_external or self._postgres is None:
             return None
         return self._postgres.database_bytes(self._database)
+
+    @property
+    def database(self) -> tuple[Postgres, str] | None:
+        """The PostgreSQL of ours, and the database that it keeps its tables in; None for somebody else's catalog."""
+        return None if self.is_external or self._postgres is None else (self._postgres, self._database)
 
     def remove_data(self) -> None:
         super().remove_data()

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -97,11 +98,44 @@ class Footprint:
 
 
 @dataclass(frozen=True, slots=True)
+class PerWrite:
+    """How often something happens in a write, on average, as strace counts it: at least and at most."""
+
+    least: float
+    most: float
+
+    def __str__(self) -> str:
+        return f"{self.least:g}" if self.least == self.most else f"{self.least:g} to {self.most:g}"
+
+
+NONE_PER_WRITE = PerWrite(0, 0)
+DEFAULT, FULL = "default", "full"  # levels of durability
+STRACE = "strace of 20 single writes and 5 batches"
+
+
+@dataclass(frozen=True, slots=True)
 class Durability:
-    """What has reached the disk when `write` returns, and how that is known."""
+    """What has reached the disk when `write` returns, and how that is known.
+
+    A sync is a call that returns once something is on the disk (fsync, fdatasync and their like, and each opening
+    of a file that is written synchronously). tests/conformance/test_durability.py counts them, in the client and in
+    each server, and holds these numbers to what it counts: a server that is not named makes none.
+    """
 
     summary: str
-    source: str
+    client_syncs_per_write: PerWrite = NONE_PER_WRITE
+    server_syncs_per_write: Mapping[type[Service], PerWrite] = field(default_factory=dict)
+    counted: str | None = STRACE  # how; None where nothing was counted, and then `remark` says why
+    remark: str = ""
+
+    @property
+    def source(self) -> str:
+        """How it is known, in words."""
+        if self.counted is None:
+            return self.remark
+        servers = [f"{kind.title}: {syncs}" for kind, syncs in self.server_syncs_per_write.items()]
+        numbers = ", ".join([f"client: {self.client_syncs_per_write}", *servers])
+        return f"{self.counted}, syncs a write: {numbers}" + (f"; {self.remark}" if self.remark else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +174,18 @@ class System(ABC):
     # Import names of the client's packages, without pyarrow, which always counts; "duckdb_extension_*" matches all.
     libraries: ClassVar[tuple[str, ...]] = ()
     durability: Durability  # as `catalog`
+    programs_per_write: Mapping[type[Service], PerWrite] = MappingProxyType({})  # that a server starts for a commit
     Options: ClassVar[type[Options]] = Options
 
     def __init__(self, context: Context, options: Any) -> None:
         self.context = context
         self.options = options
         self.capabilities = type(self).capabilities | self.of_release()
+
+    @property
+    def durability_level(self) -> str:
+        """DEFAULT, as the client has it, or FULL: data, metadata and commit are on the disk when `write` returns."""
+        return str(getattr(self.options, "durability", DEFAULT))
 
     def say(self, note: str | None) -> None:
         """Add to what every table must say beside this system."""

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from tidemark.services.base import files_below
 from tidemark.systems import delta_client, unity
-from tidemark.systems.base import Context, Durability, Footprint, Options, System
+from tidemark.systems.base import Context, Durability, Footprint, Options, PerWrite
 from tidemark.systems.disk import count_and_bytes, read_ids
+from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as Table
@@ -25,7 +26,7 @@ REGISTERED = "registered in, not committed through, Unity Catalog"
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaOptions(Options):
+class DeltaOptions(DurabilityOptions):
     checkpoint_interval: int = field(
         default=10,
         metadata={
@@ -48,15 +49,13 @@ class DeltaOptions(Options):
     unity_schema: str = field(default="unity.default", metadata={"help": "Its catalog and schema, with a dot."})
 
 
-class DeltaTable(System):
+class DeltaTable(FullDurability):
     """A table on a path, created by delta-rs; its commits are files that appear in its log."""
 
     format: ClassVar[str] = "Delta Lake"
     catalog: str = "Delta log"
-    durability: Durability = Durability(
-        "Data and log are left to the page cache; nothing is flushed to the disk.",
-        "strace: no fsync in 20 writes",
-    )
+    durability: Durability = Durability("Data and log are left to the page cache; nothing is flushed to the disk.")
+    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(4, 4.5)  # data, log, their folders; checkpoints
     Options: ClassVar[type[Options]] = DeltaOptions
 
     def __init__(self, context: Context, options: Any) -> None:
@@ -80,7 +79,9 @@ class DeltaTable(System):
         if options.catalog == "unity":
             self._location = unity.register(options.unity_address, options.unity_schema, schema, self._location)
         properties = {CHECKPOINT_INTERVAL: str(options.checkpoint_interval)}
-        return Table.create(str(self._location), schema, configuration=properties)
+        table = Table.create(str(self._location), schema, configuration=properties)
+        self._keep_promise_below(self._location)
+        return table
 
     def _load(self) -> Table:
         """The table as somebody else would open it now."""

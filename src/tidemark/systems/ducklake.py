@@ -18,9 +18,20 @@ from tidemark.errors import SystemFailure
 from tidemark.services.base import Service, files_below
 from tidemark.services.postgres import Postgres
 from tidemark.systems import ducklake_catalog
-from tidemark.systems.base import TABLE, USERS_OWN, Capability, Context, Durability, Footprint
+from tidemark.systems.base import (
+    NONE_PER_WRITE,
+    TABLE,
+    USERS_OWN,
+    Capability,
+    Context,
+    Durability,
+    Footprint,
+    PerWrite,
+)
 from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.duckdb_client import DuckDBSystem, connect, identifier, literal, reader_name, release
+from tidemark.systems.full_durability import FullDurability
+from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, promised, shown
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,23 +46,19 @@ REFUSES_INFINITY = "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL"
 POSTGRES_DURABILITY = Durability(
     "The server flushes its log before it acknowledges the commit (synchronous_commit = on); the client leaves "
     "the Parquet file to the page cache.",
-    "strace: no fsync by the client, one fdatasync of the log by the server, per write",
-)
-UNKNOWN_DURABILITY = Durability(
-    "Not known: the catalog is a PostgreSQL of the user's own, whose settings are in the run; the client leaves the "
-    "Parquet file to the page cache.",
-    "strace of the client; the user's PostgreSQL was not traced",
+    server_syncs_per_write={Postgres: POSTGRES_COMMIT},
 )
 FILE_DURABILITY = Durability(
     "The commit is in the catalog file's log, flushed before it is acknowledged.",
-    "strace: one fsync per write, more at checkpoints",
+    client_syncs_per_write=PerWrite(1, 1.3),  # more where the log is moved into the file
 )
 
 
-class DuckLakeTable(DuckDBSystem):
+class DuckLakeTable(FullDurability, DuckDBSystem):
     """What all of them share. A subclass says where the catalog is and up to how many rows are inlined."""
 
     format: ClassVar[str] = "DuckLake"
+    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(2, 2)  # the file and its folder
     table = f"{LAKE}.{TABLE_NAME}"
     capabilities: frozenset[Capability] = TABLE | {Capability.MERGE, Capability.THREADS}
 
@@ -88,6 +95,7 @@ class DuckLakeTable(DuckDBSystem):
         shape = schema.empty_table()
         writer.execute(f"CREATE TABLE {self.table} AS SELECT * FROM shape")
         del shape
+        self._keep_promise_below(self.context.directory)
 
     def data_files(self) -> list[Path]:
         rows = self._writer.execute(f"SELECT data_file FROM ducklake_list_files('{LAKE}', '{TABLE_NAME}')").fetchall()
@@ -178,7 +186,7 @@ class CatalogInPostgres(DuckLakeTable):
         super().__init__(context, options)
         self._postgres = cast(Postgres, context.services[Postgres])
         if self._postgres.is_external:
-            self.catalog, self.durability = f"PostgreSQL, {USERS_OWN}", UNKNOWN_DURABILITY
+            self.catalog = f"PostgreSQL, {USERS_OWN}"
         self._database = f"ducklake_{secrets.token_hex(6)}"
         self._address = ""
         self._empty_bytes = 0
@@ -190,6 +198,7 @@ class CatalogInPostgres(DuckLakeTable):
         if password is not None:
             address["passfile"] = str(self._write_passfile(str(password)))
         self._address = make_conninfo(**{key: str(value) for key, value in address.items()})
+        self.durability = promised(self.durability, self.durability_level, self._postgres, self._database)
         super().create(schema)
 
     def _write_passfile(self, password: str) -> Path:
@@ -218,6 +227,9 @@ class CatalogInPostgres(DuckLakeTable):
 
     def _catalog_bytes(self) -> int:
         return self._postgres.database_bytes(self._database) - self._empty_bytes
+
+    def settings(self) -> Mapping[str, str]:
+        return {**super().settings(), **shown(self._postgres.durability_settings(self._database))}
 
 
 class CatalogInFile(DuckLakeTable):
@@ -262,12 +274,14 @@ class DuckLake(CatalogInPostgres):
 
 
 class DuckLakeInlined(Inlining, CatalogInFile):
+    full_syncs_per_write: ClassVar[PerWrite] = FILE_DURABILITY.client_syncs_per_write  # there is nothing else
     name: ClassVar[str] = "ducklake-inlined"
     title: ClassVar[str] = "DuckLake + inlining"
     in_thesis: ClassVar[bool] = True
 
 
 class DuckLakeInlinedPostgres(Inlining, CatalogInPostgres):
+    full_syncs_per_write: ClassVar[PerWrite] = NONE_PER_WRITE  # the commit holds the rows
     name: ClassVar[str] = "ducklake-inlined-postgres"
     title: ClassVar[str] = "DuckLake + inlining (PostgreSQL)"
     notes: tuple[str, ...] = (*Inlining.notes, REFUSES_INFINITY)

@@ -12,12 +12,15 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from tidemark.errors import SystemFailure
 from tidemark.services.base import Service, files_below
 from tidemark.services.rest_catalog import RestCatalog as Server
 from tidemark.systems import pyiceberg_client
-from tidemark.systems.base import Context, Durability, Footprint, Options, System
+from tidemark.systems.base import FULL, Context, Durability, Footprint, Options, PerWrite
 from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.iceberg_catalog import CATALOGS, REFERENCE, as_it_is
+from tidemark.systems.full_durability import DurabilityOptions, FullDurability
+from tidemark.systems.iceberg_catalog import CATALOGS, HADOOP, NIO, NOT_OURS, REFERENCE, as_it_is, chosen_catalog
+from tidemark.systems.postgres_catalog import promised, shown
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.rest import RestCatalog
@@ -46,7 +49,7 @@ def workers() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class IcebergOptions(Options):
+class IcebergOptions(DurabilityOptions):
     catalog: str = field(
         default="reference",
         metadata={
@@ -55,9 +58,17 @@ class IcebergOptions(Options):
             "follows": "catalog",
         },
     )
+    file_io: str = field(
+        default=HADOOP,
+        metadata={
+            "help": "How the reference server writes table metadata. hadoop: as it comes, which starts 2 processes "
+            "(chmod) a commit on a local disk. nio: by java.nio alone, which starts none and writes no checksum files.",
+            "choices": (HADOOP, NIO),
+        },
+    )
 
 
-class IcebergTable(System):
+class IcebergTable(FullDurability):
     """A table in the REST catalog, created by PyIceberg. A subclass says how rows are written and read."""
 
     format: ClassVar[str] = "Iceberg"
@@ -66,22 +77,31 @@ class IcebergTable(System):
     in_thesis: ClassVar[bool] = True
     notes: tuple[str, ...] = REFERENCE.notes
     needs: ClassVar[tuple[type[Service], ...]] = (REFERENCE.server,)
+    # Data, manifest, list of manifests and metadata, its checksums where Hadoop wrote it, and two folders.
+    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(6, 7)
     Options: ClassVar[type[Options]] = IcebergOptions
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self.say(pyiceberg_client.remark())
-        server = CATALOGS[options.catalog].server
-        self._rest = cast(Server, context.services[server])
-        chosen = as_it_is(CATALOGS[options.catalog], self._rest)
+        choice = chosen_catalog(options.catalog, options.file_io)
+        self._rest = cast(Server, context.services[choice.server])
+        chosen = as_it_is(choice, self._rest)
         self.catalog, self.durability = chosen.label, chosen.durability
         self.notes = (*chosen.notes, *(note for note in self.notes if note not in REFERENCE.notes))
+        self.programs_per_write = {chosen.server: chosen.programs_per_commit}
         self._namespace = f"tidemark_{secrets.token_hex(6)}"
         self._empty_bytes = 0
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
-        return (CATALOGS[options.catalog].server,)
+        return (chosen_catalog(options.catalog, options.file_io).server,)
+
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        if options.file_io != HADOOP and options.catalog != "reference":
+            return f"file_io: {options.file_io} is of the reference server alone; the catalog is {options.catalog}"
+        return super().unavailable(options)
 
     def _catalog(self) -> RestCatalog:
         """A new client of the catalog."""
@@ -112,12 +132,28 @@ class IcebergTable(System):
         self._rest.note_namespace(self._namespace)
         catalog.create_namespace(self._namespace)
         self._empty_bytes = self._rest.database_bytes() or 0
+        database = self._rest.database
+        self.durability = NOT_OURS if database is None else promised(self.durability, self.durability_level, *database)
         # A plain path: DuckDB 1.4.4 does not understand the scheme file. Another's catalog has its own rules.
         ours = self._rest.places_are_free and not self._rest.is_external
         location = str(self._rest.place(self.context.directory / "table")) if ours else None
         name = (self._namespace, TABLE)
         table: Table = catalog.create_table(name, schema, location=location, properties=self._properties())
+        if self.durability_level == FULL:
+            self._keep_promise_below(self._synced(table))
         return table
+
+    def _synced(self, table: Table) -> Path:
+        """The table's folder; SystemFailure where nobody here can promise that what lies in it is on the disk."""
+        if self._rest.is_external:
+            raise SystemFailure("durability: full cannot be had of a catalog that is not ours; leave it at default.")
+        directory = self._directory(table)
+        if directory is None:
+            raise SystemFailure(
+                f"durability: full cannot be had: the table lies at {table.location()}, not on a disk of this machine. "
+                "Leave durability at default."
+            )
+        return directory
 
     def _directory(self, table: Table) -> Path | None:
         """Where the table lies, when that is a disk of this machine."""
@@ -153,4 +189,6 @@ class IcebergTable(System):
         table = self._load()
         # Polaris adds `created-at`: a moment is no setting, and would make any two runs differ.
         kept = {name: value for name, value in table.properties.items() if not name.endswith("-at")}
-        return {**kept, "format-version": str(table.format_version)}
+        database = self._rest.database
+        promises = {} if database is None else shown(database[0].durability_settings(database[1]))
+        return {**kept, "format-version": str(table.format_version), **promises}

@@ -15,7 +15,7 @@ class Null(System):
     catalog = "none"
     notes: tuple[str, ...] = ("accepts and drops: measures the harness",)
     capabilities: frozenset[Capability] = frozenset()
-    durability = Durability("nothing is stored", "by definition")
+    durability = Durability("nothing is stored")
 
     def create(self, schema: pa.Schema) -> None:
         pass

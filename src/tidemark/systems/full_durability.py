@@ -1,0 +1,145 @@
+"""`durability: full`: when `write` returns, data, metadata and commit are on the disk, whatever the client left out.
+
+Which files a write made is learned from the kernel (inotify), at a price that does not grow with the table; they, and
+the folders that name them, are then synced one after the other. That happens inside `write`, after the client's own
+call: the commit is visible to others a little before it is on the disk. It is a promise to whoever waits for `write`,
+as a client that synced its files before its commit would give, and takes about as long.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+
+from tidemark.errors import SystemFailure
+from tidemark.systems.base import DEFAULT, FULL, Options, PerWrite, System
+
+IN_CLOSE_WRITE, IN_MOVED_TO, IN_CREATE = 0x8, 0x80, 0x100
+IN_Q_OVERFLOW, IN_ONLYDIR, IN_ISDIR = 0x4000, 0x1000000, 0x40000000
+EVENT = struct.Struct("iIII")  # watch, what happened, cookie, length of the name that follows
+READ_BYTES = 1 << 16
+
+SUMMARY = "Data, metadata and commit are on the disk, and so are the folders that name them."
+HELP = (
+    "full: when a write returns, its data, metadata and commit are on the disk: what the client and the catalog server "
+    "left to the page cache is synced after the client's own call, inside the write, one file after the other. "
+    "default: as the client has it. What full adds is the disk's time, and less than 0.1 ms to learn which files are "
+    "new; a client that synced several files at once might be quicker. Only tables on a disk of this machine can have "
+    "it, in a catalog that itself flushes its commits."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DurabilityOptions(Options):
+    durability: str = field(default=DEFAULT, metadata={"help": HELP, "choices": (DEFAULT, FULL)})
+
+
+class Watch:
+    """The files that any process makes below `folder`, in folders that do not begin with a dot."""
+
+    def __init__(self, folder: Path) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._folders: dict[int, str] = {}  # plain text: a write is timed with this
+        self._events = self._checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC), folder)
+        for _ in self._add(str(folder.absolute())):
+            pass
+
+    def sync(self) -> None:
+        """Sync all that was made since the last call, then the folders that name it; SystemFailure where some is lost.
+
+        Files that are gone again are left out.
+        """
+        made = list(self._made())
+        once = dict.fromkeys([*made, *(path.rpartition("/")[0] for path in made)])
+        for path in sorted(once, key=lambda path: path.count("/"), reverse=True):  # what is in a folder before it
+            try:
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def close(self) -> None:
+        """Safe to call twice."""
+        events, self._events = self._events, -1
+        if events >= 0:
+            os.close(events)
+
+    def _made(self) -> Iterator[str]:
+        while True:
+            try:
+                events = os.read(self._events, READ_BYTES)
+            except BlockingIOError:
+                return
+            start = 0
+            while start < len(events):
+                watch, what, _, length = EVENT.unpack_from(events, start)
+                name = events[start + EVENT.size : start + EVENT.size + length].rstrip(b"\0").decode()
+                start += EVENT.size + length
+                if what & IN_Q_OVERFLOW:
+                    raise SystemFailure("durability: full: the kernel lost count of the files that a write made.")
+                if watch in self._folders and name:
+                    path = f"{self._folders[watch]}/{name}"
+                    if not what & IN_ISDIR:
+                        yield path
+                    elif not name.startswith("."):
+                        yield path
+                        yield from self._add(path)
+
+    def _add(self, folder: str) -> Iterator[str]:
+        """Watch `folder` and those in it; what is there already, as nobody may have told of it."""
+        mask = IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR
+        watch = self._libc.inotify_add_watch(self._events, os.fsencode(folder), mask)
+        self._folders[self._checked(watch, folder)] = folder
+        for entry in os.scandir(folder):
+            if not entry.is_dir(follow_symlinks=False):
+                yield entry.path
+            elif not entry.name.startswith("."):
+                yield entry.path
+                yield from self._add(entry.path)
+
+    @staticmethod
+    def _checked(result: int, folder: Path | str) -> int:
+        if result < 0:
+            raise SystemFailure(
+                f"durability: full cannot be had: the kernel watches no files below {folder} "
+                f"({os.strerror(ctypes.get_errno())}). Raise fs.inotify.max_user_instances and max_user_watches, or "
+                "leave durability at default."
+            )
+        return result
+
+
+class FullDurability(System):
+    """A system with the option: a subclass calls `_keep_promise_below` at the end of its `create`."""
+
+    Options: ClassVar[type[Options]] = DurabilityOptions
+    full_syncs_per_write: ClassVar[PerWrite]  # of the client, with `durability: full`
+
+    def _keep_promise_below(self, folder: Path) -> None:
+        """From now on each write syncs what was made below `folder`, where the option says so.
+
+        Put in place of `write` once, so that a system that is not asked for it pays nothing.
+        """
+        if self.durability_level != FULL:
+            return
+        watch, write, close = Watch(folder), self.write, self.close
+
+        def write_and_sync(rows: pa.Table) -> None:
+            write(rows)
+            watch.sync()
+
+        def close_both() -> None:
+            watch.close()
+            close()
+
+        self.write, self.close = write_and_sync, close_both  # type: ignore[method-assign]
+        self.durability = replace(self.durability, summary=SUMMARY, client_syncs_per_write=self.full_syncs_per_write)

@@ -1,0 +1,352 @@
+"""What is said of durability is what strace counts, and what PostgreSQL says of itself."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidemark.errors import SystemFailure
+from tidemark.measure.servers import in_order
+from tidemark.paths import Workspace
+from tidemark.services.base import Service
+from tidemark.services.iceberg_rest import IcebergRest, IcebergRestNio, IcebergRestSettings
+from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.systems import registry
+from tidemark.systems.base import NONE_PER_WRITE, Capability, Context, Durability, PerWrite, System
+from tidemark.systems.ducklake import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.full_durability import FullDurability, Watch
+from tidemark.systems.iceberg_pyiceberg import IcebergPyIceberg
+
+from .conftest import Servers
+from .strace import Call, Counts, counts, parse, trace_writes, why_not
+from .traced_client import BATCH, SINGLE, WRITES
+from .trips import YELLOW, trips
+
+pytestmark = pytest.mark.services
+
+Counted = Mapping[str, Mapping[str, Counts]]
+
+
+@pytest.fixture
+def count(servers: Servers, tmp_path: Path) -> Callable[..., Counted]:
+    """A function that counts what the writes of a system, on our servers or others, ask the kernel for."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+
+    def count(
+        kind: type[System],
+        options: Mapping[str, Any] | None = None,
+        services: Mapping[type[Service], Service] | None = None,
+        more_syncs: int = 0,
+    ) -> Counted:
+        given = options or {}
+        ours = {each: servers.get(each) for each in in_order(kind.needs_for(kind.Options(**given)))}
+        return trace_writes(kind.name, given, services or ours, tmp_path, more_syncs)
+
+    return count
+
+
+def opened(kind: type[System], options: Any, services: Mapping[type[Service], Service], directory: Path) -> System:
+    directory.mkdir()
+    return kind(Context(directory, services, rows_per_write=10), options)
+
+
+def assert_within(expected: PerWrite, found: float, what: str) -> None:
+    assert expected.least <= found <= expected.most, f"{what}: {found:.2f} a write, {expected} declared"
+
+
+def assert_declared(
+    durability: Durability, programs: Mapping[type[Service], PerWrite], counted: Counted, kinds: list[type[Service]]
+) -> None:
+    """Client and servers sync, and servers start programs, as often as is declared; nobody else does."""
+    assert set(durability.server_syncs_per_write) | set(programs) <= set(kinds)
+    for part in (SINGLE, BATCH):
+        client = counted["client"][part]
+        assert_within(durability.client_syncs_per_write, client.syncs_per_write, f"client, {part}, {client.syncs}")
+        assert client.programs == 0
+        for kind in kinds:
+            found, name = counted[kind.name][part], f"{kind.title}, {part}"
+            syncs = durability.server_syncs_per_write.get(kind, NONE_PER_WRITE)
+            # What a background process flushed just before, a commit need not: it counts towards the least.
+            enough = found.syncs_per_write + found.background / found.writes >= syncs.least
+            at_least = 0 if enough else syncs.least
+            assert_within(PerWrite(at_least, syncs.most), found.syncs_per_write, f"{name}, {found.syncs}")
+            assert_within(programs.get(kind, NONE_PER_WRITE), found.programs_per_write, f"{name}, programs")
+
+
+def declared(kind: type[System], options: Mapping[str, Any], servers: Servers, directory: Path) -> tuple[Any, ...]:
+    """What a table of this kind says of itself, and the servers that take part in it."""
+    chosen = kind.Options(**options)
+    kinds = in_order(kind.needs_for(chosen))
+    with closing(opened(kind, chosen, {each: servers.get(each) for each in kinds}, directory / "said")) as system:
+        system.create(YELLOW)
+        return system.durability, system.programs_per_write, kinds
+
+
+@pytest.mark.parametrize("kind", registry().values(), ids=registry().keys())
+def test_syncs_are_as_declared(
+    kind: type[System], count: Callable[..., Counted], servers: Servers, tmp_path: Path
+) -> None:
+    durability, programs, kinds = declared(kind, {}, servers, tmp_path)
+    assert durability.counted == Durability("").counted
+    assert_declared(durability, programs, count(kind), kinds)
+
+
+def test_one_sync_more_is_found_out(count: Callable[..., Counted], servers: Servers, tmp_path: Path) -> None:
+    durability, programs, kinds = declared(registry()["delta-rs"], {}, servers, tmp_path)
+    counted = count(registry()["delta-rs"], more_syncs=1)
+    assert counted["client"][SINGLE].syncs_per_write == counted["client"][BATCH].syncs_per_write == 1
+    with pytest.raises(AssertionError, match=r"client, single.*1\.00 a write, 0 declared"):
+        assert_declared(durability, programs, counted, kinds)
+
+
+def test_a_sync_of_a_server_that_declares_none_is_found_out() -> None:
+    one, none = Counts(20), Counts(20)
+    one.syncs["fdatasync"] = 20
+    counted = {"client": {SINGLE: none, BATCH: none}, "postgres": {SINGLE: one, BATCH: one}}
+    with pytest.raises(AssertionError, match=r"PostgreSQL, single.*1\.00 a write, 0 declared"):
+        assert_declared(Durability(""), {}, counted, [Postgres])
+
+
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        ("12 1.5 fdatasync(5</d/pg_wal/0001>) = 0", Call(12, 1.5, "fdatasync", "/d/pg_wal/0001")),
+        ("12 1.5 fsync(5</d/a>", Call(12, 1.5, "fsync", "/d/a")),
+        ("12 1.5 fsync(5</d/a> <unfinished ...>", Call(12, 1.5, "fsync", "/d/a")),
+        ("12 1.6 <... fsync resumed>) = 0", None),
+        ("12 1.5 sync() = 0", Call(12, 1.5, "sync", None)),
+        ("12 1.5 msync(0x7f, 4096, MS_ASYNC) = 0", None),
+        ("12 1.5 msync(0x7f, 4096, MS_SYNC) = 0", Call(12, 1.5, "msync", None)),
+        ('12 1.5 openat(AT_FDCWD</d>, "a", O_RDWR|O_CREAT, 0600) = 3</d/a>', None),
+        ('12 1.5 openat(AT_FDCWD</d>, "a", O_RDWR|O_DSYNC) = 3</d/a>', Call(12, 1.5, "openat O_DSYNC", None)),
+        ('12 1.5 execve("/usr/bin/chmod", ["chmod"], 0x7f) = 0', Call(12, 1.5, "execve", None)),
+        ("12 1.5 +++ exited with 0 +++", None),
+    ],
+)
+def test_lines_of_strace_are_understood(line: str, call: Call | None) -> None:
+    assert parse(line) == call
+
+
+def test_only_what_happens_within_the_writing_counts() -> None:
+    calls = [Call(1, at, "fsync", "/a") for at in (0.9, 1.0, 1.5, 2.0, 2.1)]
+    calls += [Call(7, 1.2, "execve", None), Call(7, 1.3, "execve", None), Call(8, 1.4, "execve", None)]
+    found = counts(calls, 1.0, 2.0, 2)
+    assert found.syncs == {"fsync": 3}
+    assert found.paths == ("/a", "/a", "/a")
+    assert (found.syncs_per_write, found.programs_per_write) == (1.5, 1)
+    behind = counts(calls, 1.0, 2.0, 2, {1})
+    assert (behind.syncs_per_write, behind.background) == (0, 3)
+
+
+def test_the_source_says_what_was_counted() -> None:
+    both = Durability("", PerWrite(2, 2), {Postgres: PerWrite(1, 1.4)})
+    assert both.source == "strace of 20 single writes and 5 batches, syncs a write: client: 2, PostgreSQL: 1 to 1.4"
+    assert Durability("", counted=None, remark="by definition").source == "by definition"
+
+
+KEYS = {f"PostgreSQL {name}" for name in ("fsync", "full_page_writes", "synchronous_commit", "wal_sync_method")}
+
+
+@pytest.mark.parametrize("kind", registry().values(), ids=registry().keys())
+def test_settings_of_postgresql_are_those_of_every_system_that_uses_one(
+    kind: type[System], open_table: Callable[..., System]
+) -> None:
+    system = open_table(kind)
+    system.create(YELLOW)
+    found = {name: value for name, value in system.settings().items() if name.startswith("PostgreSQL ")}
+    assert set(found) == (KEYS if Postgres in in_order(kind.needs_for(kind.Options())) else set())
+    if found:
+        assert found["PostgreSQL fsync"] == found["PostgreSQL synchronous_commit"] == "on"
+        assert found["PostgreSQL wal_sync_method"] == "fdatasync"
+
+
+@pytest.fixture(scope="module")
+def careless(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[dict[type[Service], Service]]:
+    """A PostgreSQL of its own that acknowledges commits before they are on the disk, and a catalog over it."""
+    assert cache
+    workspace = Workspace(tmp_path_factory.mktemp("careless"))
+    with Postgres(workspace, workspace.work / "postgres", PostgresSettings()) as postgres:
+        with postgres.connect(autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET synchronous_commit = off")
+            connection.execute("SELECT pg_reload_conf()")
+        deadline = time.monotonic() + 10
+        while postgres.durability_settings("postgres")["synchronous_commit"] == "on" and time.monotonic() < deadline:
+            time.sleep(0.05)
+        settings = IcebergRestSettings(postgres, str(workspace.work / "warehouse"))
+        with IcebergRest(workspace, workspace.work / "iceberg-rest", settings) as rest:
+            yield {Postgres: postgres, IcebergRest: rest}
+
+
+@pytest.mark.parametrize("kind", [DuckLake, DuckLakeInlinedPostgres, IcebergPyIceberg])
+def test_a_server_that_does_not_flush_is_not_said_to(
+    kind: type[System], careless: dict[type[Service], Service], tmp_path: Path
+) -> None:
+    with closing(opened(kind, kind.Options(), careless, tmp_path / "table")) as system:
+        system.create(YELLOW)
+        system.write(trips(YELLOW, 1))
+        assert system.settings()["PostgreSQL synchronous_commit"] == "off"
+        assert system.settings()["PostgreSQL fsync"] == "on"
+        assert "before it is on the disk (synchronous_commit = off)" in system.durability.summary
+        assert system.durability.source == "the server's settings, read back"
+
+
+def test_a_server_that_does_not_flush_makes_fewer_syncs_than_writes(
+    count: Callable[..., Counted], careless: dict[type[Service], Service]
+) -> None:
+    counted = count(DuckLake, services={Postgres: careless[Postgres]})
+    assert counted["postgres"][SINGLE].syncs_per_write < DuckLake.durability.server_syncs_per_write[Postgres].least
+
+
+def test_a_server_of_somebody_elses_is_asked_and_not_vouched_for(servers: Servers, tmp_path: Path) -> None:
+    ours = servers.get(Postgres)
+    assert isinstance(ours, Postgres)
+    # A setting of the database alone, which the server's own file does not show.
+    name = "durability_of_one_database"
+    ours.create_database(name)
+    with ours.connect(autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    assert ours.durability_settings(name)["synchronous_commit"] == "off"
+    assert ours.durability_settings("postgres")["synchronous_commit"] == "on"
+    ours.drop_database(name)
+    theirs = Postgres(servers.workspace, tmp_path / "none", PostgresSettings(ours.dsn))
+    with closing(opened(DuckLake, DuckLake.Options(), {Postgres: theirs}, tmp_path / "table")) as system:
+        system.create(YELLOW)
+        assert system.settings()["PostgreSQL fsync"] == "on"
+        assert "was not traced" in system.durability.source
+
+
+def test_nothing_is_left_stopped_or_traced(count: Callable[..., Counted], servers: Servers) -> None:
+    count(DuckLake)
+    for pid in servers.get(Postgres).pids():
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            status = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines() if ":" in line)
+            assert status["TracerPid"].strip() == "0"
+            assert status["State"].strip()[0] in "SRD"
+
+
+@pytest.mark.parametrize("name", ["iceberg-duckdb", "iceberg-pyiceberg"])
+def test_a_catalog_that_writes_without_hadoop_starts_no_program(
+    name: str, count: Callable[..., Counted], servers: Servers, tmp_path: Path
+) -> None:
+    """It is Hadoop's file system that starts them, and the count of none is not for want of looking."""
+    options = {"file_io": "nio"}
+    durability, programs, kinds = declared(registry()[name], options, servers, tmp_path)
+    counted = count(registry()[name], options)
+    assert_declared(durability, programs, counted, kinds)
+    assert counted["iceberg-rest-nio"][SINGLE].programs == 0
+    with pytest.raises(AssertionError, match=r"programs: 0\.00 a write, 2 declared"):
+        assert_declared(durability, {IcebergRestNio: PerWrite(2, 2)}, counted, kinds)
+
+
+CAN_BE_FULL = [kind for kind in registry().values() if issubclass(kind, FullDurability)]
+ON_DISK = {"Delta Lake": (".parquet", ".json"), "DuckLake": (".parquet",), "Iceberg": (".parquet", ".avro", ".json")}
+
+
+@pytest.mark.parametrize("kind", CAN_BE_FULL, ids=lambda kind: kind.name)
+def test_full_durability_syncs_data_and_metadata_of_each_write(
+    kind: type[System], count: Callable[..., Counted], servers: Servers, tmp_path: Path
+) -> None:
+    options = {"durability": "full"}
+    durability, programs, kinds = declared(kind, options, servers, tmp_path)
+    counted = count(kind, options)
+    assert_declared(durability, programs, counted, kinds)
+    if Capability.INLINING not in kind.capabilities:
+        for part, writes in WRITES.items():
+            paths = [Path(path) for path in counted["client"][part].paths]
+            for suffix in ON_DISK[kind.format]:
+                assert len([path for path in paths if path.suffix == suffix]) >= writes
+            folders = {path.parent for path in paths if path.suffix}
+            assert folders <= set(paths)
+        with pytest.raises(AssertionError, match="client, single"):
+            assert_declared(kind.durability, programs, counted, kinds)
+
+
+def name_of(descriptor: int) -> str:
+    return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+
+def files(system: System) -> set[Path]:
+    return {path for path in system.context.directory.rglob("*") if ".duckdb" not in path.parts and path.is_file()}
+
+
+@pytest.mark.parametrize("kind", CAN_BE_FULL, ids=lambda kind: kind.name)
+def test_full_durability_leaves_out_no_file_of_a_write(
+    kind: type[System], open_table: Callable[..., System], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: set[Path] = set()
+    sync = os.fsync
+
+    def recording(descriptor: int) -> None:
+        synced.add(Path(name_of(descriptor)))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", recording)
+    plain, full = open_table(kind), open_table(kind, kind.Options(durability="full"))
+    assert (plain.durability_level, full.durability_level) == ("default", "full")
+    for system in (plain, full):
+        system.create(YELLOW)
+        for first in range(12):
+            before = files(system)
+            synced.clear()
+            system.write(trips(YELLOW, 1 + first, 100 * first))
+            made = files(system) - before
+            expected = made | {path.parent for path in made} if system is full else set()
+            assert expected <= synced
+            assert bool(synced) == bool(expected)
+        assert sorted(system.ids().to_pylist()) == sorted(100 * i + j for i in range(12) for j in range(i + 1))
+
+
+def test_a_watch_sees_files_in_new_folders_links_and_renames_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(name_of(descriptor)))
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "before").write_text("x")
+    watch = Watch(tmp_path)
+    watch.sync()
+    assert synced == []
+    (tmp_path / "new" / "below").mkdir(parents=True)
+    (tmp_path / "new" / "below" / "deep").write_text("x")
+    (tmp_path / "old" / "temporary").write_text("x")
+    (tmp_path / "old" / "linked").hardlink_to(tmp_path / "old" / "temporary")
+    (tmp_path / "old" / "temporary").rename(tmp_path / "old" / "renamed")
+    (tmp_path / ".private").mkdir()
+    (tmp_path / ".private" / "file").write_text("x")
+    watch.sync()
+    found = [str(Path(path).relative_to(tmp_path)) for path in synced]
+    assert sorted(found) == [".", "new", "new/below", "new/below/deep", "old", "old/linked", "old/renamed"]
+    synced.clear()
+    watch.sync()
+    assert synced == []
+    watch.close()
+    watch.close()
+
+
+def test_full_durability_is_refused_where_the_catalog_does_not_flush(
+    careless: dict[type[Service], Service], tmp_path: Path
+) -> None:
+    for number, kind in enumerate((DuckLake, IcebergPyIceberg)):
+        options = kind.Options(durability="full")
+        with (
+            closing(opened(kind, options, careless, tmp_path / str(number))) as system,
+            pytest.raises(SystemFailure, match="full cannot be had: this PostgreSQL has synchronous_commit = off"),
+        ):
+            system.create(YELLOW)
+
+
+def test_full_durability_is_refused_where_the_table_is_elsewhere(
+    open_table: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = open_table(IcebergPyIceberg, IcebergPyIceberg.Options(durability="full"))
+    monkeypatch.setattr(system, "_directory", lambda _table: None)
+    with pytest.raises(SystemFailure, match="not on a disk of this machine"):
+        system.create(YELLOW)

@@ -1,0 +1,80 @@
+"""A client of its own, for strace: opens a table of a system, and writes when it is told to.
+
+`python -m conformance.traced_client`, in the folder `tests`: takes a pickled `Order` on standard input and then one
+line, "go". Answers with lines of JSON: its process id once the table is there and was written to, when each part of the
+writing began and ended, and how many ids the table has then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidemark.services.base import Service
+from tidemark.systems import registry
+from tidemark.systems.base import Context
+
+from .trips import YELLOW, trips
+
+SINGLE, BATCH = "single", "batch"
+WRITES = {SINGLE: 20, BATCH: 5}
+ROWS = {SINGLE: 1, BATCH: 1000}
+WARM_UP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Which table to open; `more_syncs` plants a client that syncs so many times more in each write."""
+
+    system: str
+    options: Mapping[str, Any]
+    directory: Path
+    services: Mapping[type[Service], Service]
+    more_syncs: int = 0
+
+
+def say(**what: Any) -> None:
+    print(json.dumps(what), flush=True)
+
+
+def main() -> None:
+    order = pickle.load(sys.stdin.buffer)
+    kind = registry()[order.system]
+    options = kind.Options(**order.options)
+    system = kind(Context(order.directory, order.services, rows_per_write=max(ROWS.values())), options)
+    system.create(YELLOW)
+    first = 0
+
+    def write(rows: int) -> None:
+        nonlocal first
+        given = trips(YELLOW, rows, first)
+        first += rows
+        system.write(given)
+        for _ in range(order.more_syncs):
+            descriptor = os.open(order.directory, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+
+    for _ in range(WARM_UP):
+        write(1)
+    say(pid=os.getpid())
+    assert sys.stdin.buffer.readline() == b"go\n"
+    for part, count in WRITES.items():
+        began = time.time()
+        for _ in range(count):
+            write(ROWS[part])
+        say(part=part, began=began, ended=time.time())
+    say(ids=len(system.ids()))
+    assert sys.stdin.buffer.readline() == b""
+    system.close()
+
+
+if __name__ == "__main__":
+    main()
