@@ -23,6 +23,8 @@ from tidemark.schema import Origin
 if TYPE_CHECKING:
     from tidemark.measure.spec import SeriesSpec
 
+SERIES_SECONDS, RUN_SECONDS = 8.0, 5.0  # that a series and a run take beside their windows
+
 
 def planned_config(plan: Path) -> Config:
     """The configuration that plan.json was made from."""
@@ -90,7 +92,7 @@ def measure_one(workspace: Workspace, path: Path, position: int) -> None:
     sweep(workspace)
     spec = replace(SeriesSpec.read(path), position=position)
     began = time.monotonic()
-    others = _windows_left(workspace, spec)
+    due = _seconds_left(workspace, spec)
     shown_at, shown_label = 0.0, ""
 
     def show(what: str) -> None:
@@ -101,7 +103,7 @@ def measure_one(workspace: Workspace, path: Path, position: int) -> None:
         if not terminal and label == shown_label and now - shown_at < 10:
             return
         shown_at, shown_label = now, label
-        left = max(0.0, others * 1.35 - (now - began))
+        left = max(0.0, due - (now - began))
         line = f"{spec.label}: {what}; about {duration(left)} left for all series"
         sys.stderr.write(f"\r\x1b[K{line}" if terminal else f"{line}\n")
         sys.stderr.flush()
@@ -116,17 +118,17 @@ def measure_one(workspace: Workspace, path: Path, position: int) -> None:
     )
 
 
-def _windows_left(workspace: Workspace, spec: SeriesSpec) -> float:
-    """Seconds of windows that this series and those without an outcome still have to go, servers included."""
+def _seconds_left(workspace: Workspace, spec: SeriesSpec) -> float:
+    """Seconds that this series and those without an outcome may still take: windows, and what surrounds them."""
     from tidemark.measure.outcome import outcome_path
     from tidemark.measure.plan import make_plan
 
     try:
         plan = make_plan(planned_config(workspace.plan))
     except ConfigError:
-        return spec.window_seconds * spec.runs
+        return RUN_SECONDS + spec.window_seconds * spec.runs
     due = [each for each in plan.series if each.id == spec.id or not outcome_path(workspace, each).exists()]
-    return sum(each.runs * (each.window_seconds + 1.5) + 4 for each in due)
+    return sum(SERIES_SECONDS + each.runs * (each.window_seconds + RUN_SECONDS) for each in due)
 
 
 def analyse_results(what: str, results: Path) -> None:

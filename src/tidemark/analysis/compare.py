@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from tidemark.analysis.tables import Cell, Column, Missing, Table, attempt
 from tidemark.analysis.tables_beyond import comparison
 from tidemark.errors import AnalysisError, Incomparable
 
+Key = tuple[str, str, int]  # of a series in both sets: system, mode, size of batches
 RATIOS = (
     ("write", "Median write", Metric.WRITE_MEDIAN),
     ("p99", "Write p99", Metric.WRITE_P99),
@@ -38,7 +39,7 @@ class Side:
     def run_set(self) -> RunSet:
         return self.measures.run_set
 
-    def series(self) -> dict[tuple[str, str, int], Series]:
+    def series(self) -> dict[Key, Series]:
         """Main series by system, mode and size of batches."""
         return {
             (series.system, series.mode, series.batch_size): series
@@ -161,9 +162,9 @@ def _oracles(a: Side, b: Side) -> Iterator[str]:
     for key, series in a.series().items():
         other = second.get(key)
         if other is not None and series.runs and other.runs:
-            readers = [each.runs[0].manifest.oracle for each in (series, other)]
-            if readers[0].applicable != readers[1].applicable or readers[0].reader != readers[1].reader:
-                yield f"the oracle of {series.title} differs ({readers[0].reader} against {readers[1].reader})"
+            ours, theirs = (each.runs[0].manifest.oracle for each in (series, other))
+            if ours.applicable != theirs.applicable:
+                yield f"the oracle of {series.title} differs ({ours.reader} against {theirs.reader})"
 
 
 def _shared(a: Side, b: Side) -> Iterator[str]:
@@ -222,6 +223,16 @@ def _measured_by(a: Side, b: Side) -> Iterator[str]:
             yield f"In {letter}: {sentence}"
 
 
+def _readers(first: Mapping[Key, Series], second: Mapping[Key, Series]) -> Iterator[str]:
+    """Tables that were read back by different libraries; what they held was checked all the same."""
+    for key, series in first.items():
+        other = second.get(key)
+        if other is not None and series.runs and other.runs:
+            ours, theirs = (each.runs[0].manifest.oracle.reader for each in (series, other))
+            if ours != theirs:
+                yield f"The oracle of {series.title}, {series.mode_title}, read by {ours} in A and by {theirs} in B."
+
+
 def _notes(a: Side, b: Side) -> Iterator[str]:
     yield from _measured_by(a, b)
     for letter, side in (("A", a), ("B", b)):
@@ -240,6 +251,7 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
     ]
     yield f"Versions that differ: {', '.join(changed)}." if changed else "Both ran the same versions."
     first, second = a.series(), b.series()
+    yield from _readers(first, second)
     alone = [f"{series.title}, {series.mode_title}" for key, series in first.items() if key not in second]
     alone += [f"{series.title}, {series.mode_title}" for key, series in second.items() if key not in first]
     if alone:

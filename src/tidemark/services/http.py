@@ -32,8 +32,9 @@ def is_loopback(host: str | None) -> bool:
 def open_url(request: str | urllib.request.Request, timeout_s: float) -> HTTPResponse:
     """The answer to `request`, which the caller closes; directly where the server is on this machine."""
     url = request if isinstance(request, str) else request.full_url
-    opener = _direct.open if is_loopback(urlsplit(url).hostname) else urllib.request.urlopen
-    return cast(HTTPResponse, opener(request, timeout=timeout_s))
+    # Made anew for others: the one that urllib keeps has the proxies of its first use.
+    opener = _direct if is_loopback(urlsplit(url).hostname) else urllib.request.build_opener()
+    return cast(HTTPResponse, opener.open(request, timeout=timeout_s))
 
 
 def keep_loopback_direct() -> None:
