@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -134,3 +136,54 @@ def test_methods_are_what_the_account_may_do(monkeypatch: pytest.MonkeyPatch) ->
     ]
     monkeypatch.setattr(cold, "may_drop_caches", lambda: False)
     assert cold.choose("auto") is cold.choose("evict") is Method.EVICT_FILES
+
+
+MAP = """
+import mmap, sys
+with open(sys.argv[1], "rb") as file:
+    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+print(sum(mapped[place] for place in range(0, len(mapped), 4096)), flush=True)
+input()
+"""
+
+
+def test_what_a_process_has_mapped_is_taken_out_of_it_first(file: Path) -> None:
+    if not cold.may_drop_caches():
+        pytest.skip("dropping the page cache needs root")
+    os.sync()
+    child = subprocess.Popen([sys.executable, "-c", MAP, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert any(path == file for _, _, path in cold.mapped_ranges(child.pid))
+        evict(Method.EVICT, [file])
+        assert residency([file]).share > 0.9, "a mapped file stays; else there is nothing to see here"
+        cold.page_out([child.pid])
+        evict(Method.EVICT, [file])
+        if residency([file]).share > 0.9:
+            pytest.skip("this kernel does not let one process take pages out of another")
+        assert residency([file]).share < 0.01
+    finally:
+        child.kill()
+        child.communicate()
+    cold.page_out([child.pid])  # one that is gone is no error
+
+
+def test_groups_that_stand_apart_are_shown_and_decide_nothing(file: Path, folder: Path) -> None:
+    broker = folder / "broker"
+    broker.write_bytes(os.urandom(SIZE))
+    os.sync()
+    evict(Method.EVICT_FILES, [file])
+    proof = prove(Method.EVICT_FILES, {"table": [file]}, {"kafka program": [broker]})
+    assert proof.verdict == Verdict.COLD
+    assert proof.residency["kafka program"] == Residency(SIZE, SIZE)
+    assert prove(Method.EVICT_FILES, {}, {"kafka program": [broker]}).verdict == Verdict.UNKNOWN
+
+
+def test_the_libraries_of_a_client_are_found_without_importing_it() -> None:
+    found = cold.library_files(["_duckdb", "duckdb_extension_*", "pyarrow"])
+    names = {path.name for path in found}
+    assert any("duckdb" in name and ".so" in name for name in names)
+    assert "ducklake.duckdb_extension" in names and any(name.startswith("libarrow.so") for name in names)
+    assert not any(path.suffix == ".py" for path in found)
+    assert cold.library_files(["no_such_package"]) == ()

@@ -164,9 +164,11 @@ def library_files(packages: Iterable[str]) -> tuple[Path, ...]:
     found: set[Path] = set()
     for folder in map(Path, sys.path):
         for name in packages:
-            for place in folder.glob(name) if folder.is_dir() else ():
-                if place.is_dir():
-                    found.update(path for path in place.rglob("*") if path.suffix in LIBRARIES or ".so." in path.name)
+            if not folder.is_dir():
+                continue
+            for place in folder.glob(name):
+                found.update(path for path in place.rglob("*") if path.suffix in LIBRARIES or ".so." in path.name)
+            found.update(folder.glob(f"{name}.*.so"))  # a package that is one library
             # Wheels put libraries that they share into a folder of their own.
             beside = folder / f"{name}.libs"
             if "*" not in name and beside.is_dir():
