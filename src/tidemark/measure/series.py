@@ -259,9 +259,10 @@ def _explained(error: Exception, bench: Bench, where: str) -> TidemarkError:
         bench.servers.check()
     except TidemarkError as reason:
         described = reason
-    full = shutil.disk_usage(bench.work).free < FULL_BYTES
+    full = isinstance(described, DiskFull) or shutil.disk_usage(bench.work).free < FULL_BYTES
     kind = DiskFull if full and not isinstance(described, OracleError) else type(described)
-    return kind(f"{where}: {'no room left on the device: ' if full else ''}{described}")
+    said = "" if not full or "no room left" in str(described) else "no room left on the device: "
+    return kind(f"{where}: {said}{described}")
 
 
 def _set_aside(directory: Path, dataset: Provenance) -> None:

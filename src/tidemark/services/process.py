@@ -46,15 +46,21 @@ def free_ports(count: int) -> list[int]:
             each.close()
 
 
+MOST_BYTES = 1 << 20  # of a log's end that are looked at
+
+
 def tail(path: Path, lines: int = 20) -> str:
-    """The last `lines` lines of a log, reading no more than its last 64 KiB."""
+    """The last `lines` lines of a log, reading no more than its last megabyte."""
+    return "\n".join(_end(path).splitlines()[-lines:])
+
+
+def _end(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - 65536))
-            text = file.read().decode(errors="replace")
+            file.seek(max(0, path.stat().st_size - MOST_BYTES))
+            return file.read().decode(errors="replace")
     except OSError:
         return ""
-    return "\n".join(text.splitlines()[-lines:])
 
 
 class Child:
@@ -127,7 +133,8 @@ class Child:
             state = f"exit status {status}"
         said = self.tail() or "(it is empty)"
         message = f"{self.what} {happened} ({state}). Its log, {self.log_path}, ends:\n{said}"
-        return DiskFull(message) if "No space left on device" in said else ServiceError(message)
+        # A server may go on for many lines about what it could not write.
+        return DiskFull(message) if "No space left on device" in _end(self.log_path) else ServiceError(message)
 
     def run_to_end(self, timeout_s: float) -> None:
         """Wait for a program that ends by itself; all but exit status 0 within the time is a ServiceError."""

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.services.base import Service
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Capability(StrEnum):

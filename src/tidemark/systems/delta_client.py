@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from tidemark.systems import releases
 from tidemark.systems.releases import Release
+
+if TYPE_CHECKING:
+    pass
 
 CLIENT = "delta-rs"
 
@@ -21,6 +24,8 @@ def installed_version() -> str:
 
 def reader_name() -> str:
     """How the oracle's reader is named that reads through delta-rs."""
+    import pyarrow as pa
+
     return f"{CLIENT} {installed_version()} (the log) and PyArrow {pa.__version__} (the Parquet files)"
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import pyarrow as pa
-
 from tidemark.services.base import files_below
 from tidemark.systems import delta_client
 from tidemark.systems.base import TABLE, Capability, Context
@@ -16,6 +14,7 @@ from tidemark.systems.duckdb_client import DuckDBSystem, literal, reader_name, r
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 # DuckDB gives the table in an attached Delta directory the name of the alias.
 ALIAS = "trips"

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import pyarrow as pa
-
 from tidemark.systems import delta_client, duckdb_client
 from tidemark.systems.base import TABLE, Capability, Context
 from tidemark.systems.delta_table import CLIENT_INTERVAL, NO_SERVICE, DeltaTable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from deltalake import DeltaTable as Table
 
 READER = ("delta",)  # DuckDB's extension

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import pyarrow as pa
-
 from tidemark.services.base import files_below
 from tidemark.systems import delta_client, unity
 from tidemark.systems.base import Context, Durability, Footprint, Options, PerWrite
@@ -16,6 +14,7 @@ from tidemark.systems.disk import count_and_bytes, read_ids
 from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from deltalake import DeltaTable as Table
 
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def count_and_bytes(files: Iterable[Path]) -> tuple[int, int]:
@@ -17,6 +18,9 @@ def count_and_bytes(files: Iterable[Path]) -> tuple[int, int]:
 
 def read_ids(files: Iterable[Path]) -> pa.ChunkedArray:
     """The `id` column (int64) of Parquet files, of which nothing else is read: there may be 20,000 of one row."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     chunks: list[pa.Array] = []
     for path in files:
         with pq.ParquetFile(path) as file:

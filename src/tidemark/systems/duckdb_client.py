@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import pyarrow as pa
-
 from tidemark.errors import ProvisionError
 from tidemark.systems import releases
 from tidemark.systems.base import Context, System
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 CLIENT = "DuckDB"
 

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-import pyarrow as pa
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tidemark.errors import SystemFailure
@@ -35,6 +34,7 @@ from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, promised, shown
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 LAKE = "lake"
 TABLE_NAME = "trips"

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
-import pyarrow as pa
-import pyarrow.csv
 from psycopg import sql
 
 from tidemark.errors import SystemFailure
 from tidemark.systems.disk import read_ids
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 type Catalog = psycopg.Connection[tuple[Any, ...]]
 
@@ -35,6 +36,8 @@ INLINED = """
 
 def reader_name() -> str:
     """How the oracle's reader is named that reads in this way."""
+    import pyarrow as pa
+
     return f"psycopg {psycopg.__version__} (the catalog's tables) and PyArrow {pa.__version__} (the Parquet files)"
 
 
@@ -49,6 +52,8 @@ def ids(catalog: Catalog, table: str) -> pa.ChunkedArray:
 
     SystemFailure where rows were deleted: nothing here ever does that, and this reader does not apply it.
     """
+    import pyarrow as pa
+
     ((deleted,),) = catalog.execute("SELECT count(*) FROM ducklake_delete_file WHERE end_snapshot IS NULL").fetchall()
     if deleted:
         raise SystemFailure(f"DuckLake: {deleted} files of deleted rows are in the catalog, where rows are only added.")
@@ -70,6 +75,9 @@ def _path(row: tuple[Any, ...]) -> Path:
 
 
 def _inlined_ids(catalog: Catalog, name: str) -> pa.ChunkedArray:
+    import pyarrow as pa
+    import pyarrow.csv
+
     rows = sql.SQL("COPY (SELECT id FROM {} WHERE end_snapshot IS NULL) TO STDOUT").format(sql.Identifier(name))
     with catalog.cursor() as cursor, cursor.copy(rows) as copy:
         text = b"".join(copy)

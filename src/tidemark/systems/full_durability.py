@@ -14,12 +14,13 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.systems.base import DEFAULT, FULL, Options, PerWrite, System
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 IN_CLOSE_WRITE, IN_MOVED_TO, IN_CREATE = 0x8, 0x80, 0x100
 IN_Q_OVERFLOW, IN_ONLYDIR, IN_ISDIR = 0x4000, 0x1000000, 0x40000000

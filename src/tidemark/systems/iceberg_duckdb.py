@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import pyarrow as pa
-
 from tidemark.errors import SystemFailure
 from tidemark.systems import base, pyiceberg_client
 from tidemark.systems.base import Capability, Context, Options
@@ -17,6 +15,7 @@ from tidemark.systems.iceberg_table import TABLE, IcebergOptions, IcebergTable
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 CLIENT_SETTING = "httpfs_client_implementation"
 SLOW_HTTP = "DuckDB 1.4.4's default HTTP client adds some 40 ms to a commit; http_client: curl does not"

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-import pyarrow as pa
-
 from tidemark.systems import duckdb_client, pyiceberg_client
 from tidemark.systems.base import TABLE, Capability, Context, Options
 from tidemark.systems.iceberg_attach import CATALOG, EXTENSIONS, attach, refuses
@@ -16,6 +14,7 @@ from tidemark.systems.iceberg_table import TABLE as TABLE_NAME
 from tidemark.systems.iceberg_table import IcebergOptions, IcebergTable, set_workers, workers
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyiceberg.table import Table
 
 
@@ -122,6 +121,8 @@ class IcebergPyIceberg(IcebergTable):
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:
+        import pyarrow as pa
+
         return {"pyiceberg": pyiceberg_client.installed_version(), "pyarrow": str(pa.__version__)}
 
     def close(self) -> None:

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import urlsplit
 
-import pyarrow as pa
-
 from tidemark.errors import SystemFailure
 from tidemark.services.base import Service, files_below
 from tidemark.services.rest_catalog import RestCatalog as Server
@@ -23,6 +21,7 @@ from tidemark.systems.iceberg_catalog import CATALOGS, HADOOP, NIO, NOT_OURS, RE
 from tidemark.systems.postgres_catalog import promised, shown
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyiceberg.catalog.rest import RestCatalog
     from pyiceberg.table import Table
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from tidemark.systems.base import Capability, Durability, Footprint, System
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Null(System):
@@ -28,9 +31,13 @@ class Null(System):
         return "none: this system stores nothing"
 
     def ids(self) -> pa.ChunkedArray:
+        import pyarrow as pa
+
         return pa.chunked_array([], pa.int64())
 
     def read(self) -> pa.Table:
+        import pyarrow as pa
+
         return pa.table({})
 
     def footprint(self) -> Footprint:

@@ -13,13 +13,14 @@ import os
 import secrets
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-import pyarrow as pa
 
 from tidemark.errors import SystemFailure
 from tidemark.services.http import open_url
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TOKEN = "TIDEMARK_UNITY_TOKEN"
 
@@ -56,6 +57,8 @@ def register(address: str, schema_name: str, schema: pa.Schema, location: Path) 
 
 
 def _column(position: int, field: pa.Field) -> dict[str, Any]:
+    import pyarrow as pa
+
     if pa.types.is_timestamp(field.type):
         kind = "timestamp_ntz"
     elif pa.types.is_floating(field.type):

@@ -1,0 +1,29 @@
+"""What the pipeline's own processes keep in memory is not cold for the client that is measured."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+PLAN = """
+import sys
+from pathlib import Path
+from tidemark import pipeline
+from tidemark.config import load
+from tidemark.measure.plan import make_plan
+make_plan(load(Path(sys.argv[1])))
+print(sorted({name.partition(".")[0] for name in sys.modules} & {"pyarrow", "duckdb", "_duckdb", "deltalake", "pyiceberg"}))
+"""
+
+
+def test_making_a_plan_loads_no_library_of_a_client() -> None:
+    """A page that two processes have mapped cannot be evicted, and `all` and Snakemake run beside every series.
+
+    Import such a library where it is used, or below `if TYPE_CHECKING`, in the file of a system as well.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", PLAN, REPOSITORY / "config.yaml"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
