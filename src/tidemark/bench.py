@@ -133,7 +133,7 @@ def bench(workspace: Workspace, config: Config, repetitions: int, seconds: float
                     shared = Bench(
                         spec, variant(SystemEntry(each.system, each.system, None, ()), "bench"), servers, producer,
                         topics, Rates(work / "rates.json", each.name, each.encoding), dataset, sizes, machine, {},
-                        None, work,
+                        None, work, work,
                     )  # fmt: skip
                     window, sampling_s = _measure(shared, seconds)
                     windows[each.name].append(window)

@@ -14,16 +14,18 @@ PR_SET_PDEATHSIG = 1
 _interruptions: list[int] = []  # signals that asked this process to end
 
 
-def heed_interruptions() -> None:
+def heed_interruptions(once: bool = False) -> None:
     """Have Ctrl-C and SIGTERM raise KeyboardInterrupt, and be remembered.
 
+    With `once` only the first of them does: a child that tidies up may be told by the terminal and by its parent.
     A library may turn that exception into one of its own (DuckDB: "Query interrupted"), which must not pass for
     a failure of what is measured.
     """
 
     def interrupt(number: int, _frame: object) -> None:
         _interruptions.append(number)
-        raise KeyboardInterrupt
+        if not once or len(_interruptions) == 1:
+            raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, interrupt)

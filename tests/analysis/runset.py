@@ -215,6 +215,7 @@ def manifest(
             },
             "verdict": model.opening_verdict if number == 0 else "hot",
             "reason": f"{opened / 1e6:.2f} % of 200,000,000 bytes in the page cache",
+            "apart": ["stream"],
         },
         "first_write_ns": int(model.median_ms * 1e6 * (model.first_write if number == 0 else 1.0)),
         "interference": {

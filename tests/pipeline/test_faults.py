@@ -146,28 +146,50 @@ def small_disk(sandbox: Sandbox) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", sandbox.work], check=True)
 
 
+def fill(filler: Path) -> None:
+    """Leave not a single block of the file system that `filler` lies on."""
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(1 << 20))
+        except OSError:
+            while True:  # and what is smaller than a megabyte
+                try:
+                    file.write(bytes(4096))
+                except OSError:
+                    return
+
+
 @pytest.mark.parametrize("like", ["ducklake", "delta-rs"])
 def test_a_full_disk_ends_the_series_with_a_code_of_its_own(sandbox: Sandbox, small_disk: Path, like: str) -> None:
     filler = small_disk / "filler"
-
-    def fill() -> None:
-        with filler.open("wb", buffering=0) as file:
-            try:
-                while True:
-                    file.write(bytes(1 << 20))
-            except OSError:
-                while True:  # and what is smaller than a megabyte
-                    try:
-                        file.write(bytes(4096))
-                    except OSError:
-                        return
-
     sandbox.configure(faulty(like))
     try:
-        result, outcome = fail(sandbox, fill, *MEASURE_ONLY)
+        result, outcome = fail(sandbox, lambda: fill(filler), *MEASURE_ONLY)
     finally:
         filler.unlink(missing_ok=True)
     check_failure(sandbox, result, outcome, 9, "no room left on the device")
+
+
+def test_a_window_is_not_lost_with_the_disk_that_the_next_one_needs(sandbox: Sandbox, small_disk: Path) -> None:
+    filler = small_disk / "filler"
+    short = {"protocols": {"faults": {"window_seconds": 1, "runs": 2}}}
+    sandbox.configure({**faulty("ducklake"), **short})
+    process = sandbox.start("all", *MEASURE_ONLY)
+    try:
+        wait_for("the first run's files", lambda: sandbox.counted("faulty"), process)
+        fill(filler)
+        result = finish(process)
+    finally:
+        filler.unlink(missing_ok=True)
+    outcome = sandbox.outcomes()["faulty/single"]
+    assert result.returncode == outcome["exit_code"] == 9, result.stdout
+    assert outcome["status"] == "failed" and outcome["runs"] == [0]
+    again = sandbox.run("all", *MEASURE_ONLY)
+    assert again.returncode == 0, again.stdout
+    outcome = sandbox.outcomes()["faulty/single"]
+    assert outcome["status"] == "complete" and outcome["runs"] == [0, 1]
+    assert [attempt["status"] for attempt in outcome["attempts"]] == ["failed", "complete"]
 
 
 def test_ctrl_c_leaves_no_process_and_no_half_result(sandbox: Sandbox) -> None:

@@ -157,9 +157,8 @@ def test_a_run_says_by_what_and_where_it_was_made(done: Done) -> None:
 def test_what_a_run_0_was_at_its_opening_is_measured_too(done: Done) -> None:
     for name, run in done.sandbox.runs().items():
         opening = run["opening"]
-        decisive = {
-            key: group for key, group in opening["residency"].items() if key.split()[0] not in ("kafka", "stream")
-        }
+        assert set(opening["apart"]) == {"kafka program", "kafka data", "stream"}
+        decisive = {key: group for key, group in opening["residency"].items() if key not in opening["apart"]}
         whole = sum(group["bytes"] for group in decisive.values())
         share = sum(group["resident_bytes"] for group in decisive.values()) / whole if whole else None
         assert opening["residency"]["stream"]["bytes"] > 0, name
@@ -205,6 +204,19 @@ def test_again_runs_nothing(done: Done) -> None:
     assert again.returncode == 0
     assert "Nothing to be done" in again.stdout
     assert _stamps(done.sandbox.results) == before
+
+
+def test_after_a_refused_all_the_results_still_belong_together(done: Done) -> None:
+    before = _stamps(done.sandbox.results)
+    told = done.sandbox.run("claims").stdout
+    done.sandbox.configure({**SMOKE, "dataset": {"source": "path", "path": "no-such-month.parquet"}})
+    refused = done.sandbox.run("all", timeout_s=60)
+    assert refused.returncode == 3, refused.stdout
+    assert {path: stamp for path, stamp in _stamps(done.sandbox.results).items() if path in before} == before
+    assert done.sandbox.run("claims").stdout == told
+    shown = done.sandbox.run("claim", "threads-no-gain")
+    assert shown.returncode == 0, shown.stdout
+    done.sandbox.configure(SMOKE)
 
 
 def test_series_are_listed_in_their_order(done: Done) -> None:

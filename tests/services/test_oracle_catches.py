@@ -112,10 +112,11 @@ def measure(servers: Servers, workspace: Workspace) -> Callable[[type[System]], 
             machine = inventory(workspace.root)
             rates = Rates(workspace.private / "rates.json", system.name, spec.encoding)
             bench = Bench(
-                spec, variant, servers, producer, topics, rates, dataset, weigh(trips), machine, {}, None, work
+                spec, variant, servers, producer, topics, rates, dataset, weigh(trips), machine, {}, None, work,
+                workspace.root,
             )  # fmt: skip
             before = Before(prove(Method.NONE, {}), "cold start")
-            measure_run(bench, 0, workspace.root, before, False, lambda _what: None)
+            measure_run(bench, 0, before, False, lambda _what: None)
         return target
 
     return run

@@ -176,7 +176,7 @@ def test_groups_that_stand_apart_are_shown_and_decide_nothing(file: Path, folder
     evict(Method.EVICT_FILES, [file])
     proof = prove(Method.EVICT_FILES, {"table": [file]}, {"kafka program": [broker]})
     assert proof.verdict == Verdict.COLD
-    assert proof.residency["kafka program"] == Residency(SIZE, SIZE)
+    assert proof.residency["kafka program"] == Residency(SIZE, SIZE) and proof.apart == ("kafka program",)
     assert prove(Method.EVICT_FILES, {}, {"kafka program": [broker]}).verdict == Verdict.UNKNOWN
 
 

@@ -13,13 +13,17 @@ from pathlib import Path
 from tidemark import pipeline
 from tidemark.config import load
 from tidemark.measure.plan import make_plan
+from tidemark.measure import series
+from tidemark.systems import registry
 make_plan(load(Path(sys.argv[1])))
-print(sorted({name.partition(".")[0] for name in sys.modules} & {"pyarrow", "duckdb", "_duckdb", "deltalake", "pyiceberg"}))
+assert all(kind.unavailable(kind.Options()) is None for kind in registry().values())
+libraries = {"pyarrow", "duckdb", "_duckdb", "deltalake", "pyiceberg"}
+print(sorted({name.partition(".")[0] for name in sys.modules} & libraries))
 """
 
 
-def test_making_a_plan_loads_no_library_of_a_client() -> None:
-    """A page that two processes have mapped cannot be evicted, and `all` and Snakemake run beside every series.
+def test_what_runs_beside_a_cold_run_loads_no_library_of_a_client() -> None:
+    """A page that a process has mapped is hard to evict, and `all`, Snakemake and the step that measures run beside it.
 
     Import such a library where it is used, or below `if TYPE_CHECKING`, in the file of a system as well.
     """

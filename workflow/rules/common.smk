@@ -6,6 +6,10 @@ from pathlib import Path
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
+# Snakemake imports pandas once a job has ended, and that would load Arrow if it found it: a library of the clients, which
+# no process but theirs may keep in memory while a series is made cold.
+sys.modules.setdefault("pyarrow", None)
+
 from tidemark.paths import Workspace
 from tidemark.pipeline import beside_input, command_line, enter, results_folder
 from tidemark.stacks import lock_of, python

@@ -14,12 +14,12 @@ class Residency:
     resident_bytes: int
 
 
-STREAM = "stream"  # the topic's log, which is meant to be in memory in all runs
-
-
 @dataclass(frozen=True, slots=True)
 class ColdProof:
-    """How much of the files that a run needs was in the page cache, before servers start or at the opening."""
+    """How much of the files that a run needs was in the page cache, before servers start or at the opening.
+
+    Groups that stand `apart` (the broker and its topic, which are meant to be in memory in all runs) decide nothing.
+    """
 
     method: str
     boot_id: str
@@ -29,11 +29,12 @@ class ColdProof:
     reason: str
     cpu_mhz: float | None
     temperature_c: float | None
+    apart: tuple[str, ...]
 
     @property
     def resident_share(self) -> float | None:
-        """Of the bytes of all groups but the stream's, how many were in the page cache; None if there were none."""
-        counted = [group for group in self.residency if group.group != STREAM]
+        """Of the bytes of all groups that decide, how many were in the page cache; None if there were none."""
+        counted = [group for group in self.residency if group.group not in self.apart]
         whole = sum(group.bytes for group in counted)
         return sum(group.resident_bytes for group in counted) / whole if whole else None
 
@@ -53,6 +54,7 @@ class ColdProof:
             f.text("reason", ""),
             f.maybe_number("cpu_mhz"),
             f.maybe_number("temperature_c"),
+            f.texts("apart"),
         )
 
 

@@ -91,8 +91,8 @@ def _cold_proof(workshop: Workshop) -> Table:
     notes = [
         "Two proofs, by how much of the files of servers and clients is in memory (the page cache): cold below "
         f"{100 * COLD_SHARE:g} %, hot above {100 * HOT_SHARE:g} %, lukewarm between. One is made before the servers "
-        "start, the other when the window opens, with servers and client running; the topic's log is meant to be in "
-        "memory, and is not counted.",
+        "start, the other when the window opens, with servers and client running and, in run 0, all evicted again that "
+        "can be; the broker and the topic's log are meant to be in memory then, and are not counted.",
         STATES,
         "Warm-up: uncounted writing before a hot run, until consecutive stretches agree ('steady') or time is up. "
         "Stretches: the pieces of a window whose topic was refilled in between, outside of what is counted; "

@@ -75,6 +75,7 @@ class ColdProof:
     residency: dict[str, Residency]
     verdict: str
     reason: str
+    apart: tuple[str, ...] = ()  # groups that are listed and decide nothing
 
 
 def may_drop_caches() -> bool:
@@ -235,5 +236,6 @@ def prove(
         reason = f"{100 * whole.share:.2f} % of {whole.bytes:,} bytes in the page cache"
     now = moment()
     return ColdProof(
-        str(method), now.boot_id, now.uptime_s, now.cpu_mhz, now.temperature_c, measured, str(verdict), reason
-    )
+        str(method), now.boot_id, now.uptime_s, now.cpu_mhz, now.temperature_c, measured, str(verdict), reason,
+        tuple(apart or ()),
+    )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from tidemark.machine.disk import settle
 from tidemark.machine.watch import Bounds, Interference, Watch
 from tidemark.measure import maintenance
 from tidemark.measure.describe import client_versions, libraries, logical_bytes, marks, series_part, system_part
+from tidemark.measure.files import files_of, warm
 from tidemark.measure.identity import harness_digest
 from tidemark.measure.loop import Window
 from tidemark.measure.oracle import Verdict, consult, difference
@@ -29,16 +30,13 @@ from tidemark.measure.runfiles import (
     TidemarkPart,
     write_run,
 )
-from tidemark.measure.servers import Servers
 from tidemark.measure.spec import FORMAT
 from tidemark.measure.stage import BESIDE_MARGIN, Bench, Stage, staged
 from tidemark.measure.warmup import WarmUp
 from tidemark.services.base import files_below
 from tidemark.services.kafka import Kafka
 from tidemark.stream.producer import Produced
-from tidemark.systems.base import Variant
 
-CLIENT = "client libraries"
 STREAM = "stream"
 
 
@@ -67,10 +65,8 @@ class Before:
     warm_up: WarmUp | None = None
 
 
-def measure_run(
-    bench: Bench, number: int, directory: Path, before: Before, merge: bool, show: Callable[[str], None]
-) -> Measured:
-    """Measure run `number` and put its files into a folder of `directory`, the folder of the series.
+def measure_run(bench: Bench, number: int, before: Before, merge: bool, show: Callable[[str], None]) -> Measured:
+    """Measure run `number` and put its files into the folder of the series.
 
     That is `run-<number>`, or one of those beside where the run was disturbed and may be measured once more. Raises
     OracleError when the table does not hold what was acknowledged; then nothing is written, and the error says what
@@ -93,7 +89,7 @@ def measure_run(
         merged = maintenance.merge(stage.system) if merge else None
         _check_rows(stage, measured.window, "merge", merged)
         retries = 0 if number == 0 and before.proof.method == cold.Method.REBOOT else spec.disturbance.retries
-        target, again = _target(directory, number, measured.interference, retries)
+        target, again = _target(bench.series, number, measured.interference, retries)
         manifest = Manifest(
             schema_version=SCHEMA_VERSION,
             tidemark=TidemarkPart(__version__, FORMAT, harness_digest()),
@@ -162,24 +158,6 @@ def _groups(stage: Stage) -> tuple[dict[str, tuple[Path, ...]], dict[str, tuple[
     found = {**files_of(stage.bench.servers, stage.bench.variant), "table": files_below(stage.directory)}
     stream = {name: found.pop(name) for name in tuple(found) if name.startswith(f"{Kafka.name} ")}
     return found, {**stream, STREAM: stage.bench.topics.files(stage.topic)}
-
-
-def files_of(servers: Servers, variant: Variant) -> dict[str, tuple[Path, ...]]:
-    """The files of the servers, and the libraries of the client: what makes a system cold or hot."""
-    packages = variant.system.libraries
-    return {**servers.files(), CLIENT: cold.library_files([*packages, "pyarrow"]) if packages else ()}
-
-
-def warm(files: Iterable[Path]) -> None:
-    """Read files once, so that they are in memory."""
-    buffer = bytearray(1 << 20)
-    for path in files:
-        try:
-            with path.open("rb", buffering=0) as file:
-                while file.readinto(buffer):
-                    pass
-        except OSError:
-            continue  # a server removes files of its own while it runs
 
 
 def _window(stage: Stage, method: cold.Method, show: Callable[[str], None]) -> Measured:

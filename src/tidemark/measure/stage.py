@@ -47,6 +47,7 @@ class Bench:
     lock_digests: dict[str, str]
     rest_bytes: int | None  # what waits for the disk on this machine when it is at rest
     work: Path  # emptied after each run unless tables are kept
+    series: Path  # where the files of its runs go
 
     @property
     def kafka(self) -> Kafka:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from tidemark.systems import releases
@@ -17,9 +18,7 @@ RELEASES = (Release((1, 6, 6)),)
 
 
 def installed_version() -> str:
-    import deltalake
-
-    return str(deltalake.__version__)
+    return version("deltalake")
 
 
 def reader_name() -> str:

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -58,9 +59,7 @@ RELEASES = (
 
 
 def installed_version() -> str:
-    import duckdb
-
-    return str(duckdb.__version__)
+    return version("duckdb")
 
 
 def release() -> Release:

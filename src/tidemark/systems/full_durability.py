@@ -42,7 +42,7 @@ class DurabilityOptions(Options):
     durability: str = field(default=DEFAULT, metadata={"help": HELP, "choices": (DEFAULT, FULL)})
 
 
-class Watch:
+class NewFiles:
     """The files that any process makes below `folder`, in folders that do not begin with a dot."""
 
     def __init__(self, folder: Path) -> None:
@@ -132,14 +132,14 @@ class FullDurability(System):
         """
         if self.durability_level != FULL:
             return
-        watch, write, close = Watch(folder), self.write, self.close
+        made, write, close = NewFiles(folder), self.write, self.close
 
         def write_and_sync(rows: pa.Table) -> None:
             write(rows)
-            watch.sync()
+            made.sync()
 
         def close_both() -> None:
-            watch.close()
+            made.close()
             close()
 
         self.write, self.close = write_and_sync, close_both  # type: ignore[method-assign]

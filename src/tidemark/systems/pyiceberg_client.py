@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.metadata import version
 
 from tidemark.systems import releases
 
@@ -25,9 +26,7 @@ RELEASES = (
 
 
 def installed_version() -> str:
-    import pyiceberg
-
-    return str(pyiceberg.__version__)
+    return version("pyiceberg")
 
 
 def release() -> Release:

@@ -1,0 +1,72 @@
+"""Work in a child of this process, which has none of the libraries in memory that the work loads."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Callable
+
+from tidemark.errors import TidemarkError
+from tidemark.lifetime import die_with_parent, heed_interruptions, was_interrupted
+
+
+def in_a_child(work: Callable[[], None]) -> None:
+    """Run `work` in a child; raise the TidemarkError that ended it, or KeyboardInterrupt if that did.
+
+    The child cannot outlive us. It is asked to end when we are, and waited for: it may have servers to stop.
+    """
+    parent = os.getpid()
+    reader, writer = os.pipe()
+    sys.stderr.flush()
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _work(work, parent, writer)
+    os.close(writer)
+    interrupted = False
+    with os.fdopen(reader, "rb") as pipe:
+        while True:
+            try:
+                said = pipe.read()
+                _, status = os.waitpid(child, 0)
+                break
+            except KeyboardInterrupt:
+                interrupted = True
+                os.kill(child, signal.SIGTERM)
+    if interrupted:
+        raise KeyboardInterrupt
+    if not said:
+        raise TidemarkError(f"the process that measures ended without a word ({_how(status)})")
+    error = pickle.loads(said)
+    if error is not None:
+        raise error
+
+
+def _work(work: Callable[[], None], parent: int, writer: int) -> None:
+    """Never returns: what is above this in the stack is the parent's business."""
+    error: BaseException | None = None
+    try:
+        die_with_parent(parent)
+        heed_interruptions(once=True)
+        work()
+    except BaseException as failure:
+        if was_interrupted() or isinstance(failure, KeyboardInterrupt):
+            error = KeyboardInterrupt()
+        elif isinstance(failure, TidemarkError):
+            error = TidemarkError(str(failure))
+            error.exit_code = failure.exit_code  # type: ignore[misc]
+        else:
+            error = TidemarkError(f"{type(failure).__name__}: {failure}")
+    finally:
+        sys.stderr.flush()
+        with os.fdopen(writer, "wb") as pipe:
+            pickle.dump(error, pipe)
+        os._exit(0)
+
+
+def _how(status: int) -> str:
+    code = os.waitstatus_to_exitcode(status)
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
