@@ -138,6 +138,8 @@ def test_run_0_is_cold_the_others_are_hot_and_both_are_proved(done: Done) -> Non
 
 def test_a_system_that_stores_nothing_is_charged_with_next_to_nothing(done: Done) -> None:
     """Neither the topic that was filled before, nor its deletion, nor the servers of an earlier series."""
+    if done.seen.strangers:
+        pytest.skip(f"other pipelines write to this disk: {', '.join(sorted(done.seen.strangers))}")
     for name, run in done.sandbox.runs().items():
         disk = run["disk"]
         if run["series"]["system"] == "null" and disk["device"] is not None:
@@ -212,11 +214,13 @@ def test_after_a_refused_all_the_results_still_belong_together(done: Done) -> No
     done.sandbox.configure({**SMOKE, "dataset": {"source": "path", "path": "no-such-month.parquet"}})
     refused = done.sandbox.run("all", timeout_s=60)
     assert refused.returncode == 3, refused.stdout
-    assert {path: stamp for path, stamp in _stamps(done.sandbox.results).items() if path in before} == before
+    changed = {path for path, stamp in _stamps(done.sandbox.results).items() if before.get(path, stamp) != stamp}
+    assert changed == {str(done.sandbox.results / "logs/dataset.log")}
     assert done.sandbox.run("claims").stdout == told
     shown = done.sandbox.run("claim", "threads-no-gain")
     assert shown.returncode == 0, shown.stdout
     done.sandbox.configure(SMOKE)
+    assert done.sandbox.run("all", timeout_s=60).returncode == 0
 
 
 def test_series_are_listed_in_their_order(done: Done) -> None:
