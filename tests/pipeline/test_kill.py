@@ -156,6 +156,7 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_comes_twice(
 ) -> None:
     systems: dict[str, Any] = {"null": {}, "ducklake": {}}
     sandbox = make_sandbox(configuration(systems), copy_of_jars(cache, tmp_path / "cache"))
+    sandbox.know("null", 50_000)  # the other one is probed, and killed at that as well
     tally = kill_again_and_again(sandbox)
     print(f"killed: {tally.kills}")
     assert sum(tally.kills.values()) >= 20
