@@ -20,7 +20,7 @@ from tidemark.services.postgres import Postgres, PostgresSettings
 from tidemark.systems import registry
 from tidemark.systems.base import NONE_PER_WRITE, Capability, Context, Durability, PerWrite, System
 from tidemark.systems.ducklake import DuckLake, DuckLakeInlinedPostgres
-from tidemark.systems.full_durability import FullDurability, Watch
+from tidemark.systems.full_durability import FullDurability, NewFiles
 from tidemark.systems.iceberg_pyiceberg import IcebergPyIceberg
 
 from .conftest import Servers
@@ -311,7 +311,7 @@ def test_a_watch_sees_files_in_new_folders_links_and_renames_once(
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(name_of(descriptor)))
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "before").write_text("x")
-    watch = Watch(tmp_path)
+    watch = NewFiles(tmp_path)
     watch.sync()
     assert synced == []
     (tmp_path / "new" / "below").mkdir(parents=True)
