@@ -6,12 +6,15 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from tidemark.errors import MachineError
 
 PR_SET_PDEATHSIG = 1
 
 _interruptions: list[int] = []  # signals that asked this process to end
+_heirs: list[int] = []  # a child that is told instead, while this process waits for it
 
 
 def heed_interruptions(once: bool = False) -> None:
@@ -24,11 +27,24 @@ def heed_interruptions(once: bool = False) -> None:
 
     def interrupt(number: int, _frame: object) -> None:
         _interruptions.append(number)
-        if not once or len(_interruptions) == 1:
+        for child in _heirs:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGTERM)
+        if not _heirs and (not once or len(_interruptions) == 1):
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, interrupt)
+
+
+@contextmanager
+def tell_instead(child: int) -> Iterator[None]:
+    """While this lasts, interruptions are passed on to `child`, and raise nothing here: it is to end first."""
+    _heirs.append(child)
+    try:
+        yield
+    finally:
+        _heirs.remove(child)
 
 
 def was_interrupted() -> bool:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 
 from tidemark.errors import TidemarkError
-from tidemark.lifetime import die_with_parent, heed_interruptions, was_interrupted
+from tidemark.lifetime import die_with_parent, heed_interruptions, tell_instead, was_interrupted
 
 
 def in_a_child(work: Callable[[], None]) -> None:
@@ -21,22 +21,18 @@ def in_a_child(work: Callable[[], None]) -> None:
     reader, writer = os.pipe()
     sys.stderr.flush()
     sys.stdout.flush()
+    # Until both know whom an interruption is for, it waits.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     child = os.fork()
     if child == 0:
         os.close(reader)
-        _work(work, parent, writer)
+        _work(work, parent, writer, before)
     os.close(writer)
-    interrupted = False
-    with os.fdopen(reader, "rb") as pipe:
-        while True:
-            try:
-                said = pipe.read()
-                _, status = os.waitpid(child, 0)
-                break
-            except KeyboardInterrupt:
-                interrupted = True
-                os.kill(child, signal.SIGTERM)
-    if interrupted:
+    with tell_instead(child), os.fdopen(reader, "rb") as pipe:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        said = pipe.read()
+        _, status = os.waitpid(child, 0)
+    if was_interrupted():
         raise KeyboardInterrupt
     if not said:
         raise TidemarkError(f"the process that measures ended without a word ({_how(status)})")
@@ -45,12 +41,13 @@ def in_a_child(work: Callable[[], None]) -> None:
         raise error
 
 
-def _work(work: Callable[[], None], parent: int, writer: int) -> None:
+def _work(work: Callable[[], None], parent: int, writer: int, mask: set[int]) -> None:
     """Never returns: what is above this in the stack is the parent's business."""
     error: BaseException | None = None
     try:
         die_with_parent(parent)
         heed_interruptions(once=True)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         work()
     except BaseException as failure:
         if was_interrupted() or isinstance(failure, KeyboardInterrupt):
