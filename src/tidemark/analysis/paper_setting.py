@@ -98,7 +98,7 @@ def _producer(run_set: RunSet) -> str:
     if modes == {"ahead"}:
         return (
             "The producer works before the window opens, so as not to compete with what is measured; where it "
-            "stopped too early, the rest is produced beside the window, and the run carries a mark."
+            "stopped too early, the clock stands still while more events are produced."
         )
     return "The producer works while the window is open, and competes with what is measured."
 
