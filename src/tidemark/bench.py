@@ -30,7 +30,7 @@ from tidemark.measure.rates import Rates
 from tidemark.measure.runfiles import write_operations
 from tidemark.measure.servers import prepared
 from tidemark.measure.spec import SeriesSpec
-from tidemark.measure.stage import Bench, staged
+from tidemark.measure.stage import STREAM_GROUPS, Bench, staged
 from tidemark.paths import Workspace, private_directory, write_atomically
 from tidemark.progress import Progress
 from tidemark.services.base import Service
@@ -157,16 +157,10 @@ def bench(workspace: Workspace, config: Config, repetitions: int, seconds: float
 def _measure(bench: Bench, seconds: float) -> tuple[Window, float]:
     """One window on a table and a topic of its own, and what sampling it cost in seconds of a processor."""
     with staged(bench, "bench", seconds, lambda _what: None) as stage:
-        window, watch = stage.new_window(), Watch(bench.work, bench.groups())
-        while True:
-            with watch:
-                stage.advance(window, seconds)
-            bench.servers.check()
-            if not stage.needs_more(window, seconds):
-                break
-            stage.refill(window, seconds)
+        window, watch = stage.new_window(), Watch(bench.work, bench.groups(), STREAM_GROUPS)
+        stage.write(window, seconds, lambda: watch)
         bench.producer.finish()
-    bench.rates.note(window.samples.events / (window.elapsed_ns / 1e9))
+    bench.rates.note(window.events_per_s)
     return window, watch.sampler.cpu_s
 
 
@@ -180,14 +174,11 @@ def _spec(base: SeriesSpec, each: Variant, seconds: float) -> SeriesSpec:
 
 
 def _row(name: str, windows: list[Window]) -> Row:
-    def per_s(window: Window) -> float:
-        return window.samples.events / (window.elapsed_ns / 1e9)
-
     def stage_us(stage: str) -> float:
         return statistics.median(window.budget()[stage] / 1e3 / window.samples.events for window in windows)
 
     writes = [window.samples.column("write") for window in windows]
-    rates = [per_s(window) for window in windows]
+    rates = [window.events_per_s for window in windows]
     return Row(
         name=name,
         events_per_s=statistics.median(rates),

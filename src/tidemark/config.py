@@ -61,10 +61,10 @@ class Study:
 class DisturbanceConfig:
     """From where on a run counts as disturbed, and how often it is measured once more then."""
 
-    foreign_cores: float = 0.2
-    steal_cores: float = 0.1
-    gap_seconds: float = 0.05
-    retries: int = 1
+    foreign_cores: float
+    steal_cores: float
+    gap_seconds: float
+    retries: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import base64
 import csv
-import fcntl
 import hashlib
 import json
 import os
@@ -20,15 +19,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from tidemark import seals
 from tidemark.errors import ConfigError, ProvisionError, TidemarkError
-from tidemark.paths import private_directory, write_atomically
+from tidemark.paths import only_one, write_atomically
 from tidemark.progress import Progress
 
 LINE = re.compile(
@@ -132,14 +129,6 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@contextmanager
-def _only_one(path: Path) -> Iterator[None]:
-    private_directory(path.parent)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def is_installed(lock_file: Path, target: Path, source: Path | None) -> bool:
     stamp = target / STAMP
     return stamp.exists() and stamp.read_text() == stamp_text(lock_file, target, source)
@@ -158,7 +147,7 @@ def install(lock_file: Path, target: Path, source: Path | None) -> None:
     """
     if is_installed(lock_file, target, source) and _needs_no_look(target):
         return  # without a write: the environment may lie in a folder that is read-only
-    with _only_one(target.parent / f".{target.name}.lock"):
+    with only_one(target.parent / f".{target.name}.lock"):
         if is_installed(lock_file, target, source) and _is_whole(target):
             return
         pins = read_lock(lock_file)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +55,15 @@ def private_directory(path: Path) -> Path:
     for folder in reversed([f for f in missing if not f.exists()]):
         folder.mkdir(mode=0o700, exist_ok=True)
     return path
+
+
+@contextlib.contextmanager
+def only_one(path: Path) -> Iterator[None]:
+    """Hold the lock file `path`, waiting for whoever has it; the kernel lets go of it with its holder."""
+    private_directory(path.parent)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

@@ -18,10 +18,11 @@ import shutil
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from tidemark.errors import ProvisionError
-from tidemark.paths import write_atomically
+from tidemark.paths import only_one, write_atomically
 
 Entry = list[int | str]  # size, mtime_ns, inode, sha256; of a link: where it leads
 LEFT_OUT = ("__pycache__",)
@@ -97,6 +98,24 @@ def is_whole(folder: Path) -> bool:
         f"{_listed(found)}. {folder.parent} cannot be written to, so that it cannot be made anew here: remove {folder} "
         "where it was made, and make it there with './tidemark provision --target provisioned.json'."
     )
+
+
+@contextmanager
+def made_once(folder: Path) -> Iterator[bool]:
+    """Whether `folder` is to be made now, as it is not there or not whole; nobody else makes it meanwhile.
+
+    It is sealed in the end. ProvisionError where it was changed and cannot be made anew.
+    """
+    if is_whole(folder):
+        yield False
+        return
+    with only_one(folder.parent / ".lock"):
+        wanted = not is_whole(folder)
+        if wanted:
+            clear(folder)
+        yield wanted
+        if wanted:
+            seal(folder)
 
 
 def clear(folder: Path) -> None:

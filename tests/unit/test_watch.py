@@ -8,17 +8,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tidemark.config import DisturbanceConfig
 from tidemark.machine import watch as watch_module
 from tidemark.machine.disk import Settled
 from tidemark.machine.processes import MachineTimes
 from tidemark.machine.sampler import Group
-from tidemark.machine.watch import Bounds, Watch, _Clocks
+from tidemark.machine.watch import Watch, _Clocks
 
-BOUNDS = Bounds(foreign_cores=0.2, steal_cores=0.1, gap_seconds=0.05)
+BOUNDS = DisturbanceConfig(foreign_cores=0.2, steal_cores=0.1, gap_seconds=0.05, retries=0)
+NO_BOUNDS = DisturbanceConfig(1e9, 1e9, 1e9, 0)
 BUSY = "import time\nend = time.perf_counter() + 60\nwhile time.perf_counter() < end: pass"
 WRITE = "import os, sys; f = open(sys.argv[1], 'wb'); f.write(os.urandom(8 << 20)); f.flush(); input()"
 HARNESS = Group(lambda: [os.getpid()], alone=True)
@@ -41,17 +44,17 @@ def test_a_stranger_s_work_is_seen_and_named_and_that_of_a_group_is_not(folder: 
     parent = stranger()
     pid = int(parent.communicate()[0])
     try:
-        watch = Watch(folder, {"harness": HARNESS})
+        watch = Watch(folder, {"harness": HARNESS}, ())
         with watch:
             time.sleep(1.2)
         seen = watch.interference(BOUNDS)
         assert seen.foreign_cores is not None and seen.foreign_cores > 0.2
         (said,) = [each for each in seen.disturbed if each.startswith("foreign processor time")]
         assert "python" in said
-        known = Watch(folder, {"harness": HARNESS, "server": Group(lambda: [pid])})
+        known = Watch(folder, {"harness": HARNESS, "server": Group(lambda: [pid])}, ())
         with known:
             time.sleep(1.2)
-        both = known.interference(Bounds(1e9, 1e9, 1e9))
+        both = known.interference(NO_BOUNDS)
         assert both.disturbed == ()
         assert known.sampler.series.groups["server"][0] is not None
         assert max(each or 0 for each in known.sampler.series.groups["server"]) > 20
@@ -67,7 +70,7 @@ def test_the_hypervisor_s_share_is_steal_and_nobody_s_work(folder: Path, monkeyp
         return MachineTimes(programs=0.0, interrupts=0.0, stolen=0.5 * passed, idle=1.5 * passed)
 
     monkeypatch.setattr(watch_module, "machine_times", told)
-    watch = Watch(folder, {"harness": HARNESS})
+    watch = Watch(folder, {"harness": HARNESS}, ())
     with watch:
         time.sleep(0.3)
     seen = watch.interference(BOUNDS)
@@ -85,20 +88,20 @@ def test_gaps_of_the_clocks_are_seen(
 ) -> None:
     told = iter([_Clocks(100.0, 150.0, 9_000.0), _Clocks(101.0, 151.0 + boot, 9_001.0 + wall)])
     monkeypatch.setattr(_Clocks, "now", classmethod(lambda _cls: next(told)))
-    watch = Watch(folder, {})
+    watch = Watch(folder, {}, ())
     with watch:
         pass
-    seen = watch.interference(Bounds(1e9, 1e9, 0.05))
+    seen = watch.interference(replace(NO_BOUNDS, gap_seconds=0.05))
     assert len(seen.disturbed) == len(said)
     assert all(words in found for words, found in zip(said, seen.disturbed, strict=True))
 
 
 def test_a_machine_that_was_not_at_rest_is_said(folder: Path) -> None:
-    watch = Watch(folder, {})
+    watch = Watch(folder, {}, ())
     watch.opens_after(Settled(7_000_000, 15.0, False))
     with watch:
         pass
-    seen = watch.interference(Bounds(1e9, 1e9, 1e9))
+    seen = watch.interference(NO_BOUNDS)
     assert seen.disturbed == ("unsettled: 7.0 MB still waited for a disk when the window opened",)
     assert watch.disk(0).left_bytes == 7_000_000
 
@@ -106,7 +109,7 @@ def test_a_machine_that_was_not_at_rest_is_said(folder: Path) -> None:
 def test_what_the_broker_writes_is_kept_apart(folder: Path) -> None:
     broker = subprocess.Popen([sys.executable, "-c", "input();" + WRITE, folder / "log"], stdin=subprocess.PIPE)
     try:
-        watch = Watch(folder, {"kafka": Group(lambda: [broker.pid]), "harness": HARNESS})
+        watch = Watch(folder, {"kafka": Group(lambda: [broker.pid]), "harness": HARNESS}, ["kafka"])
         with watch:
             assert broker.stdin is not None
             broker.stdin.write(b"\n")
@@ -128,7 +131,7 @@ def test_what_the_broker_writes_is_kept_apart(folder: Path) -> None:
 
 
 def test_stretches_add_up_and_what_lies_between_them_does_not_count(folder: Path) -> None:
-    watch = Watch(folder, {"harness": HARNESS})
+    watch = Watch(folder, {"harness": HARNESS}, ())
     for _ in range(2):
         with watch:
             time.sleep(0.3)
@@ -139,3 +142,4 @@ def test_stretches_add_up_and_what_lies_between_them_does_not_count(folder: Path
         pytest.skip(str(found.reason))
     assert watch.sampler.series.second[-1] < 1.2
     assert found.window_bytes is not None and found.sync_bytes is not None
+    assert found.window_bytes + found.sync_bytes < 16 << 20, "twice as much was written between them"

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from tidemark.config import DisturbanceConfig
 from tidemark.machine.disk import Settled, sent_bytes
 from tidemark.machine.processes import Others, family, machine_times, others
 from tidemark.machine.sampler import Group, Sampler
 
-STREAM = ("kafka", "producer")  # groups whose writes are the stream's, not the system's
 NAMED = 3  # programs that a disturbance names
 LEAST_NAMED_CORES = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """From where on a run counts as disturbed, in processors on average over its window, and in seconds."""
-
-    foreign_cores: float
-    steal_cores: float
-    gap_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +70,16 @@ class _Clocks:
 class Watch:
     """A context manager around each stretch of a window; what it saw of all of them is asked for at the end.
 
-    Leaving it syncs the machine: what the stretch wrote and what still waited in memory is then on the disk.
+    Leaving it syncs the machine: what the stretch wrote and what still waited in memory is then on the disk. What the
+    groups named by `stream` sent there is kept apart.
     """
 
     def __init__(
-        self, directory: Path, groups: Mapping[str, Group], on_second: Callable[[float], None] = lambda _seconds: None
+        self,
+        directory: Path,
+        groups: Mapping[str, Group],
+        stream: Collection[str],
+        on_second: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
         self.sampler = Sampler(directory, groups, on_second=on_second)
         self._groups = groups
@@ -91,7 +87,7 @@ class Watch:
         self._window_bytes: int | None = 0
         self._sync_bytes: int | None = 0
         self._sync_seconds = 0.0
-        self._sent: dict[str, int | None] = {name: 0 for name in STREAM if name in groups}
+        self._sent: dict[str, int | None] = {name: 0 for name in stream if name in groups}
         self._seconds = self._ours = self._programs = self._kernel = self._stolen = 0.0
         self._suspended = self._stepped = 0.0
         self._foreign: dict[str, float] = {}
@@ -168,7 +164,7 @@ class Watch:
             written_by=dict(self._sent),
         )
 
-    def interference(self, bounds: Bounds) -> Interference:
+    def interference(self, bounds: DisturbanceConfig) -> Interference:
         seconds = max(self._seconds, 1e-9)
         foreign = max(0.0, self._programs - self._ours - self._kernel) / seconds
         steal = self._stolen / seconds

@@ -75,6 +75,11 @@ class Window:
     overlapped: bool = False
     stretches: int = 0
 
+    @property
+    def events_per_s(self) -> float:
+        """Harness throughput: events by the length of the window."""
+        return self.samples.events / (self.elapsed_ns / 1e9)
+
     def budget(self) -> dict[str, int]:
         """Where the wall-clock went; the parts add up to `elapsed_ns`, `rest` being what none of them covers."""
         parts = {name: int(self.samples.column(name).sum()) for name in ("poll", "decode", "assemble", "write")}

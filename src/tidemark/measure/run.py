@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from tidemark import __version__
 from tidemark.errors import OracleError, StreamError
 from tidemark.machine import cold
 from tidemark.machine.disk import settle
-from tidemark.machine.watch import Bounds, Interference, Watch
+from tidemark.machine.watch import Interference, Watch
 from tidemark.measure import maintenance
 from tidemark.measure.describe import client_versions, libraries, logical_bytes, marks, series_part, system_part
 from tidemark.measure.files import files_of, warm
@@ -31,7 +32,7 @@ from tidemark.measure.runfiles import (
     write_run,
 )
 from tidemark.measure.spec import FORMAT
-from tidemark.measure.stage import BESIDE_MARGIN, Bench, Stage, staged
+from tidemark.measure.stage import BESIDE_MARGIN, STREAM_GROUPS, Bench, Stage, staged
 from tidemark.measure.warmup import WarmUp
 from tidemark.services.base import files_below
 from tidemark.services.kafka import Kafka
@@ -50,10 +51,6 @@ class Measured:
     opening: cold.ColdProof
     interference: Interference
     again: bool = False
-
-    @property
-    def events_per_s(self) -> float:
-        return self.window.samples.events / (self.window.elapsed_ns / 1e9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,7 @@ def measure_run(bench: Bench, number: int, before: Before, merge: bool, show: Ca
                 measured.produced,
                 bench.dataset.rows,
                 measured.window.stretches,
-                sum(path.stat().st_size for path in bench.topics.files(stage.topic)),
+                bench.topics.log_bytes(stage.topic),
             ),
             sampler_cpu_s=measured.watch.sampler.cpu_s,
             disk=measured.watch.disk(bench.rest_bytes),
@@ -169,23 +166,22 @@ def _window(stage: Stage, method: cold.Method, show: Callable[[str], None]) -> M
         if bench.fails():
             stage.source.abandon()  # what is in memory already could last for minutes
 
-    watch = Watch(bench.work, bench.groups(), each_second)
-    window, opening = stage.new_window(), None
-    while True:
+    watch = Watch(bench.work, bench.groups(), STREAM_GROUPS, each_second)
+    openings: list[cold.ColdProof] = []
+
+    @contextmanager
+    def watched() -> Iterator[None]:
         show("waiting until the disk is at rest")
         watch.opens_after(settle(bench.rest_bytes))
-        if opening is None:
-            decisive, apart = _groups(stage)
-            opening = cold.prove(method, decisive, apart)
+        if not openings:
+            openings.append(cold.prove(method, *_groups(stage)))
             if not bench.is_ahead:
                 bench.producer.follow(BESIDE_MARGIN, seconds)
         with watch:
-            stage.advance(window, seconds)
-        bench.servers.check()
-        if not stage.needs_more(window, seconds):
-            break
-        show("filling the topic again (not counted)")
-        stage.refill(window, seconds)
+            yield
+
+    window = stage.new_window()
+    stage.write(window, seconds, watched)
     produced = bench.producer.finish()
     bench.servers.check()
     if window.samples.events == 0:
@@ -193,9 +189,7 @@ def _window(stage: Stage, method: cold.Method, show: Callable[[str], None]) -> M
             f"not one operation ended within the window of {seconds:g} s; "
             "a longer window (protocol) may be what it needs"
         )
-    wanted = bench.spec.disturbance
-    bounds = Bounds(wanted.foreign_cores, wanted.steal_cores, wanted.gap_seconds)
-    return Measured(window, produced, watch, opening, watch.interference(bounds))
+    return Measured(window, produced, watch, openings[0], watch.interference(bench.spec.disturbance))
 
 
 def _target(directory: Path, number: int, interference: Interference, retries: int) -> tuple[Path, bool]:

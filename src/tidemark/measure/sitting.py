@@ -162,7 +162,7 @@ def _runs(
             merge = number == spec.runs - 1 and spec.maintenance
             measure = partial(measure_run, bench, number, before, merge, tell)
             measured = _explaining(bench, f"run {number} of {spec.label}", measure)
-            bench.rates.note(measured.events_per_s)
+            bench.rates.note(measured.window.events_per_s)
             medians = medians_ms(measured.window.samples.column("write"))
             history.append(f"run {number}" + (" (disturbed)" if measured.again else ""))
             if not measured.again:

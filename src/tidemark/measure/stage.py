@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,8 @@ from tidemark.stream.source import Source
 from tidemark.stream.topics import Topics
 from tidemark.systems.base import Context, System, Variant
 
+PRODUCER = "producer"
+STREAM_GROUPS = (Kafka.name, PRODUCER)  # processes whose writes are the stream's, and no system's
 BESIDE_MARGIN = 50_000  # events that a producer beside the window keeps ahead
 
 
@@ -64,7 +66,7 @@ class Bench:
         groups = {each.name: Group(each.leader) for each in self.servers.by_class.values() if not each.is_external}
         return groups | {
             "harness": Group(lambda: [os.getpid()], alone=True),
-            "producer": Group(lambda: [self.producer.pid], alone=True),
+            PRODUCER: Group(lambda: [self.producer.pid], alone=True),
         }
 
     def fails(self) -> bool:
@@ -84,12 +86,27 @@ class Stage:
     consumer: EventConsumer
     source: Source
     codec: EventCodec
+    show: Callable[[str], None]
 
     def new_window(self) -> Window:
         return Window(Samples(self.bench.spec.batch_size), overlapped=self.bench.spec.overlap)
 
-    def advance(self, window: Window, until_seconds: float) -> None:
-        """Write until `window` is so long, or the topic has no more events: one stretch."""
+    def write(self, window: Window, until_seconds: float, around: Callable[[], AbstractContextManager[object]]) -> None:
+        """Write until `window` is so long, in as many stretches as its topic is short of events.
+
+        `around` makes what is entered around each stretch. Between them the topic is filled again, and nothing counts.
+        Raises ServiceError where a server died meanwhile.
+        """
+        while True:
+            with around():
+                self._advance(window, until_seconds)
+            self.bench.servers.check()
+            if not self.source.exhausted or window.elapsed_ns >= until_seconds * 1e9 or self.bench.fails():
+                return
+            self.show("filling the topic again (not counted)")
+            self._refill(window, until_seconds)
+
+    def _advance(self, window: Window, until_seconds: float) -> None:
         counters = self.bench.producer.counters
 
         def count(events: int) -> None:
@@ -99,15 +116,11 @@ class Stage:
             window, self.source, self.codec, self.system.write, until_seconds, count, self.bench.spec.read_ahead
         )
 
-    def needs_more(self, window: Window, until_seconds: float) -> bool:
-        """Whether the window stopped because its topic had come to an end, and not by itself or by a failure."""
-        return self.source.exhausted and window.elapsed_ns < until_seconds * 1e9 and not self.bench.fails()
-
-    def refill(self, window: Window, until_seconds: float) -> None:
+    def _refill(self, window: Window, until_seconds: float) -> None:
         """Bring events for the rest of the window into the topic, at the rate that it has shown so far."""
         spec, rates = self.bench.spec, self.bench.rates
         if window.elapsed_ns and window.samples.events:
-            rates.note(window.samples.events / (window.elapsed_ns / 1e9))
+            rates.note(window.events_per_s)
         left = until_seconds - window.elapsed_ns / 1e9
         self.bench.producer.extend(rates.events(left, spec.batch_size, self.bench.work))
 
@@ -137,13 +150,13 @@ def staged(bench: Bench, name: str, seconds: float, show: Callable[[str], None])
         system.create(bench.producer.schema)  # while the topic is being filled
         commits_before = system.commits()
         bench.topics.wait_until_filled()
-        bench.rates.note_topic(ahead, sum(path.stat().st_size for path in bench.topics.files(topic)))
+        bench.rates.note_topic(ahead, bench.topics.log_bytes(topic))
         consumer = stack.enter_context(EventConsumer(bench.kafka.bootstrap, topic, Encoding(spec.encoding)))
         codec = consumer.open()
         if codec.schema != bench.producer.schema:
             raise StreamError(f"topic {topic}: its schema message is not that of the trips: {codec.schema}")
         source = Source(consumer.client, bench.producer.counters, bench.producer.is_alive, bench.is_ahead)
-        yield Stage(bench, directory, topic, system, commits_before, consumer, source, codec)
+        yield Stage(bench, directory, topic, system, commits_before, consumer, source, codec, show)
 
 
 def _remove(directory: Path, keep: bool) -> None:

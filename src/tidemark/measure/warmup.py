@@ -55,7 +55,7 @@ def probe(bench: Bench, show: Callable[[str], None]) -> None:
         window = _write(stage, stage.new_window(), PROBE_SECONDS)
         bench.producer.finish()
         bench.servers.check()
-        bench.rates.note(window.samples.events / (window.elapsed_ns / 1e9))
+        bench.rates.note(window.events_per_s)
 
 
 def warm_up(bench: Bench, before: Sequence[float], show: Callable[[str], None]) -> WarmUp:
@@ -85,17 +85,12 @@ def warm_up(bench: Bench, before: Sequence[float], show: Callable[[str], None]) 
 
 
 def _write(stage: Stage, window: Window, until_seconds: float) -> Window:
-    """Write until `window` is so long, topic refilled as often as need be."""
+    """Write until `window` is so long, with an eye on what could die."""
     bench = stage.bench
 
     def each_second(_seconds: float) -> None:
         if bench.fails():
             stage.source.abandon()
 
-    while True:
-        with Sampler(bench.work, {}, on_second=each_second):
-            stage.advance(window, until_seconds)
-        bench.servers.check()
-        if not stage.needs_more(window, until_seconds):
-            return window
-        stage.refill(window, until_seconds)
+    stage.write(window, until_seconds, lambda: Sampler(bench.work, {}, on_second=each_second))
+    return window

@@ -21,7 +21,7 @@ from tidemark.progress import Progress
 from tidemark.services.base import server_environment
 from tidemark.services.java import JAVA, class_path, runtime_release
 from tidemark.services.process import Child, give
-from tidemark.services.provision import only_one, private_beside
+from tidemark.services.provision import private_beside
 
 ARCHIVE = "classes.jsa"
 # References within a heap that may grow beyond 32 GB, as it may by default on a large machine, take more room: an
@@ -68,13 +68,10 @@ def class_data(
     made_of = [runtime_release(), *options, *(f"{file} {stat.st_size} {int(stat.st_mtime)}" for file, stat in stats)]
     digest = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
     folder = workspace.cache / "class-data" / f"{name}-{digest}"
-    if seals.is_whole(folder):
-        return folder / ARCHIVE
-    if not os.access(workspace.cache, os.W_OK):
+    if not folder.is_dir() and not os.access(workspace.cache, os.W_OK):
         return None
-    with only_one(folder.parent / ".lock"):
-        if not seals.is_whole(folder):
-            seals.clear(folder)
+    with seals.made_once(folder) as wanted:
+        if wanted:
             with private_beside(folder) as incoming, Progress(f"class data of {name}", 2) as progress:
                 # Its list is written by the server, which does not run as root.
                 classes, whole = give(private_directory(incoming / "seen")) / "classes.list", incoming / "whole"
@@ -87,7 +84,6 @@ def class_data(
                 what = f"The JVM that archives the classes of {name}"
                 Child.start(what, command, log, env=server_environment(), cwd=incoming).run_to_end(300)
                 whole.rename(folder)
-            seals.seal(folder)
     return folder / ARCHIVE
 
 

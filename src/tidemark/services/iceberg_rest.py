@@ -30,7 +30,7 @@ from tidemark.services.http import open_url
 from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
 from tidemark.services.postgres import Postgres
 from tidemark.services.process import Child, give, unprivileged_account, wait_for_line
-from tidemark.services.provision import only_one, private_beside, provision, sha256_of
+from tidemark.services.provision import private_beside, provision, sha256_of
 from tidemark.services.rest_catalog import RestCatalog
 
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("LoopbackCatalogServer.java", "NioFileIO.java"))
@@ -60,12 +60,9 @@ def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
     """
     made_of = LAUNCHER + "".join([*map(sha256_of, SOURCES), *(jar.name for jar in jars)])
     classes = workspace.cache / "classes" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    if seals.is_whole(classes):
-        return classes / LAUNCHER
     (compiler,) = (jar for jar in jars if jar.name.startswith("ecj-"))
-    with only_one(classes.parent / ".lock"):
-        if not seals.is_whole(classes):
-            seals.clear(classes)
+    with seals.made_once(classes) as wanted:
+        if wanted:
             with private_beside(classes) as incoming:
                 command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]
                 command += ["-jar", compiler, "-17", "-nowarn"]
@@ -74,7 +71,6 @@ def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
                 Child.start("The Java compiler", command, log, env=server_environment(), cwd=incoming).run_to_end(120)
                 _pack(incoming / "compiled", private_directory(incoming / "whole") / LAUNCHER)
                 (incoming / "whole").rename(classes)
-            seals.seal(classes)
     return classes / LAUNCHER
 
 

@@ -24,7 +24,7 @@ from tidemark.services.base import Service, server_environment
 from tidemark.services.class_data import class_data, mapping
 from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
 from tidemark.services.process import Child, free_ports, give, unprivileged_account, wait_for_line
-from tidemark.services.provision import only_one, private_beside, provision
+from tidemark.services.provision import private_beside, provision
 
 ANSWER_TIMEOUT_S = 15.0
 # Of these, beside the heap's size, hangs how its JVM lays out classes and objects.
@@ -113,11 +113,8 @@ def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
     """
     made_of = PROPERTIES + "".join(jar.name for jar in jars)
     formatted = workspace.cache / "kafka-storage" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    if seals.is_whole(formatted):
-        return formatted
-    with only_one(formatted.parent / ".lock"):
-        if not seals.is_whole(formatted):
-            seals.clear(formatted)
+    with seals.made_once(formatted) as wanted:
+        if wanted:
             with private_beside(formatted) as incoming:
                 for name in ("data", "tmp"):
                     (incoming / name).mkdir(mode=0o700)
@@ -128,7 +125,6 @@ def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
                 log = incoming / "format.log"
                 Child.start("Kafka's storage tool", command, log, env=server_environment(), cwd=incoming).run_to_end(90)
                 (incoming / "data").rename(formatted)
-            seals.seal(formatted)
     return formatted
 
 

@@ -13,12 +13,13 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tidemark.paths import Workspace, private_directory, sync_directory
+from tidemark.paths import Workspace, only_one, sync_directory
+
+LOCK = ".lock"  # of the folder: files in it are made, and looked for, by one at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Ledger:
     def note(self, made: Made) -> None:
         """Write down what is about to be made; on disk when this returns."""
         if self._descriptor is None:
-            with _only_one(self._folder):  # a sweep must not see the file before it is locked
+            with only_one(self._folder / LOCK):  # a sweep must not see the file before it is locked
                 self._path = self._folder / f"{os.getpid()}-{secrets.token_hex(4)}.jsonl"
                 self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX)
@@ -62,7 +63,7 @@ class Ledger:
         if self._left:
             _append(self._descriptor, "dropped", made)
             return
-        with _only_one(self._folder):
+        with only_one(self._folder / LOCK):
             self._path.unlink(missing_ok=True)
             os.close(self._descriptor)
             self._descriptor = None
@@ -138,7 +139,7 @@ def _append(descriptor: int, event: str, made: Made) -> None:
 def _of_the_dead(folder: Path) -> Iterator[tuple[Path, int]]:
     """The files whose process is gone, each with a descriptor that holds its lock."""
     for path in sorted(folder.glob("*.jsonl")):
-        with _only_one(folder):
+        with only_one(folder / LOCK):
             try:
                 descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
             except FileNotFoundError:
@@ -149,11 +150,3 @@ def _of_the_dead(folder: Path) -> Iterator[tuple[Path, int]]:
                 os.close(descriptor)  # its process lives, and needs what it made
                 continue
         yield path, descriptor
-
-
-@contextmanager
-def _only_one(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock: files in it are made, and looked for, by one at a time."""
-    with (private_directory(folder) / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -31,7 +31,7 @@ from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, ru
 from tidemark.services.polaris_management import SCOPE, TOKENS, Management
 from tidemark.services.postgres import Postgres
 from tidemark.services.process import Child, free_ports, give, unprivileged_account, wait_for_line
-from tidemark.services.provision import only_one, private_beside, sha256_of, unpack_tar, unpack_zip
+from tidemark.services.provision import private_beside, sha256_of, unpack_tar, unpack_zip
 from tidemark.services.rest_catalog import OAuth, RestCatalog
 
 CATALOG = "tidemark"
@@ -82,12 +82,9 @@ def unpack_distribution(path: Path, workspace: Workspace) -> Path:
     if not path.is_file():
         raise ProvisionError(f"services.polaris_path: {path} does not exist; give a folder, a .tgz or a .zip.")
     home = workspace.cache / "polaris" / sha256_of(path)[:16]
-    if not seals.is_whole(home):
-        with only_one(home.parent / ".lock"):
-            if not seals.is_whole(home):
-                seals.clear(home)
-                _unpack(path, home)
-                seals.seal(home)
+    with seals.made_once(home) as wanted:
+        if wanted:
+            _unpack(path, home)
     return find_home(home)
 
 

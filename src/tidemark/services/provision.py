@@ -7,7 +7,6 @@ and under a lock file, so a killed process, or two at once, leave nothing half d
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -25,7 +24,7 @@ from typing import IO
 
 from tidemark import seals
 from tidemark.errors import DiskFull, HashMismatch, ProvisionError, is_disk_full
-from tidemark.paths import Workspace, private_directory, sync_directory
+from tidemark.paths import Workspace, only_one, private_directory, sync_directory
 from tidemark.progress import Progress
 
 # By this process, for a cache that has no seals: path, size, time, inode and hash of each file.
@@ -105,12 +104,9 @@ def unpack_postgres(workspace: Workspace, locks: Path = LOCKS) -> Path:
     (jar,) = read_jar_lock(jar_lock("postgres", locks))
     (source,) = provision("postgres", workspace, locks)
     home = workspace.cache / "postgres" / f"{jar.version}-{jar.sha256[:16]}"
-    if not seals.is_whole(home):
-        with only_one(workspace.cache / "postgres" / ".lock"):
-            if not seals.is_whole(home):
-                seals.clear(home)
-                _unpack(source, home)
-                seals.seal(home)
+    with seals.made_once(home) as wanted:
+        if wanted:
+            _unpack(source, home)
     return home / "bin"
 
 
@@ -133,14 +129,6 @@ def _is_verified(jar: Jar, path: Path) -> bool:
         raise HashMismatch(f"{path} ({jar})", jar.sha256, found)
     _hashed.add(known)
     return True
-
-
-@contextmanager
-def only_one(path: Path) -> Iterator[None]:
-    private_directory(path.parent)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 @contextmanager

@@ -45,10 +45,11 @@ class Source:
 
         [] once the deadline has passed, or a complete topic has no `least` messages more.
         """
-        messages = self._in_hand
-        if messages:
-            self._in_hand = []
-        messages = messages + self._client.consume(most - len(messages), 0)
+        messages: list[Any]
+        if self._in_hand:
+            messages, self._in_hand = self._in_hand, []
+        else:
+            messages = self._client.consume(most, 0)
         while len(messages) < least:
             if self._is_complete and self._counters.produced - self.taken < least:
                 self.exhausted, self._in_hand = True, messages

@@ -45,6 +45,10 @@ class Topics:
         folders = self._kafka.topic_folders(topic)
         return tuple(path for folder in folders for path in files_below(folder) if path.suffix == ".log")
 
+    def log_bytes(self, topic: str) -> int:
+        """Bytes that a topic's messages take."""
+        return sum(path.stat().st_size for path in self.files(topic))
+
     def drop(self, topic: str) -> None:
         """Delete a topic, and wait until its files are gone: they are none of the next run's business.
 
