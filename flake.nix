@@ -22,7 +22,7 @@
         meta.description = "Tidemark's command line: 'nix run . -- all'";
       };
       devShells.${system}.default = made.shell;
-      packages.${system} = {
+      packages.${system} = made.byStudy // {
         default = made.application;
         env = made.environment;
         inherit (made) jars programs paper;

@@ -21,7 +21,7 @@ in
 rec {
   unit = check "unit" ''
     ${workspace tested}
-    ${environment}/bin/python -m pytest tests/unit
+    ${environment}/bin/python -m pytest tests/machine tests/dataset tests/runs tests/measure tests/software tests/stream tests/studies
     touch $out
   '';
 
@@ -39,8 +39,8 @@ rec {
   # The whole pipeline, as small as it gets, on real servers and a synthetic replica of the trips.
   smoke = check "smoke" ''
     ${workspace source}
-    ${application}/bin/tidemark all --config protocol=smoke 'modes=[batch]' \
-      'stacks=[thesis, current]' 'systems={ducklake: {}, iceberg-pyiceberg: {}}' \
+    ${application}/bin/tidemark all --config protocol=smoke 'streams.modes=[batch]' \
+      'stacks=[thesis, current]' 'streams.systems={ducklake: {}, iceberg-pyiceberg: {}}' \
       dataset.source=synthetic dataset.synthetic_rows=20000
     mkdir $out
     cp -r results/. $out

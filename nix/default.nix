@@ -55,7 +55,10 @@ let
     "workflow"
   ];
 
-  programs = import ./programs.nix {
+  # Study -> the folders of envs/jars that its servers run from. Each study has outputs of its own, so that nobody
+  # fetches what only others need.
+  studies = builtins.fromJSON (builtins.readFile ./studies.json);
+  programsOf = builtins.mapAttrs (import ./programs.nix {
     inherit
       pkgs
       environment
@@ -63,14 +66,31 @@ let
       source
       ;
     others = removeAttrs environments [ "thesis" ];
-  };
+  }) studies;
 
   # A folder of one's own given as TIDEMARK_CACHE wins; it is filled from the registries then.
-  application = pkgs.writeShellScriptBin "tidemark" ''
-    export PYTHONPATH=${source}/src
-    export TIDEMARK_CACHE="''${TIDEMARK_CACHE:-${programs}}"
-    exec ${environment}/bin/python -m tidemark "$@"
-  '';
+  applicationOf = builtins.mapAttrs (
+    _: programs:
+    pkgs.writeShellScriptBin "tidemark" ''
+      export PYTHONPATH=${source}/src
+      export TIDEMARK_CACHE="''${TIDEMARK_CACHE:-${programs}}"
+      exec ${environment}/bin/python -m tidemark "$@"
+    ''
+  ) programsOf;
+
+  # What './tidemark all' runs where nothing else is asked for.
+  programs = programsOf.streams;
+  application = applicationOf.streams;
+
+  # OUTPUT-STUDY, one for each study.
+  named =
+    output: made:
+    builtins.listToAttrs (
+      map (study: {
+        name = "${output}-${study}";
+        value = made.${study};
+      }) (builtins.attrNames studies)
+    );
 
   checks = import ./checks.nix {
     inherit
@@ -89,7 +109,12 @@ in
     environment
     programs
     ;
-  inherit (fetched) jars;
+  jars = fetched.jars "streams" studies.streams;
+  # tidemark-STUDY, programs-STUDY and jars-STUDY.
+  byStudy =
+    named "tidemark" applicationOf
+    // named "programs" programsOf
+    // named "jars" (builtins.mapAttrs fetched.jars studies);
   inherit (checks) paper;
   checks = { inherit (checks) unit lint smoke; };
   formatter = pkgs.nixfmt-tree;

@@ -81,14 +81,16 @@ in
   # All wheels of a lock, in one folder that pip can install from.
   wheelhouse = lock: wheelhouse "tidemark-wheelhouse" lock (_: true);
 
-  # SERVER/FILE, as they lie in a workspace's cache.
-  jars = pkgs.linkFarm "tidemark-jars" (
-    builtins.concatMap (
-      server:
-      map (entry: {
-        name = "${server}/${entry.file}";
-        path = jar entry;
-      }) locks.jars.${server}
-    ) (builtins.attrNames locks.jars)
-  );
+  # The jars of some servers, SERVER/FILE, as they lie in a workspace's cache.
+  jars =
+    study: servers:
+    pkgs.linkFarm "tidemark-jars-${study}" (
+      builtins.concatMap (
+        server:
+        map (entry: {
+          name = "${server}/${entry.file}";
+          path = jar entry;
+        }) locks.jars.${server}
+      ) servers
+    );
 }

@@ -1,4 +1,4 @@
-# What a workspace's cache holds once it is provisioned, made by Tidemark itself from the fetched jars.
+# What a workspace's cache holds once it is provisioned for a study, made by Tidemark itself from the fetched jars.
 {
   pkgs,
   environment,
@@ -6,10 +6,12 @@
   fetched,
   source,
 }:
-pkgs.runCommandCC "tidemark-programs" {
+study: servers:
+pkgs.runCommandCC "tidemark-programs-${study}" {
   nativeBuildInputs = [ pkgs.autoPatchelfHook ];
   buildInputs = pkgs.pythonManylinuxPackages.manylinux2014;
-  inherit (fetched) jars;
+  jars = fetched.jars study servers;
+  inherit servers;
 } ''
   mkdir -p $out work
   for server in $jars/*; do
@@ -25,11 +27,12 @@ pkgs.runCommandCC "tidemark-programs" {
       ln -s ${others.${stack}} $out/envs/${stack}-$(cut -c 1-12 ${others.${stack}}/.stamp)
     '') (builtins.attrNames others)
   )}
-  # Verifies each jar against its lock, unpacks PostgreSQL, compiles the launcher of Iceberg's catalog, formats a
-  # storage for Kafka, and archives the class data of both: the two are started for it, on loopback.
+  # Verifies each jar against its lock, and has each server make ready what is made once: PostgreSQL is unpacked, the
+  # launcher of Iceberg's catalog compiled, a storage for Kafka formatted, and the class data of both archived, for
+  # which the two are started, on loopback.
   cd work
   PYTHONPATH=${source}/src TIDEMARK_CACHE=$out ${environment}/bin/python -m tidemark \
-    provision --target provisioned.json
+    provision $servers
   find $out -name '.*lock' -delete
-  autoPatchelf -- $out/postgres
+  if [ -d $out/postgres ]; then autoPatchelf -- $out/postgres; fi
 ''

@@ -2,6 +2,6 @@
 
 import sys
 
-from tidemark.cli import main
+from tidemark.cli.main import main
 
 sys.exit(main())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,49 +12,9 @@ import yaml
 
 from tidemark.addresses import refuse_secrets
 from tidemark.errors import ConfigError
-from tidemark.schema import COMMAND_LINE, Key, Origin, check, one_of
+from tidemark.schema import COMMAND_LINE, Key, Origin, check, one_of, sections
 
-NULL_SECONDS = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """A named set of sizes."""
-
-    name: str
-    window_seconds: float
-    runs: int
-    repeats: int = 1
-    null_seconds: float | None = None
-
-    @property
-    def harness_window_seconds(self) -> float:
-        """Length of a window of a system that stores nothing: it is the same from its first second on."""
-        return min(self.window_seconds, NULL_SECONDS if self.null_seconds is None else self.null_seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class SystemEntry:
-    """One line below `systems`: `options` are as written, checked later against the system's own."""
-
-    name: str
-    like: str
-    title: str | None
-    options: tuple[tuple[str, Any], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """One axis varied; None means that the main configuration's value holds."""
-
-    name: str
-    axis: str
-    values: tuple[Any, ...]
-    systems: tuple[str, ...] | None
-    modes: tuple[str, ...] | None
-    window_seconds: float | None
-    runs: int | None
-    repeats: int | None
+ALL = "all"  # of `studies`
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +24,7 @@ class DisturbanceConfig:
     foreign_cores: float
     steal_cores: float
     gap_seconds: float
+    disk_share: float
     retries: int
 
 
@@ -75,11 +36,6 @@ class DatasetConfig:
     synthetic_rows: int
 
 
-def _later() -> Any:
-    """A setting that came after the first measurements: where it is left out, theirs stay what they were."""
-    return field(default=None, metadata={"silent": True})
-
-
 @dataclass(frozen=True, slots=True)
 class ServicesConfig:
     kafka_address: str | None = None
@@ -87,40 +43,35 @@ class ServicesConfig:
     postgres_address: str | None = None
     iceberg_rest_address: str | None = None
     iceberg_rest_heap_mb: int = 512
-    polaris_path: str | None = _later()
-    polaris_address: str | None = _later()
-    polaris_catalog: str | None = _later()
-    polaris_client_id: str | None = _later()
-    polaris_secret_file: str | None = _later()
+    polaris_path: str | None = None
+    polaris_address: str | None = None
+    polaris_catalog: str | None = None
+    polaris_client_id: str | None = None
+    polaris_secret_file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    protocol: Protocol
+    """What is common to all studies; `sections` holds what is a study's own, as the schema of its section has it."""
+
+    protocol: str
+    studies: tuple[str, ...]
     seed: int
-    systems: tuple[SystemEntry, ...]
-    modes: tuple[str, ...]
-    batch_size: int
-    threads: int
-    cpus: int | None
-    catalog: str
-    compression: str
-    encoding: str
-    producer: str
-    overlap: bool
-    read_ahead: int
+    stacks: tuple[str, ...]
     cold: str
-    maintenance: bool
     keep_tables: bool
     archive: Path | None  # in place of measurements
-    stacks: tuple[str, ...]
-    studies: tuple[Study, ...]
-    main: bool
     disturbance: DisturbanceConfig
     dataset: DatasetConfig
     services: ServicesConfig
-    source: str  # the file's name, for messages
+    sections: Mapping[str, Mapping[str, Any]]  # by the study's name, defaults filled in
+    origin: Origin  # where the values come from, for messages
     effective: str  # the whole configuration as JSON, defaults filled in
+
+    @property
+    def source(self) -> str:
+        """The file's name, for messages."""
+        return self.origin.name
 
 
 def load(path: Path, overrides: Iterable[str] = ()) -> Config:
@@ -211,13 +162,10 @@ def parse(values: Mapping[Any, Any], origin: Origin) -> Config:
 
 
 def _build(values: dict[str, Any], origin: Origin) -> Config:
-    one_of(values["protocol"], values["protocols"], ("protocol",), origin)
-    for name in values["studies"]:
-        one_of(name, ["main", *values["study"]], ("studies",), origin)
-    for name, study in values["study"].items():
-        for system in study.get("systems", ()):
-            if name in values["studies"]:
-                one_of(system, values["systems"], ("study", name, "systems"), origin)
+    known = list(sections())
+    asked = [values["studies"]] if isinstance(values["studies"], str) else values["studies"]
+    for name in asked:
+        one_of(name, [ALL, *known], ("studies",), origin)
     dataset = values["dataset"]
     path = dataset["path"]
     paths = tuple(Path(p) for p in ([path] if isinstance(path, str) else path or ()))
@@ -226,73 +174,34 @@ def _build(values: dict[str, Any], origin: Origin) -> Config:
             f"{origin.place(('dataset', 'path'))}: found nothing, but dataset.source is 'path'; "
             "give the Parquet file's path there, or another source"
         )
-    _check_polaris(values, origin)
+    _check_polaris(values["services"], origin)
     return Config(
-        protocol=Protocol(values["protocol"], **values["protocols"][values["protocol"]]),
+        protocol=values["protocol"],
+        studies=tuple(known if ALL in asked else asked),
         seed=values["seed"],
-        systems=tuple(_entry(name, entry) for name, entry in values["systems"].items()),
-        modes=tuple(values["modes"]),
-        batch_size=values["batch_size"],
-        threads=values["threads"],
-        cpus=values["cpus"],
-        catalog=values["catalog"],
-        compression=values["compression"],
-        encoding=values["encoding"],
-        producer=values["producer"],
-        overlap=values["overlap"],
-        read_ahead=values["read_ahead"],
+        stacks=tuple(values["stacks"]),
         cold=values["cold"],
-        maintenance=values["maintenance"],
         keep_tables=values["keep_tables"],
         archive=Path(values["archive"]) if values["archive"] else None,
-        stacks=tuple(values["stacks"]),
-        studies=tuple(_study(name, values["study"][name]) for name in values["studies"] if name != "main"),
-        main="main" in values["studies"],
         disturbance=DisturbanceConfig(**values["disturbance"]),
         dataset=DatasetConfig(dataset["source"], paths, dataset["rows"], dataset["synthetic_rows"]),
         services=ServicesConfig(**values["services"]),
-        source=origin.name,
+        sections={name: values[name] for name in known},
+        origin=origin,
         effective=json.dumps(values, indent=2, default=str),
     )
 
 
-def _check_polaris(values: dict[str, Any], origin: Origin) -> None:
+def _check_polaris(services: dict[str, Any], origin: Origin) -> None:
     """Refuse a Polaris that nobody could start or reach."""
-    services = values["services"]
 
     def refuse(key: str, found: str, allowed: str) -> None:
-        raise ConfigError(f"{origin.place(tuple(key.split('.')))}: found {found}; {allowed}")
+        raise ConfigError(f"{origin.place(('services', key))}: found {found}; {allowed}")
 
-    asking = ["catalog"] if values["catalog"] == "polaris" else []
-    asking += [f"systems.{name}.catalog" for name, e in values["systems"].items() if e.get("catalog") == "polaris"]
-    if asking and services["polaris_path"] is None and services["polaris_address"] is None:
-        refuse(
-            asking[0], "'polaris', but no Polaris", "give services.polaris_path (a distribution), or "
-            "services.polaris_address (a running one); its server is in no package registry"
-        )  # fmt: skip
     if services["polaris_path"] is not None and services["polaris_address"] is not None:
-        refuse("services.polaris_path", "a path beside polaris_address", "allowed: one of the two")
+        refuse("polaris_path", "a path beside polaris_address", "allowed: one of the two")
     for key in ("polaris_client_id", "polaris_catalog", "polaris_secret_file"):
         if services["polaris_address"] is None and services[key] is not None:
-            refuse(f"services.{key}", "a value", "allowed: with polaris_address alone; a started one makes its own")
+            refuse(key, "a value", "allowed: with polaris_address alone; a started one makes its own")
         if services["polaris_address"] is not None and services[key] is None and key != "polaris_secret_file":
-            refuse(f"services.{key}", "nothing", "needed: polaris_address, polaris_client_id, polaris_catalog together")
-
-
-def _entry(name: str, entry: dict[str, Any]) -> SystemEntry:
-    options = tuple(sorted((key, value) for key, value in entry.items() if key not in ("like", "title")))
-    return SystemEntry(name, entry.get("like", name), entry.get("title"), options)
-
-
-def _study(name: str, study: dict[str, Any]) -> Study:
-    systems, modes = study.get("systems"), study.get("modes")
-    return Study(
-        name=name,
-        axis=study["axis"],
-        values=tuple(study["values"]),
-        systems=tuple(systems) if systems else None,
-        modes=tuple(modes) if modes else None,
-        window_seconds=study.get("window_seconds"),
-        runs=study.get("runs"),
-        repeats=study.get("repeats"),
-    )
+            refuse(key, "nothing", "needed: polaris_address, polaris_client_id, polaris_catalog together")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]  # with envs/, paper/, workflow/ and the Snakefile beside src/
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,16 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         beside.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
+
+
+def remove_others(folder: Path, known: Collection[str], endings: tuple[str, ...]) -> None:
+    """Remove the files below `folder` with one of `endings` that are not `known`, by their paths from there.
+
+    What a configuration no longer has shall not be taken for its result.
+    """
+    for path in folder.rglob("*"):
+        if path.suffix in endings and path.relative_to(folder).as_posix() not in known:
+            path.unlink()
 
 
 def sync_directory(path: Path) -> None:

@@ -1,11 +1,14 @@
-"""One line that says how far a long step has come and how long it still takes."""
+"""How far a long step has come and how long it still takes: lines that a terminal redraws, and a log keeps a few of."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from types import TracebackType
 from typing import TextIO
+
+LOG_SECONDS = 10.0  # between two lines of a log
 
 
 def duration(seconds: float) -> str:
@@ -18,6 +21,51 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def put_aside(stream: TextIO, line: str) -> None:
+    """Write a line of progress where no terminal is: into the log alone, where `stream` has one beside it."""
+    aside = getattr(stream, "aside", None)
+    (stream.write if aside is None else aside)(f"{line}\n")
+    stream.flush()
+
+
+class Foot:
+    """Lines at the foot of a terminal, drawn over again; in a log the first of them, every ten seconds.
+
+    Whoever prints in between begins at the first of the lines, and the next `show` draws them below it.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream if stream is not None else sys.stderr
+        self._terminal = self._stream.isatty()
+        self._shown_at, self._label = -LOG_SECONDS, ""
+
+    def show(self, *lines: str, label: str) -> None:
+        """Draw `lines` in place of those before; a log gets one at once when `label`, the part of the work, changes."""
+        if self._terminal:
+            width = _width() - 1  # a line that is too long would take two
+            drawn = "\n".join(f"\x1b[K{line[:width]}" for line in lines)
+            self._stream.write(f"\r{drawn}\r" + (f"\x1b[{len(lines) - 1}A" if len(lines) > 1 else ""))
+            self._stream.flush()
+            return
+        now = time.monotonic()
+        if label != self._label or now - self._shown_at >= LOG_SECONDS:
+            self._shown_at, self._label = now, label
+            put_aside(self._stream, lines[0])
+
+    def clear(self) -> None:
+        """Take the lines away, so that what is printed next stands in their place."""
+        if self._terminal:
+            self._stream.write("\r\x1b[J")
+            self._stream.flush()
+
+
+def _width() -> int:
+    try:
+        return os.get_terminal_size(sys.__stderr__.fileno()).columns if sys.__stderr__ else 80
+    except (OSError, ValueError):
+        return 80
+
+
 class Progress:
     """Progress of `total` units on a terminal (one line, redrawn) or in a log (a line every ten seconds)."""
 
@@ -27,7 +75,7 @@ class Progress:
         self._terminal = self._stream.isatty()
         self._started = time.monotonic()
         self._shown = self._started
-        self._width = 0
+        self._drawn = False
 
     def __enter__(self) -> Progress:
         return self
@@ -40,7 +88,7 @@ class Progress:
     def update(self, done: float, note: str = "") -> None:
         """Show that `done` of the total is done, at most five times a second (a log: every ten seconds)."""
         now = time.monotonic()
-        if now - self._shown < (0.2 if self._terminal else 10.0):
+        if now - self._shown < (0.2 if self._terminal else LOG_SECONDS):
             return
         self._shown = now
         elapsed = now - self._started
@@ -54,15 +102,15 @@ class Progress:
     def show(self, line: str) -> None:
         """Put `line` in place of the one shown before."""
         if self._terminal:
-            self._stream.write("\r" + line.ljust(self._width))
-            self._width = len(line)
+            self._stream.write(f"\r\x1b[K{line}")
+            self._stream.flush()
+            self._drawn = True
         else:
-            self._stream.write(line + "\n")
-        self._stream.flush()
+            put_aside(self._stream, line)
 
     def close(self) -> None:
         """End the line, so that what is printed next starts on one of its own."""
-        if self._terminal and self._width:
-            self._stream.write("\r" + " " * self._width + "\r")
+        if self._drawn:
+            self._stream.write("\r\x1b[K")
             self._stream.flush()
-            self._width = 0
+            self._drawn = False

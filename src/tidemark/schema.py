@@ -15,8 +15,10 @@ import jsonschema
 import yaml
 
 from tidemark.errors import ConfigError
+from tidemark.paths import REPOSITORY
 
-SCHEMA = Path(__file__).parents[2] / "workflow" / "schemas" / "config.schema.yaml"
+SCHEMA = REPOSITORY / "workflow" / "schemas" / "config.schema.yaml"
+SECTIONS = Path(__file__).parent / "studies"  # a folder a study; the schema of its section lies in it
 COMMAND_LINE = -1  # in place of a line number, for a value that no file holds
 
 Key = tuple[str, ...]  # from the outermost name inwards
@@ -37,9 +39,18 @@ class Origin:
 
 
 @cache
+def sections() -> dict[str, dict[str, Any]]:
+    """The JSON schemas of the studies' sections, by the studies' names."""
+    return {
+        path.parent.name: yaml.safe_load(path.read_text()) for path in sorted(SECTIONS.glob("*/config.schema.yaml"))
+    }
+
+
+@cache
 def schema() -> dict[str, Any]:
-    """The JSON schema of the configuration."""
-    return cast(dict[str, Any], yaml.safe_load(SCHEMA.read_text()))
+    """The JSON schema of the whole configuration: what is common, then a section a study."""
+    common = cast(dict[str, Any], yaml.safe_load(SCHEMA.read_text()))
+    return {**common, "properties": {**common["properties"], **sections()}}
 
 
 def check(values: Mapping[Any, Any], origin: Origin) -> dict[str, Any]:
@@ -102,7 +113,12 @@ def _explain(problem: Any, origin: Origin) -> str:
         path = (*path, unknown)
         close = difflib.get_close_matches(unknown, known, 1, 0.5)
         found = "a key that does not exist"
-        allowed = f"did you mean '{close[0]}'? " if close else ""
+        owners = [name for name, section in sections().items() if len(path) == 1 and unknown in section["properties"]]
+        if owners:
+            found = "a key of a study's section"
+            allowed = f"write it as {' or '.join(f'{name}.{unknown}' for name in owners)}. "
+        else:
+            allowed = f"did you mean '{close[0]}'? " if close else ""
         allowed += f"The keys here are: {', '.join(known)}"
     elif problem.validator == "enum":
         allowed = "allowed: " + ", ".join(json.dumps(value) for value in problem.validator_value)

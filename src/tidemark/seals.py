@@ -96,7 +96,7 @@ def is_whole(folder: Path) -> bool:
         return True
     raise ProvisionError(
         f"{_listed(found)}. {folder.parent} cannot be written to, so that it cannot be made anew here: remove {folder} "
-        "where it was made, and make it there with './tidemark provision --target provisioned.json'."
+        "where it was made, and make it there with './tidemark provision'."
     )
 
 

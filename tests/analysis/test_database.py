@@ -6,11 +6,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from tests.analysis.runset import DUCKLAKE, ICEBERG_DUCKDB, write_run_set
+from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, write_run_set
 
-from tidemark.analysis import build_database
-from tidemark.analysis.runs import RunSet
 from tidemark.errors import AnalysisError
+from tidemark.pipeline.build import build_database
+from tidemark.runs.runset import RunSet
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.analysis.runset import DUCKLAKE, INLINED, batched, write_run_set
 from tests.analysis.work import take, with_pid
+from tests.runs.runset import DUCKLAKE, INLINED, batched, write_run_set
 
-from tidemark.analysis import build_database, build_tables, resampled
+from tidemark.analysis import resampled
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import Metric
 from tidemark.analysis.pool import FEWEST, spread
-from tidemark.analysis.runs import RunSet
+from tidemark.pipeline.build import build_database, build_tables
+from tidemark.runs.runset import RunSet
+from tidemark.studies.streams.quantities import QUANTITIES, WRITE_MEDIAN
 
 
 @pytest.fixture
@@ -24,14 +25,14 @@ def results(tmp_path: Path) -> Path:
 
 def tables(results: Path) -> dict[str, bytes]:
     build_tables(results)
-    return {path.name: path.read_bytes() for path in sorted((results / "tables").iterdir())}
+    return {path.name: path.read_bytes() for path in sorted((results / "tables").rglob("*.*"))}
 
 
 def test_tables_from_what_was_kept_are_those_from_the_samples(results: Path) -> None:
     computed = tables(results)
     build_database(results)
     run_set = RunSet.load(results)
-    assert {label for _, label in resampled.read(run_set)} == {run.label for run in run_set.runs}
+    assert {label for _, label in resampled.read(run_set, QUANTITIES)} == {run.label for run in run_set.runs}
     assert tables(results) == computed
 
 
@@ -39,10 +40,10 @@ def test_what_was_kept_is_what_the_processes_computed(results: Path) -> None:
     build_database(results)
     run_set = RunSet.load(results)
     assert len(run_set.runs) >= FEWEST  # so that other processes did it
-    kept = resampled.read(run_set)
+    kept = resampled.read(run_set, QUANTITIES)
     (results / resampled.NAME).unlink()
-    fresh = Measures(run_set).all_of(run_set.runs[-1])
-    assert Metric.WRITE_MEDIAN in {metric for metric, _ in fresh}
+    fresh = Measures(run_set, QUANTITIES).all_of(run_set.runs[-1])
+    assert WRITE_MEDIAN.name in {name for name, _ in fresh}
     for key, each in fresh.items():
         assert (kept[key].centre, kept[key].n, kept[key].log, kept[key].bounds) == (
             each.centre, each.n, each.log, each.bounds,
@@ -59,14 +60,14 @@ def test_files_that_changed_are_resampled_anew(results: Path) -> None:
     state = path.stat()
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns + 1))
     run_set = RunSet.load(results)
-    labels = {label for _, label in resampled.read(run_set)}
+    labels = {label for _, label in resampled.read(run_set, QUANTITIES)}
     assert labels == {run.label for run in run_set.runs} - {changed.label}
 
 
 @pytest.mark.parametrize("content", [b"", b"not an Arrow file"])
 def test_a_damaged_file_is_as_good_as_none(results: Path, content: bytes) -> None:
     (results / resampled.NAME).write_bytes(content)
-    assert resampled.read(RunSet.load(results)) == {}
+    assert resampled.read(RunSet.load(results), QUANTITIES) == {}
 
 
 @pytest.mark.parametrize("count", [FEWEST - 1, 3 * FEWEST])

@@ -14,7 +14,7 @@ from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
 from tidemark.services.base import Service
 from tidemark.services.http import keep_loopback_direct
-from tidemark.services.polaris import Polaris
+from tidemark.services.polaris.server import Polaris
 from tidemark.systems.base import Context, System
 
 POLARIS = os.environ.get("TIDEMARK_TEST_POLARIS")

@@ -24,7 +24,7 @@ import psutil
 import tidemark
 from tidemark.services.base import Service
 from tidemark.services.postgres import Postgres
-from tidemark.services.process import Child
+from tidemark.services.programs.process import Child
 
 from . import traced_client
 from .traced_client import WRITES

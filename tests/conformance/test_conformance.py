@@ -21,7 +21,7 @@ from tidemark.measure import maintenance
 from tidemark.services.base import files_below
 from tidemark.systems import duckdb_client, registry
 from tidemark.systems.base import Capability, System
-from tidemark.systems.iceberg_table import IcebergTable
+from tidemark.systems.iceberg.table import IcebergTable
 
 from .trips import (
     EXTREMES,

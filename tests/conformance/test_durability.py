@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from tidemark.errors import SystemFailure
-from tidemark.measure.servers import in_order
 from tidemark.paths import Workspace
 from tidemark.services.base import Service
-from tidemark.services.iceberg_rest import IcebergRest, IcebergRestNio, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio, IcebergRestSettings
 from tidemark.services.postgres import Postgres, PostgresSettings
+from tidemark.services.servers import in_order
 from tidemark.systems import registry
 from tidemark.systems.base import NONE_PER_WRITE, Capability, Context, Durability, PerWrite, System
-from tidemark.systems.ducklake import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.full_durability import FullDurability, NewFiles
-from tidemark.systems.iceberg_pyiceberg import IcebergPyIceberg
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 
 from .conftest import Servers
 from .strace import Call, Counts, counts, parse, trace_writes, why_not

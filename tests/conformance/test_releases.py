@@ -13,13 +13,15 @@ import pyiceberg
 import pytest
 
 from tidemark.errors import ProvisionError
-from tidemark.systems import delta_client, duckdb_client, pyiceberg_client, registry, releases
+from tidemark.systems import duckdb_client, registry, releases
 from tidemark.systems.base import Capability, System
-from tidemark.systems.delta_duckdb import DeltaDuckDB
-from tidemark.systems.delta_rs import DeltaRs
-from tidemark.systems.ducklake import LOSES_SIGN, DuckLake, DuckLakeInlined, DuckLakeInlinedPostgres
-from tidemark.systems.iceberg_duckdb import IcebergDuckDB
-from tidemark.systems.iceberg_pyiceberg import IcebergPyIceberg
+from tidemark.systems.delta import client as delta_client
+from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.ducklake.ducklake import LOSES_SIGN, DuckLake, DuckLakeInlined, DuckLakeInlinedPostgres
+from tidemark.systems.iceberg import client as pyiceberg_client
+from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 
 from .trips import YELLOW, trips, with_column
 

@@ -18,13 +18,13 @@ import pytest
 from tidemark.errors import SystemFailure
 from tidemark.systems import duckdb_client, registry
 from tidemark.systems.base import System
-from tidemark.systems.delta_duckdb import DeltaDuckDB
-from tidemark.systems.delta_rs import DeltaRs
-from tidemark.systems.delta_table import DeltaOptions
-from tidemark.systems.ducklake import DuckLake, DuckLakeInlined, DuckLakeInlinedPostgres
-from tidemark.systems.iceberg_duckdb import IcebergDuckDB, IcebergDuckDBOptions
-from tidemark.systems.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
-from tidemark.systems.iceberg_table import CODEC, IcebergTable
+from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.delta.table import DeltaOptions
+from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlined, DuckLakeInlinedPostgres
+from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB, IcebergDuckDBOptions
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
+from tidemark.systems.iceberg.table import CODEC, IcebergTable
 
 from .trips import YELLOW, trips
 

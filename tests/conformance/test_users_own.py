@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tidemark.services.base import Service
-from tidemark.services.iceberg_rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.postgres import Postgres, PostgresSettings
 from tidemark.systems.base import Context, System
-from tidemark.systems.ducklake import DuckLake, DuckLakeInlinedPostgres
-from tidemark.systems.iceberg_duckdb import IcebergDuckDB
-from tidemark.systems.iceberg_pyiceberg import IcebergPyIceberg
+from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 
 from .conftest import Servers
 from .trips import YELLOW, trips

@@ -14,8 +14,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "src"))
 
-from tidemark.environments import read_lock  # noqa: E402
-from tidemark.services.provision import read_jar_lock  # noqa: E402
+from tidemark.services.programs.provision import read_jar_lock  # noqa: E402
+from tidemark.software.environments import read_lock  # noqa: E402
 
 EXPECTED = Path(__file__).parent / "stub" / "fetched.json"
 CONDA = ROOT / "envs" / "environment.yaml"

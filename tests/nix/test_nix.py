@@ -10,6 +10,11 @@ from types import ModuleType
 
 import pytest
 
+from tidemark.config import load as load_config
+from tidemark.pipeline.plan import make_plan
+from tidemark.pipeline.programs import programs
+from tidemark.systems import registry
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
@@ -50,6 +55,18 @@ def test_one_changed_digit_of_a_lock_is_noticed(locks: Path, lock: str, marker: 
     (wrong,) = fetched.compare(before, after, only=True)
     assert after.keys() == before.keys()
     assert marker.strip('"=') in wrong
+
+
+def test_every_jar_lock_belongs_to_a_study_and_none_is_made_up() -> None:
+    studies = json.loads((ROOT / "nix" / "studies.json").read_text())
+    folders = {path.parent.name for path in (ROOT / "envs" / "jars").glob("*/jgo.lock.toml")}
+    assert {name for names in studies.values() for name in names} == folders
+
+
+def test_the_thesis_s_study_has_what_all_its_systems_run_from_and_no_more() -> None:
+    every = ", ".join(f'"{name}": {{}}' for name in registry())
+    plan = make_plan(load_config(ROOT / "config.yaml", [f"streams.systems={{{every}}}"]))
+    assert json.loads((ROOT / "nix" / "studies.json").read_text())["streams"] == list(programs(plan))
 
 
 def test_what_is_fetched_beside_the_locks_or_left_out_is_noticed() -> None:

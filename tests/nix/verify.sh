@@ -57,15 +57,21 @@ say "$(nix --version); nixpkgs is $nixpkgs"
 # --- evaluation -----------------------------------------------------------------------------------------------
 quietly nix flake metadata --no-update-lock-file "$root" > /dev/null || fail "flake.lock does not fit flake.nix"
 quietly nix flake check --no-build "${override[@]}" "$root" || fail "the flake does not evaluate"
+# Each study has an output of its own for what its servers run from; together they fetch all that the locks name.
+studies=$(quietly nix eval --raw "${override[@]}" "$root#packages.$system" --apply \
+    'packages: toString (builtins.filter (name: builtins.match "tidemark-.*" name != null) (builtins.attrNames packages))')
+[ -n "$studies" ] || fail "the flake has no output for any study"
 for output in packages.$system.{default,env,jars,programs,paper} checks.$system.{unit,lint,smoke} \
-    devShells.$system.default formatter.$system; do
+    devShells.$system.default formatter.$system $(printf "packages.$system.%s " $studies); do
     derivation_of "$root" "$output" > /dev/null || fail "$output does not evaluate"
 done
 say "flake.lock fits, and every output evaluates"
 
 only=()
 [ "$nixpkgs" != "$stub" ] || only=(--only)
-quietly nix show-derivation --recursive "$(derivation_of "$root" packages.$system.default)" > "$scratch/derivations.json"
+wanted=()
+for study in $studies; do wanted+=("$(derivation_of "$root" "packages.$system.$study")"); done
+quietly nix show-derivation --recursive "${wanted[@]}" > "$scratch/derivations.json"
 "$python" "$root/tests/nix/fetched.py" check "${only[@]}" < "$scratch/derivations.json" || fail "the locks are not what is fetched"
 
 # --- a lock that was changed ----------------------------------------------------------------------------------
@@ -133,8 +139,8 @@ say "what a registry sends in place of a wheel or jar with a changed hash is ref
 mkdir "$scratch/workspace"
 cp "$root/config.yaml" "$scratch/workspace"
 say "smoke pipeline by 'nix run', from the store"
-(cd "$scratch/workspace" && nix run "${override[@]}" "$root" -- all --config protocol=smoke 'systems={"null": {}}' \
-    'modes=[batch]' dataset.source=synthetic dataset.synthetic_rows=20000) > "$scratch/run.log" 2>&1 ||
+(cd "$scratch/workspace" && nix run "${override[@]}" "$root" -- all --config protocol=smoke 'streams.systems={"null": {}}' \
+    'streams.modes=[batch]' dataset.source=synthetic dataset.synthetic_rows=20000) > "$scratch/run.log" 2>&1 ||
     { tail -60 "$scratch/run.log" >&2; fail "the pipeline failed under 'nix run'"; }
 grep -q '1 of 1 series complete' "$scratch/run.log" || { tail -60 "$scratch/run.log" >&2; fail "no series was measured"; }
 [ ! -e "$scratch/workspace/.tidemark/cache" ] || fail "the pipeline provisioned servers beside those of the store"

@@ -18,6 +18,8 @@ from typing import Any
 
 import psutil
 
+from tidemark.schema import sections
+
 REPOSITORY = Path(__file__).parents[2]
 NOT_COPIED = {".venv", ".git", ".tidemark", ".snakemake", "data", "results", "__pycache__"}
 
@@ -62,9 +64,12 @@ class Sandbox:
         self.configure(config)
 
     def configure(self, config: dict[str, Any]) -> None:
+        """Write config.yaml; what belongs into the section of the study `streams` may be given beside the rest."""
         small = {"source": "synthetic", "synthetic_rows": 20_000}
         once = {"retries": 0}  # whoever watches a pipeline disturbs it
         whole = {"dataset": small, "disturbance": once, **config}
+        streams = {key: whole.pop(key) for key in tuple(whole) if key in sections()["streams"]["properties"]}
+        whole |= {"streams": streams} if streams else {}
         (self.root / "config.yaml").write_text(json.dumps(whole))  # JSON is YAML
 
     def know(self, system: str, events_per_s: float) -> None:
@@ -129,7 +134,7 @@ class Sandbox:
         """Every run.json there is, by its path from the results folder."""
         return {
             str(path.parent.relative_to(self.results)): json.loads(path.read_text())
-            for path in sorted(self.results.glob("runs/*/*/*/run-*/run.json"))
+            for path in sorted(self.results.glob("runs/*/*/*/*/run-*/run.json"))
         }
 
     def counted(self, system: str) -> list[str]:
@@ -143,7 +148,7 @@ class Sandbox:
         for series in self.plan():
             path = self.root / series["directory"] / "outcome.json"
             if path.exists():
-                system, mode, _ = series["id"].split("/")
+                _, system, mode, _ = series["id"].split("/")
                 found[f"{system}/{mode}"] = json.loads(path.read_text())
         return found
 
@@ -201,7 +206,7 @@ def complete(sandbox: Sandbox) -> Iterator[str]:
     expected = {
         f"{series['directory'].removeprefix('results/')}/run-{number}"
         for series in sandbox.plan()
-        if "/".join(series["id"].split("/")[:2]) not in cannot_run
+        if "/".join(series["id"].split("/")[1:3]) not in cannot_run
         for number in range(runs_of(sandbox, series))
     }
     found = sandbox.runs()

@@ -71,7 +71,11 @@ def check_failure(
     assert outcome["reason"].startswith("run 0 of faulty single: ")
     for words in said:
         assert words in outcome["reason"]
-    assert result.stdout.count(f"tidemark: faulty single: failed: {outcome['reason']}") == 1
+    last = result.stdout.splitlines()[-1]
+    reason = outcome["reason"].splitlines()[0].removesuffix(", ends with:")
+    assert last.startswith(f"tidemark: faulty single: failed: {reason}") and "measure.log" in last
+    assert result.stdout.count("tidemark: faulty single: failed: ") == 1
+    assert "1 of 2 series complete, 1 failed" in result.stdout
     assert "Traceback" not in result.stdout
     assert sandbox.outcomes()["bystander/single"]["status"] == "complete"
     assert sandbox.counted("faulty") == [] and len(sandbox.counted("bystander")) == 1

@@ -34,7 +34,7 @@ def configuration(systems: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_provisioning(sandbox: Sandbox) -> bool:
-    return (sandbox.cache / "postgres").exists() and not (sandbox.root / ".tidemark/provisioned.json").exists()
+    return (sandbox.cache / "postgres").exists() and not any(sandbox.root.glob(".tidemark/programs/*.json"))
 
 
 def is_preparing(sandbox: Sandbox) -> bool:
@@ -58,7 +58,7 @@ def is_after_the_window(sandbox: Sandbox) -> bool:
 def is_between_runs(sandbox: Sandbox) -> bool:
     """The series that runs now has its first run's files."""
     position = sandbox.position()
-    done = [path.parent for path in sandbox.results.glob("runs/*/*/*/run-0")]
+    done = [path.parent for path in sandbox.results.glob("runs/*/*/*/*/run-0")]
     names = {"-".join(folder.relative_to(sandbox.results / "runs").parts) for folder in done}
     return position is not None and position.series.name in names
 
@@ -96,7 +96,7 @@ class Tally:
     written: dict[Path, int] = field(default_factory=dict)  # the inode of each run: it is written once
 
     def note_runs(self, sandbox: Sandbox) -> None:
-        for path in sandbox.results.glob("runs/*/*/*/run-*/run.json"):
+        for path in sandbox.results.glob("runs/*/*/*/*/run-*/run.json"):
             assert self.written.setdefault(path, path.stat().st_ino) == path.stat().st_ino, f"{path}: written twice"
 
 

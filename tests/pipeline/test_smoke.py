@@ -17,6 +17,8 @@ import pytest
 from .conftest import MakeSandbox
 from .sandbox import Sandbox, complete
 
+SNAKEMAKES = ("Building DAG", "Select jobs", "Execute ", "rule ", "Finished jobid", "[")  # lines of Snakemake's own
+SNAKEMAKE_LOG = "logs/snakemake.log"
 SMOKE = {"protocol": "smoke", "systems": {"null": {}, "ducklake": {}}}
 
 
@@ -96,6 +98,11 @@ def done(make_sandbox: MakeSandbox) -> Iterator[Done]:
 def test_all_ends_well_and_leaves_what_was_planned(done: Done) -> None:
     assert done.result.returncode == 0, done.result.stdout
     assert "4 of 4 series complete" in done.result.stdout
+    assert [line for line in done.result.stdout.splitlines() if line.startswith(SNAKEMAKES)] == []
+    assert len(done.result.stdout.splitlines()) < 30, done.result.stdout
+    assert all(f"({number} of 4 series)" in done.result.stdout for number in range(1, 5))
+    log = (done.sandbox.results / SNAKEMAKE_LOG).read_text()
+    assert "Job stats:" in log and "Finished jobid" in log and "rule dataset:" in log
     assert list(complete(done.sandbox)) == []
     assert len(done.sandbox.runs()) == 8
     assert done.sandbox.left_running() == []
@@ -205,7 +212,7 @@ def test_again_runs_nothing(done: Done) -> None:
     again = done.sandbox.run("all", timeout_s=60)
     assert again.returncode == 0
     assert "Nothing to be done" in again.stdout
-    assert _stamps(done.sandbox.results) == before
+    assert _changed(done.sandbox, before) == {SNAKEMAKE_LOG}
 
 
 def test_after_a_refused_all_the_results_still_belong_together(done: Done) -> None:
@@ -214,8 +221,12 @@ def test_after_a_refused_all_the_results_still_belong_together(done: Done) -> No
     done.sandbox.configure({**SMOKE, "dataset": {"source": "path", "path": "no-such-month.parquet"}})
     refused = done.sandbox.run("all", timeout_s=60)
     assert refused.returncode == 3, refused.stdout
-    changed = {path for path, stamp in _stamps(done.sandbox.results).items() if before.get(path, stamp) != stamp}
-    assert changed == {str(done.sandbox.results / "logs/dataset.log")}
+    changed = _changed(done.sandbox, before)
+    planned = {path for path in changed if path.endswith("/spec.json")}  # of series that were not measured
+    assert changed - planned == {"logs/dataset.log", SNAKEMAKE_LOG}
+    last = refused.stdout.splitlines()[-1]
+    assert last.startswith("tidemark: dataset: failed: ") and "no-such-month.parquet" in last
+    assert "results/logs/dataset.log" in last and "not measured" not in last
     assert done.sandbox.run("claims").stdout == told
     shown = done.sandbox.run("claim", "threads-no-gain")
     assert shown.returncode == 0, shown.stdout
@@ -226,7 +237,7 @@ def test_after_a_refused_all_the_results_still_belong_together(done: Done) -> No
 def test_series_are_listed_in_their_order(done: Done) -> None:
     listed = done.sandbox.run("series").stdout.splitlines()
     names = [line.split()[1:3] for line in listed]
-    assert names == [[series["system"], series["id"].split("/")[1]] for series in done.sandbox.plan()]
+    assert names == [[series["system"], series["id"].split("/")[2]] for series in done.sandbox.plan()]
     assert all("complete" in line and "2 of 2 runs" in line for line in listed)
 
 
@@ -238,9 +249,16 @@ def test_a_new_system_and_a_new_option_measure_that_system_alone(done: Done) -> 
         changed = sandbox.run("all")
         assert changed.returncode == 0, changed.stdout
         new = sandbox.runs().keys() - before.keys()
-        assert {run.split("/")[1] for run in new} == {"delta-rs"}
+        assert {run.split("/")[2] for run in new} == {"delta-rs"}
         assert len(new) == 2
         before |= sandbox.runs()
+
+
+def _changed(sandbox: Sandbox, before: dict[str, int]) -> set[str]:
+    """Files of the results that are other ones now, or are there no more, or came."""
+    after = _stamps(sandbox.results)
+    paths = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    return {str(Path(path).relative_to(sandbox.results)) for path in paths}
 
 
 def _stamps(folder: Path) -> dict[str, int]:

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 from tidemark.config import ServicesConfig
-from tidemark.measure.servers import Servers, prepared
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.iceberg_rest import IcebergRest
+from tidemark.services.iceberg.rest import IcebergRest
 from tidemark.services.kafka import Kafka
-from tidemark.services.process import NOBODY, Child
+from tidemark.services.programs.process import NOBODY, Child
+from tidemark.services.servers import Servers, prepared
 from tidemark.systems import registry
 from tidemark.systems.base import Context, System
 
@@ -76,7 +76,7 @@ BOUND = """
 import os, sys
 from pathlib import Path
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-from tidemark.services.process import Child
+from tidemark.services.programs.process import Child
 child = Child.start("grep", ["/bin/grep", "Cpus_allowed_list", "/proc/self/status"], Path(sys.argv[1]), env={}, cwd="/")
 child.run_to_end(10)
 print(len(os.sched_getaffinity(0)))

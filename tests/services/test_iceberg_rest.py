@@ -14,7 +14,7 @@ from pyiceberg.catalog import load_catalog
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.iceberg_rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.postgres import Postgres, PostgresSettings
 
 pytestmark = pytest.mark.services

@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.kafka import Kafka, KafkaSettings, archive_classes, format_storage
-from tidemark.services.process import free_ports
-from tidemark.services.provision import provision
+from tidemark.services.programs.process import free_ports
+from tidemark.services.programs.provision import provision
 
 pytestmark = pytest.mark.services
 

@@ -10,9 +10,9 @@ import pytest
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.iceberg_rest import IcebergRestNio, IcebergRestSettings, compile_launcher
-from tidemark.services.java import JAVA, SHORT_LIVED_OPTIONS, class_path
-from tidemark.services.provision import provision
+from tidemark.services.iceberg.rest import IcebergRestNio, IcebergRestSettings, compile_launcher
+from tidemark.services.programs.java import JAVA, SHORT_LIVED_OPTIONS, class_path
+from tidemark.services.programs.provision import provision
 
 pytestmark = pytest.mark.services
 

@@ -18,20 +18,19 @@ from tidemark.dataset import Provenance
 from tidemark.errors import OracleError
 from tidemark.machine.cold import Method, prove
 from tidemark.machine.inventory import inventory
-from tidemark.measure.plan import make_plan
-from tidemark.measure.rates import Rates
 from tidemark.measure.run import Before, measure_run
-from tidemark.measure.servers import Servers, prepared
-from tidemark.measure.stage import Bench
+from tidemark.measure.workload import Rig
 from tidemark.paths import Workspace, private_directory
+from tidemark.pipeline.plan import make_plan
 from tidemark.services.kafka import Kafka
 from tidemark.services.postgres import Postgres
-from tidemark.stream.producer import Producer
+from tidemark.services.servers import Servers, prepared
 from tidemark.stream.sizes import weigh
-from tidemark.stream.topics import Topics
+from tidemark.studies.streams.settings import StreamSettings
+from tidemark.studies.streams.workload import Streams
 from tidemark.systems.base import System, Variant
-from tidemark.systems.delta_rs import DeltaRs
-from tidemark.systems.ducklake import DuckLake, DuckLakeInlined
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlined
 
 pytestmark = pytest.mark.services
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
@@ -98,25 +97,23 @@ def measure(servers: Servers, workspace: Workspace) -> Callable[[type[System]], 
     def run(system: type[System]) -> Path:
         trips = workspace.root / "trips.parquet"
         pq.write_table(pa.table({"id": np.arange(5_000), "fare": np.arange(5_000) / 4}), trips)
-        base = make_plan(load(SHIPPED, ["systems={delta-rs: {}}", "modes=[batch]"])).series[0]
+        base = make_plan(load(SHIPPED, ["streams.systems={delta-rs: {}}", "streams.modes=[batch]"])).series[0]
         once = replace(base.disturbance, retries=0)
-        spec = replace(base, name="planted", window_seconds=1.0, batch_size=500, disturbance=once)
+        settings = replace(StreamSettings.of(base), batch_size=500)
+        spec = replace(
+            base, name="planted", system=system.name, window_seconds=1.0, settings=settings.pairs, disturbance=once
+        )
         work = private_directory(workspace.work / "planted")
         dataset = Provenance("path", False, "trips", "yellow", 5_000, "0" * 64, (), (), (), 0, 4_999)
         target = workspace.root / "run-0"
-        kafka = servers.by_class[Kafka]
-        assert isinstance(kafka, Kafka)
-        with Producer(trips, work) as producer:
-            topics = Topics(kafka, producer, f"planted-{workspace.root.name}")
-            variant = Variant("planted", system, system.Options(), system.title)
+        variant = Variant("planted", system, system.Options(), system.title)
+        weigh(trips).write(trips.with_name("events.json"))
+        streams = Streams(spec, variant, trips, workspace.private)
+        with streams.started(work):
             machine = inventory(workspace.root)
-            rates = Rates(workspace.private / "rates.json", system.name, spec.encoding)
-            bench = Bench(
-                spec, variant, servers, producer, topics, rates, dataset, weigh(trips), machine, {}, None, work,
-                workspace.root,
-            )  # fmt: skip
+            rig = Rig(spec, variant, servers, streams, dataset, machine, {}, None, work, workspace.root)
             before = Before(prove(Method.NONE, {}), "cold start")
-            measure_run(bench, 0, before, False, lambda _what: None)
+            measure_run(rig, 0, before, False, lambda _what: None)
         return target
 
     return run

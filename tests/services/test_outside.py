@@ -18,16 +18,16 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tidemark.config import load
 from tidemark.errors import ConfigError, ServiceError
-from tidemark.measure.servers import prepared
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service
 from tidemark.services.http import is_loopback, keep_loopback_direct, open_url
-from tidemark.services.iceberg_rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.kafka import Kafka, KafkaSettings
-from tidemark.services.leftovers import sweep
+from tidemark.services.leftovers import drop_leftovers
 from tidemark.services.outside import folder_of, read
 from tidemark.services.postgres import Postgres, PostgresSettings
-from tidemark.services.process import free_ports
+from tidemark.services.programs.process import free_ports
+from tidemark.services.servers import prepared
 from tidemark.systems import registry
 from tidemark.systems.base import Context, System
 
@@ -152,9 +152,9 @@ import sys, time
 from pathlib import Path
 import pyarrow as pa
 from tidemark.config import ServicesConfig
-from tidemark.measure.servers import prepared
+from tidemark.services.servers import prepared
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.iceberg_rest import IcebergRest
+from tidemark.services.iceberg.rest import IcebergRest
 from tidemark.services.kafka import Kafka
 from tidemark.systems import registry
 from tidemark.systems.base import Context
@@ -248,22 +248,22 @@ def test_what_a_killed_process_left_there_is_dropped_by_the_next(
         (ledger,) = folder_of(workspace).glob("*.jsonl")
         assert password not in ledger.read_text() and {made.name for made in read(ledger)} == left
         monkeypatch.setenv("PGPASSWORD", password)
-        sweep(workspace)
+        drop_leftovers(workspace)
         assert all_theirs.everything() - before == left, "its process lives"
     finally:
         maker.kill()
         maker.wait(30)
     monkeypatch.setenv("PGPASSWORD", "wrong")
-    sweep(workspace)
+    drop_leftovers(workspace)
     said = capsys.readouterr().err
     assert "could not be dropped" in said and "authentication failed" in said and str(ledger) in said
     (database,) = {made.name for made in read(ledger)}
     assert all_theirs.settles_at(before | {database}), "the others could be"
     monkeypatch.setenv("PGPASSWORD", password)
-    sweep(workspace)
+    drop_leftovers(workspace)
     assert all_theirs.settles_at(before)
     assert not ledger.exists() and capsys.readouterr().err == ""
-    sweep(workspace)
+    drop_leftovers(workspace)
 
 
 def test_nothing_that_somebody_else_has_is_taken_for_ours(workspace: Workspace, all_theirs: Theirs) -> None:

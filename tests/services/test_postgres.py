@@ -16,7 +16,7 @@ import pytest
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.postgres import Postgres, PostgresSettings
-from tidemark.services.process import Child, free_ports
+from tidemark.services.programs.process import Child, free_ports
 
 pytestmark = pytest.mark.services
 
@@ -192,7 +192,7 @@ PARENT = """
 import sys, time
 from pathlib import Path
 from tidemark.paths import Workspace
-from tidemark.services.iceberg_rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.kafka import Kafka, KafkaSettings
 from tidemark.services.postgres import Postgres, PostgresSettings
 

@@ -15,15 +15,16 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tidemark.errors import StreamError
-from tidemark.events import Encoding
-from tidemark.measure.loop import Samples, Window, run_stretch
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.kafka import Kafka, KafkaSettings
 from tidemark.stream.consumer import EventConsumer
+from tidemark.stream.events import Encoding
 from tidemark.stream.producer import CHUNK, Producer
 from tidemark.stream.sizes import EventSizes, weigh
 from tidemark.stream.source import Source
 from tidemark.stream.topics import Topics
+from tidemark.studies.streams.window.loop import run_stretch
+from tidemark.studies.streams.window.samples import Samples, StreamWindow
 
 pytestmark = pytest.mark.services
 TRIPS = 3_000
@@ -93,7 +94,7 @@ def test_a_producer_beside_the_window_stays_ahead_and_no_more(kafka: Kafka, prod
             producer.counters.consumed = events
 
         producer.follow(5_000, 2.0)
-        window = Window(Samples(100))
+        window = StreamWindow(Samples(100))
         run_stretch(window, source, codec, write, 2.0, count)
     done = producer.finish()
     assert sum(taken) == window.samples.events > 5_000
@@ -115,7 +116,7 @@ def test_a_topic_that_was_too_short_is_filled_again_outside_the_window(kafka: Ka
     with EventConsumer(kafka.bootstrap, topic, Encoding.RECORD) as consumer:
         codec = consumer.open()
         source = Source(consumer.client, producer.counters, producer.is_alive, is_complete=True)
-        window = Window(Samples(300))
+        window = StreamWindow(Samples(300))
         while True:
             run_stretch(window, source, codec, write, 0.3)
             if not source.exhausted:
@@ -162,7 +163,7 @@ def test_a_killed_producer_ends_the_window_and_names_its_log(kafka: Kafka, produ
         os.kill(producer.pid, signal.SIGKILL)
         source = Source(consumer.client, producer.counters, producer.is_alive)
         with pytest.raises(StreamError, match="producer died"):
-            run_stretch(Window(Samples(1)), source, codec, lambda _rows: None, 60.0)
+            run_stretch(StreamWindow(Samples(1)), source, codec, lambda _rows: None, 60.0)
     with pytest.raises(StreamError, match=r"producer died \(exit status -9\).*producer\.log"):
         producer.finish()
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.environments import read_lock
 from tidemark.paths import Workspace
-from tidemark.stacks import PIPELINE, lock_of, names, provide
+from tidemark.software.environments import read_lock
+from tidemark.software.stacks import PIPELINE, lock_of, names, provide
 
 ROOT = Path(__file__).parents[2]
 OTHERS = [name for name in names() if name != PIPELINE]

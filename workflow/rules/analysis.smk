@@ -27,7 +27,7 @@ rule tables:
     output:
         report(
             directory(f"{RESULTS}/tables"),
-            patterns=["{name}.csv"],
+            patterns=["{study}/{name}.csv", "{name}.csv"],
             caption="../report/table.rst",
             category="Tables",
             labels={"table": "{name}"},
@@ -50,7 +50,7 @@ rule figures:
     output:
         report(
             directory(f"{RESULTS}/figures"),
-            patterns=["{name}.svg"],
+            patterns=["{study}/{name}.svg"],
             caption="../report/figure.rst",
             category="Figures",
             labels={"figure": "{name}"},

@@ -10,9 +10,18 @@ sys.path.insert(0, str(ROOT / "src"))
 # no process but theirs may keep in memory while a series is made cold.
 sys.modules.setdefault("pyarrow", None)
 
+from tidemark import code
 from tidemark.paths import Workspace
-from tidemark.pipeline import beside_input, command_line, enter, results_folder
-from tidemark.stacks import lock_of, python
+from tidemark.pipeline.programs import provided
+from tidemark.pipeline.runner import (
+    RESULT_ROOMS,
+    beside_input,
+    command_line,
+    enter,
+    results_folder,
+)
+from tidemark.services.programs.provision import jar_lock
+from tidemark.software.stacks import lock_of, python
 
 PLAN = enter(
     config,
@@ -22,7 +31,7 @@ PLAN = enter(
 WORKSPACE = Workspace(Path.cwd())
 RESULTS = results_folder(PLAN.config)
 # What results are made by, beside the run files that they are made from.
-ANALYSIS = [str(path) for path in sorted(ROOT.glob("src/tidemark/analysis/*.py"))]
+ANALYSIS = [str(path) for path in code.files(*RESULT_ROOMS)]
 # Where Snakemake deploys envs/environment.yaml by conda, that one's Python comes first in the search path.
 DEPLOYED = [method.name for method in workflow.deployment_settings.deployment_method]
 PYTHON = "python" if "CONDA" in DEPLOYED else sys.executable

@@ -4,7 +4,10 @@
 rule claims:
     input:
         database=rules.database.output,
-        claims=ROOT / "paper/claims.yaml",
+        claims=[
+            str(path)
+            for path in sorted(ROOT.glob("src/tidemark/studies/*/claims.yaml"))
+        ],
         code=ANALYSIS,
     output:
         json=f"{RESULTS}/claims.json",
@@ -30,7 +33,13 @@ rule paper:
         tables=rules.tables.output,
         figures=rules.figures.output,
         claims=rules.claims.output.json,
-        sources=[str(path) for path in sorted(ROOT.glob("paper/**/*.*"))],
+        sources=[
+            *(str(path) for path in sorted(ROOT.glob("paper/**/*.*"))),
+            *(
+                str(path)
+                for path in sorted(ROOT.glob("src/tidemark/studies/*/chapter.typ"))
+            ),
+        ],
         code=ANALYSIS,
     output:
         report(

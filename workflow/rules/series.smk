@@ -1,18 +1,19 @@
 # One rule a series: a system in a mode. They share the machine, so each takes all of it, in the plan's order.
 # (Threads alone do not keep them apart: when the first become ready together, Snakemake 9.14 starts several.)
 
+PROGRAMS = provided(PLAN)
 OUTCOMES = [f"{spec.directory}/outcome.json" for spec in PLAN.series]
 
 for spec in PLAN.series:
 
     rule:
         name:
-            f"series_{spec.position:03}_{spec.name}_{spec.mode_label}".replace("-", "_")
+            f"series_{spec.position:03}_{spec.name}_{spec.mode}".replace("-", "_")
         input:
             spec=f"{spec.directory}/spec.json",
             trips=rules.dataset.output.provenance,
             events=rules.events.output,
-            programs=ancient(rules.provision.output),
+            programs=ancient(PROGRAMS),
             stack=ancient(f".tidemark/stacks/{spec.stack}.json"),
         output:
             f"{spec.directory}/outcome.json",

@@ -2,18 +2,22 @@
 
 
 rule provision:
+    # What is fetched stands in the file's name: a plan that needs other programs asks for another file.
     input:
-        locks=[str(path) for path in sorted(ROOT.glob("envs/jars/*/jgo.lock.toml"))],
+        locks=lambda wildcards: [
+            str(jar_lock(name)) for name in wildcards.names.split("+")
+        ],
     output:
-        ".tidemark/provisioned.json",
+        ".tidemark/programs/{names}.json",
     log:
-        "results/logs/provision.log",
+        "results/logs/provision-{names}.log",
     conda:
         "../../envs/environment.yaml"
     params:
         tidemark=TIDEMARK,
+        names=lambda wildcards: wildcards.names.replace("+", " "),
     shell:
-        "{params.tidemark} provision --target {output} --log {log}"
+        "{params.tidemark} provision {params.names} --target {output} --log {log}"
 
 
 rule stack:

@@ -1,8 +1,1 @@
-"""From run files to the metrics database, tables and figures. Nothing here measures anything.
-
-Each function takes the results folder of a workspace, or of an unpacked archive.
-"""
-
-from tidemark.analysis.build import build_database, build_figures, build_tables
-
-__all__ = ["build_database", "build_figures", "build_tables"]
+"""Numbers: from samples to quantities with intervals. Nothing here measures anything, and nothing here draws."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -11,46 +12,24 @@ import pyarrow.parquet as pq
 
 from tidemark.analysis import resampled
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.metrics import Metric
 from tidemark.analysis.pool import spread
-from tidemark.analysis.run import Run
-from tidemark.analysis.runs import RunSet
+from tidemark.analysis.quantities import Quantities
 from tidemark.analysis.statistics import Replicates
 from tidemark.progress import Progress
+from tidemark.runs.names import STAGES
+from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet
 
-SCHEMA_VERSION = 2
 MACHINE = ("second", "cpu_percent", "disk_written_bytes", "foreign_percent", "steal_percent")
-VIEWS = """
-CREATE VIEW throughput AS
-SELECT r.run_id, s.system, s.mode, s.batch_size, s.stack, s.study, r.run, r.cold, r.events,
-       r.events / (r.elapsed_ns / 1e9) AS harness_events_per_s,
-       r.events / (o.write_ns / 1e9) AS system_events_per_s
-FROM runs r
-JOIN series s USING (series_id)
-JOIN (SELECT run_id, sum(write_ns) AS write_ns FROM operations GROUP BY run_id) o USING (run_id);
-
-CREATE VIEW write_times AS
-SELECT r.run_id, s.system, s.mode, s.batch_size, s.stack, s.study, r.run, r.cold, count(*) AS operations,
-       quantile_cont(o.write_ns, 0.5) / 1e6 AS median_ms,
-       (quantile_cont(o.write_ns, 0.75) - quantile_cont(o.write_ns, 0.25)) / 1e6 AS iqr_ms,
-       quantile_cont(o.write_ns, 0.9) / 1e6 AS p90_ms,
-       quantile_cont(o.write_ns, 0.99) / 1e6 AS p99_ms,
-       quantile_cont(o.write_ns, 0.999) / 1e6 AS p999_ms,
-       max(o.write_ns) / 1e6 AS max_ms
-FROM operations o
-JOIN runs r USING (run_id)
-JOIN series s USING (series_id)
-GROUP BY ALL;
-"""
 
 
-def build_database(results: Path) -> Path:
-    """Make results/metrics.duckdb from the run files and return its path; beside it, what was resampled of each run.
+def write_database(run_set: RunSet, quantities: Mapping[str, Quantities], views: Sequence[str]) -> Path:
+    """Make metrics.duckdb beside the runs and return its path; beside it, the `quantities` that its study has of each.
 
-    Tables: series, runs, operations (one row an operation), machine (one row a second); views: throughput,
-    write_times. It is built under another name and renamed, so that a reader never sees half of it.
+    Tables: series, runs, operations (one row an operation), machine (one row a second); `views` are SQL that makes
+    those of the studies. It is built under another name and renamed, so that a reader never sees half of it.
     """
-    run_set = RunSet.load(results)
+    results = run_set.results
     path = results / "metrics.duckdb"
     beside = results / f".metrics.{os.getpid()}.duckdb"
     beside.unlink(missing_ok=True)
@@ -60,8 +39,9 @@ def build_database(results: Path) -> Path:
             _series(connection, run_set)
             _runs(connection, run_set.runs)
             _samples(connection, run_set.runs)
-            connection.execute(VIEWS)
-        resampled.write(run_set, _resample(run_set))
+            for view in views:
+                connection.execute(view)
+        resampled.write(run_set, quantities, _resample(run_set, quantities))
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
@@ -69,13 +49,13 @@ def build_database(results: Path) -> Path:
     return path
 
 
-def _resample(run_set: RunSet) -> dict[tuple[Metric, str], Replicates]:
-    """Every metric of every run: the longest part of the analysis, done once and on all cores."""
-    found: dict[tuple[Metric, str], Replicates] = {}
+def _resample(run_set: RunSet, quantities: Mapping[str, Quantities]) -> dict[tuple[str, str], Replicates]:
+    """Every quantity of every run: the longest part of the analysis, done once and on all cores."""
+    found: dict[tuple[str, str], Replicates] = {}
     runs = run_set.runs
     modules = ("tidemark.analysis.database",)
     with (
-        spread(_all_of, runs, prepare=_take, given=(run_set,), modules=modules) as results,
+        spread(_all_of, runs, prepare=_take, given=(run_set, quantities), modules=modules) as results,
         Progress("resampling", len(runs), " runs") as progress,
     ):
         for done, each in enumerate(results):
@@ -84,22 +64,23 @@ def _resample(run_set: RunSet) -> dict[tuple[Metric, str], Replicates]:
     return found
 
 
-_taken: list[Measures] = []  # of this process, when it is one of those that resample
+_taken: dict[str, Measures] = {}  # by study, in a process that resamples
 
 
-def _take(run_set: RunSet) -> None:
-    _taken[:] = [Measures(run_set)]
+def _take(run_set: RunSet, quantities: Mapping[str, Quantities]) -> None:
+    _taken.clear()
+    _taken.update({study: Measures(run_set.of(study), quantities[study]) for study in run_set.studies})
 
 
-def _all_of(run: Run) -> dict[tuple[Metric, str], Replicates]:
-    return _taken[0].all_of(run)
+def _all_of(run: Run) -> resampled.Resampled:
+    return _taken[run.manifest.series.study].all_of(run)
 
 
 def _series(connection: duckdb.DuckDBPyConnection, run_set: RunSet) -> None:
     """A row a repeat, which is what a run's `series_id` names."""
     repeats = [(series, repeat) for series in run_set.series for repeat in series.repeats]
     columns: dict[str, list[object]] = {"series_id": [repeat.id for _, repeat in repeats]}
-    for name in ("system", "title", "mode", "batch_size", "threads", "protocol", "stack", "study"):
+    for name in ("study", "workload", "system", "title", "mode", "batch_size", "threads", "protocol", "stack", "sweep"):
         columns[name] = [getattr(series, name) for series, _ in repeats]
     columns["repeat"] = [repeat.number for _, repeat in repeats]
     for name in ("position", "status", "reason"):
@@ -132,16 +113,15 @@ def _runs(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> None:
         )
         """
     )
-    parts = ("poll", "decode", "assemble", "write", "bookkeeping", "wait_for_producer", "rest")
     for run_id, run in enumerate(runs):
         m, budget = run.manifest, dict(run.manifest.time_budget_ns)
         row = [run_id, run.label, m.series_id, m.run, m.cold, m.started_at, m.elapsed_ns, m.operations, m.events]
-        row += [m.logical_bytes, *(budget.get(part) for part in parts)]
+        row += [m.logical_bytes, *(budget.get(part) for part in STAGES)]
         row += [m.cold_proof.verdict, m.cold_proof.resident_share, m.cold_proof.boot_id, m.oracle.verdict]
         row += [m.flush.seconds if m.flush else None, m.merge.seconds if m.merge else None]
         f = m.footprint
-        row += [f.data_files, f.data_bytes, f.metadata_files, f.metadata_bytes, f.catalog_bytes]
-        row += [m.dataset.name, m.dataset.sha256, m.dataset.synthetic]
+        row += [f.data_files, f.data_bytes, f.metadata_files, f.metadata_bytes, f.catalog_bytes] if f else [None] * 5
+        row += [m.dataset.name, m.dataset.sha256, m.dataset.synthetic] if m.dataset else [None] * 3
         opening, disk, other = m.opening, m.disk, m.interference
         row += [run.state, opening.verdict if opening else None, opening.resident_share if opening else None]
         row += [m.first_write_ns, disk.window_bytes, disk.sync_bytes, disk.sync_seconds, disk.stream_bytes]
@@ -153,18 +133,17 @@ def _runs(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> None:
 
 def _samples(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> None:
     """DuckDB reads each run's Parquet itself: tens of millions of operations pass no Python."""
+    columns = _columns(runs)
+    types = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    connection.execute(f"CREATE TABLE operations (run_id INTEGER, operation BIGINT, {types})")
     connection.execute(
-        """
-        CREATE TABLE operations (run_id INTEGER, operation BIGINT, first_id BIGINT, rows INTEGER, poll_ns BIGINT,
-            decode_ns BIGINT, assemble_ns BIGINT, write_ns BIGINT, start_ns BIGINT);
-        CREATE TABLE machine (run_id INTEGER, second DOUBLE, cpu_percent DOUBLE, disk_written_bytes BIGINT,
-            foreign_percent DOUBLE, steal_percent DOUBLE);
-        """
+        "CREATE TABLE machine (run_id INTEGER, second DOUBLE, cpu_percent DOUBLE, disk_written_bytes BIGINT, "
+        "foreign_percent DOUBLE, steal_percent DOUBLE)"
     )
     for run_id, run in enumerate(runs):
         connection.execute(
-            "INSERT INTO operations SELECT ?, file_row_number, first_id, rows, poll_ns, decode_ns, assemble_ns, "
-            "write_ns, start_ns FROM read_parquet(?, file_row_number = true)",
+            "INSERT INTO operations BY NAME SELECT ? AS run_id, file_row_number AS operation, "
+            "* EXCLUDE (file_row_number) FROM read_parquet(?, file_row_number = true)",
             [run_id, str(run.directory / "operations.parquet")],
         )
         # Version 1 has fewer columns.
@@ -174,3 +153,13 @@ def _samples(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> No
             f"INSERT INTO machine BY NAME SELECT ? AS run_id, {', '.join(there)} FROM read_parquet(?)",
             [run_id, str(run.directory / "machine.parquet")],
         )
+
+
+def _columns(runs: tuple[Run, ...]) -> dict[str, str]:
+    """The columns of operations.parquet of all workloads, with their types in SQL."""
+    found: dict[str, str] = {}
+    for run in {run.manifest.series.workload: run for run in runs}.values():
+        path = str(run.directory / "operations.parquet")
+        for name, kind, *_ in duckdb.execute("DESCRIBE SELECT * FROM read_parquet(?)", [path]).fetchall():
+            found.setdefault(name, kind)
+    return found

@@ -11,25 +11,18 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from tidemark.analysis.metrics import Metric
-from tidemark.analysis.run import RUN_FILES, Run
-from tidemark.analysis.runs import RunSet
+from tidemark import code
+from tidemark.analysis.quantities import Quantities
 from tidemark.analysis.statistics import Replicates
 from tidemark.paths import write_atomically
+from tidemark.runs.run import RUN_FILES, Run
+from tidemark.runs.runset import RunSet
 
-type Resampled = Mapping[tuple[Metric, str], Replicates]
+type Resampled = Mapping[tuple[str, str], Replicates]  # by the name of the quantity and the label of the run
 NAME = "resampled.arrow"
-# Whatever a number of a run follows from: when one of these changes, what was kept is not used any more.
-SOURCES = (
-    "blocks.py",
-    "statistics.py",
-    "metrics.py",
-    "measures.py",
-    "samples.py",
-    "run.py",
-    "manifest.py",
-    "circumstances.py",
-)
+# Whatever a number of a run follows from, beside the code of its quantities: when something in it changes, what was
+# kept is not used any more.
+METHODS = ("analysis", "runs")
 SCHEMA = pa.schema(
     [
         ("stamp", pa.string()),
@@ -47,15 +40,15 @@ SCHEMA = pa.schema(
 )
 
 
-def write(run_set: RunSet, found: Resampled) -> Path:
-    """Keep `found` in the folder of `run_set`, every bit of it."""
-    runs = {run.label: _stamp(run) for run in run_set.runs}
+def write(run_set: RunSet, quantities: Mapping[str, Quantities], found: Resampled) -> Path:
+    """Keep `found`, made of the `quantities` of each study, in the folder of `run_set`, every bit of it."""
+    runs = {run.label: _stamp(run, quantities[run.manifest.series.study].code) for run in run_set.runs}
     columns: dict[str, list[object]] = {name: [] for name in SCHEMA.names}
-    for (metric, label), each in found.items():
+    for (name, label), each in found.items():
         lowest, highest = each.bounds or (math.nan, math.nan)
-        values = (runs[label], label, str(metric), each.centre, each.draws, each.n, each.runs, each.degrees, each.log)
-        for name, value in zip(SCHEMA.names, (*values, lowest, highest), strict=True):
-            columns[name].append(value)
+        values = (runs[label], label, name, each.centre, each.draws, each.n, each.runs, each.degrees, each.log)
+        for column, value in zip(SCHEMA.names, (*values, lowest, highest), strict=True):
+            columns[column].append(value)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, SCHEMA) as writer:
         writer.write_table(pa.table(columns, SCHEMA))
@@ -64,24 +57,24 @@ def write(run_set: RunSet, found: Resampled) -> Path:
     return path
 
 
-def read(run_set: RunSet) -> dict[tuple[Metric, str], Replicates]:
-    """What was kept for the runs of `run_set` as they are now; nothing where nothing was kept."""
+def read(run_set: RunSet, quantities: Quantities) -> dict[tuple[str, str], Replicates]:
+    """What was kept for the runs of `run_set` and for `quantities` as they are now; nothing where nothing was kept."""
     try:
         table = pa.ipc.open_file((run_set.results / NAME).read_bytes()).read_all()
     except (OSError, pa.ArrowInvalid):
         return {}
     if table.schema != SCHEMA:
         return {}
-    stamps = {run.label: _stamp(run) for run in run_set.runs}
+    stamps = {run.label: _stamp(run, quantities.code) for run in run_set.runs}
     columns = {name: table.column(name).to_pylist() for name in SCHEMA.names if name != "draws"}
     draws = table.column("draws").combine_chunks()
-    found: dict[tuple[Metric, str], Replicates] = {}
+    found: dict[tuple[str, str], Replicates] = {}
     for place, (stamp, label) in enumerate(zip(columns["stamp"], columns["label"], strict=True)):
         if stamps.get(label) != stamp:
             continue
         values = draws[place].values
         lowest, highest = columns["lowest"][place], columns["highest"][place]
-        found[Metric(columns["metric"][place]), label] = Replicates(
+        found[columns["metric"][place], label] = Replicates(
             centre=columns["centre"][place],
             draws=None if values is None else np.array(values),
             n=columns["n"][place],
@@ -93,9 +86,9 @@ def read(run_set: RunSet) -> dict[tuple[Metric, str], Replicates]:
     return found
 
 
-def _stamp(run: Run) -> str:
+def _stamp(run: Run, quantities: tuple[str, ...]) -> str:
     """Changes with the run's files, with how numbers are made from them, and with what the machine makes them by."""
-    seen = [_methods()]
+    seen = [_methods(quantities)]
     for name in RUN_FILES:
         state = (run.directory / name).stat()
         seen.append(f"{name} {state.st_size} {state.st_mtime_ns}")
@@ -103,9 +96,5 @@ def _stamp(run: Run) -> str:
 
 
 @cache
-def _methods() -> str:
-    folder = Path(__file__).parent
-    summed = hashlib.sha256(np.__version__.encode())
-    for name in SOURCES:
-        summed.update((folder / name).read_bytes())
-    return summed.hexdigest()
+def _methods(quantities: tuple[str, ...]) -> str:
+    return f"NumPy {np.__version__}, {code.digest(code.files(*METHODS, *quantities))}"

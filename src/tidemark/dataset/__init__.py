@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tidemark.dataset.download import can_download
-from tidemark.dataset.prepare import Prepared, Provenance, prepare
+from tidemark.dataset.prepare import Prepared, prepare
 from tidemark.dataset.source import Acquired, DatasetSettings, acquire
 from tidemark.paths import Workspace
+from tidemark.runs.dataset import Provenance
 
 __all__ = [
     "Acquired",

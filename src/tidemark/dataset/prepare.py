@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,58 +12,14 @@ import pyarrow.parquet as pq
 
 from tidemark.dataset.files import replacing
 from tidemark.dataset.model import Column, TripFile, open_parquet, plain_type
-from tidemark.dataset.source import Acquired, RawFile, say
+from tidemark.dataset.source import Acquired, say
 from tidemark.errors import DatasetError
 from tidemark.paths import write_atomically
 from tidemark.progress import Progress
+from tidemark.runs.dataset import PreparedColumn, Provenance
 
 ROW_GROUP_ROWS = 131_072
-SCHEMA_VERSION = 1
 ID = "id"
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedColumn:
-    name: str
-    type: str  # as Arrow spells it
-
-
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """What `dataset.json` beside the prepared trips tells of them; ids run from `first_id` to `last_id`."""
-
-    source: str
-    synthetic: bool
-    name: str
-    kind: str
-    rows: int
-    sha256: str
-    columns: tuple[PreparedColumn, ...]
-    notes: tuple[str, ...]
-    raw: tuple[RawFile, ...]
-    first_id: int
-    last_id: int
-    schema_version: int = SCHEMA_VERSION
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=2) + "\n"
-
-    @classmethod
-    def read(cls, path: Path) -> Provenance:
-        """The provenance in a `dataset.json`; DatasetError if it is absent, broken, or of another version."""
-        again = "Delete it and run 'tidemark dataset' again."
-        try:
-            values: dict[str, Any] = json.loads(path.read_text())
-            version = values.get("schema_version")
-            if version != SCHEMA_VERSION:
-                raise DatasetError(f"{path}: found schema_version {version}; allowed: {SCHEMA_VERSION}. {again}")
-            columns = tuple(PreparedColumn(**column) for column in values.pop("columns"))
-            raw = tuple(RawFile(**file) for file in values.pop("raw"))
-            return cls(columns=columns, raw=raw, notes=tuple(values.pop("notes")), **values)
-        except FileNotFoundError as error:
-            raise DatasetError(f"{path}: no such file. Run 'tidemark dataset' first.") from error
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise DatasetError(f"{path}: cannot be read as a dataset's provenance: {error}. {again}") from error
 
 
 @dataclass(frozen=True, slots=True)

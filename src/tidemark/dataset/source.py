@@ -14,6 +14,7 @@ from tidemark.dataset.model import TripFile, check
 from tidemark.dataset.synthetic import write_replica
 from tidemark.errors import ConfigError, DatasetError, HashMismatch
 from tidemark.paths import Workspace
+from tidemark.runs.dataset import RawFile
 
 Source = Literal["auto", "path", "raw", "download", "synthetic"]
 
@@ -37,16 +38,6 @@ class DatasetSettings:
             raise ConfigError(f"key 'dataset.rows': found {self.rows}; allowed: 1 or more, or null for all.")
         if self.synthetic_rows < 1:
             raise ConfigError(f"key 'dataset.synthetic_rows': found {self.synthetic_rows}; allowed: 1 or more.")
-
-
-@dataclass(frozen=True, slots=True)
-class RawFile:
-    """One file of trips as it was found or made; `name` without its folder."""
-
-    name: str
-    rows: int
-    bytes: int
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True)

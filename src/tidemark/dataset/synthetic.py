@@ -26,14 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tidemark.dataset import distribution as known
-from tidemark.dataset.draws import (
-    LEVELS,
-    Integers,
-    category_table,
-    chance,
-    quantile_table,
-    quarters,
-)
+from tidemark.dataset.draws import LEVELS, Integers, category_table, chance, quantile_table, quarters
 from tidemark.dataset.files import replacing
 from tidemark.dataset.layout import Layout, Mask
 from tidemark.dataset.model import YELLOW, raw_schema

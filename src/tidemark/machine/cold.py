@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -21,6 +20,8 @@ import numpy as np
 
 from tidemark.errors import MachineError
 from tidemark.machine.inventory import moment
+from tidemark.runs.coding.shapes import pairs
+from tidemark.runs.proofs import ColdProof, Residency, Verdict
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 COLD_SHARE = 0.01
@@ -42,40 +43,6 @@ class Method(StrEnum):
     EVICT_FILES = "evict-files"  # the files that the series reads are dropped from it, one by one
     NONE = "none"
     REBOOT = "reboot"
-
-
-class Verdict(StrEnum):
-    COLD = "cold"
-    LUKEWARM = "lukewarm"
-    HOT = "hot"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Residency:
-    """Of one group of files: how many bytes there are, and how many of them are in memory."""
-
-    bytes: int
-    resident_bytes: int
-
-    @property
-    def share(self) -> float:
-        return self.resident_bytes / self.bytes if self.bytes else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class ColdProof:
-    """How cold, or hot, the machine was right before a run."""
-
-    method: str
-    boot_id: str
-    uptime_s: float
-    cpu_mhz: float | None
-    temperature_c: float | None
-    residency: dict[str, Residency]
-    verdict: str
-    reason: str
-    apart: tuple[str, ...] = ()  # groups that are listed and decide nothing
 
 
 def may_drop_caches() -> bool:
@@ -223,7 +190,7 @@ def prove(
     Groups that stand `apart` are measured and listed, and decide nothing.
     """
     measured = {name: residency(files) for name, files in groups.items()}
-    whole = Residency(sum(r.bytes for r in measured.values()), sum(r.resident_bytes for r in measured.values()))
+    whole = Residency.together(measured.values())
     measured |= {name: residency(files) for name, files in (apart or {}).items()}
     if whole.bytes == 0:
         verdict, reason = Verdict.UNKNOWN, "there is no file here whose residency could be measured"
@@ -236,6 +203,6 @@ def prove(
         reason = f"{100 * whole.share:.2f} % of {whole.bytes:,} bytes in the page cache"
     now = moment()
     return ColdProof(
-        str(method), now.boot_id, now.uptime_s, now.cpu_mhz, now.temperature_c, measured, str(verdict), reason,
-        tuple(apart or ()),
+        str(method), now.boot_id, now.uptime_s, now.cpu_mhz, now.temperature_c, pairs(measured), str(verdict),
+        reason, tuple(apart or ()),
     )  # fmt: skip

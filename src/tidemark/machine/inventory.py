@@ -13,27 +13,10 @@ from pathlib import Path
 import psutil
 
 from tidemark.machine.disk import DiskCounter
+from tidemark.runs.circumstances import Machine
 
 MACHINE_ID = Path("/etc/machine-id")
 MEMORY_STEP = 256 << 20  # a kernel keeps some megabytes more or fewer to itself from one start to the next
-
-
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    os: str
-    kernel: str
-    cpu_model: str
-    cores: int
-    threads: int
-    memory_bytes: int
-    disk_device: str | None
-    disk_model: str | None
-    disk_rotational: bool | None
-    file_system: str | None
-    free_bytes: int
-    virtualised: str | None  # what the machine runs in, None when it says nothing of the kind
-    root: bool
-    identity: str = ""  # 16 hex digits that tell it from others
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +68,23 @@ def _file_system(directory: Path) -> str | None:
     return best[1]
 
 
-def inventory(directory: Path) -> Inventory:
+def inventory(directory: Path) -> Machine:
     """The machine, and the disk that holds `directory`."""
+    found = _looked_at(directory)
+    return replace(found, identity=_identity(found, _read(MACHINE_ID)))
+
+
+def identity(directory: Path) -> str:
+    """16 hex digits that tell the machine, with the disk that holds `directory`, from others."""
+    return _identity(_looked_at(directory), _read(MACHINE_ID))
+
+
+def _looked_at(directory: Path) -> Machine:
     device = DiskCounter(directory).device
     block = Path(f"/sys/class/block/{device}").resolve() if device else None
     whole = block.parent if block and (block / "partition").exists() else block
     rotational = _read(whole / "queue/rotational") if whole else None
-    found = Inventory(
+    return Machine(
         os=_os_name(),
         kernel=platform.release(),
         cpu_model=_cpu_model(),
@@ -106,10 +99,9 @@ def inventory(directory: Path) -> Inventory:
         virtualised=_virtualised(),
         root=os.geteuid() == 0,
     )
-    return replace(found, identity=_identity(found, _read(MACHINE_ID)))
 
 
-def _identity(machine: Inventory, machine_id: str | None) -> str:
+def _identity(machine: Machine, machine_id: str | None) -> str:
     """What makes measurements of two machines incomparable, and the machine's own id, salted: it is not to be read."""
     memory = round(machine.memory_bytes / MEMORY_STEP)
     disk = [machine.disk_model, machine.disk_rotational, machine.file_system]

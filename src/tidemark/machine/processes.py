@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psutil
 
+from tidemark.machine.disk import sent_bytes
+
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 KERNEL = 2  # the parent of all threads of the kernel
 
@@ -73,10 +75,14 @@ def machine_times() -> MachineTimes:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What ran on this machine at one moment beside the processes of ours, in seconds of processor time so far."""
+    """What ran on this machine at one moment beside the processes of ours, in seconds of processor time so far.
+
+    `sent_bytes`: what they caused to be written to a disk so far, ended children included; None where nobody may ask.
+    """
 
     kernel: float
     programs: dict[int, tuple[str, float]]  # by process: its name, and its time without that of ended children
+    sent_bytes: int | None = None
 
     def since(self, before: Others) -> list[tuple[str, float]]:
         """Programs by the time they took since `before`, most first."""
@@ -105,7 +111,7 @@ def others(ours: set[int]) -> Others:
             kernel += seconds
         else:
             programs[int(name)] = (head.partition("(")[2], seconds)
-    return Others(kernel, programs)
+    return Others(kernel, programs, sent_bytes(programs))
 
 
 def bind(processors: int) -> None:

@@ -6,12 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 from tidemark.machine.disk import DiskCounter
 from tidemark.machine.processes import MachineTimes, children, cpu_seconds, machine_times
+from tidemark.runs.machine_samples import MachineSamples
 
 LEAST_SECONDS = 0.25
 
@@ -39,18 +40,6 @@ class Group:
         return seconds
 
 
-@dataclass(slots=True)
-class Series:
-    """One list a column, one entry a second. Percent is of all processors, or of one where the name says so."""
-
-    second: list[float] = field(default_factory=list)
-    cpu_percent: list[float] = field(default_factory=list)
-    steal_percent: list[float] = field(default_factory=list)  # of one processor: kept by the hypervisor
-    foreign_percent: list[float | None] = field(default_factory=list)  # of one: the kernel's threads are in it
-    disk_written_bytes: list[int | None] = field(default_factory=list)
-    groups: dict[str, list[float | None]] = field(default_factory=dict)  # of one processor
-
-
 class Sampler:
     """A thread that samples every `interval_s`; a context manager around each stretch of a window.
 
@@ -66,7 +55,7 @@ class Sampler:
         on_second: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
         self.disk = DiskCounter(directory)
-        self.series = Series(groups={name: [] for name in groups})
+        self.series = MachineSamples(groups={name: [] for name in groups})
         self._groups = groups
         self._interval_s = interval_s
         self._on_second = on_second

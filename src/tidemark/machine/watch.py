@@ -10,44 +10,14 @@ from pathlib import Path
 from types import TracebackType
 
 from tidemark.config import DisturbanceConfig
-from tidemark.machine.disk import Settled, sent_bytes
+from tidemark.machine.disk import REST_BYTES, Settled, sent_bytes
 from tidemark.machine.processes import Others, family, machine_times, others
 from tidemark.machine.sampler import Group, Sampler
+from tidemark.runs.circumstances import Disk, Interference
+from tidemark.runs.coding.shapes import pairs
 
 NAMED = 3  # programs that a disturbance names
 LEAST_NAMED_CORES = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class DiskPart:
-    """What reached the device under the data. None where the machine does not tell.
-
-    From the opening of the window to its end, and then by a sync of its own; `stream_bytes` of both is what broker
-    and producer sent, as their own counters say.
-    """
-
-    device: str | None
-    reason: str | None
-    rest_bytes: int | None  # waiting for a disk when the machine was at rest
-    left_bytes: int | None  # and when the window opened
-    settle_seconds: float
-    window_bytes: int | None
-    sync_bytes: int | None
-    sync_seconds: float
-    stream_bytes: int | None
-    written_by: dict[str, int | None]  # the same, broker and producer apart
-
-
-@dataclass(frozen=True, slots=True)
-class Interference:
-    """Who else was at work while the window was open: processors on average, seconds of clocks, and the verdict."""
-
-    foreign_cores: float | None
-    kernel_cores: float | None
-    steal_cores: float
-    suspended_seconds: float
-    clock_step_seconds: float
-    disturbed: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +61,7 @@ class Watch:
         self._seconds = self._ours = self._programs = self._kernel = self._stolen = 0.0
         self._suspended = self._stepped = 0.0
         self._foreign: dict[str, float] = {}
+        self._foreign_bytes: int | None = 0
 
     def opens_after(self, settled: Settled) -> None:
         """How the machine came to rest before the stretch that is about to open."""
@@ -126,6 +97,8 @@ class Watch:
         self._programs += max(0.0, programs)
         after = self._others()
         self._kernel += max(0.0, after.kernel - self._others_before.kernel)
+        sent = _less(after.sent_bytes, self._others_before.sent_bytes)
+        self._foreign_bytes = _plus(self._foreign_bytes, sent)
         for name, seconds in after.since(self._others_before):
             self._foreign[name] = self._foreign.get(name, 0.0) + seconds
 
@@ -140,7 +113,8 @@ class Watch:
             self._sent[name] = _plus(self._sent[name], _less(sent, self._sent_before[name]))
 
     def _others(self) -> Others:
-        return others(set(family(os.getpid())))
+        grouped = {pid for group in self._groups.values() for pid in group.pids()}
+        return others(grouped | set(family(os.getpid())))
 
     def _sent_now(self) -> dict[str, int | None]:
         return {name: sent_bytes(self._groups[name].pids()) for name in self._sent}
@@ -148,10 +122,10 @@ class Watch:
     def _used(self) -> float:
         return sum(group.cpu_seconds() or 0.0 for group in self._groups.values())
 
-    def disk(self, rest_bytes: int | None) -> DiskPart:
+    def disk(self, rest_bytes: int | None) -> Disk:
         known = self.sampler.disk.device is not None
         stream = list(self._sent.values())
-        return DiskPart(
+        return Disk(
             device=self.sampler.disk.device,
             reason=self.sampler.disk.reason,
             rest_bytes=rest_bytes,
@@ -161,7 +135,7 @@ class Watch:
             sync_bytes=self._sync_bytes if known else None,
             sync_seconds=self._sync_seconds,
             stream_bytes=None if None in stream else sum(each for each in stream if each is not None),
-            written_by=dict(self._sent),
+            written_by=pairs(self._sent),
         )
 
     def interference(self, bounds: DisturbanceConfig) -> Interference:
@@ -177,12 +151,17 @@ class Watch:
             said.append(f"gap: the machine was suspended for {self._suspended:.2f} s while the window was open")
         if self._stepped > bounds.gap_seconds:
             said.append(f"gap: the wall clock was stepped by {self._stepped:.2f} s while the window was open")
+        if (foreign_bytes := self._foreign_bytes or 0) > max(REST_BYTES, bounds.disk_share * self._charged_bytes()):
+            said.append(f"disk: other programs wrote {foreign_bytes / 1e6:.1f} MB while the window was open")
         if any(not each.at_rest for each in self._settled):
             left = max(each.left_bytes or 0 for each in self._settled)
             said.append(f"unsettled: {left / 1e6:.1f} MB still waited for a disk when the window opened")
         return Interference(
-            foreign, self._kernel / seconds, steal, self._suspended, self._stepped, tuple(said)
+            foreign, self._kernel / seconds, steal, self._suspended, self._stepped, tuple(said), self._foreign_bytes
         )  # fmt: skip
+
+    def _charged_bytes(self) -> int:
+        return self.disk(None).charged_bytes or 0
 
     def _culprits(self, seconds: float) -> str:
         """The programs that took most of it, as far as they can be seen from here."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tidemark.machine import cold
-from tidemark.measure.servers import Servers
+from tidemark.services.servers import Servers
 from tidemark.systems.base import Variant
 
 CLIENT = "client libraries"

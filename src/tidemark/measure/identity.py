@@ -1,38 +1,34 @@
-"""By what a run was made: a digest of the code that measures."""
+"""By what a run was made: digests of the code that measures, and of the code of the system that was measured."""
 
 from __future__ import annotations
 
-import ast
-import hashlib
 from functools import cache
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1]
-# Rooms and files whose code decides what is measured, and how; what plans and what analyses is not among them.
-MEASURING = ("measure", "stream", "systems", "services", "machine", "events.py", "lifetime.py")
+from tidemark import code
+
+# Rooms and files whose code decides what is measured, and how; what plans and what analyses is not among them. The
+# shapes of run files are not either: what they mean has a version.
+MEASURING = ("machine", "measure", "services", "stream", "studies", "systems", "lifetime.py")
+FRAME = "tidemark.measure.series"
+NOT_ITS_OWN = "studies/registry.py", "studies/study.py"
 
 
 @cache
-def harness_digest() -> str:
-    """SHA-256 of the code that measures, in hex. Comments and docstrings are not in it: they change no number."""
-    whole = hashlib.sha256()
-    for name in MEASURING:
-        place = PACKAGE / name
-        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
-            if path.suffix in (".py", ".java"):
-                content = meaning(path.read_text()) if path.suffix == ".py" else path.read_text()
-                whole.update(f"{path.relative_to(PACKAGE).as_posix()}\n{content}\n".encode())
-    return whole.hexdigest()
+def harness_digest(workload: str) -> str:
+    """SHA-256, in hex, of the code that measures with the workload of the module `workload`: the frame, and all of its.
+
+    Systems are not in it, so that one more makes no run old: each has a digest of its own.
+    """
+    return code.digest(_measuring(code.led_to(FRAME) | code.led_to(workload)))
 
 
-def meaning(source: str) -> str:
-    """What Python makes of `source`: without comments, layout and docstrings."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _is_described(node):
-            node.body = node.body[1:]
-    return ast.dump(tree)
+@cache
+def client_digest(system: str) -> str:
+    """SHA-256, in hex, of the code of the system in the module `system`, with that of the servers that it names."""
+    return code.digest(_measuring(code.led_to(system)))
 
 
-def _is_described(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return ast.get_docstring(node, clean=False) is not None
+def _measuring(paths: frozenset[Path]) -> list[Path]:
+    others = {code.PACKAGE / name for name in NOT_ITS_OWN}
+    return [path for path in code.files(*MEASURING) if path in paths and path not in others]

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 
 from tidemark.errors import DiskFull, SystemFailure, TidemarkError, is_disk_full
-from tidemark.measure.runfiles import FlushPart, MergePart
-from tidemark.systems.base import Capability, Flush, Merge, System
+from tidemark.runs.manifest import Flush, Merge
+from tidemark.systems.base import Capability, System
 from tidemark.systems.disk import count_and_bytes
 
 
-def flush(system: System) -> FlushPart | None:
+def flush(system: System) -> Flush | None:
     """Move inlined rows to Parquet; None where the system inlines nothing."""
     if Capability.FLUSH not in system.capabilities:
         return None
@@ -19,17 +19,17 @@ def flush(system: System) -> FlushPart | None:
     rows, before = system.inlined_rows(), set(system.data_files())
     seconds = _timed("flush", system.flush)
     files, size = count_and_bytes(set(system.data_files()) - before)
-    return FlushPart.of(Flush(rows - system.inlined_rows(), files, size), seconds)
+    return Flush(seconds, rows - system.inlined_rows(), files, size)
 
 
-def merge(system: System) -> MergePart | None:
+def merge(system: System) -> Merge | None:
     """Replace small files by larger ones; None where the system has no such operation."""
     if Capability.MERGE not in system.capabilities:
         return None
     before = count_and_bytes(system.data_files())
     seconds = _timed("merge", system.merge)
     after = count_and_bytes(system.data_files())
-    return MergePart.of(Merge(before[0], after[0], before[1], after[1]), seconds)
+    return Merge(seconds, before[0], after[0], before[1], after[1])
 
 
 def _timed(what: str, call: Callable[[], None]) -> float:

@@ -6,31 +6,16 @@ It is asked before anything else of the system once the window has closed, so th
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
+from tidemark.runs.proofs import Oracle
 from tidemark.systems.base import Capability, System
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a reader found in the table, against the ids 0 .. expected - 1 that were acknowledged."""
-
-    verdict: bool
-    applicable: bool  # False for a system that stores nothing: then there is nothing to hold it to
-    expected: int
-    found: int
-    missing: int
-    duplicated: int
-    unexpected: int
-    reader: str
-    seconds: float
-    commits: int | None = None  # of the window, by the table's history; None where none is kept
-
-
-def compare(ids: pa.ChunkedArray, acknowledged: int, reader: str = "", seconds: float = 0.0) -> Verdict:
+def compare(ids: pa.ChunkedArray, acknowledged: int, reader: str = "", seconds: float = 0.0) -> Oracle:
     """Hold `ids` (int64, any order) to the acknowledged ids 0 .. `acknowledged` - 1.
 
     `missing` and `duplicated` count ids, `unexpected` counts rows with an id that was never acknowledged (or
@@ -46,19 +31,19 @@ def compare(ids: pa.ChunkedArray, acknowledged: int, reader: str = "", seconds: 
         seen += np.bincount(known, minlength=acknowledged)
     missing, duplicated = int((seen == 0).sum()), int((seen > 1).sum())
     right = not (missing or duplicated or unexpected)
-    return Verdict(right, True, acknowledged, len(ids), missing, duplicated, unexpected, reader, seconds)
+    return Oracle(right, True, acknowledged, len(ids), missing, duplicated, unexpected, reader, seconds)
 
 
 def consult(
     system: System, acknowledged: int, operations: int | None = None, commits_before: int | None = None
-) -> Verdict:
+) -> Oracle:
     """Read the table through a reader of its own and compare.
 
     Where `commits_before` (of the table right after `create`) is given, the commits since then must be as many as
     the `operations` that were acknowledged.
     """
     if Capability.READ_BACK not in system.capabilities:
-        return Verdict(True, False, acknowledged, 0, 0, 0, 0, system.reader, 0.0)
+        return Oracle(True, False, acknowledged, 0, 0, 0, 0, system.reader, 0.0)
     began = time.perf_counter()
     ids = system.ids()
     seconds = time.perf_counter() - began
@@ -70,7 +55,7 @@ def consult(
     return replace(verdict, commits=commits, verdict=verdict.verdict and commits == operations)
 
 
-def difference(verdict: Verdict, operations: int) -> str:
+def difference(verdict: Oracle, operations: int) -> str:
     """What `verdict` found to be otherwise than acknowledged, for whoever reads the error."""
     text = (
         f"{verdict.expected:,} ids were acknowledged, the table holds {verdict.found:,} rows: "

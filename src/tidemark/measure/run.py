@@ -1,195 +1,150 @@
-"""One run: a fresh table and a fresh topic, one window, then the oracle, the footprint, and the run's files."""
+"""One run: a fresh stage, one window, then the oracle, the footprint, and the run's files."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tidemark import __version__
-from tidemark.errors import OracleError, StreamError
+from tidemark.errors import MachineError
 from tidemark.machine import cold
 from tidemark.machine.disk import settle
-from tidemark.machine.watch import Interference, Watch
-from tidemark.measure import maintenance
-from tidemark.measure.describe import client_versions, libraries, logical_bytes, marks, series_part, system_part
+from tidemark.machine.watch import Watch
+from tidemark.measure.describe import client_versions, series_part
 from tidemark.measure.files import files_of, warm
-from tidemark.measure.identity import harness_digest
-from tidemark.measure.loop import Window
-from tidemark.measure.oracle import Verdict, consult, difference
-from tidemark.measure.outcome import DISTURBED
-from tidemark.measure.runfiles import (
-    SCHEMA_VERSION,
-    FlushPart,
-    Manifest,
-    MergePart,
-    ProducerPart,
-    TidemarkPart,
-    write_run,
-)
-from tidemark.measure.spec import FORMAT
-from tidemark.measure.stage import BESIDE_MARGIN, STREAM_GROUPS, Bench, Stage, staged
-from tidemark.measure.warmup import WarmUp
+from tidemark.measure.workload import Rig, Show, Stage, Window
+from tidemark.runs.circumstances import Harness, Interference, WarmUp
+from tidemark.runs.coding.shapes import pairs
+from tidemark.runs.coding.write import write_run
+from tidemark.runs.manifest import Manifest
+from tidemark.runs.outcome import DISTURBED
+from tidemark.runs.proofs import ColdProof
+from tidemark.runs.spec import FORMAT
 from tidemark.services.base import files_below
-from tidemark.services.kafka import Kafka
-from tidemark.stream.producer import Produced
-
-STREAM = "stream"
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A window with everything that was asked right after it; `again`: it is to be measured once more."""
-
-    window: Window
-    produced: Produced
-    watch: Watch
-    opening: cold.ColdProof
-    interference: Interference
-    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
     """What a run stands on: the proof of its state, how it was warmed up, and the runs before it, in words."""
 
-    proof: cold.ColdProof
+    proof: ColdProof
     history: str
     warm_up: WarmUp | None = None
 
 
-def measure_run(bench: Bench, number: int, before: Before, merge: bool, show: Callable[[str], None]) -> Measured:
-    """Measure run `number` and put its files into the folder of the series.
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A window that was measured; `again`: something else was at work, and it is to be measured once more."""
+
+    window: Window
+    again: bool
+
+
+def measure_run(rig: Rig, number: int, before: Before, last: bool, show: Show) -> Measured:
+    """Measure run `number` and put its files into the folder of the series; `last`: of the series.
 
     That is `run-<number>`, or one of those beside where the run was disturbed and may be measured once more. Raises
-    OracleError when the table does not hold what was acknowledged; then nothing is written, and the error says what
+    OracleError when the system does not hold what it acknowledged; then nothing is written, and the error says what
     differs.
     """
-    spec = bench.spec
+    spec, seconds = rig.spec, rig.spec.window_seconds
+    method = cold.Method(before.proof.method)
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    with staged(bench, f"run-{number}", spec.window_seconds, show) as stage:
+    with rig.workload.staged(rig, f"run-{number}", seconds, show) as stage:
         if number == 0:
-            _make_cold_again(stage, cold.Method(before.proof.method))
-        measured = _window(stage, cold.Method(before.proof.method), show)
-        stage.consumer.close()
-        show("oracle")
-        verdict = _ask_the_oracle(stage, measured.window)
-        show("flush and footprint")
-        footprint = stage.system.footprint()
-        flush = maintenance.flush(stage.system)
-        _check_rows(stage, measured.window, "flush", flush)
-        footprint_after_flush = None if flush is None else stage.system.footprint()
-        merged = maintenance.merge(stage.system) if merge else None
-        _check_rows(stage, measured.window, "merge", merged)
-        retries = 0 if number == 0 and before.proof.method == cold.Method.REBOOT else spec.disturbance.retries
-        target, again = _target(bench.series, number, measured.interference, retries)
+            _make_cold_again(rig, stage, method)
+        window, watch = stage.new_window(), _watch(rig, stage, show)
+        opening: ColdProof | None = None
+        for _ in stage.stretches(window, seconds):
+            show("waiting until the disk is at rest")
+            watch.opens_after(settle(rig.rest_bytes))
+            opening = opening or cold.prove(method, *_groups(rig, stage))
+            with watch:
+                stage.advance(window, seconds)
+        if opening is None:
+            raise MachineError(f"run {number}: the workload brought no stretch of a window")
+        interference = watch.interference(spec.disturbance)
+        stage.finish(window)
+        findings = stage.check(window, last, show)
+        description = stage.describe(window)
+        retries = 0 if number == 0 and method is cold.Method.REBOOT else spec.disturbance.retries
+        target, again = _target(rig.series, number, interference, retries)
         manifest = Manifest(
-            schema_version=SCHEMA_VERSION,
-            tidemark=TidemarkPart(__version__, FORMAT, harness_digest()),
+            tidemark=Harness(__version__, FORMAT, spec.harness),
             series=series_part(spec),
             run=number,
             cold=number == 0,
             started_at=started_at,
-            window_s=spec.window_seconds,
-            elapsed_ns=measured.window.elapsed_ns,
-            operations=measured.window.samples.count,
-            events=measured.window.samples.events,
-            first_write_ns=measured.window.samples.write[0],
-            system=system_part(bench.variant, stage.system, stage.codec.schema),
-            versions={**bench.servers.versions(), **libraries(), **client_versions(type(stage.system))},
-            lock_digests=bench.lock_digests,
-            dataset=asdict(bench.dataset),
-            machine=bench.machine,
+            window_s=seconds,
+            elapsed_ns=window.elapsed_ns,
+            operations=window.operations,
+            events=window.rows,
+            first_write_ns=int(window.elapsed()[0]),
+            system=description.system,
+            versions=pairs({**rig.servers.versions(), **description.versions, **client_versions(rig.variant.system)}),
+            lock_digests=pairs(rig.lock_digests),
+            dataset=rig.dataset,
+            machine=rig.machine,
             cold_proof=before.proof,
-            opening=measured.opening,
+            opening=opening,
             warm_up=before.warm_up,
-            time_budget_ns=measured.window.budget(),
-            marks=marks(measured.window) + measured.interference.disturbed,
-            interference=measured.interference,
-            producer=ProducerPart.of(
-                spec.producer,
-                measured.produced,
-                bench.dataset.rows,
-                measured.window.stretches,
-                bench.topics.log_bytes(stage.topic),
-            ),
-            sampler_cpu_s=measured.watch.sampler.cpu_s,
-            disk=measured.watch.disk(bench.rest_bytes),
-            oracle=verdict,
-            flush=flush,
-            merge=merged,
-            footprint=footprint,
-            footprint_after_flush=footprint_after_flush,
-            logical_bytes=logical_bytes(bench.sizes, measured.window.samples.events),
+            time_budget_ns=pairs(window.budget()),
+            marks=description.marks + interference.disturbed,
+            interference=interference,
+            producer=description.producer,
+            sampler_cpu_s=watch.sampler.cpu_s,
+            disk=watch.disk(rig.rest_bytes),
+            oracle=findings.oracle,
+            flush=findings.flush,
+            merge=findings.merge,
+            footprint=findings.footprint,
+            footprint_after_flush=findings.footprint_after_flush,
+            logical_bytes=description.logical_bytes,
             history=before.history,
-            config=json.loads(spec.to_json()),
+            config=pairs(json.loads(json.dumps(spec.configured(), default=str))),
         )
         show("writing the run's files")
-        write_run(target, measured.window.samples, measured.watch.sampler.series, manifest)
-    return replace(measured, again=again)
+        write_run(target, window, watch.sampler.series, manifest)
+    return Measured(window, again)
 
 
-def _make_cold_again(stage: Stage, method: cold.Method) -> None:
+def _watch(rig: Rig, stage: Stage[Any], show: Show) -> Watch:
+    """What watches the window, says how long it is open, and ends it early when a server has died."""
+
+    def each_second(passed: float) -> None:
+        show(f"{passed:.0f} of {rig.spec.window_seconds:g} s")
+        if rig.fails():
+            stage.abandon()  # what is in memory already could last for minutes
+
+    return Watch(rig.work, rig.groups(), rig.workload.apart, each_second)
+
+
+def _make_cold_again(rig: Rig, stage: Stage[Any], method: cold.Method) -> None:
     """Evict what starting the servers and creating the table has read, with all of them running.
 
-    The log of the topic is read once after it: it is meant to be in memory in every run, cold or hot.
+    What is meant to be in memory in every run, cold or hot, is read once after it.
     """
     if method is cold.Method.NONE:
         return
-    servers = stage.bench.servers
-    files = [path for groups in _groups(stage) for group in groups.values() for path in group]
-    cold.page_out([os.getpid(), *servers.pids()])
+    files = [path for groups in _groups(rig, stage) for group in groups.values() for path in group]
+    cold.page_out([os.getpid(), *rig.servers.pids()])
     cold.evict(method, files)
-    warm(stage.bench.topics.files(stage.topic))
+    warm(path for group in stage.files_apart().values() for path in group)
 
 
-def _groups(stage: Stage) -> tuple[dict[str, tuple[Path, ...]], dict[str, tuple[Path, ...]]]:
-    """The files whose share in memory tells how cold the system is at its opening, and those of the stream.
+def _groups(rig: Rig, stage: Stage[Any]) -> tuple[dict[str, tuple[Path, ...]], dict[str, tuple[Path, ...]]]:
+    """The files whose share in memory tells how cold the system is at its opening, and those of the workload.
 
-    These are looked at as well and decide nothing: broker and topic have to be at work before the first event.
+    These are looked at as well and decide nothing: the workload's own servers have to be at work before it opens.
     """
-    found = {**files_of(stage.bench.servers, stage.bench.variant), "table": files_below(stage.directory)}
-    stream = {name: found.pop(name) for name in tuple(found) if name.startswith(f"{Kafka.name} ")}
-    return found, {**stream, STREAM: stage.bench.topics.files(stage.topic)}
-
-
-def _window(stage: Stage, method: cold.Method, show: Callable[[str], None]) -> Measured:
-    """The window itself, in as many stretches as its topic is short of events."""
-    bench, seconds = stage.bench, stage.bench.spec.window_seconds
-
-    def each_second(passed: float) -> None:
-        show(f"{passed:.0f} of {seconds:g} s")
-        if bench.fails():
-            stage.source.abandon()  # what is in memory already could last for minutes
-
-    watch = Watch(bench.work, bench.groups(), STREAM_GROUPS, each_second)
-    openings: list[cold.ColdProof] = []
-
-    @contextmanager
-    def watched() -> Iterator[None]:
-        show("waiting until the disk is at rest")
-        watch.opens_after(settle(bench.rest_bytes))
-        if not openings:
-            openings.append(cold.prove(method, *_groups(stage)))
-            if not bench.is_ahead:
-                bench.producer.follow(BESIDE_MARGIN, seconds)
-        with watch:
-            yield
-
-    window = stage.new_window()
-    stage.write(window, seconds, watched)
-    produced = bench.producer.finish()
-    bench.servers.check()
-    if window.samples.events == 0:
-        raise StreamError(
-            f"not one operation ended within the window of {seconds:g} s; "
-            "a longer window (protocol) may be what it needs"
-        )
-    return Measured(window, produced, watch, openings[0], watch.interference(bench.spec.disturbance))
+    found = {**files_of(rig.servers, rig.variant), "table": files_below(stage.directory)}
+    own = tuple(f"{kind.name} " for kind in rig.workload.services)
+    apart = {name: found.pop(name) for name in tuple(found) if name.startswith(own)}
+    return found, {**apart, **stage.files_apart()}
 
 
 def _target(directory: Path, number: int, interference: Interference, retries: int) -> tuple[Path, bool]:
@@ -198,18 +153,3 @@ def _target(directory: Path, number: int, interference: Interference, retries: i
     if interference.disturbed and earlier < retries:
         return directory / DISTURBED / f"run-{number}-{earlier + 1}", True
     return directory / f"run-{number}", False
-
-
-def _ask_the_oracle(stage: Stage, window: Window) -> Verdict:
-    """Before all else: what a system commits only when it is asked something is not yet in its table."""
-    operations = window.samples.count
-    verdict = consult(stage.system, window.samples.events, operations, stage.commits_before)
-    if not verdict.verdict:
-        raise OracleError(f"{difference(verdict, operations)}. The run is not counted.")
-    return verdict
-
-
-def _check_rows(stage: Stage, window: Window, what: str, done: FlushPart | MergePart | None) -> None:
-    """A flush or a merge moves rows, and must not change them."""
-    if done is not None and not consult(stage.system, window.samples.events).verdict:
-        raise OracleError(f"the {what} changed the table's rows. The run is not counted.")

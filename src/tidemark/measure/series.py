@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,11 +14,12 @@ from tidemark.machine import cold, reboot
 from tidemark.machine.child import in_a_child
 from tidemark.machine.disk import settle
 from tidemark.machine.only_one import alone
-from tidemark.measure.outcome import Outcome, attempt, disturbed_runs, finished_runs, outcome_path, read_attempts
-from tidemark.measure.rates import Rates
-from tidemark.measure.sitting import Sitting, described, logs_folder, series_folder, variant_of, work_folder
-from tidemark.measure.spec import SeriesSpec
+from tidemark.measure.sitting import Sitting, described, logs_folder, series_folder, work_folder
+from tidemark.measure.workload import Show, Workload
 from tidemark.paths import Workspace, private_directory
+from tidemark.runs.outcome import Outcome, attempt, disturbed_runs, finished_runs, outcome_path, read_attempts
+from tidemark.runs.spec import SeriesSpec
+from tidemark.systems.variants import variant_of
 
 
 def needs_restart(spec: SeriesSpec, workspace: Workspace) -> bool:
@@ -30,9 +30,10 @@ def needs_restart(spec: SeriesSpec, workspace: Workspace) -> bool:
     return chosen.system.unavailable(chosen.options) is None
 
 
-def measure_series(spec: SeriesSpec, workspace: Workspace, show: Callable[[str], None]) -> Outcome:
+def measure_series(spec: SeriesSpec, kind: type[Workload], workspace: Workspace, show: Show) -> Outcome:
     """Measure the runs of `spec` that are not there yet, and write outcome.json whatever happens but Ctrl-C.
 
+    `kind` is the workload that the spec names.
     A run that is complete stays as it is. A series that was interrupted after its cold run goes on with a
     warm-up window that is not counted, so that its hot runs are hot. Raises RebootNeeded, and writes nothing,
     where the cold run needs a boot of its own and this one is used.
@@ -47,7 +48,7 @@ def measure_series(spec: SeriesSpec, workspace: Workspace, show: Callable[[str],
         try:
             with alone(show), attempt(directory):
                 try:
-                    _measure(spec, workspace, directory, show)
+                    _measure(Sitting(spec, kind, workspace, show), directory)
                 except RebootNeeded:
                     raise
                 except Exception as error:
@@ -74,17 +75,17 @@ def _failed(error: Exception, spec: SeriesSpec, workspace: Workspace) -> Tidemar
     return failed
 
 
-def _measure(spec: SeriesSpec, workspace: Workspace, directory: Path, show: Callable[[str], None]) -> None:
+def _measure(sitting: Sitting, directory: Path) -> None:
     """Measure the runs that are missing. A cold run that is to be measured once more has a sitting of its own."""
+    spec, workspace = sitting.spec, sitting.workspace
     trips = json.loads((workspace.root / spec.dataset_directory / "dataset.json").read_text())
     _set_aside(directory, trips["sha256"])
     missing = _missing(spec, directory)
     if not missing:
         return
     reboot.claim(workspace, spec.id, alone=spec.cold == "reboot" and missing[0] == 0)
-    rates = Rates(workspace.private / "rates.json", f"{spec.stack} {spec.name} {spec.mode_label}", spec.encoding)
-    sitting = Sitting(spec, workspace, rates, settle(None).left_bytes, show)
-    if rates.events_per_s is None and spec.cold != cold.Method.REBOOT:  # which makes a machine cold for one run alone
+    sitting = replace(sitting, rest_bytes=settle(None).left_bytes)
+    if spec.cold != cold.Method.REBOOT and sitting.workload().is_unknown():  # a restart makes cold for one run alone
         in_a_child(sitting.probe)
     while missing:
         in_a_child(partial(sitting.measure, missing))

@@ -13,24 +13,18 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tidemark.config import SystemEntry
 from tidemark.errors import DiskFull, OracleError, TidemarkError, is_disk_full
 from tidemark.machine import cold
 from tidemark.machine.inventory import inventory
 from tidemark.measure.files import files_of, warm
-from tidemark.measure.plan import variant
-from tidemark.measure.rates import Rates
-from tidemark.measure.servers import prepared
-from tidemark.measure.spec import SeriesSpec
+from tidemark.measure.workload import Rig, Show, Workload
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.kafka import Kafka
-from tidemark.stacks import locks
-from tidemark.systems.base import Capability, Variant
-
-if TYPE_CHECKING:
-    from tidemark.measure.stage import Bench
+from tidemark.runs.proofs import ColdProof
+from tidemark.runs.spec import SeriesSpec
+from tidemark.services.servers import prepared, started_here
+from tidemark.software.stacks import locks
+from tidemark.systems.variants import variant_of
 
 DYING_SECONDS = 1.0  # its connections break before a killed server counts as ended
 FULL_BYTES = 1 << 20  # programs tell of a full disk in too many ways; with less than this it is one
@@ -41,17 +35,19 @@ class Sitting:
     """What a sitting is given; it is told its work by the method that is called."""
 
     spec: SeriesSpec
+    kind: type[Workload]
     workspace: Workspace
-    rates: Rates
-    rest_bytes: int | None  # what waits for the disk on this machine when it is at rest
-    show: Callable[[str], None]
+    show: Show
+    rest_bytes: int | None = None  # what waits for the disk on this machine when it is at rest
+
+    def workload(self) -> Workload:
+        trips = self.workspace.root / self.spec.dataset_directory / "trips.parquet"
+        return self.kind(self.spec, variant_of(self.spec), trips, self.workspace.private)
 
     def probe(self) -> None:
-        """Learn the rate of a system that was never measured here."""
-        with _bench(self, None) as (bench, _):
-            from tidemark.measure.warmup import probe
-
-            _explaining(bench, "the probe before run 0", partial(probe, bench, self.show))
+        """Let the workload find out what it has to know of a system that was never measured here."""
+        with _rig(self, None) as (rig, _):
+            _explaining(rig, "the probe before run 0", partial(rig.workload.probe, rig, self.show))
 
     def measure(self, missing: list[int]) -> None:
         """Measure the `missing` runs one after the other, each disturbed one again as often as configured.
@@ -59,16 +55,12 @@ class Sitting:
         Where that is run 0 it ends at once: another cold run needs another sitting.
         """
         method = cold.choose(self.spec.cold)
-        with _bench(self, method if missing[0] == 0 else None) as (bench, proof):
-            _runs(bench, missing, proof, method, self.show)
+        with _rig(self, method if missing[0] == 0 else None) as (rig, proof):
+            _runs(rig, missing, proof, method, self.show)
 
 
 def series_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
     return workspace.root / spec.directory
-
-
-def variant_of(spec: SeriesSpec) -> Variant:
-    return variant(SystemEntry(spec.name, spec.system, spec.title, spec.options), "the series")
 
 
 def work_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
@@ -82,15 +74,14 @@ def logs_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
 
 
 @contextmanager
-def _bench(sitting: Sitting, make_cold: cold.Method | None) -> Iterator[tuple[Bench, cold.ColdProof]]:
-    """Servers and producer, started in a clean folder, with the proof of how cold the machine was right before.
+def _rig(sitting: Sitting, make_cold: cold.Method | None) -> Iterator[tuple[Rig, ColdProof]]:
+    """Servers and workload, started in a clean folder, with the proof of how cold the machine was right before.
 
     `make_cold`: how it is made so; None where what follows is not a cold run.
     """
     spec, workspace, show = sitting.spec, sitting.workspace, sitting.show
-    chosen = variant_of(spec)
-    prepared_directory = workspace.root / spec.dataset_directory
-    trips = prepared_directory / "trips.parquet"
+    workload = sitting.workload()
+    chosen = workload.variant
     work = work_folder(spec, workspace)
     shutil.rmtree(work, ignore_errors=True)
     private_directory(work)
@@ -98,51 +89,38 @@ def _bench(sitting: Sitting, make_cold: cold.Method | None) -> Iterator[tuple[Be
     with ExitStack() as stack:
         stack.callback(_tidy, work, logs, spec.keep_tables)
         show("starting the servers")
-        servers = stack.enter_context(prepared((Kafka, *chosen.needs), workspace, work, spec.services))
-        files = {**files_of(servers, chosen), "dataset": (trips,)}
+        needed = (*workload.services, *chosen.needs)
+        servers = stack.enter_context(prepared(needed, workspace, work, spec.services))
+        files = {**files_of(servers, chosen), **workload.inputs()}
         if make_cold is not None:
             show("making it cold")
             cold.evict(make_cold, [path for group in files.values() for path in group])
         proof = cold.prove(make_cold or cold.Method.NONE, files)
         # Only now: these load libraries of clients.
-        from tidemark.dataset import Provenance
-        from tidemark.measure.stage import Bench
-        from tidemark.stream.producer import Producer
-        from tidemark.stream.sizes import EventSizes
-        from tidemark.stream.topics import Topics
+        from tidemark.runs.dataset import Provenance
 
-        producer = stack.enter_context(Producer(trips, work))
+        stack.enter_context(workload.started(work))
         servers.start()
-        kafka = servers.by_class[Kafka]
-        assert isinstance(kafka, Kafka)
-        yield (
-            Bench(
-                spec=spec,
-                variant=chosen,
-                servers=servers,
-                producer=producer,
-                topics=Topics(kafka, producer, spec.fingerprint),
-                rates=sitting.rates,
-                dataset=Provenance.read(prepared_directory / "dataset.json"),
-                sizes=EventSizes.read(prepared_directory / "events.json"),
-                machine=inventory(workspace.root),
-                lock_digests=locks(spec.stack),
-                rest_bytes=sitting.rest_bytes,
-                work=work,
-                series=series_folder(spec, workspace),
-            ),
-            proof,
+        rig = Rig(
+            spec=spec,
+            variant=chosen,
+            servers=servers,
+            workload=workload,
+            dataset=Provenance.read(workspace.root / spec.dataset_directory / "dataset.json"),
+            machine=inventory(workspace.root),
+            lock_digests=locks(spec.stack, started_here(needed, spec.services)),
+            rest_bytes=sitting.rest_bytes,
+            work=work,
+            series=series_folder(spec, workspace),
         )
+        yield rig, proof
 
 
-def _runs(
-    bench: Bench, missing: list[int], proof: cold.ColdProof, method: cold.Method, show: Callable[[str], None]
-) -> None:
+def _runs(rig: Rig, missing: list[int], proof: ColdProof, method: cold.Method, show: Show) -> None:
     from tidemark.measure.run import Before, measure_run
     from tidemark.measure.warmup import medians_ms, warm_up
 
-    spec = bench.spec
-    stores = Capability.READ_BACK in bench.variant.system.capabilities
+    spec = rig.spec
     history = ["cold start"] if missing[0] == 0 else ["interrupted before"]
     medians: list[float] = []
     for number in missing:
@@ -151,19 +129,15 @@ def _runs(
             tell = partial(_tell, show, label)
             before = Before(proof, ", ".join(history))
             if number > 0:
-                warmed = (
-                    _explaining(bench, f"the warm-up before {label}", partial(warm_up, bench, medians, tell))
-                    if stores
-                    else None
-                )
-                files = files_of(bench.servers, bench.variant)
+                warmed = None
+                if rig.workload.warms_up:
+                    warmed = _explaining(rig, f"the warm-up before {label}", partial(warm_up, rig, medians, tell))
+                files = files_of(rig.servers, rig.variant)
                 warm(path for group in files.values() for path in group)
                 before = Before(cold.prove(method, files), ", ".join(history), warmed)
-            merge = number == spec.runs - 1 and spec.maintenance
-            measure = partial(measure_run, bench, number, before, merge, tell)
-            measured = _explaining(bench, f"run {number} of {spec.label}", measure)
-            bench.rates.note(measured.window.events_per_s)
-            medians = medians_ms(measured.window.samples.column("write"))
+            measure = partial(measure_run, rig, number, before, number == spec.runs - 1, tell)
+            measured = _explaining(rig, f"run {number} of {spec.label}", measure)
+            medians = medians_ms(measured.window.elapsed())
             history.append(f"run {number}" + (" (disturbed)" if measured.again else ""))
             if not measured.again:
                 break
@@ -171,28 +145,28 @@ def _runs(
                 return
 
 
-def _tell(show: Callable[[str], None], label: str, what: str) -> None:
+def _tell(show: Show, label: str, what: str) -> None:
     show(f"{label}: {what}")
 
 
-def _explaining[T](bench: Bench, where: str, work: Callable[[], T]) -> T:
+def _explaining[T](rig: Rig, where: str, work: Callable[[], T]) -> T:
     try:
         return work()
     except Exception as error:
-        raise _explained(error, bench, where) from error
+        raise _explained(error, rig, where) from error
 
 
-def _explained(error: Exception, bench: Bench, where: str) -> TidemarkError:
+def _explained(error: Exception, rig: Rig, where: str) -> TidemarkError:
     """What to say about `error`: which run, and the dead server behind it, whose own words name its log."""
     said_so = described(error)
     deadline = time.monotonic() + DYING_SECONDS
-    while not bench.servers.ended() and time.monotonic() < deadline:
+    while not rig.servers.ended() and time.monotonic() < deadline:
         time.sleep(0.05)
     try:
-        bench.servers.check()
+        rig.servers.check()
     except TidemarkError as reason:
         said_so = reason
-    full = isinstance(said_so, DiskFull) or shutil.disk_usage(bench.work).free < FULL_BYTES
+    full = isinstance(said_so, DiskFull) or shutil.disk_usage(rig.work).free < FULL_BYTES
     kind = DiskFull if full and not isinstance(said_so, OracleError) else type(said_so)
     said = "" if not full or "no room left" in str(said_so) else "no room left on the device: "
     return kind(f"{where}: {said}{said_so}")

@@ -16,17 +16,10 @@ from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.outside import Made, ledger_of, say_kept
-from tidemark.services.process import Child
+from tidemark.services.programs.process import Child
+from tidemark.services.programs.provision import provision
 
 START_ATTEMPTS = 4
-
-
-def server_environment(**added: str) -> dict[str, str]:
-    """The environment of a server: the same on every machine, and what is `added`.
-
-    Of our own it gets PATH alone; JAVA_TOOL_OPTIONS, PGPORT and their like would change what is measured.
-    """
-    return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", "TZ": "UTC", **added}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +49,8 @@ class Service(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     needs: ClassVar[tuple[type[Service], ...]] = ()  # servers that must run before this one
+    locks: ClassVar[tuple[str, ...]] = ()  # folders of envs/jars whose locks name what ours runs from
+    address_key: ClassVar[str]  # where the configuration's `services` give the address of one that runs already
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     stop_timeout_s: ClassVar[float] = 15.0
     discard_signal: ClassVar[signal.Signals] = signal.SIGKILL  # ends it where its data goes as well
@@ -82,6 +77,15 @@ class Service(ABC):
         running: Mapping[type[Service], Service],
     ) -> Self:
         """The service as `config` wants it; `running` holds those that it `needs`."""
+
+    @classmethod
+    def provide(cls, workspace: Workspace) -> None:
+        """Fetch and verify what ours runs from, and make of it what is made once.
+
+        Afterwards a series writes nothing below the cache, which may then be read-only.
+        """
+        for name in cls.locks:
+            provision(name, workspace)
 
     @property
     def log_path(self) -> Path:

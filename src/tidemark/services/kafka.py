@@ -20,62 +20,23 @@ from tidemark import seals
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service, server_environment
-from tidemark.services.class_data import class_data, mapping
-from tidemark.services.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
-from tidemark.services.process import Child, free_ports, give, unprivileged_account, wait_for_line
-from tidemark.services.provision import private_beside, provision
+from tidemark.services.base import Service
+from tidemark.services.kafka_properties import LOGGING_FILE, PROPERTIES, write_properties
+from tidemark.services.programs.class_data import class_data, mapping
+from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
+from tidemark.services.programs.process import (
+    Child,
+    free_ports,
+    give,
+    server_environment,
+    unprivileged_account,
+    wait_for_line,
+)
+from tidemark.services.programs.provision import private_beside, provision
 
 ANSWER_TIMEOUT_S = 15.0
 # Of these, beside the heap's size, hangs how its JVM lays out classes and objects.
 JVM_OPTIONS = ("-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError")
-
-LOGGING_FILE = "log4j2.xml"
-LOGGING = """\
-<?xml version="1.0" encoding="UTF-8"?>
-<Configuration status="WARN">
-  <Appenders>
-    <Console name="Log" target="SYSTEM_OUT"><PatternLayout pattern="[%d] %p %m (%c)%n"/></Console>
-  </Appenders>
-  <Loggers>
-    <Root level="INFO"><AppenderRef ref="Log"/></Root>
-  </Loggers>
-</Configuration>
-"""
-
-# One node, one copy. Topics live as long as a run and are deleted after it: nothing expires before, and their
-# files are removed at once, not after the default minute. The folder is relative to the working directory
-# because a properties file cannot hold every path.
-PROPERTIES = """\
-process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{controller_port}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
-inter.broker.listener.name=PLAINTEXT
-controller.listener.names=CONTROLLER
-log.dirs=data
-num.partitions=1
-offsets.topic.num.partitions=1
-offsets.topic.replication.factor=1
-transaction.state.log.num.partitions=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-share.coordinator.state.topic.num.partitions=1
-share.coordinator.state.topic.replication.factor=1
-share.coordinator.state.topic.min.isr=1
-group.initial.rebalance.delay.ms=0
-auto.create.topics.enable=false
-delete.topic.enable=true
-message.max.bytes=67108864
-replica.fetch.max.bytes=67108864
-socket.request.max.bytes=104857600
-log.retention.ms=-1
-log.retention.bytes=-1
-log.segment.delete.delay.ms=1000
-log.initial.task.delay.ms=1000
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +58,6 @@ def _java(jars: list[Path], *options: str) -> list[str | Path]:
     return [JAVA, *common, *options, "-cp", class_path(jars)]
 
 
-def _write_properties(directory: Path, port: int, controller_port: int) -> Path:
-    """The properties of a broker whose working directory is `directory`, and how it logs."""
-    (directory / LOGGING_FILE).write_text(LOGGING)
-    properties = directory / "server.properties"
-    properties.write_text(PROPERTIES.format(port=port, controller_port=controller_port))
-    return properties
-
-
 def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
     """A data directory as Kafka's storage tool leaves it, to begin a broker's life with; made once.
 
@@ -121,7 +74,7 @@ def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
                 cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
                 command = [*_java(jars, *SHORT_LIVED_OPTIONS), "kafka.tools.StorageTool", "format"]
                 # In one word with its option: an id may begin with a hyphen, and would be taken for an option itself.
-                command += [f"--cluster-id={cluster}", "-c", _write_properties(incoming, *free_ports(2))]
+                command += [f"--cluster-id={cluster}", "-c", write_properties(incoming, *free_ports(2))]
                 log = incoming / "format.log"
                 Child.start("Kafka's storage tool", command, log, env=server_environment(), cwd=incoming).run_to_end(90)
                 (incoming / "data").rename(formatted)
@@ -139,6 +92,8 @@ class Kafka(Service):
 
     name: ClassVar[str] = "kafka"
     title: ClassVar[str] = "Kafka"
+    locks: ClassVar[tuple[str, ...]] = ("kafka",)
+    address_key: ClassVar[str] = "kafka_address"
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "BindException")
 
     def __init__(self, workspace: Workspace, directory: Path, settings: KafkaSettings) -> None:
@@ -159,6 +114,12 @@ class Kafka(Service):
     ) -> Self:
         del running
         return cls(workspace, directory, KafkaSettings(config.kafka_address, config.kafka_heap_mb))
+
+    @classmethod
+    def provide(cls, workspace: Workspace) -> None:
+        jars = provision("kafka", workspace)
+        format_storage(workspace, jars)
+        archive_classes(workspace, jars)
 
     @property
     def is_external(self) -> bool:
@@ -246,7 +207,7 @@ class Kafka(Service):
 
     def _launch(self) -> Child:
         self._port, controller_port = free_ports(2)
-        properties = _write_properties(self.directory, self._port, controller_port)
+        properties = write_properties(self.directory, self._port, controller_port)
         heap = f"{self.settings.heap_mb}m"
         command = _java(self._jars, f"-Xms{heap}", f"-Xmx{heap}", *JVM_OPTIONS, *self._class_options())
         return Child.start(

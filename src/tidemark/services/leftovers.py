@@ -8,10 +8,10 @@ from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
 from tidemark.services import outside
 from tidemark.services.base import Service
-from tidemark.services.iceberg_rest import IcebergRest, IcebergRestSettings
+from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.kafka import Kafka, KafkaSettings
 from tidemark.services.outside import Made
-from tidemark.services.polaris import Polaris, PolarisSettings, read_secret
+from tidemark.services.polaris.server import Polaris, PolarisSettings, read_secret
 from tidemark.services.postgres import Postgres, PostgresSettings
 
 Address = Mapping[str, str]
@@ -50,10 +50,10 @@ AGAIN: Mapping[str, Callable[[Workspace, Address], Service]] = {
 }
 
 
-def sweep(workspace: Workspace) -> None:
+def drop_leftovers(workspace: Workspace) -> None:
     """Drop what the ledgers of dead processes still name; what cannot be dropped is said, and stays noted."""
 
     def drop(made: Made) -> None:
         AGAIN[made.service](workspace, made.address).drop(made.name)
 
-    outside.sweep(workspace, drop)
+    outside.drop_leftovers(workspace, drop)

@@ -82,7 +82,7 @@ def ledger_of(workspace: Workspace) -> Ledger:
     return _ledgers.setdefault(folder, Ledger(folder))
 
 
-def sweep(workspace: Workspace, drop: Callable[[Made], None]) -> None:
+def drop_leftovers(workspace: Workspace, drop: Callable[[Made], None]) -> None:
     """Have `drop` remove what processes that are dead made and left; what it cannot is said, and kept for later."""
     folder = folder_of(workspace)
     if not folder.is_dir() or not any(folder.glob("*.jsonl")):

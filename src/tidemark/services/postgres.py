@@ -19,10 +19,17 @@ from tidemark.addresses import LIBPQ_SECRETS
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.base import Service, files_below, server_environment
-from tidemark.services.process import Child, free_ports, give, unprivileged_account, wait_for_line
-from tidemark.services.provision import unpack_postgres
-from tidemark.services.shared_memory import sweep
+from tidemark.services.base import Service, files_below
+from tidemark.services.programs.process import (
+    Child,
+    free_ports,
+    give,
+    server_environment,
+    unprivileged_account,
+    wait_for_line,
+)
+from tidemark.services.programs.provision import unpack_postgres
+from tidemark.services.programs.shared_memory import remove_segments
 
 SUPERUSER = "postgres"
 DURABILITY_SETTINGS = ("fsync", "full_page_writes", "synchronous_commit", "wal_sync_method")
@@ -43,6 +50,8 @@ class Postgres(Service):
 
     name: ClassVar[str] = "postgres"
     title: ClassVar[str] = "PostgreSQL"
+    locks: ClassVar[tuple[str, ...]] = ("postgres",)
+    address_key: ClassVar[str] = "postgres_address"
     # SIGINT is its fast shutdown: sessions are ended and the data is left clean. SIGTERM waits for sessions.
     stop_signal: ClassVar[signal.Signals] = signal.SIGINT
     # Ends its processes at once too, but by itself, so that it gives its shared memory back.
@@ -65,6 +74,10 @@ class Postgres(Service):
     ) -> Self:
         del running
         return cls(workspace, directory, PostgresSettings(config.postgres_address))
+
+    @classmethod
+    def provide(cls, workspace: Workspace) -> None:
+        unpack_postgres(workspace)
 
     @property
     def is_external(self) -> bool:
@@ -170,7 +183,7 @@ class Postgres(Service):
         self._password = secrets.token_urlsafe(24)
         account = unprivileged_account()
         if account is not None:
-            sweep(account)
+            remove_segments(account)
         password_file = self.directory / "password"
         self.data_directory.mkdir(mode=0o700)
         try:

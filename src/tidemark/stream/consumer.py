@@ -9,7 +9,7 @@ from typing import Any
 import confluent_kafka
 
 from tidemark.errors import StreamError
-from tidemark.events import Encoding, EventCodec
+from tidemark.stream.events import Encoding, EventCodec
 
 FIRST_EVENT_SECONDS = 60.0
 

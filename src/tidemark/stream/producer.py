@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -24,24 +24,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tidemark.errors import StreamError
-from tidemark.events import Encoding, EventCodec, with_ids
 from tidemark.lifetime import die_with_parent
+from tidemark.runs.manifest import Produced
 from tidemark.stream.connection import Connection
 from tidemark.stream.counters import Counters
+from tidemark.stream.events import Encoding, EventCodec, with_ids
 
 CHUNK = 2048  # events encoded at once: the matrix of their bytes stays in the cache
 LOOK_SECONDS = 0.02  # between looks at the consumer's position
 AHEAD_SECONDS = 0.33  # of the consumer's pace, to be ahead of it while a window is open
-
-
-@dataclass(frozen=True, slots=True)
-class Produced:
-    """What the producer did for one topic."""
-
-    events: int
-    seconds: float
-    cpu_s: float
-    topped_up: int  # events that were produced while the window was open
 
 
 class Producer:
@@ -235,7 +226,9 @@ class _Topic:
 
     def summary(self) -> Produced:
         seconds = time.perf_counter() - self._began
-        return Produced(self._events, seconds, time.process_time() - self._cpu, self._topped_up)
+        return Produced(
+            events=self._events, seconds=seconds, cpu_s=time.process_time() - self._cpu, topped_up=self._topped_up
+        )
 
 
 class _Server:

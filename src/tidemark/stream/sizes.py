@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tidemark.errors import StreamError
-from tidemark.events import Encoding, EventCodec
 from tidemark.paths import write_atomically
+from tidemark.stream.events import Encoding, EventCodec
 
 SAMPLE_ROWS = 500  # of each row group
 

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 from tidemark.errors import TidemarkError
-from tidemark.events import Encoding
 from tidemark.services.base import files_below
 from tidemark.services.kafka import Kafka
+from tidemark.stream.events import Encoding
 from tidemark.stream.producer import Producer
 
 DELETION_SECONDS = 10.0  # a broker removes a topic's files about a second after it was told to

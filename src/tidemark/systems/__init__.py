@@ -14,9 +14,8 @@ from tidemark.systems.base import System
 def registry() -> dict[str, type[System]]:
     """The systems by their names, in the order of their names."""
     found: dict[str, type[System]] = {}
-    for module in pkgutil.iter_modules(__path__):
-        name = f"{__name__}.{module.name}"
-        for _, item in inspect.getmembers(importlib.import_module(name), inspect.isclass):
-            if issubclass(item, System) and "name" in vars(item) and item.__module__ == name:
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        for _, item in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if issubclass(item, System) and "name" in vars(item) and item.__module__ == module.name:
                 found[item.name] = item
     return dict(sorted(found.items()))

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tidemark.runs.manifest import Footprint, TypeMapping
 from tidemark.services.base import Service
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ class Capability(StrEnum):
     MERGE = "merge"
     THREADS = "threads"  # the client's number of threads can be set
     READ_BACK = "read-back"  # `ids` returns what was written (all but `null`)
-    CONCURRENT_WRITERS = "concurrent-writers"
     COMMIT_RETRY = "commit-retry"  # a commit that another writer's overtook is tried again
     READ_BY_OTHERS = "read-by-others"  # others than the client that wrote the table can read it
     INFINITY = "infinity"  # floating-point columns take infinite values
@@ -61,41 +61,6 @@ class Context:
     def codec(self) -> str:
         """`compression` as Parquet's writers spell it, in lower case."""
         return "uncompressed" if self.compression == "none" else self.compression
-
-
-@dataclass(frozen=True, slots=True)
-class Flush:
-    """Inlined rows that a flush moved into Parquet files."""
-
-    rows: int
-    data_files: int
-    data_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """Small files that a merge replaced by larger ones, with the old ones removed."""
-
-    files_before: int
-    files_after: int
-    bytes_before: int
-    bytes_after: int
-
-
-@dataclass(frozen=True, slots=True)
-class Footprint:
-    """What the table takes on disk, old versions and files waiting for removal included.
-
-    `catalog_bytes` is what the catalog's database grew by since it was empty; None where nobody can look, and
-    `reason` says why.
-    """
-
-    data_files: int
-    data_bytes: int
-    metadata_files: int
-    metadata_bytes: int
-    catalog_bytes: int | None
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +112,6 @@ class Options:
     [...], "minimum": ...}` describes and bounds them; `"examples"` are values that the conformance suite tries,
     and `"follows"` names the key of the main configuration that decides where the option is left out.
     """
-
-
-@dataclass(frozen=True, slots=True)
-class TypeMapping:
-    """A column whose type the format cannot hold as it is, and the type that it holds instead."""
-
-    column: str
-    given: str
-    stored: str
-    reason: str
 
 
 class System(ABC):

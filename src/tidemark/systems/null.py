@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemark.systems.base import Capability, Durability, Footprint, System
+from tidemark.runs.manifest import Footprint
+from tidemark.systems.base import Capability, Durability, System
 
 if TYPE_CHECKING:
     import pyarrow as pa

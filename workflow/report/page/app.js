@@ -45,7 +45,7 @@ function claims() {
     const judged = [claim, ...claim.others];
     const why = judged.map(each => (labelled ? `With ${each.stack}: ` : "") + `${each.why}.`).join(" ");
     const links = claim.shown.flatMap((name, place) => {
-      const href = name.startsWith("figure-") ? `figures/${name}.svg` : `tables/${name}.md`;
+      const href = name.startsWith("figure-") ? `figures/${claim.study}/${name}.svg` : `tables/${claim.study}/${name}.md`;
       return [place ? ", " : "", make("a", name, { href })];
     });
     const more = make("details", [
@@ -56,11 +56,11 @@ function claims() {
       make("p", ["Test it alone: ", make("code", claim.retest.command),
         ` (about ${duration(claim.retest.seconds)}, ${(claim.retest.disk_bytes / 1e9).toFixed(1)} GB of disk)`]),
     ], { id: `claim-${claim.id}` });
-    const plain = claim.thesis.value !== null ? `${claim.thesis_text} (${claim.thesis.text})` : claim.thesis_text;
+    const plain = claim.published.value !== null ? `${claim.published_text} (${claim.published.text})` : claim.published_text;
     body.append(make("tr", [
       make("td", [claim.statement, more]),
       make("td", claim.section, { "data-label": "Section" }),
-      make("td", plain, { "data-label": "Thesis, another machine" }),
+      make("td", plain, { "data-label": "Published, another machine" }),
       ...judged.flatMap(each => [
         make("td", each.ours_text || each.why, { "data-label": labelled ? `Ours, stack ${each.stack}` : "Ours" }),
         make("td", each.verdict, { class: `verdict ${slug(each.verdict)}`, ...(labelled ? { "data-label": each.stack } : {}) }),
@@ -102,7 +102,7 @@ function filters() {
   }
 }
 
-const visible = mode => REPORT.series.filter(series => series.study === "main" && series.mode === mode
+const visible = mode => REPORT.series.filter(series => series.sweep === "main" && series.mode === mode
   && chosen.system.has(series.system) && chosen.mode.has(mode));
 const runsOf = series => series.runs.filter(run => chosen.run.has(String(run.number)));
 
@@ -120,29 +120,44 @@ function perRun(key, style) {
   })));
 }
 
-function estimates(key) {
-  return mode => visible(mode).map((series, row) => ({
-    label: series.title, colour: colourOf[series.system], style: "intervals",
-    points: series.estimates[key] ? [[series.estimates[key][0], row, "hot runs", series.estimates[key][1], series.estimates[key][2]]] : [],
+// `of` gives what is shown of a series: the value and both ends of its interval, or nothing.
+function estimates(of) {
+  return mode => visible(mode).map((series, row) => {
+    const found = of(series);
+    return {
+      label: series.title, colour: colourOf[series.system], style: "intervals",
+      points: found ? [[found[0], row, "hot runs", found[1], found[2]]] : [],
+    };
+  });
+}
+
+function estimatesOfRuns(key) {
+  return mode => visible(mode).flatMap((series, row) => runsOf(series).map((run, place) => {
+    const found = run.estimates[key];
+    return {
+      label: `${series.title}, ${run.title}`, colour: colourOf[series.system], style: "intervals", faint: isCold(run),
+      points: found ? [[found[0], row + (place - 1) * 0.2, run.state, found[1], found[2]]] : [],
+    };
   }));
 }
 
-function throughputs(mode) {
-  return visible(mode).flatMap((series, row) => runsOf(series).map((run, place) => ({
-    label: `${series.title}, ${run.title}`, colour: colourOf[series.system], style: "intervals", faint: isCold(run),
-    points: [[run.harness[0], row + (place - 1) * 0.2, run.state, run.harness[1], run.harness[2]]],
-  })));
-}
+// The quantities that the studies set side by side: those that may be zero or less have no logarithm.
+const ofRuns = REPORT.quantities.filter(quantity => REPORT.of_runs.includes(quantity.key)).map(quantity => ({
+  title: `${quantity.title} of each run`, x: { title: `${quantity.unit}, log scale`, log: true }, y: { rows: [] },
+  layers: estimatesOfRuns(quantity.key), read: point => `${shownNumber(point[0])} ${quantity.unit}`,
+}));
+const ofSeries = REPORT.quantities.filter(quantity => !REPORT.of_runs.includes(quantity.key)).map(quantity => ({
+  title: `${quantity.title}, hot runs`, y: { rows: [] },
+  x: quantity.signed ? { title: quantity.unit, free: true } : { title: `${quantity.unit}, log scale`, log: true },
+  layers: estimates(series => series.estimates[quantity.key]), ...(quantity.signed ? { reference: 0 } : {}),
+  read: point => `${shownNumber(point[0])} ${quantity.unit}`,
+}));
 
 const seconds = { title: "seconds since the run began" };
 const KINDS = [
-  { title: "Harness throughput of each run", x: { title: "events/s, log scale", log: true }, y: { rows: [] }, layers: throughputs,
-    read: point => `${shownNumber(point[0])} events/s` },
-  { title: "Median write, hot runs", x: { title: "ms, log scale", log: true }, y: { rows: [] }, layers: estimates("write"),
-    read: point => ms(point[0]) },
-  { title: "Growth of the write time, hot runs", x: { title: "% of the median in 1,000 commits", free: true }, y: { rows: [] },
-    layers: estimates("growth"), reference: 0, read: point => `${shownNumber(point[0])} % in 1,000 commits` },
-  { title: "Run 0 over hot runs, median write", x: { title: "ratio", free: true }, y: { rows: [] }, layers: estimates("cold"),
+  ...ofRuns,
+  ...ofSeries,
+  { title: `Run 0 over hot runs, ${REPORT.leading}`, x: { title: "ratio", free: true }, y: { rows: [] }, layers: estimates(series => series.cold),
     reference: 1, read: point => `${point[0].toFixed(3)} times` },
   { title: "Write times over the run", x: seconds, y: { title: "ms, log scale", log: true }, layers: perRun("write", "points"),
     read: point => `${ms(point[1])} at ${point[0].toFixed(2)} s` },
@@ -177,10 +192,11 @@ function buildPlots() {
 
 function refresh() {
   for (const { plot, kind, mode, figure } of plots) {
-    figure.hidden = !chosen.mode.has(mode);
+    const layers = chosen.mode.has(mode) ? kind.layers(mode) : [];
+    figure.hidden = !layers.some(layer => layer.points.length); // an empty frame would say nothing
     if (figure.hidden) continue;
     if (plot.options.y.rows) plot.options.y.rows = visible(mode).map(series => series.title);
-    plot.show(kind.layers(mode));
+    plot.show(layers);
   }
   budgets();
   for (const entry of document.querySelectorAll("#run-list [data-system]"))
@@ -208,7 +224,7 @@ function facts(pairs) {
 
 function runSections() {
   for (const series of REPORT.series) {
-    const kind = `${series.mode_title}${series.study === "main" ? "" : `, study ${series.study}`}`;
+    const kind = `${series.mode_title}${series.sweep === "main" ? "" : `, sweep ${series.sweep}`}`;
     const tags = run => ({ "data-system": series.system, "data-mode": series.mode, "data-run": run });
     if (!series.runs.length) byId("run-list").append(make("p", [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}: ${series.status}: ${series.reason}`], tags("")));
     for (const line of series.attempts) byId("run-list").append(make("p", [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}: ${line}`], { class: "attempts", ...tags("") }));

@@ -1,0 +1,295 @@
+"""The command line. What a command needs is imported when it runs, so that help and errors come at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidemark import __version__
+from tidemark.cli.stack import stack
+from tidemark.cli.steps import steps
+from tidemark.errors import ConfigError, TidemarkError
+from tidemark.lifetime import heed_interruptions, was_interrupted
+from tidemark.paths import REPOSITORY, Workspace
+
+EXIT_CODES = """
+Exit codes: 0 done, 1 unexpected, 2 configuration, 3 dataset, 4 provisioning, 5 a server, 6 the stream,
+7 a system under test, 8 the oracle, 9 disk full, 10 another pipeline runs here, 11 waiting for a restart,
+12 results that cannot be compared, 13 the machine cannot do what was asked, 14 run files, 130 Ctrl-C.
+"""
+
+# The help's parts, in the order in which a user comes to need them; commands stand in that order as well.
+MEASURE, LOOK, SHARE, DEVELOP = "Measure", "Look", "Share", "Develop"
+
+app = typer.Typer(
+    name="tidemark",
+    help="Measures lakehouse tables under the work that streams and their readers make.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+EVERYTHING_ELSE = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+ConfigFile = Annotated[Path, typer.Option("--configfile", help="The configuration to use.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--config", metavar="KEY=VALUE...", help="Values in place of the file's; dotted keys go deeper."),
+]
+
+
+def _overrides(context: typer.Context, given: list[str] | None) -> tuple[list[str], list[str]]:
+    """The key=value words behind --config (any number, as Snakemake takes them), and all other words."""
+    words = list(context.args)
+    values = [*(given or []), *(word for word in words if "=" in word and not word.startswith("-"))]
+    return values, [word for word in words if "=" not in word or word.startswith("-")]
+
+
+@app.command("all", rich_help_panel=MEASURE, context_settings=EVERYTHING_ELSE)
+def run_everything(
+    context: typer.Context,
+    config: Overrides = None,
+    configfile: ConfigFile = Path("config.yaml"),
+    allow_reboot: Annotated[
+        bool, typer.Option("--allow-reboot", help="With 'cold: reboot': restart this machine before each series.")
+    ] = False,
+    wait_for_reboot: Annotated[
+        bool, typer.Option("--wait-for-reboot", help="With 'cold: reboot': stop whenever you must restart it.")
+    ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="First compare every provisioned file by its hash."),
+    ] = False,
+) -> None:
+    """Run the pipeline: measure what is not measured yet, then make every table and figure.
+
+    Other options go to Snakemake: --dry-run shows what would run.
+    """
+    from tidemark.machine.reboot import Restarts
+    from tidemark.pipeline.restarts import run
+
+    if allow_reboot and wait_for_reboot:
+        raise ConfigError("found both --allow-reboot and --wait-for-reboot; allowed: one of them")
+    restarts = Restarts.ALLOW if allow_reboot else Restarts.WAIT if wait_for_reboot else Restarts.NONE
+    overrides, arguments = _overrides(context, config)
+    if verify:
+        from tidemark.software.verify import verify_or_refuse
+
+        verify_or_refuse(Workspace(Path.cwd()))
+    raise typer.Exit(run(Workspace(Path.cwd()), configfile.absolute(), overrides, arguments, restarts))
+
+
+@app.command(rich_help_panel=MEASURE)
+def doctor(
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Also compare every provisioned file with its hash; nothing is changed.")
+    ] = False,
+) -> None:
+    """Say what this machine has and lacks for a measurement."""
+    from tidemark.cli.doctor import examine
+
+    raise typer.Exit(examine(Workspace(Path.cwd()), verify=verify))
+
+
+@app.command("series", rich_help_panel=MEASURE, context_settings=EVERYTHING_ELSE)
+def list_series(context: typer.Context, config: Overrides = None, configfile: ConfigFile = Path("config.yaml")) -> None:
+    """List the series of the configuration, in the order in which they run, and how far each has come.
+
+    One that is 'waiting' goes on after the next restart of the machine.
+    """
+    from tidemark.config import load
+    from tidemark.machine import reboot
+    from tidemark.pipeline.plan import make_plan
+    from tidemark.runs.outcome import Outcome, finished_runs, outcome_path
+
+    workspace = Workspace(Path.cwd())
+    waiting = reboot.read(workspace).waiting
+    for spec in make_plan(load(configfile, _overrides(context, config)[0])).series:
+        path = outcome_path(workspace, spec)
+        runs = len(finished_runs(path.parent))
+        state = "waiting" if spec.id == waiting else "pending"
+        state = Outcome.read(path).status if path.exists() else state
+        print(f"{spec.position + 1:3}  {spec.label:42} {state:9} {runs} of {spec.runs} runs")
+
+
+@app.command("config", rich_help_panel=MEASURE, context_settings=EVERYTHING_ELSE)
+def show_config(context: typer.Context, config: Overrides = None, configfile: ConfigFile = Path("config.yaml")) -> None:
+    """Print the configuration in force, defaults filled in."""
+    import json
+
+    import yaml
+
+    from tidemark.config import load
+    from tidemark.pipeline.plan import make_plan
+
+    plan = make_plan(load(configfile, _overrides(context, config)[0]))
+    print(yaml.safe_dump(json.loads(plan.config.effective), sort_keys=False, allow_unicode=True), end="")
+
+
+@app.command(rich_help_panel=MEASURE)
+def studies() -> None:
+    """List the studies, the question of each, and the settings of its section of config.yaml."""
+    from tidemark.schema import sections
+    from tidemark.studies.registry import registry
+
+    for name, study in registry().items():
+        print(f"{name}: {study.title}")
+        print(f"    {study.question}")
+        for key, rule in sections()[name]["properties"].items():
+            print(f"    {name}.{key}: {rule['description']}")
+
+
+@app.command(rich_help_panel=MEASURE)
+def systems() -> None:
+    """List the systems that can be measured, with their options."""
+    import dataclasses
+
+    from tidemark.systems import registry
+
+    for name, system in registry().items():
+        print(f"{name}: {system.title}; format {system.format}, client {system.client}, commit by {system.catalog}")
+        for note in system.notes:
+            print(f"    note: {note}")
+        for option in dataclasses.fields(system.Options):
+            print(f"    {option.name}: {option.default!r}  {option.metadata.get('help', '')}")
+
+
+@app.command(rich_help_panel=LOOK)
+def claims(results: Annotated[Path, typer.Option(help="Folder with claims.json.")] = Path("results")) -> None:
+    """List the published claims with what the runs here say about each."""
+    from tidemark.pipeline.steps import list_claims
+
+    list_claims(results)
+
+
+@app.command(rich_help_panel=LOOK)
+def claim(
+    identity: Annotated[str, typer.Argument(metavar="ID", help="A claim's name, as 'claims' lists it.")],
+    results: Annotated[Path, typer.Option(help="Folder with plan.json and the runs.")] = Path("results"),
+) -> None:
+    """Show one claim: the published value, ours, the verdict, and how to test it alone."""
+    from tidemark.pipeline.build import claim as row_of
+    from tidemark.results.claims.forms import describe
+
+    print(describe(row_of(results, identity)))
+
+
+@app.command(rich_help_panel=SHARE)
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A", help="A results folder or an archive.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The one to set against it.")],
+    target: Annotated[Path, typer.Option(help="Folder for the table and the plot.")] = Path("comparison"),
+) -> None:
+    """Set two result sets side by side (machines, versions, configurations); refuse where that would mislead."""
+    from tidemark.pipeline.steps import compare_results
+
+    compare_results(a, b, target)
+
+
+@app.command(rich_help_panel=SHARE)
+def archive(
+    file: Annotated[
+        Path | None, typer.Argument(help="The zip to write; named after protocol and day if left out.")
+    ] = None,
+    results: Annotated[Path, typer.Option(help="Folder with plan.json and the runs.")] = Path("results"),
+) -> None:
+    """Pack runs, locks, configuration and results so that others can rebuild everything from them."""
+    from tidemark.results.archive.pack import default_name, write_archive
+
+    target = write_archive(results, file or Path(default_name(results)))
+    print(f"tidemark: wrote {target} ({target.stat().st_size / 1e6:.1f} MB)")
+
+
+@app.command(rich_help_panel=DEVELOP, context_settings=EVERYTHING_ELSE)
+def bench(
+    context: typer.Context,
+    repetitions: Annotated[int, typer.Option(min=1, help="Windows of each arrangement.")] = 5,
+    seconds: Annotated[float, typer.Option(min=0.5, help="Length of a window.")] = 3.0,
+    config: Overrides = None,
+    configfile: ConfigFile = Path("config.yaml"),
+) -> None:
+    """Measure what the harness itself costs here, in several arrangements, taken in turns."""
+    from tidemark.config import load
+    from tidemark.pipeline.plan import make_plan
+    from tidemark.pipeline.runner import locked
+    from tidemark.studies.streams.bench import bench as run_bench
+
+    workspace = Workspace(Path.cwd())
+    with locked(workspace):
+        plan = make_plan(load(configfile, _overrides(context, config)[0]), workspace.root)
+        run_bench(workspace, plan.series[0], repetitions, seconds)
+
+
+@app.command(rich_help_panel=DEVELOP, context_settings=EVERYTHING_ELSE)
+def test(
+    context: typer.Context,
+    long: Annotated[bool, typer.Option("--long", help="Also the tests that take many minutes.")] = False,
+) -> None:
+    """Run the tests: unit, conformance of every system against its servers, and the pipeline under smoke."""
+    arguments = list(context.args) or ["tests"]
+    if not long:
+        arguments += ["-m", "not long"]
+    os.chdir(REPOSITORY)
+    os.execv(sys.executable, [sys.executable, "-m", "pytest", *arguments])
+
+
+@app.command("versions", rich_help_panel=DEVELOP)
+def list_versions(
+    as_json: Annotated[bool, typer.Option("--json", help="Names and versions as JSON.")] = False,
+) -> None:
+    """List what every program and library calls itself, and where it comes from."""
+    import json
+
+    from tidemark.software.versions import components
+
+    found = components(Workspace(Path.cwd()))
+    if as_json:
+        print(json.dumps({each.name: each.version for each in found}, indent=1))
+        return
+    for each in found:
+        print(f"{each.name:40} {each.version:24} {each.origin}")
+
+
+@app.command(rich_help_panel=DEVELOP)
+def version() -> None:
+    """Print Tidemark's version."""
+    print(f"tidemark {__version__}")
+
+
+# Groups come after all commands: the steps, which nobody types, close the help.
+app.add_typer(stack, name="stack", rich_help_panel=MEASURE)
+app.add_typer(steps)
+
+
+def _interrupted() -> int:
+    print("tidemark: interrupted", file=sys.stderr)
+    return 130
+
+
+def main() -> int:
+    """Run the command line and return its exit code."""
+    heed_interruptions()
+    try:
+        code = app(standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        return _interrupted()
+    except TidemarkError as error:
+        if was_interrupted():
+            return _interrupted()
+        print(f"tidemark: {error}", file=sys.stderr)
+        return error.exit_code
+    except Exception as error:
+        if was_interrupted():
+            return _interrupted()
+        shown = getattr(error, "format_message", None)
+        if shown is None:
+            raise
+        print(f"tidemark: {shown()} ('./tidemark --help' lists the commands)", file=sys.stderr)
+        return ConfigError.exit_code
+    # typer.Exit ends here as well: outside its standalone mode click hands the code over as the result.
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,57 @@
+"""The command line's `stack`: list, add, test and provide software stacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidemark.cli.steps import logged
+from tidemark.paths import Workspace
+
+stack = typer.Typer(no_args_is_help=True, help="Software stacks: the same systems with other versions.")
+
+
+@stack.command("list")
+def list_stacks() -> None:
+    """List the stacks and what is pinned in each."""
+    from tidemark.software.environments import read_lock
+    from tidemark.software.stacks import lock_of, names
+
+    shown = ("duckdb", "pyiceberg", "deltalake", "pyarrow", "confluent-kafka")
+    for name in names():
+        pins = {pin.name: pin.version for pin in read_lock(lock_of(name))}
+        print(f"{name}: " + ", ".join(f"{package} {pins[package]}" for package in shown if package in pins))
+
+
+@stack.command("add")
+def add_stack(
+    name: Annotated[str, typer.Argument(help="The new stack's name.")],
+    requirements: Annotated[Path, typer.Option("--from", help="A requirements file, as envs/*.in are.")],
+) -> None:
+    """Lock a new stack, make its environment, and run the conformance suite on it."""
+    from tidemark.software.stacks import add
+
+    raise typer.Exit(add(name, requirements, Workspace(Path.cwd())))
+
+
+@stack.command("test")
+def test_stack(name: Annotated[str, typer.Argument(help="The stack to test.")]) -> None:
+    """Run the conformance suite in a stack's environment."""
+    from tidemark.software.stacks import conform
+
+    raise typer.Exit(conform(name, Workspace(Path.cwd())))
+
+
+@stack.command("provide")
+def provide_stack(
+    name: Annotated[str, typer.Argument(help="The stack whose environment to make.")],
+    target: Annotated[Path, typer.Option(help="File to write when it is there.")],
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Make a stack's environment from its lock, unless it is there (the pipeline's rules call it)."""
+    from tidemark.pipeline.steps import provide_stack as provide
+
+    with logged(log):
+        provide(name, Workspace(Path.cwd()), target)

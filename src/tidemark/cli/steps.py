@@ -1,0 +1,174 @@
+"""The command line's steps: the commands that the pipeline's rules call."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+
+from tidemark.errors import DiskFull, TidemarkError, is_disk_full
+from tidemark.paths import Workspace
+
+steps = typer.Typer()
+PANEL = "Steps of the pipeline (its rules call them)"
+
+
+class Tee(io.TextIOBase):
+    """Writes to a terminal and a log; lines that the terminal redraws are not repeated in the log.
+
+    Where there is no terminal, progress goes into the log alone (`aside`), and one line a step to whoever reads along.
+    """
+
+    def __init__(self, terminal: TextIO, log: TextIO) -> None:
+        self._terminal, self._log = terminal, log
+
+    def write(self, text: str) -> int:
+        if text.startswith("\r"):
+            self._terminal.write(text)
+            return len(text)
+        # On a terminal it stands in the place of a line that was drawn there and may have been longer.
+        self._terminal.write(f"\x1b[K{text}" if self.isatty() else text)
+        self._log.write(text)
+        self._log.flush()
+        return len(text)
+
+    def aside(self, text: str) -> None:
+        self._log.write(text)
+        self._log.flush()
+
+    def flush(self) -> None:
+        self._terminal.flush()
+
+    def isatty(self) -> bool:
+        return self._terminal.isatty()
+
+
+@contextlib.contextmanager
+def logged(path: Path | None) -> Iterator[None]:
+    """Copy what goes to stderr into `path`, and the error that ends the step, if one does.
+
+    A step with a log is one that a rule called: it ends when the pipeline does, and tells it why it failed.
+    """
+    if path is None:
+        yield
+        return
+    from tidemark.lifetime import die_with_parent
+    from tidemark.pipeline.failure import PIPELINE, Failure, note
+
+    def tell(reason: str, exit_code: int) -> None:
+        note(Workspace(Path.cwd()), Failure(path.stem, reason, str(path), exit_code))
+
+    # The pipeline may have been killed while this step was still starting; then its parent is another already.
+    die_with_parent(int(os.environ.get(PIPELINE, os.getppid())))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file, contextlib.redirect_stderr(Tee(sys.stderr, file)):
+        try:
+            yield
+        except TidemarkError as error:
+            file.write(f"tidemark: {error}\n")
+            tell(str(error), error.exit_code)
+            raise
+        except Exception as error:
+            import traceback
+
+            traceback.print_exc(file=file)
+            if is_disk_full(error):
+                full = DiskFull(f"no room left on the device: {error}")
+                tell(str(full), full.exit_code)
+                raise full from error
+            tell(f"{type(error).__name__}: {error}", TidemarkError.exit_code)
+            raise
+
+
+@steps.command(rich_help_panel=PANEL)
+def unpack(
+    file: Annotated[Path, typer.Option("--archive", help="A zip that 'archive' wrote.")],
+    target: Annotated[Path, typer.Option(help="Folder to unpack it into.")],
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Check every file of an archive, and unpack what results are made from."""
+    from tidemark.results.archive.unpack import unpack_archive
+
+    with logged(log):
+        unpack_archive(file, target)
+
+
+@steps.command(rich_help_panel=PANEL)
+def dataset(
+    target: Annotated[Path, typer.Option(help="Folder for trips.parquet and dataset.json.")],
+    config: Annotated[Path, typer.Option(help="The plan whose dataset to prepare.")] = Path(".tidemark/plan.json"),
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Acquire the trips, check them, and give each an id."""
+    from tidemark.pipeline.steps import prepare_dataset
+
+    with logged(log):
+        prepare_dataset(Workspace(Path.cwd()), config, target)
+
+
+@steps.command(rich_help_panel=PANEL)
+def events(
+    trips: Annotated[Path, typer.Option(help="trips.parquet with ids.")],
+    target: Annotated[Path, typer.Option(help="events.json to write.")],
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Encode trips as events both ways, read them back, and record their sizes."""
+    from tidemark.pipeline.steps import describe_events
+
+    with logged(log):
+        describe_events(trips, target)
+
+
+@steps.command(rich_help_panel=PANEL)
+def provision(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Folders of envs/jars; all when left out.")
+    ] = None,
+    target: Annotated[Path | None, typer.Option(help="File to write once all of them are there.")] = None,
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Fetch the servers' programs that the locks name, verify each of them, and make them ready."""
+    from tidemark.pipeline.steps import provision_servers
+
+    with logged(log):
+        provision_servers(Workspace(Path.cwd()), names or [], target)
+
+
+@steps.command(rich_help_panel=PANEL)
+def measure(
+    spec: Annotated[Path, typer.Option(help="spec.json of the series.")],
+    position: Annotated[int, typer.Option(help="Its place in the order of all series.")] = 0,
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Measure one series; a failure is written to its outcome.json and does not stop the pipeline."""
+    from tidemark.pipeline.steps import measure_one
+
+    with logged(log):
+        measure_one(Workspace(Path.cwd()), spec, position)
+
+
+@steps.command(rich_help_panel=PANEL)
+def analyse(
+    what: Annotated[str, typer.Argument(help="database, tables, figures, claims, paper or report.")],
+    results: Annotated[Path, typer.Option(help="Folder with plan.json and the runs.")] = Path("results"),
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Build one kind of result from the run files."""
+    from tidemark.pipeline.steps import analyse_results
+
+    with logged(log):
+        analyse_results(what, results)
+
+
+@steps.command(rich_help_panel=PANEL)
+def resume() -> None:
+    """Go on after a restart that 'all --allow-reboot' asked for; the unit that it installed calls this."""
+    from tidemark.pipeline.restarts import resume as go_on
+
+    raise typer.Exit(go_on(Workspace(Path.cwd())))

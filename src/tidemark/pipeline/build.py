@@ -1,0 +1,146 @@
+"""What the command line and the rules call: each builds one kind of result from the run files alone.
+
+Here the studies, whose quantities, tables, figures and claims they are, meet the rooms that make results of any study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+from tidemark.analysis.database import write_database
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Quantities
+from tidemark.errors import AnalysisError
+from tidemark.results.claims.claims import Claim, ClaimBook, load_claims
+from tidemark.results.claims.judge import Row
+from tidemark.results.claims.ledger import find_row, write_claims
+from tidemark.results.tables import setup, stacks, sweeps
+from tidemark.results.tables.table import Table, Workshop, write_tables
+from tidemark.runs.runset import RunSet
+from tidemark.studies.registry import registry
+from tidemark.studies.study import Results, Study
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A study with the runs that are its own."""
+
+    study: Study
+    results: Results
+    measures: Measures
+
+
+def parts(run_set: RunSet) -> list[Part]:
+    """The studies that `run_set` has series of; AnalysisError for one that is not known here."""
+    made = []
+    for name in run_set.studies:
+        if name not in registry():
+            raise AnalysisError(
+                f"{run_set.results / 'plan.json'}: key 'series': found the study '{name}'; allowed: "
+                f"{', '.join(registry())}. Analyse it with the version of Tidemark that measured it."
+            )
+        study = registry()[name]
+        results = study.results
+        made.append(Part(study, results, Measures(run_set.of(name), results.quantities)))
+    return made
+
+
+def whole(run_set: RunSet, of: Sequence[Part]) -> Workshop:
+    """What makes the tables that say something of all studies."""
+    quantities = reduce(Quantities.and_those_of, (part.results.quantities for part in of))
+    return Workshop(Measures(run_set, quantities), tuple(part.results.publication for part in of))
+
+
+def books() -> tuple[ClaimBook, ...]:
+    return tuple(study.results.claims for study in registry().values())
+
+
+def all_claims() -> tuple[Claim, ...]:
+    """The claims of all studies."""
+    return tuple(claim for book in books() for claim in load_claims(book))
+
+
+def build_database(results: Path) -> Path:
+    """Make results/metrics.duckdb from the run files and return its path; beside it, what was resampled of each run."""
+    run_set = RunSet.load(results)
+    quantities = {part.study.name: part.results.quantities for part in parts(run_set)}
+    return write_database(run_set, quantities, [part.results.views for part in parts(run_set)])
+
+
+def build_tables(results: Path) -> Path:
+    """Write the tables of all studies into results/tables, those of each into a folder there; the index of them."""
+    run_set = RunSet.load(results)
+    made = parts(run_set)
+    groups: dict[str, list[Table]] = {"": list(setup.build(whole(run_set, made)))}
+    for part in made:
+        workshop = Workshop(part.measures, (part.results.publication,))
+        chapters = (part.results.tables, sweeps.build, stacks.build)
+        groups[part.study.name] = [table for chapter in chapters for table in chapter(workshop)]
+    write_tables(groups, results / "tables")
+    return results / "tables" / "index.json"
+
+
+def build_figures(results: Path) -> Path:
+    """Draw the figures of each study into a folder of results/figures and return the index of them."""
+    # Matplotlib takes half a second to import, which no other command has to wait for.
+    from tidemark.results.figures import stacks as then_and_now
+    from tidemark.results.figures.draw import Commission, draw
+    from tidemark.results.figures.studio import Studio
+
+    made = parts(RunSet.load(results))
+    studios = {part.study.name: Studio.of(part.measures) for part in made}
+    commissions = [
+        Commission(part.study.name, sketch)
+        for part in made
+        for sketches in (part.results.sketches, then_and_now.sketches)
+        for sketch in sketches()
+    ]
+    draw(studios, commissions, results / "figures")
+    return results / "figures" / "index.json"
+
+
+def build_claims(results: Path) -> Path:
+    """Write results/claims.json, .csv and .md, and return the first."""
+    run_set = RunSet.load(results)
+    return write_claims(run_set, [(part.results.claims, part.measures) for part in parts(run_set)])
+
+
+def build_paper(results: Path, sources: Path | None = None) -> Path:
+    """Write results/paper/values.json, set the paper of `sources` beside it, and return results/paper.pdf."""
+    from tidemark.results.paper.compile import PAPER, write_paper
+    from tidemark.results.paper.contribution import Chapter
+
+    run_set = RunSet.load(results)
+    chapters = [
+        Chapter(part.study.name, part.study.title, part.results.paper, part.measures) for part in parts(run_set)
+    ]
+    return write_paper(run_set, chapters, sources or PAPER)
+
+
+def build_report(results: Path) -> Path:
+    """Write results/report.html from the run files and results/claims.json."""
+    from tidemark.results.report.page import write_report
+
+    run_set = RunSet.load(results)
+    made = parts(run_set)
+    notes = [note for part in made for note in part.results.notes(part.measures.run_set)]
+    return write_report(run_set, [part.measures for part in made], notes)
+
+
+def claim(results: Path, identity: str) -> Row:
+    """The row of one claim, of whichever study; see `find_row`."""
+    return find_row(results, identity, books())
+
+
+def build_comparison(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
+    """Write the comparison of two result sets below `target`; its table, and the paths of what was written."""
+    from tidemark.results.archive.compare import compare, opened
+    from tidemark.results.archive.compare_plot import write_comparison
+
+    asked = reduce(Quantities.and_those_of, (study.results.quantities for study in registry().values()))
+    with opened(a, asked) as first, opened(b, asked) as second:
+        comparison = compare(first, second)
+        return comparison.table, write_comparison(comparison, target)

@@ -1,0 +1,178 @@
+"""From the configuration to the series that it asks for, in the order in which they run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tidemark import __version__
+from tidemark.config import Config
+from tidemark.machine import inventory
+from tidemark.measure.identity import client_digest, harness_digest
+from tidemark.paths import Workspace, write_if_changed
+from tidemark.runs.circumstances import Harness
+from tidemark.runs.coding.shapes import pairs, to_json
+from tidemark.runs.names import MAIN
+from tidemark.runs.plan import PlanFile, PlannedMachine, PlannedSeries
+from tidemark.runs.spec import FORMAT, SeriesSpec
+from tidemark.services.servers import started_here
+from tidemark.software.stacks import locks
+from tidemark.studies.registry import chosen
+from tidemark.systems import registry
+from tidemark.systems.variants import variant_of
+
+FOOTER_BYTES = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    series: tuple[SeriesSpec, ...]
+    config: Config
+    dataset_key: str
+    machine: str  # identity of the machine that it is for
+    notes: tuple[str, ...] = ()  # where the machine cannot give what was asked for
+
+    @property
+    def dataset_directory(self) -> str:
+        return f"data/prepared/{self.dataset_key}"
+
+    def to_json(self) -> str:
+        """The contract with the analysis: the series of this configuration and where their runs lie."""
+        harnesses = sorted({spec.harness for spec in self.series})
+        return to_json(
+            PlanFile(
+                config=pairs(json.loads(self.config.effective)),
+                tidemark=Harness(__version__, FORMAT, " ".join(harnesses)),
+                machine=PlannedMachine(self.machine),
+                series=tuple(map(_planned, self.series)),
+                notes=self.notes,
+            )
+        )
+
+    def write(self, workspace: Workspace) -> None:
+        """Put the plan where the rules read it; files whose content stays the same keep their mtime.
+
+        It becomes that of the results once all of it is measured: until then they belong to the plan before.
+        """
+        write_if_changed(workspace.plan, self.to_json())
+        for spec in self.series:
+            write_if_changed(workspace.root / spec.directory / "spec.json", replace(spec, position=0).to_json())
+
+
+def _planned(spec: SeriesSpec) -> PlannedSeries:
+    settings = dict(spec.settings)
+    return PlannedSeries(
+        id=spec.id,
+        study=spec.study,
+        workload=spec.workload,
+        system=spec.name,
+        title=spec.title,
+        base=spec.system,
+        mode=settings.get("mode", spec.mode),
+        batch_size=settings.get("batch_size", 1),
+        protocol=spec.protocol,
+        stack=spec.stack,
+        sweep=spec.sweep,
+        threads=settings.get("threads", 1),
+        cpus=spec.cpus,
+        read_ahead=settings.get("read_ahead", 1),
+        position=spec.position,
+        repeat=spec.repeat,
+        repeats=spec.repeated_id,
+        directory=spec.directory,
+    )
+
+
+def dataset_key(config: Config) -> str:
+    """12 hex digits that change when the prepared trips would."""
+    dataset = config.dataset
+    files = [_identity(path) for path in dataset.paths]
+    seeded = config.seed if dataset.source in ("auto", "synthetic") and not dataset.paths else None
+    decisive = [dataset.source, files, dataset.rows, dataset.synthetic_rows, seeded]
+    return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:12]
+
+
+def _identity(path: Path) -> list[Any]:
+    """Size and footer of a Parquet file: the footer holds the statistics and places of all that is in it."""
+    if not path.is_file():
+        return [str(path)]
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(0, size - FOOTER_BYTES))
+        return [size, hashlib.sha256(file.read()).hexdigest()]
+
+
+def make_plan(config: Config, root: Path | None = None) -> Plan:
+    """The series of `config`, in an order drawn from its seed; the same series always at the same path.
+
+    `root` is the workspace's folder, whose disk is part of the machine's identity; the current one if left out.
+    """
+    key = dataset_key(config)
+    machine = inventory.identity(root or Path.cwd())
+    known = registry()
+    made: list[SeriesSpec] = []
+    notes: list[str] = []
+    for study in chosen(config.studies):
+        workload = study.workload
+        harness = harness_digest(workload.__module__)
+        notes += study.limits(config)
+        for stack in config.stacks:
+            base = SeriesSpec(
+                study=study.name,
+                sweep=MAIN,
+                workload=workload.name,
+                name="",
+                title="",
+                system="",
+                options=(),
+                mode="",
+                settings=(),
+                cpus=None,
+                cold=config.cold,
+                keep_tables=config.keep_tables,
+                protocol=config.protocol,
+                window_seconds=0.0,
+                runs=0,
+                repeat=1,
+                stack=stack,
+                lock_sha256="",
+                harness=harness,
+                client="",
+                machine=machine,
+                dataset_directory=f"data/prepared/{key}",
+                disturbance=config.disturbance,
+                services=config.services,
+                seed=config.seed,
+                position=0,
+            )
+            for spec in study.plan(config, base):
+                needed = started_here((*workload.services, *variant_of(spec).needs), config.services)
+                lock_sha256 = _digest(locks(stack, needed))
+                made.append(replace(spec, lock_sha256=lock_sha256, client=client_digest(known[spec.system].__module__)))
+    # A sweep's value may be the configuration's own: such a series is measured once, and is that of the configuration.
+    ordered = _in_order({spec.id: spec for spec in reversed(made)}.values(), config.seed)
+    placed = tuple(replace(spec, position=place) for place, spec in enumerate(ordered))
+    return Plan(placed, config, key, machine, tuple(dict.fromkeys(notes)))
+
+
+def _in_order(series: Iterable[SeriesSpec], seed: int) -> list[SeriesSpec]:
+    """In an order drawn from `seed`, each repeat of all series before the next one of any.
+
+    So repeats of a series lie far apart, and what a machine does for some minutes meets one of them alone.
+    """
+    source = random.Random(seed)
+    rounds: dict[int, list[SeriesSpec]] = {}
+    for spec in sorted(series, key=lambda spec: (spec.repeat, spec.id)):
+        rounds.setdefault(spec.repeat, []).append(spec)
+    for each in rounds.values():
+        source.shuffle(each)
+    return [spec for each in rounds.values() for spec in each]
+
+
+def _digest(content: dict[str, str]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,155 @@
+"""`cold: reboot`: one series a boot, the machine restarted between them by us or by a person."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from tidemark.config import Config, load
+from tidemark.errors import ConfigError, MachineError, RebootNeeded
+from tidemark.machine import reboot
+from tidemark.machine.reboot import Restarts, Resume
+from tidemark.measure.series import needs_restart
+from tidemark.paths import Workspace
+from tidemark.pipeline.plan import Plan, make_plan
+from tidemark.pipeline.programs import provided
+from tidemark.pipeline.runner import INTERRUPTED, Runner, is_dry, locked, make_due_again, run_all, verdict
+from tidemark.runs.outcome import outcome_path
+from tidemark.runs.spec import SeriesSpec
+
+SPARE_RESTARTS = 3  # beyond one a series: for those that a loss of power takes
+
+
+def check(config: Config, restarts: Restarts) -> None:
+    """ConfigError unless the configuration and the command line want the same; MachineError if it cannot be had."""
+    wanted = config.cold == "reboot"
+    if wanted and restarts is Restarts.NONE:
+        raise ConfigError(
+            f"{config.source}: key 'cold': found 'reboot', which needs a second word on the command line: "
+            "--allow-reboot (this machine is restarted before each series, and goes on by itself) or "
+            "--wait-for-reboot (it stops; you restart the machine and type the command again)"
+        )
+    if not wanted and restarts is not Restarts.NONE:
+        raise ConfigError(
+            f"{config.source}: key 'cold': found '{config.cold}'; --{restarts}-"
+            f"{'for-' if restarts is Restarts.WAIT else ''}reboot is for 'reboot' alone"
+        )
+    if restarts is Restarts.ALLOW:
+        reboot.may_restart()
+
+
+def run(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str], restarts: Restarts) -> int:
+    """`tidemark all`, with restarts where the configuration and the command line ask for them."""
+    plan = make_plan(load(config_file, overrides), workspace.root)
+    if is_dry(arguments):
+        return run_all(workspace, config_file, overrides, arguments)
+    check(plan.config, restarts)
+    if restarts is Restarts.NONE:
+        return run_all(workspace, config_file, overrides, arguments)
+
+    def go_on() -> int:
+        make_due_again(plan, workspace)
+        count = sum(needs_restart(spec, workspace) for spec in _due(plan, workspace))
+        command = Resume(str(config_file), tuple(overrides), tuple(arguments), count + SPARE_RESTARTS)
+        return _one_series_a_boot(plan, workspace, command, restarts)
+
+    with locked(workspace):
+        return _forgotten_at_the_end(workspace, go_on)
+
+
+def resume(workspace: Workspace) -> int:
+    """Go on after a restart, as the installed unit does."""
+
+    def go_on() -> int:
+        command = reboot.read(workspace).resume
+        if command is None:
+            raise MachineError(f"{workspace.root}: nothing waits for a restart here; the unit that said so is removed")
+        reboot.settle()
+        plan = make_plan(load(Path(command.config_file), list(command.overrides)), workspace.root)
+        # Series that failed stay failed until a person asks again: they could fail at every boot.
+        return _one_series_a_boot(plan, workspace, command, Restarts.ALLOW)
+
+    with locked(workspace):
+        return _forgotten_at_the_end(workspace, go_on)
+
+
+def _forgotten_at_the_end(workspace: Workspace, go_on: Callable[[], int]) -> int:
+    """What `go_on` returns; whatever ends it, save the next restart and an interruption, removes the unit."""
+    status = 1
+    try:
+        status = go_on()
+        return status
+    except KeyboardInterrupt:
+        status = INTERRUPTED  # the machine goes down, or a person stops the unit: the next boot goes on
+        raise
+    finally:
+        if status not in (RebootNeeded.exit_code, INTERRUPTED):
+            _forget(workspace)
+
+
+def _due(plan: Plan, workspace: Workspace) -> list[SeriesSpec]:
+    return [spec for spec in plan.series if not outcome_path(workspace, spec).exists()]
+
+
+def _one_series_a_boot(plan: Plan, workspace: Workspace, command: Resume, restarts: Restarts) -> int:
+    """Prepare, then measure series until one needs a boot of its own; when none is left, do all the rest."""
+    runner = Runner(workspace, Path(command.config_file), list(command.overrides), list(command.arguments))
+    prepared = [workspace.root / path for path in (*provided(plan), f"{plan.dataset_directory}/events.json")]
+    before = _stamps(prepared)
+    status = runner.make(*(str(path.relative_to(workspace.root)) for path in prepared))
+    if status:
+        return _ended(plan, workspace, status, runner)
+    if _stamps(prepared) != before:
+        reboot.claim(workspace, "the preparation of programs and trips", alone=False)
+    for spec in _due(plan, workspace):
+        if needs_restart(spec, workspace) and reboot.read(workspace).used_by:
+            return _restart_for(spec, workspace, command, restarts)
+        status = runner.make(str(outcome_path(workspace, spec).relative_to(workspace.root)))
+        if status:
+            return _ended(plan, workspace, status, runner)
+    return _ended(plan, workspace, runner.make(), runner)
+
+
+def _ended(plan: Plan, workspace: Workspace, status: int, runner: Runner) -> int:
+    if status in (RebootNeeded.exit_code, INTERRUPTED):
+        return status
+    return verdict(plan, workspace, status, runner.failure)
+
+
+def _stamps(paths: list[Path]) -> list[int | None]:
+    return [path.stat().st_mtime_ns if path.exists() else None for path in paths]
+
+
+def _restart_for(spec: SeriesSpec, workspace: Workspace, command: Resume, restarts: Restarts) -> int:
+    """Write down that `spec` waits, and restart the machine or ask for it; always the exit code 11."""
+    state = replace(reboot.read(workspace), waiting=spec.id)
+    if restarts is Restarts.WAIT:
+        reboot.write(workspace, replace(state, resume=None))
+        return _say(f"{spec.id} waits for a restart. Restart the machine and type the same command again.")
+    if command.restarts_left == 0:
+        raise MachineError(
+            f"{spec.id} waits for a restart, but this machine was restarted as often as there were series, and "
+            f"{SPARE_RESTARTS} times more; look into {workspace.results / 'logs'} and start again with 'all'"
+        )
+    left = replace(command, restarts_left=command.restarts_left - 1)
+    reboot.write(workspace, replace(state, resume=left))
+    reboot.install(workspace)
+    _say(f"{spec.id} waits for a restart. This machine restarts now, and goes on by itself; the rest is in "
+         f"{workspace.results / 'logs' / 'resume.log'}")  # fmt: skip
+    reboot.restart_machine()
+    return RebootNeeded.exit_code
+
+
+def _say(what: str) -> int:
+    print(f"tidemark: {what}", file=sys.stderr, flush=True)
+    return RebootNeeded.exit_code
+
+
+def _forget(workspace: Workspace) -> None:
+    """Remove the unit, and the command that it would go on with."""
+    reboot.remove(workspace)
+    state = reboot.read(workspace)
+    if state.resume is not None or state.waiting is not None:
+        reboot.write(workspace, replace(state, resume=None, waiting=None))

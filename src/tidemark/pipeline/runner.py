@@ -1,0 +1,249 @@
+"""What `tidemark all` and a plain `snakemake` share: the plan, the lock of the workspace, and the verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tidemark.config import Config, from_snakemake, load
+from tidemark.errors import ConfigError, Locked
+from tidemark.paths import REPOSITORY, Workspace, private_directory
+from tidemark.pipeline.failure import LOCKED, PIPELINE, Failure, forget, noted
+from tidemark.pipeline.plan import Plan, make_plan
+from tidemark.runs.outcome import Outcome, outcome_path
+
+# The overrides of `tidemark all`, for the Snakefile: Snakemake reads numbers below the top level as text, and
+# mixes what is given for `systems` with the file's instead of putting it in its place.
+OVERRIDES = "TIDEMARK_OVERRIDES"
+LOGGER = "tidemark"  # what Snakemake calls its plug-in in src/snakemake_logger_plugin_tidemark
+USAGE = 2  # with which Snakemake ends where it does not understand its options
+REFUSED = ("it ended without a reason", "it does not understand one of the options, as it says above")
+SNAKEFILE = REPOSITORY / "Snakefile"
+INTERRUPTED = 130
+# The rooms whose code makes results of run files: when a file of theirs changes, the rules make results anew.
+RESULT_ROOMS = ("analysis", "results", "runs", "studies", "pipeline/build.py")
+_held: list[int] = []  # a lock taken for the life of this process
+
+
+def take_lock(workspace: Workspace) -> int:
+    """Keep other pipelines out of the workspace; the kernel lets go of the lock when the holder ends."""
+    path = private_directory(workspace.private) / "pipeline.lock"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.read(descriptor, 64).decode().strip() or "unknown"
+        os.close(descriptor)
+        raise Locked(
+            f"another pipeline (process {holder}) works in {workspace.root}; wait until it ends, or end it"
+        ) from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    return descriptor
+
+
+@contextmanager
+def locked(workspace: Workspace) -> Iterator[None]:
+    descriptor = take_lock(workspace)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def enter(values: Mapping[str, Any], root: Path, config_file: str) -> Plan:
+    """Called by the Snakefile: check the configuration and write the plan.
+
+    Without `tidemark all` around it, it also takes the lock and makes failed series due again.
+    """
+    workspace = Workspace(root)
+    overrides = os.environ.get(OVERRIDES)
+    if overrides is None:
+        plan = make_plan(from_snakemake(values, root / config_file), root)
+    else:
+        plan = make_plan(load(root / config_file, json.loads(overrides)), root)
+    os.environ[PIPELINE] = str(os.getpid())
+    if os.environ.get(LOCKED) != "1":
+        _held.append(take_lock(workspace))
+        os.environ[LOCKED] = "1"
+        if plan.config.archive is None:
+            make_due_again(plan, workspace)
+    if plan.config.archive is None:
+        plan.write(workspace)
+    return plan
+
+
+def results_folder(config: Config) -> str:
+    """Where the results go, from the workspace's root: an archive's stay apart from those that are measured here."""
+    if config.archive is None:
+        return "results"
+    try:
+        with config.archive.open("rb") as file:
+            return f"results/archive-{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}/results"
+    except OSError as error:
+        raise ConfigError(
+            f"{config.source}: key 'archive': found '{config.archive}', which cannot be read ({error.strerror}); "
+            "allowed: a file that './tidemark archive' wrote, or null"
+        ) from error
+
+
+def command_line(python: str | Path) -> str:
+    """How a rule's shell calls us: we replace it, so that each step is Snakemake's own child and ends with it."""
+    return f"PYTHONPATH={shlex.quote(str(SNAKEFILE.parent / 'src'))} exec {shlex.quote(str(python))} -m tidemark"
+
+
+def beside_input(wildcards: object, input: Sequence[str]) -> str:  # noqa: ARG001  Snakemake passes both by name
+    """For rules whose first input lies in the results folder: that folder."""
+    return str(Path(input[0]).parent)
+
+
+def make_due_again(plan: Plan, workspace: Workspace) -> None:
+    """Have the series that failed measured again; what they said about it is among their attempts."""
+    for spec in plan.series:
+        path = outcome_path(workspace, spec)
+        if path.exists() and Outcome.read(path).status == "failed":
+            path.unlink()
+
+
+class Runner:
+    """Runs Snakemake in a workspace whose lock is held, and knows the first step that failed.
+
+    What Snakemake says goes into results/logs/snakemake.log, by the plug-in in src/snakemake_logger_plugin_tidemark;
+    where it is only asked what it would do, or told of another logger, it speaks for itself.
+    """
+
+    def __init__(
+        self, workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str], cores: int = 1
+    ) -> None:
+        self.workspace = workspace
+        self.failure: Failure | None = None  # of the last `make`
+        own = is_dry(arguments) or "--logger" in arguments
+        self._options = [
+            *arguments,
+            *([] if own else ["--logger", LOGGER]),
+            "--snakefile",
+            str(SNAKEFILE),
+            "--cores",
+            str(cores),
+            "--configfile",
+            str(config_file),
+        ]
+        self._environment = {**os.environ, LOCKED: "1", OVERRIDES: json.dumps(overrides)}
+
+    def make(self, *targets: str) -> int:
+        """Make `targets` (everything, when there is none); 0, or the exit code to end with."""
+        forget(self.workspace)
+        self.failure = None
+        # Targets stand before the options, some of which take all words that follow them.
+        status = self._wait([sys.executable, "-m", "tidemark.pipeline.launch", *targets, *self._options])
+        if status in (0, INTERRUPTED):
+            return status
+        self.failure = noted(self.workspace) or Failure("Snakemake", REFUSED[status == USAGE], None, status)
+        return self.failure.exit_code
+
+    def _wait(self, command: list[str]) -> int:
+        """Run Snakemake as a child that cannot outlive us; the first Ctrl-C asks it to end, the second ends it.
+
+        It has a process group of its own, so that each Ctrl-C reaches it and its step once, and through us.
+        """
+        guard = [sys.executable, "-m", "tidemark.lifetime", str(os.getpid()), *command]
+        process = subprocess.Popen(guard, cwd=self.workspace.root, env=self._environment, process_group=0)
+        how: signal.Signals | None = None
+        while True:
+            try:
+                status = process.wait()
+            except KeyboardInterrupt:
+                how = signal.SIGINT if how is None else signal.SIGKILL
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, how)
+            else:
+                if how is None:
+                    return status
+                print(
+                    "tidemark: interrupted; finished runs are kept, the next 'all' goes on from there.",
+                    file=sys.stderr,
+                )
+                return INTERRUPTED
+
+
+def run_all(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str]) -> int:
+    """Run the whole pipeline and say how it went; the exit code is that of the first series that failed."""
+    plan = make_plan(load(config_file, overrides), workspace.root)
+    folder = results_folder(plan.config)
+    for note in plan.notes:
+        print(f"tidemark: {note}", file=sys.stderr)
+    with locked(workspace):
+        # Steps share the machine only when nothing is measured on it.
+        cores = 1 if plan.config.archive is None else os.cpu_count() or 1
+        runner = Runner(workspace, config_file, overrides, arguments, cores)
+        if is_dry(arguments):
+            return runner.make()
+        if plan.config.archive is None:
+            drop_leftovers(workspace)
+            make_due_again(plan, workspace)
+        status = runner.make()
+    if plan.config.archive is not None:
+        if status == 0:
+            print(f"tidemark: made from {plan.config.archive}; results are in {workspace.root / folder}")
+        elif runner.failure is not None:
+            _complain(runner.failure)
+        return status
+    return status if status == INTERRUPTED else verdict(plan, workspace, status, runner.failure)
+
+
+def drop_leftovers(workspace: Workspace) -> None:
+    """Drop what a killed pipeline left on servers that are not ours, where it left anything."""
+    from tidemark.services.outside import folder_of
+
+    if any(folder_of(workspace).glob("*.jsonl")):
+        from tidemark.services import leftovers  # with the clients of all servers, which take a while to import
+
+        leftovers.drop_leftovers(workspace)
+
+
+def is_dry(arguments: list[str]) -> bool:
+    """Whether Snakemake is only asked what it would do."""
+    return bool({"-n", "--dry-run", "--dryrun"} & set(arguments))
+
+
+def verdict(plan: Plan, workspace: Workspace, status: int, failure: Failure | None = None) -> int:
+    """Say how it went, a failure's reason last; the exit code is that of the first series that failed, else `status`.
+
+    `failure` is the step that ended the pipeline beside the series, if one did.
+    """
+    ended = [(spec, Outcome.read(path)) for spec in plan.series if (path := outcome_path(workspace, spec)).exists()]
+    failed = [(spec, outcome) for spec, outcome in ended if outcome.status == "failed"]
+    for spec, outcome in ended:
+        if outcome.status == "not-run":
+            print(f"tidemark: {spec.label}: not-run: {outcome.reason}", file=sys.stderr)
+    counts = [f"{sum(outcome.status == 'complete' for _, outcome in ended)} of {len(plan.series)} series complete"]
+    counts += [f"{len(failed)} failed"] * bool(failed)
+    counts += [f"{len(plan.series) - len(ended)} not measured"] * (len(ended) < len(plan.series))
+    # At once, as the reasons that follow go to the other stream.
+    print(f"tidemark: {', '.join(counts)}; results are in {workspace.results}", flush=True)
+    failures = [
+        Failure(spec.label, outcome.reason or "it gave no reason", f"{spec.directory}/measure.log", outcome.exit_code)
+        for spec, outcome in failed
+    ]
+    _complain(*failures, *([failure] if failure is not None else []))
+    return failed[0][1].exit_code if failed else status
+
+
+def _complain(*failures: Failure) -> None:
+    """What their logs say, then a line for each, what to do at the end of the last."""
+    for each in failures:
+        for line in each.details:
+            print(f"    {line}", file=sys.stderr)
+        what = " Mend that and run the command again: what is done is not repeated." if each is failures[-1] else ""
+        print(f"tidemark: {each}{what}", file=sys.stderr, flush=True)

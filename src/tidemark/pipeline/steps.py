@@ -1,0 +1,155 @@
+"""The steps that Snakemake's rules call: files in, files out.
+
+Each imports what it needs itself: the analysis shall not wait for the servers' clients, nor a table for Matplotlib.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidemark.config import Config, parse
+from tidemark.errors import ConfigError
+from tidemark.paths import Workspace, write_atomically
+from tidemark.progress import Foot, duration
+from tidemark.schema import Origin
+
+if TYPE_CHECKING:
+    from tidemark.runs.spec import SeriesSpec
+
+SERIES_SECONDS, RUN_SECONDS = 8.0, 5.0  # that a series and a run take beside their windows
+
+
+def planned_config(plan: Path) -> Config:
+    """The configuration that plan.json was made from."""
+    try:
+        values = json.loads(plan.read_text())["config"]
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError(f"{plan}: cannot be read ({error}); './tidemark all --dry-run' writes it anew") from error
+    return parse(values, Origin(str(plan), {}))
+
+
+def prepare_dataset(workspace: Workspace, plan: Path, target: Path) -> None:
+    """Trips with ids as `target`/trips.parquet, their provenance beside them."""
+    from tidemark.dataset import DatasetSettings, make_dataset
+
+    config = planned_config(plan)
+    chosen = config.dataset
+    settings = DatasetSettings(chosen.source, chosen.paths, chosen.rows, chosen.synthetic_rows, config.seed)  # type: ignore[arg-type]
+    made = make_dataset(settings, workspace, target / "trips.parquet")
+    kind = "SYNTHETIC replica" if made.synthetic else made.source
+    print(f"dataset: {made.name}, {made.rows:,} trips ({kind})", file=sys.stderr)
+
+
+def describe_events(trips: Path, target: Path) -> None:
+    from tidemark.stream.sizes import weigh
+
+    weigh(trips).write(target)
+
+
+def provision_servers(workspace: Workspace, names: list[str], target: Path | None, locks: Path | None = None) -> None:
+    """The programs that the locks `names` name, fetched, verified and made ready; `target` says what is there.
+
+    All of `locks` (envs/jars) where there are no names. Servers that run from them say themselves what is made ready.
+    """
+    from tidemark.services import registry
+    from tidemark.services.programs.provision import LOCKS, provision
+
+    locks = locks or LOCKS
+    wanted = names or sorted(path.parent.name for path in locks.glob("*/jgo.lock.toml"))
+    found = {name: provision(name, workspace, locks) for name in wanted}
+    for kind in registry().values():
+        if kind.locks and set(kind.locks) <= set(found):
+            kind.provide(workspace)
+    said = {name: [jar.name for jar in jars] for name, jars in found.items()}
+    if target is not None:
+        write_atomically(target, json.dumps(said, indent=1) + "\n")
+    else:
+        print("\n".join(f"{name}: {len(jars)} jars" for name, jars in said.items()))
+
+
+def provide_stack(name: str, workspace: Workspace, target: Path) -> None:
+    """The environment of a stack; `target` says where its interpreter is."""
+    from tidemark.software.stacks import provide
+
+    interpreter = provide(name, workspace)
+    write_atomically(target, json.dumps({"stack": name, "python": str(interpreter)}, indent=1) + "\n")
+
+
+def measure_one(workspace: Workspace, path: Path, position: int) -> None:
+    """Measure the series of a spec.json, with a line of progress for it, and one for all of them."""
+    from tidemark.measure.series import measure_series
+    from tidemark.runs.spec import SeriesSpec
+    from tidemark.services.http import keep_loopback_direct
+    from tidemark.services.leftovers import drop_leftovers
+    from tidemark.studies.registry import registry
+
+    keep_loopback_direct()
+    drop_leftovers(workspace)
+    spec = replace(SeriesSpec.read(path), position=position)
+    began = time.monotonic()
+    due_seconds, done, whole = _due(workspace, spec)
+    place = f"{done + 1} of {whole} series"
+    foot = Foot()
+
+    def show(what: str) -> None:
+        left = max(0.0, due_seconds - (time.monotonic() - began))
+        foot.show(
+            f"{spec.label}: {what}", f"{place}; about {duration(left)} left for all", label=what.partition(":")[0]
+        )
+
+    outcome = measure_series(spec, registry()[spec.study].workload, workspace, show)
+    foot.clear()
+    reason = f": {outcome.reason}" if outcome.reason else ""
+    print(f"{spec.label}: {outcome.status} in {duration(time.monotonic() - began)} ({place}){reason}", file=sys.stderr)
+
+
+def _due(workspace: Workspace, spec: SeriesSpec) -> tuple[float, int, int]:
+    """Seconds that this series and those without an outcome may still take; how many are done, and how many there are.
+
+    Seconds are those of the windows, and of what surrounds them.
+    """
+    from tidemark.pipeline.plan import make_plan
+    from tidemark.runs.outcome import outcome_path
+
+    try:
+        series = make_plan(planned_config(workspace.plan)).series
+    except ConfigError:
+        series = (spec,)
+    due = [each for each in series if each.id == spec.id or not outcome_path(workspace, each).exists()]
+    seconds = sum(SERIES_SECONDS + each.runs * (each.window_seconds + RUN_SECONDS) for each in due)
+    return seconds, len(series) - len(due), len(series)
+
+
+def analyse_results(what: str, results: Path) -> None:
+    """Build one kind of result from the run files."""
+    kinds = ("database", "tables", "figures", "claims", "paper", "report")
+    if what not in kinds:
+        raise ConfigError(f"found '{what}'; allowed: {', '.join(kinds)}")
+    # Steps share the cores among processes; more threads in each would wait for one another. NumPy reads it once.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    getattr(import_module("tidemark.pipeline.build"), f"build_{what}")(results)
+
+
+def list_claims(results: Path) -> None:
+    """Print a line for each claim: its name, the section, the verdict if the runs were judged, the statement."""
+    from tidemark.pipeline.build import all_claims
+    from tidemark.results.claims.forms import overview
+
+    path = results / "claims.json"
+    print(overview(all_claims(), json.loads(path.read_text()) if path.exists() else None))
+
+
+def compare_results(a: Path, b: Path, target: Path) -> None:
+    """Write the comparison of two result sets below `target`, and print its table."""
+    from tidemark.pipeline.build import build_comparison
+
+    table, written = build_comparison(a, b, target)
+    print(table.markdown())
+    print(f"tidemark: wrote {', '.join(map(str, written))}")

@@ -1,0 +1,268 @@
+"""Two result sets side by side: refused where they must not be compared, else ratios with intervals."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Absent, Quantities, Quantity
+from tidemark.analysis.statistics import Estimate, Replicates, generator
+from tidemark.analysis.words import Cell, Missing, attempt, comparison
+from tidemark.errors import AnalysisError, Incomparable
+from tidemark.results.archive.unpack import unpack_archive
+from tidemark.results.tables.table import IDENTITY, Column, Table
+from tidemark.runs.names import MAIN
+from tidemark.runs.provenance import harness_words, machine_words, mixture
+from tidemark.runs.run import source_runs
+from tidemark.runs.runset import RunSet, Series
+
+Key = tuple[str, str, int]  # of a series in both sets: system, mode, size of batches
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two result sets; `name` is what it was called on the command line."""
+
+    name: str
+    measures: Measures
+
+    @property
+    def run_set(self) -> RunSet:
+        return self.measures.run_set
+
+    def series(self) -> dict[Key, Series]:
+        """Main series by system, mode and size of batches."""
+        return {
+            (series.system, series.mode, series.batch_size): series
+            for series in self.run_set.select(harness=True)
+            if series.sweep == MAIN
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Ratios of B over A for each series that both have."""
+
+    table: Table
+    pairs: tuple[tuple[Series, Series], ...]
+    leading: Quantity
+    ratios: tuple[Estimate | Missing, ...]  # of the leading quantity, one a pair
+    synthetic: bool
+
+
+@contextmanager
+def opened(place: Path, quantities: Quantities) -> Iterator[Side]:
+    """A results folder, a workspace that has one, or an archive, which is unpacked for as long as it is needed."""
+    if place.is_file():
+        with tempfile.TemporaryDirectory(prefix="tidemark-compare-") as folder:
+            yield Side(str(place), Measures(RunSet.load(unpack_archive(place, Path(folder)).parent), quantities))
+        return
+    found = next((folder for folder in (place, place / "results") if (folder / "plan.json").is_file()), None)
+    if found is None:
+        raise AnalysisError(
+            f"{place}: found no plan.json; allowed: a results folder, or an archive of './tidemark archive'"
+        )
+    yield Side(str(place), Measures(RunSet.load(found), quantities))
+
+
+def compare(a: Side, b: Side) -> Comparison:
+    """Incomparable, with every reason, where the two differ in more than machine, versions or configuration."""
+    reasons = list(dict.fromkeys(reason for check in CHECKS for reason in check(a, b)))
+    if reasons:
+        raise Incomparable(f"{a.name} and {b.name} cannot be compared: {'; '.join(reasons)}")
+    first, second = a.series(), b.series()
+    pairs = tuple((first[key], second[key]) for key in first if key in second and first[key].runs and second[key].runs)
+    rows: list[list[Cell]] = []
+    quantities = a.measures.quantities
+    leading = quantities.leading
+    ratios = []
+    for one, other in pairs:
+        found = [_compared(quantity, a, one, b, other) for quantity in quantities.headline]
+        ratios.append(found[0])
+        rows.append([one.title, one.mode_title, *found, comparison(found[0], *leading.words) or "not known"])
+    columns = (
+        *IDENTITY,
+        *(_column(quantities, quantity) for quantity in quantities.headline),
+        Column("verdict", f"{leading.subjects} of B are"),
+    )
+    runs = [run for pair in pairs for series in pair for run in series.hot_runs]
+    table = Table(
+        "compare",
+        "Two result sets: B against A, hot runs",
+        columns,
+        tuple(tuple(row) for row in rows),
+        tuple(source_runs(runs)),
+        "; ".join(dataset.label for dataset in a.run_set.datasets),
+        tuple(_notes(a, b, leading)),
+    )
+    return Comparison(table, pairs, leading, tuple(ratios), any(dataset.synthetic for dataset in a.run_set.datasets))
+
+
+# What has to agree
+
+
+def _datasets(a: Side, b: Side) -> Iterator[str]:
+    ours, theirs = ({dataset.sha256 for dataset in side.run_set.datasets} for side in (a, b))
+    if ours != theirs:
+        names = (" and ".join(dataset.label for dataset in side.run_set.datasets) or "none" for side in (a, b))
+        yield f"the dataset differs ({' against '.join(names)})"
+
+
+def _protocols(a: Side, b: Side) -> Iterator[str]:
+    def sizes(side: Side) -> tuple[set[str], set[float], int]:
+        found = [series for series in side.series().values() if series.runs]
+        windows = {run.manifest.window_s for series in found for run in series.runs}
+        names = {series.protocol for series in found}
+        return names, windows, max((len(repeat.runs) for series in found for repeat in series.repeats), default=0)
+
+    (name_a, windows_a, runs_a), (name_b, windows_b, runs_b) = sizes(a), sizes(b)
+    if name_a != name_b:
+        yield f"the protocol differs ({', '.join(sorted(name_a))} against {', '.join(sorted(name_b))})"
+    elif not _alike(windows_a, windows_b):
+        yield f"the protocol's window differs ({_spelt(windows_a)} against {_spelt(windows_b)} s)"
+    elif runs_a != runs_b:
+        yield f"the protocol's number of runs differs ({runs_a} against {runs_b})"
+
+
+def _alike(a: set[float], b: set[float]) -> bool:
+    """Windows of one protocol; those of runs that ended late by themselves may differ by less than a tenth."""
+    return not a or not b or (max(a) <= 1.1 * max(b) and max(b) <= 1.1 * max(a))
+
+
+def _spelt(windows: set[float]) -> str:
+    return " and ".join(f"{window:g}" for window in sorted(windows))
+
+
+def _modes(a: Side, b: Side) -> Iterator[str]:
+    ours, theirs = ({series.mode_title for series in side.series().values()} for side in (a, b))
+    if ours != theirs:
+        yield f"the modes differ ({', '.join(sorted(ours))} against {', '.join(sorted(theirs))})"
+    producers = [{run.manifest.producer_mode for run in side.run_set.runs} for side in (a, b)]
+    if producers[0] != producers[1]:
+        yield f"the mode of the producer differs ({', '.join(producers[0])} against {', '.join(producers[1])})"
+
+
+def _oracles(a: Side, b: Side) -> Iterator[str]:
+    for side in (a, b):
+        wrong = [
+            run.label for run in side.run_set.runs if run.manifest.oracle.applicable and not run.manifest.oracle.verdict
+        ]
+        if wrong:
+            yield f"the oracle found that {wrong[0]} of {side.name} does not hold what was acknowledged"
+    second = b.series()
+    for key, series in a.series().items():
+        other = second.get(key)
+        if other is not None and series.runs and other.runs:
+            ours, theirs = (each.runs[0].manifest.oracle for each in (series, other))
+            if ours.applicable != theirs.applicable:
+                yield f"the oracle of {series.title} differs ({ours.reader} against {theirs.reader})"
+
+
+def _shared(a: Side, b: Side) -> Iterator[str]:
+    second = b.series()
+    if not any(series.runs and key in second and second[key].runs for key, series in a.series().items()):
+        yield "they have no measured system in common"
+
+
+CHECKS: tuple[Callable[[Side, Side], Iterator[str]], ...] = (_datasets, _protocols, _modes, _oracles, _shared)
+
+
+# What is computed
+
+
+def _column(quantities: Quantities, quantity: Quantity) -> Column:
+    if not quantity.signed:
+        return Column(quantity.key, f"{quantity.title}, B / A", interval=True)
+    share = quantities.relative(quantity)
+    return Column(share.key, f"{share.title}, B less A", share.shown_unit, interval=True)
+
+
+def _compared(quantity: Quantity, a: Side, one: Series, b: Side, other: Series) -> Estimate | Missing:
+    """The ratio of B to A; of a quantity without one the difference, as a share of its scale if there is such."""
+    if quantity.signed:
+        return _difference(a.measures.quantities.relative(quantity), a, one, b, other)
+    return _ratio(quantity, a, one, b, other)
+
+
+def _ratio(quantity: Quantity, a: Side, one: Series, b: Side, other: Series) -> Estimate | Missing:
+    def compute() -> Replicates:
+        below, above = a.measures.hot(quantity, one), b.measures.hot(quantity, other)
+        if not (below.log and above.log):
+            raise Absent("a quantity that may be zero has no ratio")
+        return _apart(above, quantity, other).ratio(below)
+
+    return attempt("", compute)
+
+
+def _difference(quantity: Quantity, a: Side, one: Series, b: Side, other: Series) -> Estimate | Missing:
+    def compute() -> Replicates:
+        below, above = a.measures.hot(quantity, one), b.measures.hot(quantity, other)
+        return quantity.as_shown(_apart(above, quantity, other).difference(below))
+
+    return attempt(quantity.shown_unit, compute)
+
+
+def _apart(replicates: Replicates, quantity: Quantity, series: Series) -> Replicates:
+    """B's replicates in another order: those of a series are drawn from its name, which both sets may share."""
+    if replicates.draws is None:
+        return replicates
+    return replace(replicates, draws=generator("compare", quantity.name, series.id).permutation(replicates.draws))
+
+
+def _measured_by(a: Side, b: Side) -> Iterator[str]:
+    """Whether one measuring code stands behind both sides: the first thing to know of a ratio."""
+    digests = [{harness.digest if harness else None for harness in side.run_set.harnesses} for side in (a, b)]
+    if digests[0] != digests[1]:
+        spelt = (
+            f"{letter} by {' and '.join(map(harness_words, side.run_set.harnesses))}"
+            for letter, side in (("A", a), ("B", b))
+        )
+        yield (
+            f"WARNING: the measuring code differs: {'; '.join(spelt)}. A difference below may be that of the harness "
+            "and not of the systems."
+        )
+    elif None in digests[0]:
+        yield "WARNING: which code measured is not known: version 1 of the run files does not say it."
+    for letter, side in (("A", a), ("B", b)):
+        for sentence in mixture(side.run_set):
+            yield f"In {letter}: {sentence}"
+
+
+def _readers(first: Mapping[Key, Series], second: Mapping[Key, Series]) -> Iterator[str]:
+    """Tables that were read back by different libraries; what they held was checked all the same."""
+    for key, series in first.items():
+        other = second.get(key)
+        if other is not None and series.runs and other.runs:
+            ours, theirs = (each.runs[0].manifest.oracle.reader for each in (series, other))
+            if ours != theirs:
+                yield f"The oracle of {series.title}, {series.mode_title}, read by {ours} in A and by {theirs} in B."
+
+
+def _notes(a: Side, b: Side, leading: Quantity) -> Iterator[str]:
+    yield from _measured_by(a, b)
+    for letter, side in (("A", a), ("B", b)):
+        machines = " and ".join(sorted(map(machine_words, side.run_set.machines)))
+        yield f"{letter} is {side.name}: {len(side.run_set.runs)} runs on {machines}."
+    identities = [{machine.identity for machine in side.run_set.machines} for side in (a, b)]
+    if None in identities[0] | identities[1]:
+        yield "Whether both were measured on one machine is not known: version 1 of the run files does not say it."
+    elif identities[0] != identities[1]:
+        yield "They were measured on different machines: ratios are of machines as well as of systems."
+    versions = [dict(pair for run in side.run_set.runs for pair in run.manifest.versions) for side in (a, b)]
+    changed = [
+        f"{name} {versions[0].get(name, 'absent')} to {versions[1].get(name, 'absent')}"
+        for name in sorted({*versions[0], *versions[1]})
+        if versions[0].get(name) != versions[1].get(name)
+    ]
+    yield f"Versions that differ: {', '.join(changed)}." if changed else "Both ran the same versions."
+    first, second = a.series(), b.series()
+    yield from _readers(first, second)
+    alone = [f"{series.title}, {series.mode_title}" for key, series in first.items() if key not in second]
+    alone += [f"{series.title}, {series.mode_title}" for key, series in second.items() if key not in first]
+    if alone:
+        yield f"In one set only: {'; '.join(alone)}."
+    yield f"Ratios of the typical hot runs with 95 % intervals; the verdict is that on the {leading.noun}."

@@ -1,0 +1,77 @@
+"""A comparison as files: the table three times, and a plot of the ratios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from tidemark.analysis.words import Missing, number
+from tidemark.paths import write_if_changed
+from tidemark.results.archive.compare import Comparison
+from tidemark.results.figures import style
+
+ROW = 0.24  # inches
+
+
+def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
+    """compare.csv, .md and .json, compare.svg, .pdf and .png in `folder`; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    table = comparison.table
+    for ending, content in (("csv", table.csv()), ("md", table.markdown()), ("json", table.json())):
+        write_if_changed(folder / f"compare.{ending}", content)
+    with style.applied():
+        made = _draw(comparison)
+        pictures = style.save(made.figure, folder / "compare", table.title, table.sources)
+    return [folder / name for name in ("compare.csv", "compare.md", "compare.json", *pictures)]
+
+
+def _draw(comparison: Comparison) -> style.Frame:
+    pairs, ratios = comparison.pairs, comparison.ratios
+    made = style.frame(style.PAGE, max(ROW * len(pairs), 0.6))
+    axes = made.axes(1.9, 1.5)
+    colours = style.colours(one.system for one, _ in pairs)
+    axes.axvline(1, color=style.FAINT, linewidth=0.8)
+    ends = [1.0]
+    for row, ((one, _), ratio) in enumerate(zip(pairs, ratios, strict=True)):
+        if isinstance(ratio, Missing):
+            axes.text(1, row, f" missing: {ratio.reason}"[:60], fontsize=5.5, color=style.FAINT, va="center")
+            continue
+        low, high = (ratio.value if end is None else end for end in (ratio.low, ratio.high))
+        ends += [low, high, ratio.value]
+        axes.plot([low, high], [row, row], color=colours[one.system], linewidth=1.6, solid_capstyle="butt")
+        axes.plot([ratio.value], [row], "o", color=colours[one.system], markersize=3.6)
+        words = f"{number(ratio.value, 3)} [{number(low, 3)}, {number(high, 3)}]"
+        axes.annotate(words, (1.02, row), xycoords=("axes fraction", "data"), fontsize=6, va="center")
+    axes.set_yticks(range(len(pairs)), [f"{one.title}, {one.mode_title}" for one, _ in pairs])
+    axes.set_ylim(len(pairs) - 0.5, -0.5)
+    _scale(axes, min(ends), max(ends))
+    leading = comparison.leading
+    axes.set_xlabel(f"{leading.noun} of B over that of A (log scale; right of 1: B is {leading.words[0]})")
+    title = "Two result sets: median writes, B over A"
+    style.finish(
+        made,
+        title,
+        comparison.table.notes[:2],
+        "Points: typical hot runs; bars: 95 % intervals",
+        f"Dataset: {comparison.table.dataset}",
+        comparison.synthetic,
+    )
+    return made
+
+
+def _scale(axes: Axes, low: float, high: float) -> None:
+    """Logarithmic, with ticks that a reader can take as factors."""
+    margin = (high / low) ** 0.06 * 1.02
+    axes.set_xscale("log")
+    axes.set_xlim(low / margin, high * margin)
+    if high / low > 4:
+        ticks = [factor * 10.0**power for power in range(-4, 5) for factor in (1, 2, 5)]
+    else:
+        step = next(size for size in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if (high - low) / size <= 7)
+        ticks = [round(1 + place * step, 2) for place in range(-99, 500)]
+    axes.set_xticks([tick for tick in ticks if low / margin <= tick <= high * margin])
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.grid(axis="x")

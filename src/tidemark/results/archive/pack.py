@@ -1,0 +1,202 @@
+"""Results as one file that others can rebuild everything from: an RO-Crate in a zip, the same bytes each time.
+
+It holds the plan, the run files of its series, the locks that the runs name, the configuration, and what was made of
+them; folders of the machine are left out (`archive_private`). `archive_unpack` is the way back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tidemark import __version__
+from tidemark.errors import AnalysisError
+from tidemark.paths import REPOSITORY
+from tidemark.progress import Progress
+from tidemark.results.archive.discretion import Discretion
+from tidemark.runs.run import RUN_FILES, Run
+from tidemark.runs.runset import RunSet
+
+METADATA = "ro-crate-metadata.json"
+# https://www.researchobject.org/ro-crate/specification/1.1/ with one term more, that of the workflow-run profiles.
+SPECIFICATION = "https://w3id.org/ro/crate/1.1"
+CONTEXT: list[Any] = [f"{SPECIFICATION}/context", {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}]
+DERIVED = ("tables", "figures", "claims.json", "claims.csv", "claims.md", "paper.pdf", "report.html")
+KINDS = {
+    ".json": "application/json",
+    ".parquet": "application/vnd.apache.parquet",
+    ".csv": "text/csv",
+    ".md": "text/markdown",
+    ".svg": "image/svg+xml",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".html": "text/html",
+    ".yaml": "application/yaml",
+    ".toml": "application/toml",
+    ".lock": "text/plain",
+}
+PACKED = frozenset({".parquet", ".png", ".pdf"})  # compressed already
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_archive(results: Path, target: Path) -> Path:
+    """Pack the run set in `results` and what was made of it into `target`.
+
+    AnalysisError when runs are missing or damaged: an archive that nobody could rebuild from is not written.
+    """
+    run_set = RunSet.load(results)
+    members = dict(sorted(_members(run_set)))
+    discreet = Discretion(run_set)
+    packed = {name: _packed(discreet.content(path)) for name, path in members.items()}
+    moment = _moment(run_set)
+    crate = json.dumps(_crate(run_set, members, packed), indent=1, ensure_ascii=False) + "\n"
+    beside = target.with_name(f".{target.name}.writing")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with zipfile.ZipFile(beside, "w") as file, Progress("archive", len(members), " files") as progress:
+            _add(file, METADATA, crate.encode(), moment)
+            for done, (name, path) in enumerate(members.items()):
+                _add(file, name, discreet.content(path), moment)
+                progress.update(done + 1, name)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+    return target
+
+
+def default_name(results: Path) -> str:
+    """`tidemark-quick-20260102.zip`, from the protocol and the day of the last run."""
+    run_set = RunSet.load(results)
+    return f"tidemark-{run_set.series[0].protocol}-{_moment(run_set):%Y%m%d}.zip"
+
+
+def _add(file: zipfile.ZipFile, name: str, content: bytes, moment: datetime) -> None:
+    entry = zipfile.ZipInfo(name, moment.timetuple()[:6])
+    entry.external_attr = 0o100644 << 16
+    entry.create_system = 3
+    entry.compress_type = zipfile.ZIP_STORED if Path(name).suffix in PACKED else zipfile.ZIP_DEFLATED
+    file.writestr(entry, content)
+
+
+def _members(run_set: RunSet) -> Iterator[tuple[str, Path]]:
+    """Name in the archive and file, of everything that goes into it."""
+    results = run_set.results
+    yield "results/plan.json", results / "plan.json"
+    plan = json.loads((results / "plan.json").read_text())
+    for item in plan["series"]:
+        name = item["directory"]
+        folder = results / Path(name).relative_to("results")
+        # The outcome says how many attempts it took, and why the others failed.
+        for each in ("outcome.json", "spec.json"):
+            if (folder / each).is_file():
+                yield f"{name}/{each}", folder / each
+    for run in (*run_set.runs, *run_set.kept_runs):
+        for each in RUN_FILES:
+            yield f"results/runs/{run.label}/{each}", run.directory / each
+    for name in (*DERIVED, "bench.json"):
+        path = results / name
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file() and not file.name.startswith("."):
+                yield f"results/{file.relative_to(results).as_posix()}", file
+    yield from _locks(run_set.runs, results)
+    configuration = results.parent / "config.yaml"
+    if configuration.is_file():
+        yield "config.yaml", configuration
+
+
+def _locks(runs: tuple[Run, ...], results: Path) -> Iterator[tuple[str, Path]]:
+    """The lock files that the runs name, where they still are as the runs found them."""
+    for name, wanted in sorted({pair for run in runs for pair in run.manifest.lock_digests}):
+        for root in (results.parent, REPOSITORY):
+            path = root / name
+            if path.is_file() and digest(path) == wanted:
+                yield name, path
+                break
+
+
+def _moment(run_set: RunSet) -> datetime:
+    moments = [datetime.fromisoformat(run.manifest.started_at) for run in run_set.runs]
+    if not moments:
+        raise AnalysisError(f"{run_set.results}: no series has a run, so there is nothing to archive")
+    return max(moments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """What the crate says of a file's content."""
+
+    size: int
+    sha256: str
+
+
+def _packed(content: bytes) -> _Packed:
+    return _Packed(len(content), hashlib.sha256(content).hexdigest())
+
+
+def _crate(run_set: RunSet, members: dict[str, Path], packed: dict[str, _Packed]) -> dict[str, Any]:
+    first, last = min(run.manifest.started_at for run in run_set.runs), _moment(run_set).isoformat()
+    datasets = run_set.datasets
+    files = [
+        {
+            "@id": name,
+            "@type": "File",
+            "name": Path(name).name,
+            "encodingFormat": KINDS.get(path.suffix, "application/octet-stream"),
+            "contentSize": str(packed[name].size),
+            "sha256": packed[name].sha256,
+        }
+        for name, path in members.items()
+    ]
+    root = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": f"Write performance of lakehouse systems: {len(run_set.runs)} runs of {len(run_set.repeats)} series",
+        "description": "Run files of Tidemark with the tables, figures, claims and the paper made from them. "
+        + ("SYNTHETIC dataset. " if any(dataset.synthetic for dataset in datasets) else "")
+        + "'./tidemark all --config archive=FILE' makes all of it again.",
+        "datePublished": last[:10],
+        "license": {"@id": "https://www.apache.org/licenses/LICENSE-2.0"},
+        "hasPart": [{"@id": each["@id"]} for each in files],
+        "mentions": {"@id": "#measurement"},
+    }
+    about: list[dict[str, Any]] = [
+        {
+            "@id": METADATA,
+            "@type": "CreativeWork",
+            "conformsTo": {"@id": SPECIFICATION},
+            "about": {"@id": "./"},
+        },
+        root,
+        {"@id": "#tidemark", "@type": "SoftwareApplication", "name": "Tidemark", "softwareVersion": __version__},
+        {
+            "@id": "#measurement",
+            "@type": "CreateAction",
+            "name": "The measurement",
+            "instrument": {"@id": "#tidemark"},
+            "object": [{"@id": f"#dataset-{dataset.sha256[:12]}"} for dataset in datasets],
+            "result": [{"@id": name} for name in members if name.endswith("/run.json")],
+            "startTime": first,
+            "endTime": last,
+        },
+    ]
+    about += [
+        {
+            "@id": f"#dataset-{dataset.sha256[:12]}",
+            "@type": "Dataset",
+            "name": dataset.label,
+            "sha256": dataset.sha256,
+        }
+        for dataset in datasets
+    ]
+    return {"@context": CONTEXT, "@graph": [*about, *files]}

@@ -1,0 +1,174 @@
+"""Claims of a study: read from its file of claims, judged by intervals of ours and never by points."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tidemark.analysis.quantities import Quantities
+from tidemark.analysis.statistics import Estimate
+from tidemark.errors import AnalysisError
+from tidemark.results.claims.evidence import Evidence
+from tidemark.results.claims.measures import Measure, MeasureCall
+from tidemark.runs.coding.fields import Fields
+
+REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
+INCONCLUSIVE, NOT_TESTABLE = "inconclusive", "not testable here"
+VERDICTS = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, NOT_TESTABLE)
+DIRECTIONS = ("above", "below", "between")
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Where a value has to lie, ends included."""
+
+    low: float
+    high: float
+
+    def judge(self, ours: Estimate) -> str:
+        """REPRODUCED if the whole interval lies inside, NOT_REPRODUCED if all of it lies outside."""
+        if ours.low is None or ours.high is None:
+            return INCONCLUSIVE
+        if self.low <= ours.low and ours.high <= self.high:
+            return REPRODUCED
+        return NOT_REPRODUCED if ours.high < self.low or ours.low > self.high else INCONCLUSIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What counts as reproduced: a direction, and where the publication gives a size, a factor around it."""
+
+    direction: Region
+    size: Region | None
+    words: str
+
+    def judge(self, ours: Estimate) -> tuple[str, str, str | None]:
+        """The verdict, and what it is made of: that on the direction and that on the size, if one is asked for."""
+        direction = self.direction.judge(ours)
+        size = self.size.judge(ours) if self.size else None
+        parts = {direction, size} - {None}
+        for verdict in (NOT_REPRODUCED, INCONCLUSIVE):
+            if verdict in parts:
+                return verdict, direction, size
+        return REPRODUCED, direction, size
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What the publication prints, of another machine; `value` is None where it gives words alone."""
+
+    value: float | None
+    unit: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    id: str
+    section: str
+    statement: str
+    published: Published
+    measure: MeasureCall
+    criterion: Criterion
+    shown: tuple[str, ...]
+    sweeps: tuple[str, ...]
+    window_seconds: float | None  # the shortest window that can show it
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimBook:
+    """The claims of a study and the means of testing them.
+
+    `evidence` says which runs may speak, and `remarks` what must be said of them above the ledger; `rates` are the
+    rows a second, by mode, that are guessed for a system that was never measured here.
+    """
+
+    study: str
+    title: str  # of the publication
+    path: Path
+    quantities: Quantities
+    measures: Mapping[str, Measure]
+    evidence: type[Evidence]
+    rates: Mapping[str, float]
+    remarks: tuple[str, ...] = ()
+
+
+def load_claims(book: ClaimBook) -> tuple[Claim, ...]:
+    """The claims in the order of their file; AnalysisError, naming file and claim, for one that is not well formed."""
+    path = book.path
+    try:
+        items = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise AnalysisError(f"{path}: cannot be read as YAML: {error}") from error
+    if not isinstance(items, list):
+        raise AnalysisError(f"{path}: found {type(items).__name__}; allowed: a list of claims")
+    claims: dict[str, Claim] = {}
+    for place, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise AnalysisError(f"{path}: claim {place + 1}: found {item!r}; allowed: an object")
+        claim = _claim(item, book, f"{path}: claim '{item.get('id', place + 1)}'")
+        if claim.id in claims:
+            raise AnalysisError(f"{path}: claim '{claim.id}': found twice; allowed: each id once")
+        claims[claim.id] = claim
+    return tuple(claims.values())
+
+
+def _claim(item: Mapping[str, Any], book: ClaimBook, source: str) -> Claim:
+    f = Fields(source, item)
+    known = {"id", "section", "statement", "published", "measure", "reproduced", "shown", "needs"}
+    if unknown := set(item) - known:
+        raise AnalysisError(f"{source}: found the keys {sorted(unknown)}; allowed: {', '.join(sorted(known))}")
+    identity = f.text("id")
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", identity):
+        raise AnalysisError(f"{source}: key 'id': found '{identity}'; allowed: small letters, digits and hyphens")
+    values = f.part("published")
+    value = values.maybe_number("value")
+    published = Published(value, values.text("unit", ""), values.text("text"))
+    try:
+        measure = MeasureCall.parse(item["measure"], book.measures, book.quantities)
+    except (ValueError, KeyError, AttributeError) as error:
+        raise AnalysisError(f"{source}: key 'measure': {error}") from error
+    needs = f.part("needs") if "needs" in item else Fields(source, {})
+    return Claim(
+        id=identity,
+        section=f.text("section"),
+        statement=f.text("statement"),
+        published=published,
+        measure=measure,
+        criterion=_criterion(f.part("reproduced"), published, source),
+        shown=f.texts("shown"),
+        sweeps=needs.texts("sweeps"),
+        window_seconds=needs.maybe_number("window_seconds"),
+    )
+
+
+def _criterion(f: Fields, published: Published, source: str) -> Criterion:
+    direction = f.text("direction")
+    if direction not in DIRECTIONS:
+        allowed = ", ".join(DIRECTIONS)
+        raise AnalysisError(f"{source}: key 'reproduced.direction': found '{direction}'; allowed: {allowed}")
+    if direction == "between":
+        low, high = f.number("low"), f.number("high")
+        region, words = Region(low, high), f"between {_plain(low)} and {_plain(high)}"
+    else:
+        than = f.number("than")
+        region = Region(than, math.inf) if direction == "above" else Region(-math.inf, than)
+        words = f"{direction} {_plain(than)}"
+    factor = f.maybe_number("factor")
+    if factor is None:
+        return Criterion(region, None, words)
+    if published.value is None or published.value <= 0 or factor <= 1:
+        raise AnalysisError(f"{source}: key 'reproduced.factor': needs a factor above 1 and a published value")
+    around = f"within a factor of {_plain(factor)} of {_plain(published.value)}"
+    words = around if region.low == 0 else f"{words} and {around}"
+    return Criterion(region, Region(published.value / factor, published.value * factor), words)
+
+
+def _plain(value: float) -> str:
+    return f"{value:,g}" if value < 1e6 else f"{value:,.0f}"

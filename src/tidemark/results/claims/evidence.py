@@ -1,0 +1,123 @@
+"""The evidence that claims are judged by: the runs of one stack, and which of them were looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tidemark.analysis.blocks import REPLICATES
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.statistics import Floats, Replicates, generator
+from tidemark.analysis.units import Effects, typical
+from tidemark.runs.names import MAIN
+from tidemark.runs.run import COLD, Run
+from tidemark.runs.runset import Series
+
+
+class Evidence:
+    """What measures of claims are computed from: the runs of one stack; remembers which of them were looked at.
+
+    A study whose runs are comparable with the published ones only on some condition says so in a subclass: `series`
+    and `speaking` raise Absent, with the reason, for runs that can say nothing.
+    """
+
+    def __init__(self, measures: Measures, stack: str | None = None) -> None:
+        self.measures = measures
+        self.stack = stack or measures.run_set.stack
+        self.runs: list[Run] = []
+
+    def series(self, system: str, mode: str, sweep: str = MAIN) -> Series:
+        """The series of a system with runs to go by; Absent, saying why, when there is none."""
+        return self.noted(self.of_sweep(system, mode, sweep), f"{system} in {mode} mode")
+
+    def speaking(self, _quantity: Quantity, system: str, mode: str) -> Series:
+        """The series that can speak of a quantity as the published runs did: that of the main sweep."""
+        return self.series(system, mode)
+
+    def of_sweep(self, system: str, mode: str, sweep: str) -> list[Series]:
+        """The series of a system in one sweep, with runs or without."""
+        found = self.measures.run_set.select(mode=mode, sweep=sweep, stack=self.stack)
+        return [series for series in found if series.system == system]
+
+    def noted(self, found: Sequence[Series], which: str) -> Series:
+        """The first of `found`, its runs remembered; Absent where there is none, or none that can be trusted."""
+        if not found:
+            raise Absent(f"{which} is not in this run set")
+        series = found[0]
+        if not series.runs:
+            raise Absent(f"{series.title}: {series.missing()}")
+        for run in series.runs:
+            oracle = run.manifest.oracle
+            if oracle.applicable and not oracle.verdict:
+                raise Absent(f"{run.label}: the table does not hold what was acknowledged")
+        self.runs += series.runs
+        return series
+
+    def hot(self, quantity: Quantity, system: str, mode: str) -> Replicates:
+        """`quantity` of the typical hot run; how far it may be off is learnt from all systems of the mode."""
+        series = self.speaking(quantity, system, mode)
+        if not series.hot_runs and series.sweep != MAIN:
+            units = [self.measures.of_run(quantity, run) for run in series.cold_runs]
+            return self.alone(quantity, series, units, "alone")
+        return self.measures.hot(quantity, series)
+
+    def alone(self, quantity: Quantity, series: Series, units: Sequence[Replicates], why: str) -> Replicates:
+        """`units` of a sweep without hot runs, in doubt as far as hot runs of the main sweep differ."""
+        groups = [
+            [self.measures.of_run(quantity, each) for each in other.hot_runs]
+            for other in self.measures.run_set.select(mode=series.mode, stack=self.stack, harness=False)
+        ]
+        return typical(units, generator(quantity.name, series.id, why), Effects.pooled(groups))
+
+    def cold_effect(self, quantity: Quantity, system: str, mode: str) -> Replicates:
+        """Run 0 over the typical hot run; Absent unless run 0 was proved to be a cold start.
+
+        Who restarts a machine, then starts servers, fills topics and measures has what we call a cold start: it is
+        not asked that files were still out of memory when the window opened.
+        """
+        series = self.series(system, mode)
+        for run in series.cold_runs:
+            if run.manifest.cold_proof.verdict != COLD:
+                verdict = run.manifest.cold_proof.verdict
+                raise Absent(f"{series.title}: run 0 was no cold start but {verdict} before the servers started")
+        return self.measures.cold_effect(quantity, series)
+
+
+def positive(replicates: Replicates) -> Replicates:
+    """`replicates` on the logarithmic scale; Absent for a quantity that may be zero or less, which has no ratio."""
+    if replicates.log:
+        return replicates
+    draws = replicates.draws
+    if replicates.centre <= 0 or (draws is not None and bool((draws <= 0).any())):
+        raise Absent("a quantity that may be zero has no ratio")
+    logarithms = None if draws is None else np.log(draws)
+    return Replicates(math.log(replicates.centre), logarithms, replicates.n, replicates.runs, replicates.degrees)
+
+
+def extreme(parts: Sequence[Replicates], largest: bool) -> Replicates:
+    """The largest, or the smallest, of several quantities that were resampled on their own."""
+    pick = np.max if largest else np.min
+    if len({part.log for part in parts}) > 1:
+        parts = [part.linear() for part in parts]
+    draws: Floats | None = None
+    if any(part.draws is not None for part in parts):
+        columns = [part.draws if part.draws is not None else np.full(REPLICATES, part.centre) for part in parts]
+        draws = pick(np.stack(columns), axis=0)
+    return _joined(float(pick([part.centre for part in parts])), draws, parts)
+
+
+def mean(parts: Sequence[Replicates]) -> Replicates:
+    """The geometric mean of positive quantities that were resampled on their own."""
+    parts = [positive(part) for part in parts]
+    draws: Floats | None = None
+    if all(part.draws is not None for part in parts):
+        draws = np.mean(np.stack([part.draws for part in parts if part.draws is not None]), axis=0)
+    return _joined(float(np.mean([part.centre for part in parts])), draws, parts)
+
+
+def _joined(centre: float, draws: Floats | None, parts: Sequence[Replicates]) -> Replicates:
+    n, runs = sum(part.n for part in parts), min(part.runs for part in parts)
+    return Replicates(centre, draws, n, runs, min(part.degrees for part in parts), parts[0].log)

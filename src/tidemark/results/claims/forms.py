@@ -1,0 +1,211 @@
+"""The forms in which the ledger of claims is written: JSON, CSV, Markdown, and lines for a terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tidemark.progress import duration
+from tidemark.results.claims.claims import Claim
+from tidemark.results.claims.judge import Judgement, Ledger, Row, counts_text, needs_label
+
+
+def to_json(ledger: Ledger) -> str:
+    """One object a claim: what the first stack's runs say is among its own keys, the other stacks' are in `others`."""
+    rows = []
+    for row in ledger.rows:
+        claim = row.claim
+        rows.append(
+            {
+                "id": claim.id,
+                "study": row.study,
+                "section": claim.section,
+                "statement": claim.statement,
+                "published": asdict(claim.published),
+                "published_text": row.published_text,
+                "measure": str(claim.measure),
+                "criterion": claim.criterion.words,
+                **_judgement(row.first),
+                "others": [_judgement(judgement) for judgement in row.judgements[1:]],
+                "shown": list(claim.shown),
+                "systems": list(claim.measure.systems),
+                "modes": list(claim.measure.modes),
+                "sweeps": list(claim.sweeps),
+                "retest": {
+                    "command": row.retest.command,
+                    "seconds": row.retest.seconds,
+                    "disk_bytes": row.retest.disk_bytes,
+                },
+            }
+        )
+    whole = {
+        "schema_version": 1,
+        "dataset": ledger.dataset,
+        "synthetic": ledger.synthetic,
+        "labelled": ledger.is_labelled,
+        "counts": ledger.counts(),
+        "stacks": [{"stack": stack, "counts": ledger.counts(place)} for place, stack in enumerate(ledger.stacks)],
+        "claims": rows,
+    }
+    return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _judgement(judgement: Judgement) -> dict[str, object]:
+    ours = judgement.ours
+    estimate = None
+    if ours is not None and math.isfinite(ours.value):
+        estimate = {"value": ours.value, "low": ours.low, "high": ours.high, "unit": ours.unit, "n": ours.n}
+        estimate |= {"runs": ours.runs}
+    return {
+        "stack": judgement.stack,
+        "ours": estimate,
+        "ours_text": judgement.ours_text,
+        "verdict": judgement.verdict,
+        "direction": judgement.direction,
+        "size": judgement.size,
+        "why": judgement.why,
+        "sources": list(judgement.sources),
+    }
+
+
+def to_csv(ledger: Ledger) -> str:
+    """A line a claim; columns of stacks after the first bear the stack's name at their end."""
+    buffer = io.StringIO()
+    rows = [_cells(row) for row in ledger.rows]
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def _cells(row: Row) -> dict[str, object]:
+    claim, published = row.claim, row.claim.published
+    cells: dict[str, object] = {
+        "id": claim.id,
+        "study": row.study,
+        "section": claim.section,
+        "statement": claim.statement,
+        "published_value": published.value,
+        "published_unit": published.unit,
+        "published_text": published.text,
+        **({"stack": row.first.stack} if row.is_labelled else {}),
+        **_value(row.first),
+        "criterion": claim.criterion.words,
+        **_verdict(row.first),
+        "shown": " ".join(claim.shown),
+        "measure": str(claim.measure),
+    }
+    for judgement in row.judgements[1:]:
+        cells |= {f"{key}_{judgement.stack}": value for key, value in (_value(judgement) | _verdict(judgement)).items()}
+    return cells
+
+
+def _value(judgement: Judgement) -> dict[str, object]:
+    ours = judgement.ours
+    return {
+        "ours": ours.value if ours else None,
+        "ours_low": ours.low if ours else None,
+        "ours_high": ours.high if ours else None,
+        "ours_unit": ours.unit if ours else None,
+        "n": ours.n if ours else None,
+        "runs": ours.runs if ours else None,
+    }
+
+
+def _verdict(judgement: Judgement) -> dict[str, object]:
+    return {
+        "direction": judgement.direction,
+        "size": judgement.size,
+        "verdict": judgement.verdict,
+        "reason": judgement.reason,
+    }
+
+
+def to_markdown(ledger: Ledger) -> str:
+    """A table with a pair of columns a stack, the counts above it."""
+    named = ledger.is_labelled
+    counts = [
+        (f"with the stack `{stack}` " if named else "") + counts_text(ledger.counts(place))
+        for place, stack in enumerate(ledger.stacks)
+    ]
+    lines = [f"**Published claims, re-tested**: {'; '.join(counts)}.", ""]
+    lines += [
+        "The verdict follows from our 95 % interval: reproduced if all of it fulfils the criterion, not reproduced if "
+        "none of it does, else inconclusive. Published values are another machine's.",
+        "",
+        *(line for remark in ledger.remarks for line in (remark, "")),
+    ]
+    if len(ledger.stacks) > 1:
+        changed = [f"`{row.claim.id}`" for row in ledger.rows if row.differs]
+        which = f"{len(changed)} of {len(ledger.rows)}: {', '.join(changed)}" if changed else "none"
+        lines += [f"Claims whose verdict depends on the stack: {which}.", ""]
+    heads = ["Claim", "Section", "Published"]
+    for place, stack in enumerate(ledger.stacks):
+        suffix = f", stack {stack}" if named else ""
+        heads += [f"Ours [95 %]{suffix}", *(["Reproduced would be"] if place == 0 else []), f"Verdict{suffix}"]
+    lines += [_line(heads), "|" + " --- |" * len(heads)]
+    for row in ledger.rows:
+        cells = [f"`{row.claim.id}`: {row.claim.statement}", row.claim.section, row.published_text]
+        for place, judgement in enumerate(row.judgements):
+            cells.append(judgement.ours_text or (judgement.reason or ""))
+            cells += [row.claim.criterion.words] if place == 0 else []
+            cells.append(judgement.verdict)
+        lines.append(_line(cells))
+    return "\n".join([*lines, "", f"- Dataset: {ledger.dataset}"]) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def describe(row: Row) -> str:
+    """One claim for a terminal: values, a verdict for each stack, where to look, and how to test it alone."""
+    claim = row.claim
+    folders = {True: "results/figures", False: "results/tables"}
+    links = [f"{folders[name.startswith('figure-')]}/{row.study}/{name}" for name in claim.shown]
+    endings = [".svg" if name.startswith("figure-") else ".md" for name in claim.shown]
+    about = f" ({claim.published.text})" if claim.published.value is not None else ""
+    lines = [
+        f"{claim.id} (section {claim.section})",
+        f"  {claim.statement}",
+        f"  published   {row.published_text}{about}, on another machine",
+        f"  reproduced  would be {claim.criterion.words}",
+    ]
+    for judgement in row.judgements:
+        parts = f" (direction {judgement.direction}, size {judgement.size})" if judgement.size is not None else ""
+        lines += [f"  with the software stack '{judgement.stack}':"] if row.is_labelled else []
+        lines += [
+            f"  ours        {judgement.ours_text or 'nothing: ' + (judgement.reason or '')}",
+            f"  verdict     {judgement.verdict.upper()}{parts}",
+            f"  from runs   {', '.join(judgement.sources) or 'none'}",
+        ]
+    lines += [
+        f"  measure     {claim.measure}",
+        f"  shown in    {', '.join(f'{link}{ending}' for link, ending in zip(links, endings, strict=True))}",
+        f"  test alone  {row.retest.command}",
+        f"              about {duration(row.retest.seconds)}, {row.retest.disk_bytes / 1e9:.1f} GB of disk",
+    ]
+    return "\n".join(lines)
+
+
+def overview(claims: Sequence[Claim], written: Mapping[str, Any] | None) -> str:
+    """A line for each claim: its name, the section, the verdict, ours, the statement; a line more for each stack.
+
+    `written` is claims.json, None before the runs were judged.
+    """
+    found = {row["id"]: [row, *row["others"]] for row in written["claims"]} if written else {}
+    named = bool(written) and needs_label([stack["stack"] for stack in written["stacks"]] if written else ())
+    lines = []
+    for claim in claims:
+        judgements = found.get(claim.id) or [{"stack": "", "verdict": "not tested yet", "ours_text": ""}]
+        for place, judgement in enumerate(judgements):
+            identity, section, statement = (claim.id, claim.section, claim.statement) if place == 0 else ("", "", "")
+            stack = f"{judgement['stack']:12} " if named else ""
+            verdict = f"{stack}{judgement['verdict']:18} {judgement['ours_text']:32}"
+            lines.append(f"{identity:40} {section:6} {verdict} {statement}".rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,159 @@
+"""The rows of the ledger: each claim with what the runs of each software stack say of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.words import estimate_text, with_unit
+from tidemark.progress import Progress
+from tidemark.results.claims.claims import NOT_TESTABLE, VERDICTS, Claim, ClaimBook, load_claims
+from tidemark.results.claims.evidence import Evidence
+from tidemark.results.claims.retest import Retest, retest
+from tidemark.runs.run import source_runs
+from tidemark.runs.runset import RunSet
+from tidemark.runs.views import dataset_label, in_order
+
+THESIS = "thesis"  # verdicts of this stack alone need no label: it is what the claims were made with
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the runs of one stack say of a claim. `ours` is None when they cannot say anything, for `reason`."""
+
+    stack: str
+    wanted: str  # what would count as reproduced, in words
+    ours: Estimate | None
+    verdict: str
+    direction: str | None
+    size: str | None
+    reason: str | None
+    sources: tuple[str, ...]
+
+    @property
+    def ours_text(self) -> str:
+        return "" if self.ours is None else estimate_text(self.ours)
+
+    @property
+    def why(self) -> str:
+        """The verdict in one sentence, from the interval."""
+        if self.ours is None:
+            return self.reason or ""
+        if self.ours.low is None:
+            return "one value has no interval"
+        parts = [f"ours {self.ours_text}; reproduced would be {self.wanted}"]
+        if self.size is not None and self.size != self.direction:
+            parts.append(f"the direction is {self.direction}, the size {self.size}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One claim with a judgement for each stack of the plan, that of the publication first."""
+
+    study: str
+    claim: Claim
+    judgements: tuple[Judgement, ...]
+    retest: Retest
+
+    @property
+    def first(self) -> Judgement:
+        return self.judgements[0]
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether a reader must be told which stack a verdict is of."""
+        return needs_label([judgement.stack for judgement in self.judgements])
+
+    @property
+    def differs(self) -> bool:
+        """Whether the verdict depends on the stack."""
+        return len({judgement.verdict for judgement in self.judgements}) > 1
+
+    @property
+    def published_text(self) -> str:
+        published = self.claim.published
+        if published.value is None:
+            return published.text
+        return with_unit(f"{published.value:,g}", published.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    rows: tuple[Row, ...]
+    stacks: tuple[str, ...]  # in the order of the rows' judgements
+    dataset: str
+    synthetic: bool
+    remarks: tuple[str, ...] = ()  # what must be said of it
+
+    @property
+    def is_labelled(self) -> bool:
+        return needs_label(self.stacks)
+
+    def counts(self, place: int = 0) -> dict[str, int]:
+        """How many claims have each verdict under the stack at `place`, all verdicts listed."""
+        found = Counter(row.judgements[place].verdict for row in self.rows)
+        return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def needs_label(stacks: Sequence[str]) -> bool:
+    """Whether verdicts of `stacks` must say which of them they are of."""
+    return list(stacks) != [THESIS]
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """`12 reproduced, 3 not reproduced, ...`."""
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+
+
+def judge_all(run_set: RunSet, judged_by: Sequence[tuple[ClaimBook, Measures]]) -> Ledger:
+    """Judge every claim of each book by the runs of its study, once for each stack of `run_set`, which has them all."""
+    rows = []
+    claims = [(book, measures, claim) for book, measures in judged_by for claim in load_claims(book)]
+    with Progress("claims", len(claims)) as progress:
+        for done, (book, measures, claim) in enumerate(claims):
+            rows.append(judged(claim, book, measures))
+            progress.update(done + 1, claim.id)
+    synthetic = any(dataset.synthetic for dataset in run_set.datasets)
+    remarks = tuple(remark for book, _ in judged_by for remark in book.remarks)
+    return Ledger(tuple(rows), in_order(run_set), dataset_label(run_set), synthetic, remarks)
+
+
+def judged(claim: Claim, book: ClaimBook, measures: Measures) -> Row:
+    """The row of one claim."""
+    run_set = measures.run_set
+    judgements = tuple(_judge(claim, book.evidence(measures, stack)) for stack in in_order(run_set))
+    return Row(book.study, claim, judgements, retest(claim, book, run_set))
+
+
+def unjudged(claim: Claim, book: ClaimBook, reason: str) -> Row:
+    """The row of a claim that no run can speak of, for `reason`."""
+    judgement = Judgement(THESIS, claim.criterion.words, None, NOT_TESTABLE, None, None, reason, ())
+    return Row(book.study, claim, (judgement,), retest(claim, book, None))
+
+
+def _judge(claim: Claim, evidence: Evidence) -> Judgement:
+    ours = verdict = direction = size = reason = None
+    try:
+        replicates, unit = claim.measure(evidence)
+        _long_enough(claim, evidence)
+        ours = replicates.estimate(unit)
+        verdict, direction, size = claim.criterion.judge(ours)
+    except Absent as absent:
+        reason, verdict = str(absent), NOT_TESTABLE
+    sources = tuple(source_runs(evidence.runs))
+    return Judgement(evidence.stack, claim.criterion.words, ours, verdict, direction, size, reason, sources)
+
+
+def _long_enough(claim: Claim, evidence: Evidence) -> None:
+    if claim.window_seconds is None or not evidence.runs:
+        return
+    shortest = min(run.manifest.window_s for run in evidence.runs)
+    if shortest < 0.99 * claim.window_seconds:
+        raise Absent(
+            f"depends on how much a run writes: needs windows of {claim.window_seconds:g} s, these had {shortest:.0f} s"
+        )

@@ -1,0 +1,109 @@
+"""What it takes to test one claim alone: the command, its time and its disk."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from tidemark.results.claims.claims import Claim, ClaimBook
+from tidemark.runs.names import MAIN
+from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.views import in_order
+from tidemark.schema import schema, sections
+
+# Seconds beside the windows: a run's topic, oracle and footprint; a series' servers and cold state.
+SECONDS_A_RUN, SECONDS_A_SERIES = 4.0, 12.0
+SHARE_OF_PRODUCING = 0.35  # of a window's length
+EVENT_BYTES = 1_500  # in the topic
+PRODUCED_AHEAD = 1.3
+OWN_SIZES = "thesis"  # the protocol with the sizes of the publication
+PROGRAM_BYTES, TRIP_BYTES = 700_000_000, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Retest:
+    command: str
+    seconds: float
+    disk_bytes: float
+
+
+def retest(claim: Claim, book: ClaimBook, run_set: RunSet | None) -> Retest:
+    """Estimated from the runs where there are some; windows are as long as the claim needs them."""
+    measure = claim.measure
+    protocol = run_set.series[0].protocol if run_set else "quick"
+    window, runs, repeats = _sizes(run_set, book, protocol)
+    words = [
+        f"{book.study}.systems={json.dumps({name: {} for name in measure.systems})}",
+        f"{book.study}.modes={json.dumps(list(measure.modes))}",
+    ]
+    if claim.sweeps:
+        words.append(f"{book.study}.sweeps={json.dumps(list(claim.sweeps))}")
+    if claim.window_seconds is not None and window < claim.window_seconds:
+        protocol = OWN_SIZES
+        window, runs, repeats = _defaults(book)[protocol]
+    words.append(f"protocol={protocol}")
+    stacks = in_order(run_set) if run_set else ()
+    if list(stacks) not in ([], schema()["properties"]["stacks"]["default"]):
+        words.append(f"stacks={json.dumps(list(stacks))}")
+    values = 1
+    if claim.sweeps:
+        sweep = _section(book)["sweep"]["default"].get(claim.sweeps[0], {})
+        window, runs = sweep.get("window_seconds", window), sweep.get("runs", runs)
+        values = len(sweep.get("values", [1]))
+        repeats = sweep.get("repeats", repeats)
+    count = len(measure.systems) * len(measure.modes) * values * max(len(stacks), 1) * repeats
+    seconds = count * (runs * (window * (1 + SHARE_OF_PRODUCING) + SECONDS_A_RUN) + SECONDS_A_SERIES)
+    tables = max(
+        _series_bytes(run_set.find(system, mode) if run_set else None, book.rates.get(mode, 0.0), window, runs)
+        for system in measure.systems
+        for mode in measure.modes
+    )
+    trips = max((dataset.rows for dataset in run_set.datasets), default=0) * TRIP_BYTES if run_set else 0
+    quoted = " ".join(shlex.quote(word) for word in words)
+    return Retest(f"./tidemark all --config {quoted}", seconds, PROGRAM_BYTES + trips + tables)
+
+
+def _section(book: ClaimBook) -> dict[str, Any]:
+    """What the study's section of the configuration may hold."""
+    found: dict[str, Any] = sections()[book.study]["properties"]
+    return found
+
+
+def _defaults(book: ClaimBook) -> dict[str, tuple[float, int, int]]:
+    protocols = _section(book)["protocols"]["default"]
+    return {
+        name: (sizes["window_seconds"], sizes["runs"], sizes.get("repeats", 1)) for name, sizes in protocols.items()
+    }
+
+
+def _sizes(run_set: RunSet | None, book: ClaimBook, protocol: str) -> tuple[float, int, int]:
+    """Window, runs and repeats of the protocol that the runs were made by, or that would be used."""
+    complete = [series for series in run_set.series if series.sweep == MAIN and series.runs] if run_set else []
+    if complete:
+        first = complete[0]
+        repeats = [repeat for series in complete for repeat in series.repeats]
+        most = max(len(series.repeats) for series in complete)
+        return first.runs[0].manifest.window_s, max(len(repeat.runs) for repeat in repeats), most
+    return _defaults(book).get(protocol, _defaults(book)["quick"])
+
+
+def _series_bytes(series: Series | None, rate: float, window: float, runs: int) -> float:
+    """Topic and tables of one series at their largest; metadata of many commits grows faster than is assumed here.
+
+    `rate`: events a second where it was not measured.
+    """
+    if series is None or not series.runs:
+        return rate * window * (EVENT_BYTES * PRODUCED_AHEAD + 100 * runs)
+    last = series.runs[-1]
+    scale = window / max(last.manifest.window_s, 1e-9)
+    return scale * (last.manifest.events * EVENT_BYTES * PRODUCED_AHEAD + runs * _table_bytes(last))
+
+
+def _table_bytes(run: Run) -> float:
+    footprint = run.manifest.footprint
+    if footprint is None:
+        return 0.0
+    return footprint.data_bytes + footprint.metadata_bytes + (footprint.catalog_bytes or 0)

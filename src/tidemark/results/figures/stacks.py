@@ -1,0 +1,47 @@
+"""Then and now, as a picture: the ratio of each system's leading quantity under one stack to that under another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.words import Missing, attempt, listed
+from tidemark.results.figures import plots
+from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.runs.run import Run
+from tidemark.runs.views import counterparts, in_order, modes
+
+TITLE = "Then and now"
+
+
+def sketches() -> Iterator[Sketch]:
+    """Figure then-and-now; left out where one stack alone was measured."""
+    yield Sketch("then-and-now", TITLE, then_and_now, optional=True)
+
+
+def then_and_now(studio: Studio) -> Drawn:
+    """A row for each system and newer stack; 1 means that nothing changed."""
+    run_set, leading = studio.run_set, studio.measures.quantities.leading
+    if len(run_set.stacks) == 1:
+        raise Absent(f"one software stack was measured, '{run_set.stack}'")
+    rows: dict[str, list[tuple[Estimate | str, str, bool]]] = {}
+    runs: list[Run] = []
+    several = len(run_set.stacks) > 2
+    filled, *hollow = modes(run_set)
+    for then, now in counterparts(run_set):
+        found = attempt("", partial(studio.measures.ratio, leading, now, then))
+        point = f"{then.mode_title}: {found.reason}" if isinstance(found, Missing) else found
+        label = f"{then.title}, {now.stack}" if several else then.title
+        rows.setdefault(label, []).append((point, studio.colour(then), then.mode == filled))
+        runs += [*then.hot_runs, *now.hot_runs]
+    first, *others = in_order(run_set)
+    made = plots.dots(list(rows.items()), f"{leading.noun}, {' or '.join(others)} / {first}", line=1.0, from_zero=False)
+    marks = f" Filled: mode '{filled}', hollow: {listed(hollow)}." if hollow else ""
+    notes = [
+        f"Left of 1: {leading.words[1]} than with the versions of '{first}'.{marks} "
+        "Lines: 95 % intervals, hot runs; one that contains 1 shows no difference. The axis does not start at zero.",
+        run_set.coverage,
+    ]
+    return studio.finish(made, f"{TITLE}: {leading.noun}", notes, runs)

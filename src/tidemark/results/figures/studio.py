@@ -1,0 +1,155 @@
+"""What draws figures: the measures, the colours, and the note that every picture carries."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.analysis.measures import Absent, Measures
+from tidemark.results.figures import style
+from tidemark.results.figures.plots import Group
+from tidemark.runs.run import COLD_START, FIRST, Run, source_runs
+from tidemark.runs.runset import RunSet, Series
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A finished picture and the runs in it."""
+
+    frame: style.Frame
+    title: str
+    notes: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A figure to be made: `name` is that of its files, `draw` raises Absent when the runs cannot show it.
+
+    An optional sketch that cannot be drawn is left out and listed with its reason; any other becomes a picture
+    that says why.
+    """
+
+    name: str
+    title: str
+    draw: Callable[[Studio], Drawn]
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Studio:
+    measures: Measures
+    colours: dict[str, str]
+
+    @classmethod
+    def of(cls, measures: Measures) -> Studio:
+        return cls(measures, style.colours(series.system for series in measures.run_set.series))
+
+    @property
+    def run_set(self) -> RunSet:
+        return self.measures.run_set
+
+    def colour(self, series: Series) -> str:
+        return self.colours[series.system]
+
+    def series(self, mode: str) -> tuple[Series, ...]:
+        """The systems that figures compare: all of the main configuration but the harness itself."""
+        found = self.run_set.select(mode=mode, harness=False)
+        if not found:
+            raise Absent(f"the configuration has no system in {mode} mode")
+        return found
+
+    def finish(self, made: style.Frame, title: str, notes: Sequence[str], runs: Sequence[Run]) -> Drawn:
+        """Add title, notes, source runs and dataset."""
+        dataset, synthetic = self.dataset(runs)
+        unproved = {
+            f"{run.manifest.system.title} ({run.manifest.cold_proof.verdict})" for run in runs if run.state == FIRST
+        }
+        if unproved:
+            notes = [*notes, f"Run 0 was not proved cold: {', '.join(sorted(unproved))}."]
+        if any(run.state == COLD_START for run in runs):
+            notes = [
+                *notes,
+                "Run 0 began with a cold start; nothing shows that it was still cold at its opening.",
+            ]
+        disturbed = sorted({f"{run.manifest.system.title}, run {run.number}" for run in runs if run.disturbed})
+        if disturbed:
+            notes = [*notes, f"Disturbed by other work on the machine: {'; '.join(disturbed)}."]
+        if len(self.run_set.harnesses) > 1 or len(self.run_set.machines) > 1:
+            notes = [
+                *notes,
+                "WARNING: measured by different harnesses or machines, see table-4.1 and table-4.2.",
+            ]
+        style.finish(made, title, notes, self.source(runs), dataset, synthetic)
+        return Drawn(made, title, tuple(notes), tuple(source_runs(runs)))
+
+    def dataset(self, runs: Sequence[Run]) -> tuple[str, bool]:
+        each = (run.manifest.dataset for run in runs or self.run_set.runs)
+        found = {dataset.sha256: dataset for dataset in each if dataset is not None}
+        first = next(iter(found.values()), None)
+        if first is None:
+            return "Dataset: no run was measured", False
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        text = f"Dataset: {first.name}{more}, {first.rows:,} trips, sha256 {first.sha256[:8]}"
+        return text, any(dataset.synthetic for dataset in found.values())
+
+    def source(self, runs: Sequence[Run]) -> str:
+        """The runs of a picture, short: protocol, stack, and system with run numbers and fingerprint."""
+        if not runs:
+            return "Source: no run"
+        numbers: dict[str, list[int]] = {}
+        prints: dict[str, list[str]] = {}
+        for run in runs:
+            *_, system, _, fingerprint, _ = run.label.split("/")
+            numbers.setdefault(system, []).append(run.number)
+            if fingerprint[:6] not in prints.setdefault(system, []):
+                prints[system].append(fingerprint[:6])
+        same = len({tuple(sorted(set(found))) for found in numbers.values()}) == 1
+        protocol = ", ".join(dict.fromkeys(series.protocol for series in self.run_set.series))
+        spelt = [
+            f"{system} {'+'.join(prints[system])}" + ("" if same else f" {_numbers(found)}")
+            for system, found in numbers.items()
+        ]
+        which = f"{_numbers(next(iter(numbers.values())))} of " if same else ""
+        labels = {run.label for run in runs}
+        found = (series.stack for series in self.run_set.series if labels & {run.label for run in series.runs})
+        stacks = " and ".join(dict.fromkeys(found))
+        text = f"Source ({protocol} protocol, {stacks} stack): {which}{', '.join(spelt)}"
+        return text if len(text) < 330 else f"{text[:300].rsplit(',', 1)[0]} and others (all in index.json)"
+
+    def groups(
+        self, mode: str, number: int, values: Callable[[Run], tuple[NDArray[np.float64], NDArray[np.float64] | None]]
+    ) -> tuple[list[Group], list[Run]]:
+        """`values` and times of run `number` of each system; Absent when no system has that run."""
+        groups: list[Group] = []
+        runs: list[Run] = []
+        for series in self.series(mode):
+            run = series.run(number)
+            colour = self.colour(series)
+            if run is None:
+                groups.append(Group(series.title, colour, np.empty(0), reason=series.missing(number)))
+                continue
+            found, times = values(run)
+            reason = "" if len(found) else "not measurable here"
+            groups.append(Group(series.title, colour, found, times, run.label, reason))
+            runs.append(run)
+        if not runs:
+            protocol = self.series(mode)[0].protocol
+            raise Absent(f"no system has a run {number}: the protocol '{protocol}' does not ask for it, or all failed")
+        return groups, runs
+
+    def placeholder(self, title: str, reason: str) -> Drawn:
+        """A picture that says why there is none."""
+        made = style.frame(style.COLUMN, 0.6)
+        text = "\n".join(textwrap.wrap(f"Not drawn: {reason}", 58))
+        made.figure.text(0.5, 0.55, text, ha="center", va="center", fontsize=7, color=style.FAINT)
+        return self.finish(made, title, (), ())
+
+
+def _numbers(found: Sequence[int]) -> str:
+    listed = sorted(set(found))
+    return f"run {listed[0]}" if len(listed) == 1 else "runs " + ", ".join(map(str, listed))

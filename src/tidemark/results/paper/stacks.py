@@ -1,0 +1,248 @@
+"""What the paper says of software stacks set beside one another: sentences and a table, all from intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.words import Missing, against, comparison, estimate_text, listed
+from tidemark.results.claims.claims import NOT_TESTABLE
+from tidemark.results.claims.judge import counts_text, needs_label
+from tidemark.runs.run import Run
+from tidemark.runs.runset import Series
+from tidemark.runs.views import counterparts, in_order
+
+# What a declared capability means to a reader; those that have no entry are named as they are.
+ABILITIES = {
+    "read-by-others": "others than the client that wrote a table can read it",
+    "commit-retry": "a commit that another writer's overtook is tried again",
+    "infinity": "infinite numbers can be stored",
+    "inlining": "rows can be kept in the catalog",
+    "flush": "inlined rows can be flushed",
+    "merge": "small files can be merged",
+    "threads": "the number of threads can be set",
+}
+LAKE = "DuckLake version"
+NOT_TOLD = "not told"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A series under two stacks: the ratio of its median writes, now to then, or why there is none."""
+
+    then: Series
+    now: Series
+    ratio: Estimate | None
+    reason: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.then.title} ({estimate_text(self.ratio)})" if self.ratio else f"{self.then.title}"
+
+    @property
+    def size(self) -> float:
+        """How far from no change, on a scale where half and double are as far."""
+        return abs(math.log(self.ratio.value)) if self.ratio else 0.0
+
+
+class StackWriter:
+    """Writes what runs of several stacks say; of one alone, only which it was."""
+
+    def __init__(self, measures: Measures, claims: Mapping[str, Any], ways: Mapping[str, str]) -> None:
+        """`claims` is claims.json; `ways` are modes as a sentence may begin with them."""
+        self._measures = measures
+        self._leading = measures.quantities.leading
+        self._claims = claims
+        self._ways = ways
+        self._stacks = in_order(measures.run_set)
+        self._changes = list(self._compared())
+
+    @property
+    def several(self) -> bool:
+        return len(self._stacks) > 1
+
+    def sentences(self) -> dict[str, str]:
+        """All sentences by name; empty ones where there is nothing to set side by side."""
+        made = {f"stacks-{mode}": self.changes(mode) for mode in self._ways}
+        return made | {
+            "stacks": self.versions(),
+            "stacks-scope": self.scope(),
+            "stacks-extremes": self.extremes(),
+            "stacks-abilities": self.abilities(),
+            "stacks-claims": self.verdicts(),
+            "stacks-counts": self.counts(),
+        }
+
+    def table(self) -> dict[str, Any]:
+        """System, mode, both medians, their ratio and what it means, as texts."""
+        title, subjects = self._leading.title, self._leading.subjects
+        heads = ["System", "Mode", f"{title}, then", f"{title}, now", "Now / then", f"{subjects} now"]
+        rows = []
+        for change in self._changes:
+            name = change.then.title if len(self._stacks) == 2 else f"{change.then.title}, {change.now.stack}"
+            medians = [self._median(series) for series in (change.then, change.now)]
+            ratio = change.reason if change.ratio is None else estimate_text(change.ratio)
+            word = comparison(change.ratio or Missing(change.reason), *self._leading.words) or "not comparable"
+            rows.append([name, change.then.mode_title, *medians, ratio, str(word)])
+        return {"heads": heads, "rows": rows}
+
+    # Sentences
+
+    def versions(self) -> str:
+        """Which versions ran under each stack, asked of the programs."""
+        asked = {stack: self._asked(stack) for stack in self._stacks}
+        names = sorted({name for found in asked.values() for name in found}, key=str.lower)
+        if not self.several:
+            found = asked[self._stacks[0]]
+            return f"One software stack was measured, '{self._stacks[0]}': {spelt(found, names)}."
+        differing = [name for name in names if len({found.get(name) for found in asked.values()}) > 1]
+        same = [name for name in names if name not in differing]
+        parts = [f"'{stack}' ({spelt(found, differing)})" for stack, found in asked.items()]
+        whole = f"The plan was measured with {len(self._stacks)} software stacks: {listed(parts)}."
+        return f"{whole} The same in all of them: {spelt(asked[self._stacks[0]], same)}." if same else whole
+
+    def scope(self) -> str:
+        """Which stack a value is of that names none."""
+        if not needs_label(self._stacks):
+            return ""
+        also = " Other stacks are set beside it in a section of their own." if self.several else ""
+        return f"Values are of the software stack '{self._stacks[0]}' unless another one is named.{also}"
+
+    def changes(self, mode: str) -> str:
+        """Who has less, more or neither of the leading quantity with each later stack, in one mode."""
+        made = []
+        for stack in self._stacks[1:]:
+            words: dict[str, list[str]] = {"lower": [], "higher": [], "": [], "unknown": []}
+            for change in self._changes:
+                if (change.now.stack, change.now.mode) == (stack, mode):
+                    word = "unknown" if change.ratio is None else against(change.ratio, "higher", "lower", "")
+                    words[word].append(change.text + (f" ({change.reason})" if word == "unknown" else ""))
+            parts = [f"is {word} for {listed(words[word])}" for word in ("lower", "higher") if words[word]]
+            if words[""]:
+                parts.append(f"shows no difference for {listed(words[''])}")
+            if words["unknown"]:
+                parts.append(f"cannot be compared for {listed(words['unknown'])}")
+            if parts:
+                which = f"with '{stack}' in place of '{self._stacks[0]}'"
+                made.append(f"{self._ways[mode]}, {which}, the {self._leading.noun} {'; it '.join(parts)}.")
+        return " ".join(made)
+
+    def extremes(self) -> str:
+        """The largest and the smallest change of all."""
+        known = sorted((change for change in self._changes if change.ratio), key=lambda change: change.size)
+        if not known:
+            return "No system has runs with more than one stack." if self.several else ""
+        least, most = (
+            f"{change.then.title} {self._inside(change.then.mode)}, "
+            f"{estimate_text(change.ratio) if change.ratio else ''} of the {self._leading.noun} "
+            f"under '{change.then.stack}'"
+            for change in (known[0], known[-1])
+        )
+        if len(known) == 1:
+            return f"The only change that can be told is that of {most}."
+        return f"The largest change is that of {most}; the smallest is that of {least}."
+
+    def abilities(self) -> str:
+        """What systems declare that they can do with one stack and not with the first."""
+        made = []
+        first = self._declared(self._stacks[0])
+        for stack in self._stacks[1:]:
+            gained: list[str] = []
+            lost: list[str] = []
+            for title, now in self._declared(stack).items():
+                if title in first:
+                    gained += [f"{title}: {ABILITIES.get(each, each)}" for each in sorted(now - first[title])]
+                    lost += [f"{title}: {ABILITIES.get(each, each)}" for each in sorted(first[title] - now)]
+            said = "; ".join(gained)
+            known = f"With '{stack}' but not with '{self._stacks[0]}', systems declare: {said}." if gained else ""
+            none = f"With '{stack}', no system declares a capability that it lacks with '{self._stacks[0]}'."
+            made.append(known or none)
+            if lost:
+                made.append(f"No longer declared with '{stack}': {'; '.join(lost)}.")
+        return " ".join(made)
+
+    def verdicts(self) -> str:
+        """Which claims have another verdict with another stack, and how many have the same."""
+        made = []
+        rows = self._claims["claims"]
+        for place, stack in enumerate(self._stacks[1:]):
+            changed: dict[tuple[str, str], list[str]] = {}
+            untested = 0
+            for row in rows:
+                then, now = row["verdict"], row["others"][place]["verdict"]
+                if then != now:
+                    changed.setdefault((then, now), []).append(row["id"])
+                untested += then == now == NOT_TESTABLE
+            same = len(rows) - sum(map(len, changed.values()))
+            whole = (
+                f"Of {len(rows):,} claims, {same:,} have the same verdict with '{stack}' as with '{self._stacks[0]}'"
+            )
+            whole += f", {untested:,} of them because neither can test them" if untested else ""
+            parts = [f"from {then} to {now} for {listed(names)}" for (then, now), names in sorted(changed.items())]
+            made.append(f"{whole}. The verdict changes {'; '.join(parts)}." if changed else f"{whole}.")
+        return " ".join(made)
+
+    def counts(self) -> str:
+        """The verdicts of each stack, where they must be told apart; of one alone, which stack they are of."""
+        counted = self._claims["stacks"]
+        if not needs_label(self._stacks):
+            return ""
+        if len(counted) == 1:
+            return f"These verdicts are of runs with the software stack '{counted[0]['stack']}'."
+        others = [f"with '{each['stack']}', {counts_text(each['counts'])}" for each in counted[1:]]
+        return f"This is with the software stack '{counted[0]['stack']}'; {'; '.join(others)}."
+
+    # What they are made from
+
+    def _compared(self) -> Iterator[Change]:
+        for mode in self._ways:
+            for then, now in counterparts(self._measures.run_set, mode):
+                try:
+                    ratio = self._measures.ratio(self._leading, now, then).estimate("x")
+                    yield Change(then, now, ratio, "")
+                except Absent as absent:
+                    yield Change(then, now, None, str(absent))
+
+    def _inside(self, mode: str) -> str:
+        """A mode inside a sentence."""
+        return self._ways[mode][:1].lower() + self._ways[mode][1:]
+
+    def _median(self, series: Series) -> str:
+        try:
+            return estimate_text(self._measures.hot(self._leading, series).estimate(self._leading.unit))
+        except Absent:
+            return "–"
+
+    def _runs(self, stack: str) -> Iterator[Run]:
+        for series in self._measures.run_set.series:
+            if series.stack == stack:
+                yield from series.runs
+
+    def _asked(self, stack: str) -> dict[str, str]:
+        """Versions by name. Extensions of DuckDB call themselves by a commit, which tells a reader nothing."""
+        found: dict[str, set[str]] = {}
+        names: dict[str, str] = {}  # client and harness may spell one library in two ways
+        for run in self._runs(stack):
+            lake = [("DuckLake", value) for key, value in run.manifest.system.settings if key == LAKE]
+            for name, version in (*run.manifest.versions, *lake):
+                if not name.startswith("duckdb-") and not version.startswith(NOT_TOLD):
+                    found.setdefault(names.setdefault(name.lower(), name), set()).add(version)
+        return {name: " or ".join(sorted(versions)) for name, versions in found.items()}
+
+    def _declared(self, stack: str) -> dict[str, frozenset[str]]:
+        """The capabilities of each system by its title, as its runs recorded them."""
+        found: dict[str, frozenset[str]] = {}
+        for run in self._runs(stack):
+            system = run.manifest.system
+            found[system.title] = found.get(system.title, frozenset()) | set(system.capabilities)
+        return found
+
+
+def spelt(versions: Mapping[str, str], names: list[str]) -> str:
+    """`DuckDB 1.4.4, Kafka 4.1.0`: those of `names` that there are, else `nothing known`."""
+    return listed([f"{name} {versions[name]}" for name in names if name in versions]) or "of no known version"

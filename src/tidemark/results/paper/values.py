@@ -1,0 +1,234 @@
+"""Everything that the paper prints and that is not prose: named values, sentences, tables, figures and claims."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tidemark import __version__
+from tidemark.analysis.blocks import REPLICATES
+from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.words import Cell, Missing, brief, listed, shown
+from tidemark.errors import AnalysisError
+from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
+from tidemark.results.paper.contribution import Chapter
+from tidemark.results.paper.setting import setting
+from tidemark.results.paper.stacks import StackWriter
+from tidemark.runs.runset import RunSet, Series
+
+WIDE_POINTS = 300.0  # a figure above this width takes both columns
+MEGABYTE = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The results that the paper is made from: JSON objects as tables, figures, claims and bench wrote them."""
+
+    tables: tuple[Mapping[str, Any], ...]
+    figures: tuple[Mapping[str, Any], ...]
+    claims: Mapping[str, Any]
+    bench: Mapping[str, Any] | None
+
+    @classmethod
+    def read(cls, results: Path) -> Sources:
+        """AnalysisError, naming the file, for what is not there yet."""
+        index = _object(results / "tables" / "index.json")
+        tables = tuple(_object(results / "tables" / _json_of(entry)) for entry in index["tables"])
+        figures = tuple(_object(results / "figures" / "index.json")["figures"])
+        bench = results / "bench.json"
+        return cls(tables, figures, _object(results / "claims.json"), _object(bench) if bench.exists() else None)
+
+
+def _json_of(entry: Mapping[str, Any]) -> str:
+    """The file of a table of the index that has it as JSON."""
+    return next(str(name) for name in entry["files"] if name.endswith(".json"))
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise AnalysisError(f"{path}: cannot be read ({error}); './tidemark all' makes it") from error
+    if not isinstance(found, dict):
+        raise AnalysisError(f"{path}: found {type(found).__name__}; allowed: an object")
+    return found
+
+
+def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter]) -> dict[str, Any]:
+    """What values.json holds, with what each study brings to it. Every text in it is ready to print.
+
+    `run_set` has the runs of all studies.
+    """
+    first = chapters[0]
+    stacks = StackWriter(first.measures, sources.claims, first.brings.ways)
+    moment = newest(run_set)
+    return {
+        "synthetic": any(dataset.synthetic for dataset in run_set.datasets),
+        "date": {"year": moment.year, "month": moment.month, "day": moment.day},
+        "chapters": [{"study": each.study, "title": each.title} for each in chapters],
+        "values": _together(named(run_set, sources), *(each.brings.values(each.measures.run_set) for each in chapters)),
+        "sentences": _together(
+            *(each.brings.sentences(each.measures) for each in chapters), setting(run_set), stacks.sentences()
+        ),
+        "stacks": stacks.table() if stacks.several else None,
+        "labelled": sources.claims["labelled"],
+        **_together(*(each.brings.parts(each.measures, sources.bench) for each in chapters)),
+        "claims": sources.claims["claims"],
+        "systems": [_system(series) for series in _one_a_system(run_set)],
+        "tables": [_table(table) for table in sources.tables],
+        "figures": _named_once([_figure(figure, run_set.results) for figure in sources.figures]),
+    }
+
+
+def _together[Value](*parts: Mapping[str, Value]) -> dict[str, Value]:
+    """All of `parts`; AnalysisError where two of them use one name."""
+    made: dict[str, Value] = {}
+    for part in parts:
+        if twice := sorted(made.keys() & part.keys()):
+            raise AnalysisError(f"the paper's values: '{twice[0]}' is made twice; a study has to name its own anew")
+        made |= part
+    return made
+
+
+def newest(run_set: RunSet) -> datetime:
+    """When the last run started: the date of all that is made from it."""
+    moments = [datetime.fromisoformat(run.manifest.started_at) for run in run_set.runs]
+    if not moments:
+        raise AnalysisError(f"{run_set.results}: no series has a run, so there is nothing to write a paper about")
+    return max(moments)
+
+
+def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
+    """Single values by name."""
+    runs = run_set.runs
+    first = runs[0].manifest
+    machine, dataset = first.machine, runs[0].dataset
+    windows = sorted({run.manifest.window_s for run in runs})
+    counts = sources.claims["counts"]
+    made = {
+        "version": __version__,
+        "date": f"{newest(run_set):%Y-%m-%d}",
+        "protocol": listed(list(dict.fromkeys(series.protocol for series in run_set.series))),
+        "stack": listed(list(run_set.stacks)),
+        "window": _seconds(windows),
+        "runs-a-series": f"{max(len(repeat.runs) for repeat in run_set.repeats)}",
+        "hot-runs": f"{max(len(repeat.hot_runs) for repeat in run_set.repeats)}",
+        "series": f"{len(run_set.repeats):,}",
+        "series-complete": f"{sum(repeat.status == 'complete' for repeat in run_set.repeats):,}",
+        "systems": f"{len({series.system for series in run_set.series if not series.is_harness}):,}",
+        "runs": f"{len(runs):,}",
+        "events": f"{sum(run.manifest.events for run in runs):,}",
+        "operations": f"{sum(run.manifest.operations for run in runs):,}",
+        "seed": str(run_set.config.integer("seed", 0)),
+        "dataset": dataset.name,
+        "dataset-rows": f"{dataset.rows:,}",
+        "dataset-digest": dataset.sha256,
+        "dataset-source": "the synthetic replica" if dataset.synthetic else f"source: {dataset.source}",
+        "dataset-columns": f"{len(dataset.columns):,}",
+        "machines": f"{len(run_set.machines):,}",
+        "os": machine.os,
+        "kernel": machine.kernel,
+        "cpu": machine.cpu_model,
+        "cores": f"{machine.cores:,}",
+        "memory": f"{machine.memory_bytes / 2**30:.1f} GiB",
+        "disk": " ".join(filter(None, [machine.disk_model or machine.disk_device, machine.file_system])) or "unknown",
+        "virtualised": machine.virtualised or "not virtualised",
+        "cold-below": f"{100 * COLD_SHARE:g} %",
+        "hot-above": f"{100 * HOT_SHARE:g} %",
+        "confidence": "95 %",
+        "replicates": f"{REPLICATES:,}",
+        "claims": f"{sum(counts.values()):,}",
+    }
+    made |= {f"claims-{verdict.replace(' ', '-')}": f"{count:,}" for verdict, count in counts.items()}
+    for series in run_set.series:
+        if series.stack == run_set.stack:
+            made |= {f"version-{name}": version for run in series.runs for name, version in run.manifest.versions}
+    return made
+
+
+def _seconds(windows: list[float]) -> str:
+    shortest, longest = f"{windows[0]:.3g}", f"{windows[-1]:.3g}"
+    return f"{shortest} s" if shortest == longest else f"{shortest} to {longest} s"
+
+
+def _one_a_system(run_set: RunSet) -> list[Series]:
+    found: dict[str, Series] = {}
+    for series in run_set.select(harness=False):
+        if series.runs:
+            found.setdefault(series.system, series)
+    return list(found.values())
+
+
+def _system(series: Series) -> dict[str, str]:
+    system = series.runs[0].manifest.system
+    made = {"title": series.title, "format": system.format, "client": system.client, "catalog": system.catalog}
+    made |= {"durability": system.durability, "level": system.durability_level}
+    return made | {"notes": "; ".join(system.notes)}
+
+
+def _table(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table with its cells as texts; columns that are empty throughout are left out, reasons go into notes."""
+    reasons: list[str] = []
+
+    def text(cell: Any, unit: str) -> str:
+        parsed = _cell(cell)
+        if not isinstance(parsed, Missing):
+            return shown(parsed, unit, 3)
+        reason = brief(parsed.reason)
+        if reason not in reasons:
+            reasons.append(reason)
+        return f"– ({reasons.index(reason) + 1})"
+
+    units = [column["unit"] for column in table["columns"]]
+    rows = [[text(*pair) for pair in zip(row, units, strict=True)] for row in table["rows"]]
+    kept = [place for place in range(len(table["columns"])) if not rows or any(row[place] for row in rows)]
+    heads = [table["columns"][place] for place in kept]
+    return {
+        "name": table["name"],
+        "title": table["title"],
+        "heads": [f"{head['title']} ({head['unit']})" if head["unit"] else head["title"] for head in heads],
+        "numeric": [all(_is_number(row[place]) for row in table["rows"]) for place in kept],
+        "rows": [[row[place] for place in kept] for row in rows],
+        "notes": [*table["notes"], *(f"({place}) {reason}." for place, reason in enumerate(reasons, 1))],
+    }
+
+
+def _is_number(cell: object) -> bool:
+    return cell is None or isinstance(cell, int | float | dict)
+
+
+def _cell(cell: Any) -> Cell:
+    if isinstance(cell, dict) and "missing" in cell:
+        return Missing(cell["missing"])
+    if isinstance(cell, dict):
+        if cell["value"] is None:
+            return None
+        return Estimate(cell["value"], cell["low"], cell["high"], cell["n"], cell["unit"], cell["runs"])
+    return cell  # type: ignore[no-any-return]
+
+
+def _named_once(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Figures by names that no two have: the first keeps its own, those of later studies have the study's before it."""
+    names: set[str] = set()
+    made = []
+    for each in figures:
+        name = f"{each['study']}/{each['name']}" if each["name"] in names else each["name"]
+        names.add(name)
+        made.append(each | {"name": name})
+    return made
+
+
+def _figure(figure: Mapping[str, Any], results: Path) -> dict[str, Any]:
+    name = figure["name"]
+    path = next((each for each in figure["files"] if each.endswith(".svg")), None)
+    wide = False
+    if path is not None:
+        width = re.search(r'<svg[^>]* width="([0-9.]+)pt"', (results / "figures" / path).read_text()[:4000])
+        wide = width is not None and float(width[1]) > WIDE_POINTS
+    about = {"title": figure["title"], "reason": figure["reason"], "notes": list(figure["notes"])}
+    return {"name": name, "study": figure.get("study"), "file": path, "wide": wide, **about}

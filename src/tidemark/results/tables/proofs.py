@@ -1,0 +1,201 @@
+"""Tables that say how far a run can be trusted: how cold it was, what else was at work, and how often it was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.words import Cell, Missing
+from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
+from tidemark.results.tables.table import OF_SWEEPS, RUN, Column, Table, Workshop
+from tidemark.runs.proofs import ColdProof
+from tidemark.runs.run import STATES, Run
+from tidemark.runs.runset import Kept, Repeat, Series
+
+MB = 1e6
+NOT_KNOWN = Missing("run files of version 1 do not say it")
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Tables cold-proof, interference and attempts."""
+    yield _cold_proof(workshop)
+    yield _interference(workshop)
+    yield _attempts(workshop)
+
+
+def _in_order(workshop: Workshop) -> list[tuple[Repeat, Series]]:
+    """Every repeat with its series, in the order in which they were measured."""
+    repeats = [(repeat, series) for series in workshop.run_set.series for repeat in series.repeats]
+    return sorted(repeats, key=lambda pair: pair[0].position)
+
+
+def _resident(proof: ColdProof) -> Cell:
+    share = proof.resident_share
+    return Missing(proof.reason or "there was nothing to look at") if share is None else 100 * share
+
+
+def _cold_proof(workshop: Workshop) -> Table:
+    rows: list[list[Cell]] = []
+    for repeat, series in _in_order(workshop):
+        for run in repeat.runs:
+            m = run.manifest
+            opening: list[Cell] = [NOT_KNOWN, None]
+            if m.opening is not None:
+                opening = [m.opening.verdict, _resident(m.opening)]
+            warm_up = m.warm_up
+            rows.append(
+                [
+                    repeat.position,
+                    series.title,
+                    series.mode_title,
+                    series.sweep,
+                    series.repeat_of(run),
+                    run.number,
+                    run.state,
+                    m.cold_proof.method,
+                    m.cold_proof.verdict,
+                    _resident(m.cold_proof),
+                    *opening,
+                    m.first_write_ns / 1e6 if m.first_write_ns is not None else None,
+                    warm_up.seconds if warm_up else None,
+                    None if warm_up is None else "yes" if warm_up.steady else "NO",
+                    m.stretches if m.stretches > 1 else None,
+                    m.cold_proof.uptime_s,
+                    m.cold_proof.boot_id[:8],
+                    m.cold_proof.cpu_mhz,
+                    m.cold_proof.temperature_c,
+                    m.history,
+                    "; ".join(m.marks),
+                ]
+            )
+    columns = (
+        Column("position", "Position"),
+        *OF_SWEEPS,
+        RUN,
+        Column("state", "Called"),
+        Column("method", "Method"),
+        Column("verdict", "Before the servers start"),
+        Column("resident", "in the page cache", "%"),
+        Column("opening", "When the window opens"),
+        Column("opening_resident", "in the page cache", "%"),
+        Column("first_write", "First write", "ms"),
+        Column("warm_up", "Warm-up", "s"),
+        Column("steady", "Steady after it"),
+        Column("stretches", "Stretches"),
+        Column("uptime", "Uptime", "s"),
+        Column("boot", "Boot id"),
+        Column("cpu_mhz", "CPU clock", "MHz"),
+        Column("temperature", "Temperature", "°C"),
+        Column("history", "Before it"),
+        Column("marks", "Marks"),
+    )
+    notes = [
+        "Two proofs, by how much of the files of servers and clients is in memory (the page cache): cold below "
+        f"{100 * COLD_SHARE:g} %, hot above {100 * HOT_SHARE:g} %, lukewarm between. One is made before the servers "
+        "start, the other when the window opens, with servers and client running and, in run 0, all evicted again that "
+        "can be; the broker and the topic's log are meant to be in memory then, and are not counted.",
+        STATES,
+        "Warm-up: uncounted writing before a hot run, until consecutive stretches agree ('steady') or time is up. "
+        "Stretches: the pieces of a window whose topic was refilled in between, outside of what is counted; "
+        "where it is empty there was one.",
+    ]
+    title = "How cold each run was, in the order of the series"
+    return workshop.table("cold-proof", title, columns, rows, workshop.run_set.runs, notes)
+
+
+def _interference(workshop: Workshop) -> Table:
+    rows: list[list[Cell]] = []
+    for repeat, series in _in_order(workshop):
+        again = {each.number for each in repeat.disturbed}
+        for run in repeat.runs:
+            found = run.manifest.interference
+            cells: list[Cell] = [NOT_KNOWN, *[None] * 6]
+            if found is not None:
+                cells = [found.foreign_cores, found.steal_cores, found.kernel_cores]
+                cells += [found.suspended_seconds, found.clock_step_seconds]
+                cells.append(None if found.foreign_bytes is None else found.foreign_bytes / MB)
+                cells.append("; ".join(found.disturbed) or None)
+            identity: list[Cell] = [series.title, series.mode_title, series.sweep, series.repeat_of(run), run.number]
+            rows.append([*identity, *cells, "yes" if run.number in again else None])
+    columns = (
+        *OF_SWEEPS,
+        RUN,
+        Column("foreign", "Foreign", "cores"),
+        Column("steal", "Stolen", "cores"),
+        Column("kernel", "Kernel's threads", "cores"),
+        Column("suspended", "Suspended", "s"),
+        Column("clock_step", "Clock set by", "s"),
+        Column("foreign_disk", "Others wrote", "MB"),
+        Column("disturbed", "DISTURBED by"),
+        Column("again", "Measured once more"),
+    )
+    notes = [
+        "Processors that were busy in the window, in the mean, for others than the harness, its producer and the "
+        "servers: of other programs (foreign), taken by the hypervisor (stolen), and of the kernel's own threads, "
+        "which also write back what the system wrote. Suspended: time that the machine slept. Clock: how far the wall "
+        "clock was set meanwhile, which no measured time depends on. Others wrote: what other programs sent to a disk, "
+        "which is among the bytes that the system is charged with.",
+        "A disturbed run is measured once more, as often as is configured, and kept beside: see the table 'attempts'. "
+        "One that is still called disturbed here counts, and carries a mark.",
+    ]
+    title = "What else was at work while runs were measured"
+    return workshop.table("interference", title, columns, rows, workshop.run_set.runs, notes)
+
+
+def _attempts(workshop: Workshop) -> Table:
+    leading = workshop.quantities.leading
+    rows: list[list[Cell]] = []
+    for repeat, series in _in_order(workshop):
+        number = repeat.number if len(series.repeats) > 1 else None
+        identity: list[Cell] = [series.title, series.mode_title, series.sweep, number]
+        for attempt in repeat.failures:
+            ending: list[Cell] = [attempt.status, attempt.reason or "no reason is known", attempt.exit_code]
+            which = f"{attempt.number} of {len(repeat.attempts)}"
+            rows.append([*identity, which, None, attempt.started_at, attempt.ended_at, *ending, *[None] * 3])
+        rows += [[*identity, *_disturbed(workshop, repeat, each)] for each in repeat.disturbed]
+    columns = (
+        *OF_SWEEPS,
+        Column("attempt", "Attempt"),
+        RUN,
+        Column("started", "Started"),
+        Column("ended", "Ended"),
+        Column("status", "What became of it"),
+        Column("reason", "Why"),
+        Column("exit_code", "Exit code"),
+        Column("kept", "Kept in results/"),
+        Column("median", f"{leading.title} when disturbed", leading.beside_title),
+        Column("median_counted", f"{leading.title} that counts", leading.beside_title),
+    )
+    notes = [
+        "Every attempt at a series that failed or was killed, and every run that was measured once more because "
+        "something else was at work. Nothing in this table counts; what came after it does."
+    ]
+    if not rows:
+        known = any(repeat.attempts for repeat in workshop.run_set.repeats)
+        notes.append("There was none." if known else "Run files of version 1 do not say whether there were any.")
+    title = "Attempts that failed, and disturbed runs that were measured once more"
+    runs = [*workshop.run_set.runs, *workshop.run_set.kept_runs]
+    return workshop.table("attempts", title, columns, rows, runs, notes)
+
+
+def _disturbed(workshop: Workshop, repeat: Repeat, each: Kept) -> list[Cell]:
+    counts = next((run for run in repeat.runs if run.number == each.number), None)
+    return [
+        f"{each.attempt} of {max(len(repeat.attempts), each.attempt)}",
+        each.number,
+        each.run.manifest.started_at if each.run else None,
+        None,
+        "disturbed, measured once more",
+        "; ".join(each.reasons),
+        None,
+        each.directory.relative_to(workshop.run_set.results).as_posix(),
+        _leading(workshop, each.run) if each.run else Missing("its files are not there any more"),
+        _leading(workshop, counts) if counts else None,
+    ]
+
+
+def _leading(workshop: Workshop, run: Run) -> Cell:
+    try:
+        return workshop.measures.of_run(workshop.quantities.leading, run).value
+    except Absent as absent:
+        return Missing(str(absent))

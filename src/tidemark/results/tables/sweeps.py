@@ -1,0 +1,135 @@
+"""A table for each sweep: the headline quantities of every series, against the one that differs in the axis alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.statistics import Replicates
+from tidemark.analysis.words import Cell, Missing, attempt, comparison, listed
+from tidemark.results.tables.table import IDENTITY, Column, Table, Workshop
+from tidemark.runs.coding.fields import spelt
+from tidemark.runs.names import MAIN
+from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet, Series
+
+HOT, COLD = "hot runs", "run 0"
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Tables sweep-threads, sweep-batch-size and the like: one for each sweep that has series, by its name."""
+    for sweep in dict.fromkeys(series.sweep for series in workshop.run_set.series):
+        axis = workshop.run_set.axis_of(sweep)
+        if sweep != MAIN and axis is not None:
+            yield _table(workshop, sweep, axis)
+
+
+def value_of(series: Series, axis: str) -> str | None:
+    """What the axis was set to in a series with runs, as the configuration spells it."""
+    if not series.runs:
+        return None
+    config = dict(series.runs[0].manifest.config)
+    return spelt(config[axis]) if axis in config else None
+
+
+def baseline(run_set: RunSet, series: Series, axis: str) -> Series | None:
+    """The series with runs that differs from `series` in the axis alone: of the main sweep, else of the same one."""
+    main = run_set.config.spelt(axis)
+    for sweep in (MAIN, series.sweep):
+        for other in run_set.select(mode=series.mode, sweep=sweep, stack=series.stack):
+            same = other.system == series.system and (axis == "batch_size" or other.batch_size == series.batch_size)
+            if same and other.runs and (sweep == MAIN or value_of(other, axis) == main):
+                return other
+    return None
+
+
+def of_series(workshop: Workshop, quantity: Quantity, series: Series) -> Replicates:
+    """`quantity` of the hot runs of a series, or of run 0 where there are none."""
+    measures = workshop.measures
+    return measures.hot(quantity, series) if series.hot_runs else measures.cold(quantity, series)
+
+
+def compared(workshop: Workshop, quantity: Quantity, series: Series, base: Series | None) -> Replicates:
+    """`quantity` of `series` over that of `base`: hot runs where both have them, else run 0 of both."""
+    measures = workshop.measures
+    if base is None:
+        raise Absent("no run of the main configuration is there to compare with")
+    if series.hot_runs and base.hot_runs:
+        return measures.ratio(quantity, series, base)
+    first, second = measures.cold(quantity, series), measures.cold(quantity, base)
+    if not (first.log and second.log):
+        raise Absent("a quantity that may be zero has no ratio")
+    return first.ratio(second)
+
+
+def _table(workshop: Workshop, sweep: str, axis: str) -> Table:
+    run_set, quantities = workshop.run_set, workshop.quantities
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    for stack in run_set.stacks:
+        rows += [_row(workshop, series, axis, runs) for series in run_set.select(sweep=sweep, stack=stack)]
+    words = axis.replace("_", " ")
+    columns = [
+        *IDENTITY,
+        Column("stack", "Stack"),
+        Column("value", words.capitalize()),
+        Column("runs", "Values are of"),
+        Column("window", "Window", "s"),
+    ]
+    columns += [Column(each.key, each.title, each.beside_title, interval=True) for each in quantities.headline]
+    columns += [
+        Column("main", f"{words.capitalize()} compared with"),
+        Column("window_main", "Window compared with", "s"),
+        Column("compared", "Compared are"),
+    ]
+    columns += [Column(f"{each.key}_ratio", f"{each.title}, ratio", interval=True) for each in _with_ratios(workshop)]
+    columns += [Column(f"{each.key}_verdict", f"{each.subjects} are") for each in _with_verdicts(workshop)]
+    title = f"Sweep '{sweep}': {words} varied"
+    return workshop.table(f"sweep-{sweep}", title, columns, rows, runs, _notes(workshop))
+
+
+def _with_ratios(workshop: Workshop) -> list[Quantity]:
+    return [quantity for quantity in workshop.quantities.headline if not quantity.signed]
+
+
+def _with_verdicts(workshop: Workshop) -> list[Quantity]:
+    return [quantity for quantity in _with_ratios(workshop) if quantity.subjects]
+
+
+def _notes(workshop: Workshop) -> list[str]:
+    better: dict[str, list[str]] = {}
+    for quantity in workshop.quantities.headline:
+        if quantity.better is not None:
+            better.setdefault(quantity.better, []).append(quantity.noun)
+    spelt = "; ".join(f"{which} is better: {listed(names)}" for which, names in better.items())
+    spoken = listed([quantity.noun for quantity in _with_verdicts(workshop)])
+    return [
+        "Ratios to the series of the main configuration; where that was not measured, to the series of the sweep with "
+        f"its value. Verdicts follow from intervals: of the ratio of {spoken}. Where one of the two has a single "
+        "run, run 0 is set against run 0; of a sweep of single runs, how runs differ is not in the interval.",
+        *([f"{spelt[0].upper()}{spelt[1:]}."] if spelt else []),
+        *workshop.run_set.notes,
+    ]
+
+
+def _row(workshop: Workshop, series: Series, axis: str, runs: list[Run]) -> list[Cell]:
+    quantities, ratios, verdicts = workshop.quantities, _with_ratios(workshop), _with_verdicts(workshop)
+    row: list[Cell] = [series.title, series.mode_title, series.stack]
+    if not series.runs:
+        return [*row, Missing(series.missing()), *[None] * (5 + len(quantities.headline) + len(ratios) + len(verdicts))]
+    row += [value_of(series, axis), HOT if series.hot_runs else COLD, series.runs[0].manifest.window_s]
+    row += [attempt(each.unit, partial(of_series, workshop, each, series)) for each in quantities.headline]
+    runs += series.hot_runs or series.runs
+    base = baseline(workshop.run_set, series, axis)
+    if base is series:
+        return [*row, None, None, "the others with it", *[None] * (len(ratios) + len(verdicts))]
+    if base is None:
+        row += [None, None, None]
+    else:
+        hot = bool(base.hot_runs and series.hot_runs)
+        runs += base.hot_runs if hot else [run for each in (series, base) for run in each.runs[:1]]
+        row += [value_of(base, axis), base.runs[0].manifest.window_s, HOT if hot else COLD]
+    found = [attempt("", partial(compared, workshop, each, series, base)) for each in ratios]
+    said = [comparison(ratio, *each.words) for each, ratio in zip(ratios, found, strict=True) if each in verdicts]
+    return [*row, *found, *said]

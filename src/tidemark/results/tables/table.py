@@ -1,0 +1,195 @@
+"""What a table is, and the three forms in which it is written: CSV (full precision), Markdown and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Quantities
+from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.words import Cell, Missing, shown
+from tidemark.errors import AnalysisError
+from tidemark.paths import remove_others, write_atomically, write_if_changed
+from tidemark.results.publication import Publication
+from tidemark.runs.provenance import mixture
+from tidemark.runs.run import Run, source_runs
+from tidemark.runs.runset import RunSet
+from tidemark.runs.views import dataset_label
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`key` names it in CSV and JSON. With `interval`, its cells are estimates and CSV has `_low` and `_high`."""
+
+    key: str
+    title: str
+    unit: str = ""
+    interval: bool = False
+
+    @property
+    def heading(self) -> str:
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+# What a row is of, in the order in which tables have it.
+SYSTEM, MODE, SWEEP = Column("system", "System"), Column("mode", "Mode"), Column("sweep", "Sweep")
+REPEAT = Column("repeat", "Repeat")  # of a run's series, where series were repeated
+RUN, STATE = Column("run", "Run"), Column("state", "State")
+IDENTITY = (SYSTEM, MODE)
+PER_RUN = (*IDENTITY, REPEAT, RUN, STATE)
+OF_SWEEPS = (*IDENTITY, SWEEP, REPEAT)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table: `rows` hold a cell a column; `sources` are the labels of the runs that it was made from."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    sources: tuple[str, ...]
+    dataset: str
+    notes: tuple[str, ...] = ()
+
+    def csv(self) -> str:
+        """Every digit; an interval is two columns more; a missing value is empty, its reason in `<key>_missing`."""
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        reasons = [any(isinstance(row[place], Missing) for row in self.rows) for place in range(len(self.columns))]
+        header: list[str] = []
+        for column, has_reason in zip(self.columns, reasons, strict=True):
+            header.append(f"{column.key} [{column.unit}]" if column.unit else column.key)
+            header += [f"{column.key}_low", f"{column.key}_high"] if column.interval else []
+            header += [f"{column.key}_missing"] if has_reason else []
+        writer.writerow(header)
+        for row in self.rows:
+            line: list[object] = []
+            for column, has_reason, cell in zip(self.columns, reasons, row, strict=True):
+                estimate = cell if isinstance(cell, Estimate) else None
+                plain = None if isinstance(cell, Missing) else cell
+                line.append(estimate.value if estimate else plain)
+                if column.interval:
+                    line += [estimate.low, estimate.high] if estimate else [None, None]
+                if has_reason:
+                    line.append(cell.reason if isinstance(cell, Missing) else None)
+            writer.writerow(line)
+        return buffer.getvalue()
+
+    def markdown(self) -> str:
+        """For people: four significant digits, intervals in brackets."""
+        lines = [f"**{self.title}**", ""]
+        lines.append("| " + " | ".join(column.heading for column in self.columns) + " |")
+        lines.append("|" + "|".join(" --- " for _ in self.columns) + "|")
+        units = [column.unit for column in self.columns]
+        cells = ([_escaped(shown(*pair)) for pair in zip(row, units, strict=True)] for row in self.rows)
+        lines += [f"| {' | '.join(row)} |" for row in cells]
+        lines += ["", *(f"- {note}" for note in self.notes), f"- Dataset: {self.dataset}"]
+        lines.append(f"- Source runs: {', '.join(self.sources) or 'none'}")
+        return "\n".join(lines) + "\n"
+
+    def json(self) -> str:
+        columns = [{"key": c.key, "title": c.title, "unit": c.unit, "interval": c.interval} for c in self.columns]
+        whole = {
+            "name": self.name,
+            "title": self.title,
+            "columns": columns,
+            "rows": [[_plain(cell) for cell in row] for row in self.rows],
+            "notes": list(self.notes),
+            "dataset": self.dataset,
+            "sources": list(self.sources),
+        }
+        return json.dumps(whole, indent=1, allow_nan=False) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _plain(cell: Cell) -> object:
+    if isinstance(cell, Estimate):
+        ends = {"low": _finite(cell.low), "high": _finite(cell.high)}
+        return {"value": _finite(cell.value), **ends, "n": cell.n, "runs": cell.runs, "unit": cell.unit}
+    if isinstance(cell, Missing):
+        return {"missing": cell.reason}
+    return _finite(cell) if isinstance(cell, float) else cell
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What makes tables: the measures, what was published, and a hand for the parts that all tables share."""
+
+    measures: Measures
+    publications: tuple[Publication, ...] = ()
+
+    @property
+    def quantities(self) -> Quantities:
+        return self.measures.quantities
+
+    @property
+    def run_set(self) -> RunSet:
+        return self.measures.run_set
+
+    def table(
+        self,
+        name: str,
+        title: str,
+        columns: Sequence[Column],
+        rows: Sequence[Sequence[Cell]],
+        runs: Sequence[Run],
+        notes: Sequence[str] = (),
+    ) -> Table:
+        stack = () if len(self.run_set.stacks) == 1 else (f"Software stack: {self.run_set.stack}.",)
+        return Table(
+            name,
+            title,
+            tuple(columns),
+            tuple(tuple(row) for row in rows),
+            tuple(source_runs(runs)),
+            dataset_label(self.run_set),
+            (*mixture(self.run_set), *notes, *stack),
+        )
+
+
+def write_tables(groups: Mapping[str, Sequence[Table]], folder: Path) -> None:
+    """Write each table in its three forms into `folder`/<group>, then index.json, which lists what was made.
+
+    The tables of the group "" lie in `folder` itself. AnalysisError for two tables of one name in a group.
+    """
+    index: list[dict[str, object]] = []
+    known = {"index.json"}
+    for group, tables in groups.items():
+        for table in tables:
+            files: list[str] = []
+            for ending, content in (("csv", table.csv()), ("md", table.markdown()), ("json", table.json())):
+                name = f"{group}/{table.name}.{ending}" if group else f"{table.name}.{ending}"
+                if name in known:
+                    raise AnalysisError(f"study '{group}': two tables are called '{table.name}'")
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                write_if_changed(folder / name, content)
+                files.append(name)
+            known.update(files)
+            index.append(
+                {
+                    "name": table.name,
+                    "study": group or None,
+                    "title": table.title,
+                    "files": files,
+                    "rows": len(table.rows),
+                    "dataset": table.dataset,
+                    "sources": list(table.sources),
+                    "notes": list(table.notes),
+                }
+            )
+    remove_others(folder, known, (".csv", ".md", ".json"))
+    write_atomically(folder / "index.json", json.dumps({"schema_version": 1, "tables": index}, indent=1) + "\n")

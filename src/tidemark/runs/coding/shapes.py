@@ -1,0 +1,123 @@
+"""Shapes: dataclasses that are written as JSON, and read from it, by one declaration: their own.
+
+A field is the key of that name, and its type says what may be there:
+
+    str, bool, int, float   a text, true or false, a whole number, a number
+    X | None                what X allows, or null
+    tuple[X, ...]           a list
+    Pairs[X]                an object whose keys are not known before, in its own order
+    a dataclass             an object, by its own declaration
+    Any                     anything
+
+A key whose field has a default may be left out, and keys that no field names are passed over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+
+from tidemark.runs.coding.fields import Fields
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+type Pairs[T] = tuple[tuple[str, T], ...]
+
+SCALARS: dict[type, tuple[str, tuple[type, ...]]] = {
+    str: ("a text", (str,)),
+    bool: ("true or false", (bool,)),
+    int: ("a whole number", (int,)),
+    float: ("a number", (int, float)),
+}
+LISTS = {str: "texts", bool: "true or false", int: "whole numbers", float: "numbers"}
+
+_hints = cache(get_type_hints)
+
+
+def pairs[T](values: Mapping[str, T]) -> Pairs[T]:
+    return tuple(values.items())
+
+
+def read[T: DataclassInstance](kind: type[T], f: Fields) -> T:
+    """A `kind` from one object; AnalysisError, naming file and key, for what its declaration does not allow."""
+    hints = _hints(kind)
+    given = {}
+    for each in fields(kind):
+        if each.name in f.values:
+            given[each.name] = _read(hints[each.name], f, each.name)
+        elif not _has_default(each):
+            raise f.wrong(each.name, _allowed(hints[each.name]))
+    return kind(**given)
+
+
+def written(shape: DataclassInstance) -> dict[str, Any]:
+    """The object that `read` makes `shape` from."""
+    hints = _hints(type(shape))
+    return {each.name: _plain(hints[each.name], getattr(shape, each.name)) for each in fields(shape)}
+
+
+def to_json(shape: DataclassInstance) -> str:
+    """The content of a file that holds `shape`."""
+    return json.dumps(written(shape), indent=1) + "\n"
+
+
+def _has_default(field: Field[Any]) -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
+
+
+def _without_null(hint: Any) -> tuple[Any, bool]:
+    """X and whether null is allowed, of X or of `X | None`."""
+    if get_origin(hint) not in (Union, UnionType):
+        return hint, False
+    (kind,) = (each for each in get_args(hint) if each is not NoneType)
+    return kind, True
+
+
+def _allowed(hint: Any) -> str:
+    kind, null = _without_null(hint)
+    if kind in SCALARS:
+        words = SCALARS[kind][0]
+    elif get_origin(kind) is tuple:
+        words = f"a list of {LISTS.get(get_args(kind)[0], 'objects')}"
+    else:
+        words = "anything" if kind is Any else "an object"
+    return f"{words} or null" if null else words
+
+
+def _read(hint: Any, f: Fields, key: str) -> Any:
+    value = f.values[key]
+    kind, null = _without_null(hint)
+    if kind is Any or (value is None and null):
+        return value
+    if kind in SCALARS:
+        if type(value) not in SCALARS[kind][1]:
+            raise f.wrong(key, SCALARS[kind][0])
+        return kind(value)
+    if is_dataclass(kind):
+        return read(kind, f.part(key))  # type: ignore[arg-type]
+    (of, *_) = get_args(kind)
+    if get_origin(kind) is Pairs:
+        part = f.part(key)
+        return tuple((name, _read(of, part, name)) for name in part.names())
+    if is_dataclass(of):
+        return tuple(read(of, each) for each in f.parts(key))  # type: ignore[arg-type]
+    if not isinstance(value, list) or not all(type(each) in SCALARS[of][1] for each in value):
+        raise f.wrong(key, _allowed(kind))
+    return tuple(of(each) for each in value)
+
+
+def _plain(hint: Any, value: Any) -> Any:
+    kind, _ = _without_null(hint)
+    if value is None or kind is Any or kind in SCALARS:
+        return value
+    if is_dataclass(kind):
+        return written(value)
+    (of, *_) = get_args(kind)
+    if get_origin(kind) is Pairs:
+        return {name: _plain(of, each) for name, each in value}
+    return [_plain(of, each) for each in value]

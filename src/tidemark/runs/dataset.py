@@ -1,0 +1,71 @@
+"""What is known of the trips that a run was fed with: `dataset.json` beside them, and a part of its run.json."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidemark.errors import AnalysisError, DatasetError
+from tidemark.runs.coding.fields import Fields
+from tidemark.runs.coding.shapes import read, written
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedColumn:
+    name: str
+    type: str  # as Arrow spells it
+
+
+@dataclass(frozen=True, slots=True)
+class RawFile:
+    """One file of trips as it was found or made; `name` without its folder."""
+
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where trips came from and what was made of them; ids run from `first_id` to `last_id`."""
+
+    source: str
+    synthetic: bool
+    name: str
+    kind: str
+    rows: int
+    sha256: str
+    columns: tuple[PreparedColumn, ...]
+    notes: tuple[str, ...]
+    raw: tuple[RawFile, ...]
+    first_id: int
+    last_id: int
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def label(self) -> str:
+        """As every figure and table names it."""
+        kind = "SYNTHETIC dataset " if self.synthetic else ""
+        return f"{kind}{self.name} ({self.rows:,} trips, sha256 {self.sha256[:8]})"
+
+    def to_json(self) -> str:
+        return json.dumps(written(self), indent=2) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> Provenance:
+        """The provenance in a `dataset.json`; DatasetError if it is absent, broken, or of another version."""
+        again = "Delete it and run 'tidemark dataset' again."
+        if not path.exists():
+            raise DatasetError(f"{path}: no such file. Run 'tidemark dataset' first.")
+        try:
+            f = Fields.read(path)
+            version = f.values.get("schema_version")
+            if version != SCHEMA_VERSION:
+                raise DatasetError(f"{path}: found schema_version {version}; allowed: {SCHEMA_VERSION}. {again}")
+            return read(cls, f)
+        except AnalysisError as error:
+            raise DatasetError(f"{error}: it cannot be read as a dataset's provenance. {again}") from error

@@ -1,0 +1,43 @@
+"""What is looked at once a second while a window is open: machine.parquet.
+
+It is taken before any library of a client may be in memory, so Arrow is imported where it is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(slots=True)
+class MachineSamples:
+    """machine.parquet: one list a column, one entry a second.
+
+    Percent is of all processors, or of one where that is said. A group of processes that did not exist is null.
+    """
+
+    second: list[float] = field(default_factory=list)
+    cpu_percent: list[float] = field(default_factory=list)
+    steal_percent: list[float] = field(default_factory=list)  # of one processor: kept by the hypervisor
+    foreign_percent: list[float | None] = field(default_factory=list)  # of one: the kernel's threads are in it
+    disk_written_bytes: list[int | None] = field(default_factory=list)
+    groups: dict[str, list[float | None]] = field(default_factory=dict)  # of one processor: `cpu_<group>_percent`
+
+    def write_parquet(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns: dict[str, pa.Array] = {
+            "second": pa.array(self.second, pa.float64()),
+            "cpu_percent": pa.array(self.cpu_percent, pa.float64()),
+            "steal_percent": pa.array(self.steal_percent, pa.float64()),
+            "foreign_percent": pa.array(self.foreign_percent, pa.float64()),
+            "disk_written_bytes": pa.array(self.disk_written_bytes, pa.int64()),
+        }
+        for name, percents in self.groups.items():
+            columns[f"cpu_{name}_percent"] = pa.array(percents, pa.float64())
+        pq.write_table(pa.table(columns), path, compression="zstd")

@@ -1,0 +1,126 @@
+"""How a series ended, and what it took: every attempt, and every run that was measured once more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tidemark.errors import AnalysisError, RebootNeeded, TidemarkError
+from tidemark.paths import Workspace, write_atomically
+from tidemark.runs.coding.fields import Fields
+from tidemark.runs.coding.shapes import read, to_json, written
+from tidemark.runs.spec import SeriesSpec
+
+STATUSES = ("complete", "failed", "not-run")
+ATTEMPTS = "attempts.json"
+DISTURBED = "disturbed"  # the folder of runs that were measured once more
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One time that a series was begun. One that was killed never said how it ended."""
+
+    number: int  # from 1
+    started_at: str
+    ended_at: str | None
+    status: str  # complete | failed | interrupted | killed
+    reason: str | None
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbed:
+    """A run that was measured once more because something else was at work; its files are kept in `directory`."""
+
+    run: int
+    attempt: int  # at this run, from 1
+    directory: str  # from the folder of the series
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a series ended; the pipeline goes on either way, and the tables show the reason."""
+
+    status: str  # one of STATUSES
+    reason: str | None
+    exit_code: int
+    runs: tuple[int, ...]
+    attempts: tuple[Attempt, ...] = ()  # oldest first; none in run files of version 1
+    disturbed: tuple[Disturbed, ...] = ()
+
+    def write(self, path: Path) -> None:
+        write_atomically(path, to_json(self))
+
+    @classmethod
+    def read(cls, path: Path) -> Outcome:
+        """The outcome at `path`; AnalysisError, naming file and key, for what it must not say."""
+        outcome = read(cls, Fields.read(path))
+        if outcome.status not in STATUSES:
+            allowed = ", ".join(STATUSES)
+            raise AnalysisError(f"{path}: key 'status': found '{outcome.status}'; allowed: {allowed}")
+        if outcome.status == "complete" and not outcome.runs:
+            raise AnalysisError(f"{path}: the series is complete, but 'runs' names none")
+        return outcome
+
+
+def outcome_path(workspace: Workspace, spec: SeriesSpec) -> Path:
+    return workspace.root / spec.directory / "outcome.json"
+
+
+def finished_runs(directory: Path) -> list[int]:
+    """Numbers of the runs whose files are whole."""
+    return sorted(int(path.parent.name.removeprefix("run-")) for path in directory.glob("run-*/run.json"))
+
+
+def disturbed_runs(directory: Path) -> tuple[Disturbed, ...]:
+    """The runs of a series that were measured once more, oldest first."""
+    found = []
+    for path in sorted(directory.glob(f"{DISTURBED}/run-*/run.json")):
+        number, attempt = map(int, path.parent.name.removeprefix("run-").split("-"))
+        reasons = Fields.read(path).part("interference").texts("disturbed")
+        found.append(Disturbed(number, attempt, f"{DISTURBED}/{path.parent.name}", reasons))
+    return tuple(found)
+
+
+def read_attempts(directory: Path) -> tuple[Attempt, ...]:
+    """The attempts of a series, oldest first; none before the first one."""
+    path = directory / ATTEMPTS
+    return tuple(read(Attempt, each) for each in Fields.read_list(path)) if path.exists() else ()
+
+
+@contextmanager
+def attempt(directory: Path) -> Iterator[None]:
+    """Write down that a series is begun, and how that attempt ends; one that is killed stays as `killed`.
+
+    Waiting for a restart of the machine is no attempt.
+    """
+    before = read_attempts(directory)
+    this = Attempt(len(before) + 1, _now(), None, "killed", None, 0)
+    _write(directory, (*before, this))
+    try:
+        yield
+    except RebootNeeded:
+        _write(directory, before)
+        raise
+    except KeyboardInterrupt:
+        _write(directory, (*before, replace(this, ended_at=_now(), status="interrupted")))
+        raise
+    except TidemarkError as error:
+        failed = replace(this, ended_at=_now(), status="failed", reason=str(error), exit_code=error.exit_code)
+        with suppress(OSError):  # a full disk must not hide why the series failed
+            _write(directory, (*before, failed))
+        raise
+    _write(directory, (*before, replace(this, ended_at=_now(), status="complete")))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _write(directory: Path, attempts: tuple[Attempt, ...]) -> None:
+    write_atomically(directory / ATTEMPTS, json.dumps([written(each) for each in attempts], indent=1) + "\n")

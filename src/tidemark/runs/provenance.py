@@ -1,0 +1,49 @@
+"""Which code measured, and on which machine: said wherever runs of one result set, or of two, differ in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidemark.runs.circumstances import Harness, Machine
+from tidemark.runs.runset import RunSet
+
+UNNAMED = "one that did not name itself (run files of version 1)"
+
+
+def harness_words(harness: Harness | None) -> str:
+    """A harness for people: the digest of its code, and the versions that it gave."""
+    return UNNAMED if harness is None else harness.label
+
+
+def machine_words(machine: Machine) -> str:
+    """A machine for people: what it is, and the identity by which it is told from one of the same kind."""
+    named = f"identity {machine.identity}" if machine.identity else "of unknown identity"
+    return f"{machine.cpu_model}, {machine.cores} cores, {machine.os} ({named})"
+
+
+def mixture(run_set: RunSet) -> tuple[str, ...]:
+    """A sentence for each way in which the runs of a set do not belong together; none where they do."""
+    return (*_harnesses(run_set), *_machines(run_set))
+
+
+def _harnesses(run_set: RunSet) -> Iterator[str]:
+    if len(run_set.harnesses) > 1:
+        spelt = "; ".join(
+            f"{sum(_digest(run.manifest.harness) == _digest(each) for run in run_set.runs):,} runs by "
+            + harness_words(each)
+            for each in run_set.harnesses
+        )
+        yield f"WARNING: these runs were measured by different versions of the measuring code: {spelt}."
+
+
+def _machines(run_set: RunSet) -> Iterator[str]:
+    if len(run_set.machines) > 1:
+        spelt = "; ".join(
+            f"{sum(run.manifest.machine == each for run in run_set.runs):,} runs on {machine_words(each)}"
+            for each in run_set.machines
+        )
+        yield f"WARNING: these runs were measured on different machines, or on one that was changed: {spelt}."
+
+
+def _digest(harness: Harness | None) -> str | None:
+    return harness.digest if harness else None

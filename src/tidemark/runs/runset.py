@@ -1,0 +1,317 @@
+"""The run files of one configuration, read and checked: the only thing that the analysis knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from tidemark.errors import AnalysisError
+from tidemark.runs.circumstances import Harness, Machine
+from tidemark.runs.coding.fields import Fields
+from tidemark.runs.dataset import Provenance
+from tidemark.runs.manifest import DEFAULT_DURABILITY, FIRST_STUDY, FIRST_WORKLOAD
+from tidemark.runs.names import BATCH, MAIN, SINGLE
+from tidemark.runs.outcome import Attempt, Disturbed, Outcome
+from tidemark.runs.plan import PlanFile, PlannedSeries
+from tidemark.runs.run import Run, read_run
+
+# As the thesis shows them, then what it wanted to show; the rest follows by name.
+ORDER = (
+    "ducklake",
+    "ducklake-inlined",
+    "ducklake-inlined-postgres",
+    "iceberg-pyiceberg",
+    "iceberg-duckdb",
+    "delta-rs",
+    "delta-duckdb",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A disturbed run with its files; it counts for nothing."""
+
+    said: Disturbed
+    directory: Path
+    run: Run | None  # None where its files are not there any more
+
+    @property
+    def number(self) -> int:
+        return self.said.run
+
+    @property
+    def attempt(self) -> int:
+        return self.said.attempt
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return self.said.reasons
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """One time that a series was measured, on one warm-up history: run 0 from a cold start, then the hot runs.
+
+    `runs` are those that count, whatever `status` says of the rest.
+    """
+
+    id: str
+    number: int  # from 1
+    position: int
+    status: str
+    reason: str | None
+    runs: tuple[Run, ...]
+    attempts: tuple[Attempt, ...] = ()  # oldest first; none in run files of version 1
+    disturbed: tuple[Kept, ...] = ()  # runs that were measured once more
+
+    @property
+    def failures(self) -> tuple[Attempt, ...]:
+        """The attempts that did not complete."""
+        return tuple(attempt for attempt in self.attempts if attempt.status != "complete")
+
+    @property
+    def cold_run(self) -> Run | None:
+        return next((run for run in self.runs if run.cold), None)
+
+    @property
+    def hot_runs(self) -> tuple[Run, ...]:
+        return tuple(run for run in self.runs if not run.cold)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One system in one mode, with all of its repeats."""
+
+    id: str
+    system: str
+    title: str
+    mode: str
+    batch_size: int
+    threads: int
+    protocol: str
+    stack: str
+    sweep: str
+    repeats: tuple[Repeat, ...]  # one or more
+    read_ahead: int = 1  # events read in one go at most
+    cpus: int | None = None  # processors that client and servers were held to
+    workload: str = FIRST_WORKLOAD  # what its windows do
+    study: str = FIRST_STUDY
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs of all repeats that count, one repeat after the other."""
+        return tuple(run for repeat in self.repeats for run in repeat.runs)
+
+    @property
+    def reason(self) -> str | None:
+        """Why the first repeat that is not complete is not."""
+        return next((repeat.reason for repeat in self.repeats if repeat.status != "complete"), None)
+
+    @property
+    def status(self) -> str:
+        """complete, or how the first repeat ended that is not."""
+        return next((repeat.status for repeat in self.repeats if repeat.status != "complete"), "complete")
+
+    @property
+    def cold_runs(self) -> tuple[Run, ...]:
+        return tuple(run for run in self.runs if run.cold)
+
+    @property
+    def hot_runs(self) -> tuple[Run, ...]:
+        return tuple(run for run in self.runs if not run.cold)
+
+    def repeat_of(self, run: Run) -> int | None:
+        """The repeat of one of its runs, for people; None where there is only one."""
+        return run.repeat if len(self.repeats) > 1 else None
+
+    @property
+    def is_harness(self) -> bool:
+        return self.runs[0].manifest.system.is_harness if self.runs else self.system == "null"
+
+    @property
+    def reads_in_goes(self) -> bool:
+        """Whether a single event's time to read is its share of a go of reading: a mean, not a time that was taken."""
+        return self.mode == SINGLE and self.read_ahead > 1
+
+    @property
+    def mode_title(self) -> str:
+        return f"{BATCH} of {self.batch_size:,}" if self.mode == BATCH else self.mode
+
+    def run(self, number: int) -> Run | None:
+        """The run of a number, of the first repeat that has one."""
+        return next((run for run in self.runs if run.number == number), None)
+
+    def missing(self, number: int | None = None) -> str:
+        """Why there is no run, or not that run."""
+        if self.reason:
+            return self.reason.splitlines()[0]
+        return "no run" if number is None else f"the protocol '{self.protocol}' has no run {number}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSet:
+    """The series of one configuration with the runs that were measured for them."""
+
+    results: Path
+    config: Fields
+    series: tuple[Series, ...]
+    notes: tuple[str, ...] = ()  # where the machine could not give what the configuration asked for
+
+    @property
+    def repeats(self) -> tuple[Repeat, ...]:
+        """Each time that a series was measured."""
+        return tuple(repeat for series in self.series for repeat in series.repeats)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        return tuple(run for repeat in self.repeats for run in repeat.runs)
+
+    @property
+    def coverage(self) -> str:
+        """What intervals of series cover, as a sentence."""
+        if any(len(series.repeats) > 1 for series in self.series):
+            return "They cover how repeats of a series differ."
+        return "Each series was measured once: how series of one system differ is not in them."
+
+    @property
+    def kept_runs(self) -> tuple[Run, ...]:
+        """The disturbed runs that are kept beside those that count."""
+        return tuple(each.run for repeat in self.repeats for each in repeat.disturbed if each.run is not None)
+
+    @property
+    def harnesses(self) -> tuple[Harness | None, ...]:
+        """The code that measured, once for each digest; None stands for runs that do not name it."""
+        found = (run.manifest.harness for run in self.runs)
+        return tuple({each.digest if each else None: each for each in found}.values())
+
+    @property
+    def datasets(self) -> tuple[Provenance, ...]:
+        """Each dataset that runs used, once; one in a sound run set."""
+        found = (run.manifest.dataset for run in self.runs)
+        return tuple({each.sha256: each for each in found if each is not None}.values())
+
+    @property
+    def machines(self) -> tuple[Machine, ...]:
+        return tuple(dict.fromkeys(run.manifest.machine for run in self.runs))
+
+    @property
+    def stacks(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(series.stack for series in self.series))
+
+    @property
+    def stack(self) -> str:
+        """The stack that the thesis's tables and figures are made for."""
+        return "thesis" if "thesis" in self.stacks else self.stacks[0]
+
+    def axis_of(self, sweep: str) -> str | None:
+        """The key of the configuration that a sweep varied; None if the configuration does not have the sweep."""
+        sweeps = self.config.part("sweep") if "sweep" in self.config.names() else None
+        return sweeps.part(sweep).text("axis") if sweeps and sweep in sweeps.names() else None
+
+    def select(
+        self, *, mode: str | None = None, sweep: str = MAIN, stack: str | None = None, harness: bool = True
+    ) -> tuple[Series, ...]:
+        """Series of one sweep, in the order in which tables list them."""
+        wanted = stack or self.stack
+        found = [
+            series
+            for series in self.series
+            if series.sweep == sweep
+            and series.stack == wanted
+            and mode in (None, series.mode)
+            and (harness or not series.is_harness)
+        ]
+        return tuple(sorted(found, key=_place))
+
+    def find(self, system: str, mode: str) -> Series | None:
+        """The main series of a system in a mode."""
+        return next((series for series in self.select(mode=mode) if series.system == system), None)
+
+    @classmethod
+    def load(cls, results: Path) -> RunSet:
+        """Read results/plan.json and the runs of its series.
+
+        AnalysisError, naming the file, for what is absent, unreadable or at odds with itself. A series that
+        failed or was not run stays, with its reason.
+        """
+        path = results / "plan.json"
+        plan = PlanFile.read(path)
+        items: dict[str, list[PlannedSeries]] = {}
+        for item in plan.series:
+            items.setdefault(item.repeats, []).append(item)
+        if not items:
+            raise AnalysisError(f"{path}: key 'series': found none; allowed: at least one")
+        config = Fields(str(path), dict(plan.config), "config.")
+        return cls(results, config, tuple(_series(results, *item) for item in items.items()), plan.notes)
+
+    @property
+    def studies(self) -> tuple[str, ...]:
+        """The names of the studies whose series these are, in the order of names."""
+        return tuple(sorted({series.study for series in self.series}))
+
+    def of(self, study: str) -> RunSet:
+        """The series of one study alone, with its section of the configuration beside what is common.
+
+        The first plans had no sections: all keys stand side by side in them.
+        """
+        config = self.config
+        if study in config.names():
+            section = config.part(study)
+            config = Fields(config.source, {**config.values, **section.values}, "config.")
+        return replace(self, config=config, series=tuple(each for each in self.series if each.study == study))
+
+
+def _place(series: Series) -> tuple[int, int, str, int]:
+    known = ORDER.index(series.system) if series.system in ORDER else len(ORDER)
+    return (series.is_harness, known, series.system, series.batch_size)
+
+
+def _series(results: Path, identity: str, items: list[PlannedSeries]) -> Series:
+    first = items[0]
+    repeats = tuple(sorted((_repeat(results, item) for item in items), key=lambda repeat: repeat.number))
+    return Series(
+        id=identity,
+        system=first.system,
+        title=_titled(first.title, repeats),
+        mode=first.mode,
+        batch_size=first.batch_size,
+        threads=first.threads,
+        protocol=first.protocol,
+        stack=first.stack,
+        sweep=first.sweep,
+        repeats=repeats,
+        read_ahead=first.read_ahead,
+        cpus=first.cpus,
+        workload=first.workload,
+        study=first.study,
+    )
+
+
+def _titled(title: str, repeats: tuple[Repeat, ...]) -> str:
+    """A system's title, with what sets it apart from the same system under the defaults."""
+    levels = {run.manifest.system.durability_level for repeat in repeats for run in repeat.runs} - {DEFAULT_DURABILITY}
+    words = [f"durability: {level}" for level in sorted(levels)]
+    return f"{title} ({', '.join(words)})" if words and not any(word in title for word in words) else title
+
+
+def _repeat(results: Path, item: PlannedSeries) -> Repeat:
+    # The plan names folders from the workspace's root; an archive's results may lie under another name.
+    parts = PurePosixPath(item.directory).parts
+    directory = results.joinpath(*parts[parts.index("runs") if "runs" in parts else 0 :])
+    outcome = Outcome.read(directory / "outcome.json")
+    return Repeat(
+        id=item.id,
+        number=item.repeat,
+        position=item.position,
+        status=outcome.status,
+        reason=outcome.reason,
+        runs=tuple(read_run(directory, item.id, number) for number in outcome.runs),
+        attempts=outcome.attempts,
+        disturbed=tuple(_kept(directory, item.id, each) for each in outcome.disturbed),
+    )
+
+
+def _kept(directory: Path, identity: str, said: Disturbed) -> Kept:
+    folder = directory / PurePosixPath(said.directory)
+    here = (folder / "run.json").is_file() and folder.resolve().is_relative_to(directory.resolve())
+    return Kept(said, folder, read_run(directory, identity, said.run, folder) if here else None)

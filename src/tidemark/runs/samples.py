@@ -1,0 +1,82 @@
+"""The samples of a run, read from its Parquet files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tidemark.errors import AnalysisError
+
+OPERATION_COLUMNS = ("start_ns", "rows")  # of operations.parquet, whatever the workload; it adds its own
+MACHINE_COLUMNS = ("second", "cpu_percent", "disk_written_bytes")  # of machine.parquet, of all versions
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """What the sampler saw in the whole seconds inside the window; NaN where it could not look.
+
+    `disk_bytes_per_s` is None when the data's device could not be measured at all.
+    """
+
+    second: NDArray[np.float64]
+    cpu_percent: NDArray[np.float64]
+    disk_bytes_per_s: NDArray[np.float64] | None
+    groups: tuple[tuple[str, NDArray[np.float64]], ...]
+
+
+def column(path: Path, name: str, *, keep: bool) -> NDArray[np.int64]:
+    """One column of a file without nulls, read-only; with `keep` it stays in memory for who asks next.
+
+    AnalysisError, naming file and column, where the file does not have it: not every workload has every column.
+    """
+    return _kept(path, name) if keep else _column(path, name)
+
+
+@lru_cache(maxsize=1024)
+def columns_of(path: Path) -> tuple[str, ...]:
+    """The names of the columns of a file."""
+    return tuple(pq.read_schema(path).names)
+
+
+@lru_cache(maxsize=64)
+def _kept(path: Path, name: str) -> NDArray[np.int64]:
+    return _column(path, name)
+
+
+def _column(path: Path, name: str) -> NDArray[np.int64]:
+    there = columns_of(path)
+    if name not in there:
+        raise AnalysisError(f"{path}: found no column '{name}'; allowed: {', '.join(there)}")
+    column = pq.read_table(path, columns=[name]).column(0).combine_chunks()
+    values: NDArray[np.int64] = column.to_numpy(zero_copy_only=False)
+    values.setflags(write=False)
+    return values
+
+
+def read_seconds(path: Path, window_s: float) -> Seconds:
+    """The samples in machine.parquet that end inside a window of `window_s` seconds."""
+    table = pq.read_table(path)
+    second = _floats(table, "second")
+    inside = second <= window_s + 0.05
+    length = np.diff(second, prepend=0.0)
+    disk = None
+    if table.column("disk_written_bytes").null_count < table.num_rows:
+        disk = (_floats(table, "disk_written_bytes") / np.maximum(length, 1e-9))[inside]
+    groups = []
+    for name in table.column_names:
+        group = re.fullmatch(r"cpu_(.+)_percent", name)
+        if group and table.column(name).null_count < table.num_rows:
+            groups.append((group[1], _floats(table, name)[inside]))
+    return Seconds(second[inside], _floats(table, "cpu_percent")[inside], disk, tuple(groups))
+
+
+def _floats(table: pa.Table, name: str) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = table.column(name).cast(pa.float64()).to_numpy()
+    return values

@@ -1,0 +1,38 @@
+"""What many results ask of a run set: its dataset in words, its stacks and modes in order, series that correspond."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidemark.runs.names import MODES
+from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet, Series
+
+
+def dataset_label(run_set: RunSet) -> str:
+    return "; ".join(dataset.label for dataset in run_set.datasets) or "no run was measured"
+
+
+def modes(run_set: RunSet) -> tuple[str, ...]:
+    """The modes that there are series of, in the order in which results list them."""
+    found = dict.fromkeys(series.mode for series in run_set.series)
+    return tuple(sorted(found, key=lambda mode: MODES.index(mode) if mode in MODES else len(MODES)))
+
+
+def in_order(run_set: RunSet) -> tuple[str, ...]:
+    """The stacks of the plan, first the one that results are of where they name none."""
+    return (run_set.stack, *(stack for stack in run_set.stacks if stack != run_set.stack))
+
+
+def counterparts(run_set: RunSet, mode: str | None = None) -> Iterator[tuple[Series, Series]]:
+    """Each series of the first stack with the series of every other stack that differs from it in nothing else."""
+    for then in run_set.select(mode=mode, harness=False):
+        for stack in in_order(run_set)[1:]:
+            for now in run_set.select(mode=then.mode, stack=stack, harness=False):
+                if (now.system, now.batch_size) == (then.system, then.batch_size):
+                    yield then, now
+
+
+def last_hot(series: Series) -> Run | None:
+    """The run whose footprint is shown: the last hot one, else the cold one."""
+    return series.runs[-1] if series.runs else None

@@ -1,0 +1,280 @@
+"""Iceberg's own reference REST catalog over PostgreSQL: the code of the `iceberg-rest-fixture` image.
+
+Its main class listens on every interface and offers no choice. Ours, LoopbackCatalogServer.java, puts the
+same parts together on 127.0.0.1; the wheel of the JVM has no compiler, so a locked one compiles it, once. Beside it
+NioFileIO.java is another way for the server to write files, chosen by the class of the service.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import urllib.request
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, Self
+
+from tidemark import seals
+from tidemark.config import ServicesConfig
+from tidemark.errors import ServiceError
+from tidemark.paths import Workspace, private_directory
+from tidemark.services.base import Service, files_below
+from tidemark.services.http import open_url
+from tidemark.services.iceberg.catalog import RestCatalog
+from tidemark.services.postgres import Postgres
+from tidemark.services.programs.class_data import class_data, mapping
+from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
+from tidemark.services.programs.process import (
+    Child,
+    give,
+    server_environment,
+    unprivileged_account,
+    wait_for_line,
+)
+from tidemark.services.programs.provision import private_beside, provision, sha256_of
+
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("LoopbackCatalogServer.java", "NioFileIO.java"))
+MAIN_CLASS = "org.apache.iceberg.rest.LoopbackCatalogServer"
+PORT_LINE = "Catalog listens on port: "
+LAUNCHER = "launcher.jar"
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergRestSettings:
+    """Either `address`, the URI of a running catalog, or the running `postgres` that backs one of ours.
+
+    `warehouse`: for ours the folder (a path, or file:// and one), made if need be, below which tables get their
+    locations; for a running catalog the name that it knows its warehouse by. `heap_mb` (MiB) is for ours.
+    """
+
+    postgres: Postgres | None = None
+    warehouse: str = ""
+    address: str | None = None
+    heap_mb: int = 512
+
+
+def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
+    """The jar with our classes, the launcher's among them, in a folder named by what it is made of and so made once.
+
+    `jars` are those of the server's lock; the compiler is one of them.
+    """
+    made_of = LAUNCHER + "".join([*map(sha256_of, SOURCES), *(jar.name for jar in jars)])
+    classes = workspace.cache / "classes" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
+    (compiler,) = (jar for jar in jars if jar.name.startswith("ecj-"))
+    with seals.made_once(classes) as wanted:
+        if wanted:
+            with private_beside(classes) as incoming:
+                command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]
+                command += ["-jar", compiler, "-17", "-nowarn"]
+                command += ["-cp", class_path(jars), "-d", incoming / "compiled", *SOURCES]
+                log = incoming / "compile.log"
+                Child.start("The Java compiler", command, log, env=server_environment(), cwd=incoming).run_to_end(120)
+                _pack(incoming / "compiled", private_directory(incoming / "whole") / LAUNCHER)
+                (incoming / "whole").rename(classes)
+    return classes / LAUNCHER
+
+
+def _pack(folder: Path, jar: Path) -> None:
+    """Put what lies in `folder` into `jar`: a JVM takes no archive of class data for a class path with folders."""
+    with zipfile.ZipFile(jar, "w") as archive:
+        for path in files_below(folder):
+            archive.write(path, path.relative_to(folder))
+    # The JVM compares a jar's time with the archive's, and a Nix store sets all times to this one.
+    os.utime(jar, (1, 1))
+
+
+def archive_classes(workspace: Workspace, jars: list[Path], launcher: Path) -> Path | None:
+    """The archive of the classes that the server loads from its start to a table's first commit; made once."""
+    trainee = partial(_Trainee, workspace, workspace.work / "iceberg-rest-training")
+    return class_data(workspace, "iceberg-rest", (), [launcher, *jars], trainee)
+
+
+class IcebergRest(RestCatalog):
+    """The reference server of Iceberg 1.10.1 on a loopback port that the kernel picks; as nobody when we are root."""
+
+    name: ClassVar[str] = "iceberg-rest"
+    title: ClassVar[str] = "Iceberg REST catalog"
+    locks: ClassVar[tuple[str, ...]] = ("iceberg-rest",)
+    address_key: ClassVar[str] = "iceberg_rest_address"
+    file_io: ClassVar[str] = "org.apache.iceberg.hadoop.HadoopFileIO"
+
+    def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
+        super().__init__(workspace, directory, settings.postgres)
+        if settings.address is None and (settings.postgres is None or not settings.warehouse):
+            raise ServiceError(f"{self.title} needs a PostgreSQL and a warehouse, or the address of a running one.")
+        self.settings = settings
+        self._jars: list[Path] = []
+        self._launcher = Path()
+        self._class_data: Path | None = None
+        self._port = 0
+
+    @classmethod
+    def from_config(
+        cls,
+        workspace: Workspace,
+        directory: Path,
+        config: ServicesConfig,
+        running: Mapping[type[Service], Service],
+    ) -> Self:
+        postgres = running[Postgres]
+        assert isinstance(postgres, Postgres)
+        settings = IcebergRestSettings(
+            postgres=postgres,
+            warehouse="" if config.iceberg_rest_address else str(directory / "warehouse"),
+            address=config.iceberg_rest_address,
+            heap_mb=config.iceberg_rest_heap_mb,
+        )
+        return cls(workspace, directory, settings)
+
+    @classmethod
+    def provide(cls, workspace: Workspace) -> None:
+        jars = provision("iceberg-rest", workspace)
+        archive_classes(workspace, jars, compile_launcher(workspace, jars))
+
+    @property
+    def is_external(self) -> bool:
+        return self.settings.address is not None
+
+    @property
+    def uri(self) -> str:
+        return self.settings.address or f"http://127.0.0.1:{self._port}"
+
+    @property
+    def warehouse(self) -> str:
+        return self.settings.warehouse
+
+    def address_outside(self) -> dict[str, str]:
+        return {"uri": self.uri, "warehouse": self.warehouse}
+
+    @property
+    def _warehouse_folder(self) -> Path:
+        return Path(self.settings.warehouse.removeprefix("file://"))
+
+    def version(self) -> str:
+        if self.is_external:
+            return "not told by the catalog"
+        named = re.findall(r"^Iceberg version: (\S+)", self.log_path.read_text(errors="replace"), re.MULTILINE)
+        if not named:
+            raise ServiceError(f"{self.title} named no version in {self.log_path}.")
+        return str(named[-1])
+
+    def _reach(self) -> None:
+        with open_url(f"{self.uri.rstrip('/')}/v1/config", 10) as answer:
+            answer.read()
+
+    def _program_files(self) -> tuple[Path, ...]:
+        archive = [self._class_data] if self._class_data else []
+        return (*self._jars, self._launcher, *archive, *runtime_files())
+
+    def _provision(self) -> None:
+        self._jars = provision("iceberg-rest", self.workspace)
+        self._launcher = compile_launcher(self.workspace, self._jars)
+        self._class_data = archive_classes(self.workspace, self._jars, self._launcher)
+
+    def _prepare(self) -> None:
+        give(private_directory(self.directory / "tmp"))
+        give(private_directory(self._warehouse_folder))
+        self._has_database = False
+
+    def remove_data(self) -> None:
+        had_database = self._has_database
+        super().remove_data()
+        if had_database:
+            shutil.rmtree(self._warehouse_folder, ignore_errors=True)
+
+    def _launch(self) -> Child:
+        options = [*COMMON_OPTIONS, f"-Xmx{self.settings.heap_mb}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
+        return Child.start(
+            self.title,
+            [JAVA, *options, *self._class_options(), "-cp", class_path([self._launcher, *self._jars]), MAIN_CLASS],
+            self.log_path,
+            env=server_environment(
+                CATALOG_IO__IMPL=self.file_io,
+                CATALOG_WAREHOUSE=self.settings.warehouse,
+                **self._backend(),
+            ),
+            cwd=self.directory,
+            account=unprivileged_account(),
+        )
+
+    def _class_options(self) -> tuple[str, ...]:
+        return mapping(self._class_data)
+
+    def _backend(self) -> dict[str, str]:
+        """The environment by which the server finds what keeps its tables' pointers."""
+        address, user, password = self._own_database()
+        return {
+            "CATALOG_CATALOG__IMPL": "org.apache.iceberg.jdbc.JdbcCatalog",
+            "CATALOG_URI": address,
+            "CATALOG_JDBC_USER": user,
+            "CATALOG_JDBC_PASSWORD": password,
+            "CATALOG_JDBC_SCHEMA__VERSION": "V1",
+        }
+
+    def _wait_until_ready(self, child: Child, log_start: int) -> None:
+        wait_for_line(child, PORT_LINE, 120, log_start)
+        started = self.log_path.read_bytes()[log_start:].decode(errors="replace")
+        self._port = int(started.split(PORT_LINE)[1].split()[0])
+        self._reach()
+
+
+class IcebergRestNio(IcebergRest):
+    """The same server, which writes its files without Hadoop."""
+
+    name: ClassVar[str] = "iceberg-rest-nio"
+    title: ClassVar[str] = "Iceberg REST catalog (java.nio)"
+    file_io: ClassVar[str] = "org.apache.iceberg.rest.NioFileIO"
+
+    def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
+        if settings.address is not None:
+            raise ServiceError(
+                f"file_io: nio is of a catalog that is started here; found services.iceberg_rest_address, "
+                f"{settings.address}. Remove that address, or leave file_io at hadoop."
+            )
+        super().__init__(workspace, directory, settings)
+
+
+class _Trainee(IcebergRest):
+    """A server whose JVM is given `options`, to see which classes it loads; it keeps tables in its memory.
+
+    All but its access to PostgreSQL is as ever, and no PostgreSQL has to run while programs are made ready.
+    """
+
+    def __init__(self, workspace: Workspace, directory: Path, options: tuple[str, ...]) -> None:
+        RestCatalog.__init__(self, workspace, directory, None)
+        self.settings = IcebergRestSettings(warehouse=str(directory / "warehouse"))
+        self._options = options
+
+    def _provision(self) -> None:
+        self._jars = provision("iceberg-rest", self.workspace)
+        self._launcher = compile_launcher(self.workspace, self._jars)
+
+    def _class_options(self) -> tuple[str, ...]:
+        return self._options
+
+    def _backend(self) -> dict[str, str]:
+        return {"CATALOG_CATALOG__IMPL": "org.apache.iceberg.inmemory.InMemoryCatalog"}
+
+    def practise(self) -> None:
+        """A namespace and a table are made, changed and read."""
+        column = {"id": 1, "name": "id", "type": "long", "required": False}
+        schema = {"type": "struct", "schema-id": 0, "fields": [column]}
+        change = {"action": "set-properties", "updates": {"practised": "yes"}}
+        self._post("namespaces", {"namespace": ["practice"]})
+        self._post("namespaces/practice/tables", {"name": "table", "schema": schema})
+        self._post("namespaces/practice/tables/table", {"requirements": [], "updates": [change]})
+        with open_url(f"{self.uri}/v1/namespaces/practice/tables/table", 10) as answer:
+            answer.read()
+
+    def _post(self, what: str, content: dict[str, object]) -> None:
+        request = urllib.request.Request(
+            f"{self.uri}/v1/{what}", json.dumps(content).encode(), {"Content-Type": "application/json"}
+        )
+        with open_url(request, 10) as answer:
+            answer.read()

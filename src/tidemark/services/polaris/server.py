@@ -1,0 +1,332 @@
+"""Apache Polaris, the catalog that the thesis used, from a distribution that somebody has, or a running one.
+
+No package registry holds its server. It follows the layout, the options and the management interface of release
+1.3.0 as its sources and documents give them, and was run against a build of those sources (both clients, both
+stacks, started here and running already), not against the official binary; the tests that run without one hold the
+files and the requests to the documents.
+
+Ours listens on loopback, keeps its catalog in our PostgreSQL and its tables below `warehouse`. Passwords
+reach it in files that only their owner reads and that are gone once it runs, never in an argument.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Self
+
+from tidemark import seals
+from tidemark.config import ServicesConfig
+from tidemark.errors import DiskFull, ProvisionError, ServiceError, is_disk_full
+from tidemark.paths import Workspace, private_directory
+from tidemark.services.base import Service, files_below
+from tidemark.services.iceberg.catalog import OAuth, RestCatalog
+from tidemark.services.polaris.management import SCOPE, TOKENS, Management
+from tidemark.services.postgres import Postgres
+from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, runtime_files
+from tidemark.services.programs.process import (
+    Child,
+    free_ports,
+    give,
+    server_environment,
+    unprivileged_account,
+    wait_for_line,
+)
+from tidemark.services.programs.provision import private_beside, sha256_of, unpack_tar, unpack_zip
+
+CATALOG = "tidemark"
+REALM = "POLARIS"
+SERVER_JAR = Path("server", "quarkus-run.jar")
+ADMIN_JAR = Path("admin", "quarkus-run.jar")
+PROPERTIES = Path("config", "application.properties")  # of the folder that Quarkus is started in
+SECRET = "TIDEMARK_POLARIS_SECRET"
+
+
+@dataclass(frozen=True, slots=True)
+class PolarisSettings:
+    """A distribution to start over `postgres`, or the `address` of a running one with what it asks for.
+
+    `distribution`: a folder, a .tgz or a .zip. `address`: http://host:port; `catalog` is the name of a catalog
+    there, `client_id` and `client_secret` those of a principal that may manage its content. `heap_mb` is in MiB.
+    """
+
+    postgres: Postgres | None = None
+    distribution: Path | None = None
+    heap_mb: int = 512
+    address: str | None = None
+    catalog: str = CATALOG
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    secret_file: str | None = None  # where that came from, if it was not the environment
+
+
+def find_home(folder: Path) -> Path:
+    """Where below `folder` the distribution lies, itself or one level down; ProvisionError when it does not."""
+    places = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
+    homes = [place for place in places if (place / SERVER_JAR).is_file() and (place / ADMIN_JAR).is_file()]
+    if len(homes) != 1:
+        raise ProvisionError(
+            f"{folder}: found {len(homes)} Polaris distributions; expected one, with {SERVER_JAR} and {ADMIN_JAR}. "
+            "Give services.polaris_path the binary distribution of release 1.3.0 (polaris-bin-...), not its sources."
+        )
+    return homes[0]
+
+
+def unpack_distribution(path: Path, workspace: Workspace) -> Path:
+    """The folder of the distribution at `path`; an archive is unpacked once, to a folder named by its hash.
+
+    ProvisionError where there is none, or where the archive holds something that leads out of its folder.
+    """
+    if path.is_dir():
+        return find_home(path)
+    if not path.is_file():
+        raise ProvisionError(f"services.polaris_path: {path} does not exist; give a folder, a .tgz or a .zip.")
+    home = workspace.cache / "polaris" / sha256_of(path)[:16]
+    with seals.made_once(home) as wanted:
+        if wanted:
+            _unpack(path, home)
+    return find_home(home)
+
+
+def _unpack(path: Path, home: Path) -> None:
+    with private_beside(home) as beside:
+        incoming = beside / "whole"
+        incoming.mkdir()
+        try:
+            if zipfile.is_zipfile(path):
+                unpack_zip(path, incoming)
+            else:
+                with path.open("rb") as packed:
+                    unpack_tar(packed, incoming)
+        except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
+            raise ProvisionError(f"services.polaris_path: {path} is no archive that can be read: {error}.") from error
+        except OSError as error:
+            if is_disk_full(error):
+                raise DiskFull(f"no room left in {home.parent} for Polaris; nothing was kept.") from error
+            raise
+        find_home(incoming)
+        incoming.rename(home)
+
+
+def read_secret(config: ServicesConfig) -> str:
+    """The running Polaris' client secret: from the file that the configuration names, else the environment."""
+    if config.polaris_secret_file is None:
+        found = os.environ.get(SECRET, "")
+        place = f"the environment variable {SECRET}"
+    else:
+        place = config.polaris_secret_file
+        try:
+            found = Path(place).read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ServiceError(f"services.polaris_secret_file: {place} cannot be read: {error}.") from error
+    if not found:
+        raise ServiceError(
+            f"Apache Polaris at {config.polaris_address} needs the secret of client {config.polaris_client_id}; "
+            f"found none in {place}. Set {SECRET}, or services.polaris_secret_file."
+        )
+    return found
+
+
+def properties(values: Mapping[str, str]) -> str:
+    """`values` as the lines of a Java properties file; ServiceError for one that Quarkus would not read as it is."""
+    lines = []
+    for key, value in values.items():
+        if "$" in value or not value.isprintable():
+            raise ServiceError(
+                f"Apache Polaris cannot be given {key}: it holds a '$' or a control character, which its "
+                "configuration would change. Give PostgreSQL's account another password."
+            )
+        escaped = value.replace("\\", "\\\\").replace(" ", "\\ ")
+        lines.append(f"{key}={escaped}\n")
+    return "".join(lines)
+
+
+def write_private(path: Path, content: str) -> Path:
+    """Make a file that only its owner reads: the account that servers run as."""
+    private_directory(path.parent)
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(content)
+    return give(path)
+
+
+class Polaris(RestCatalog):
+    """Polaris over PostgreSQL (relational-jdbc) with FILE storage, and a principal that may manage one catalog."""
+
+    name: ClassVar[str] = "polaris"
+    title: ClassVar[str] = "Apache Polaris"
+    address_key: ClassVar[str] = "polaris_address"
+    places_are_free: ClassVar[bool] = False
+    port_taken: ClassVar[tuple[str, ...]] = (*Service.port_taken, "already bound", "seems to be in use")
+
+    def __init__(self, workspace: Workspace, directory: Path, settings: PolarisSettings) -> None:
+        super().__init__(workspace, directory, settings.postgres)
+        if settings.address is None and (settings.postgres is None or settings.distribution is None):
+            raise ServiceError(f"{self.title} needs a PostgreSQL and a distribution, or the address of a running one.")
+        self.settings = settings
+        self._home = Path()
+        self._port = 0
+        self._root = ("", "")
+        self._client = (settings.client_id, settings.client_secret)
+        self._is_bootstrapped = self._is_set_up = False
+
+    @classmethod
+    def from_config(
+        cls,
+        workspace: Workspace,
+        directory: Path,
+        config: ServicesConfig,
+        running: Mapping[type[Service], Service],
+    ) -> Self:
+        postgres = running[Postgres]
+        assert isinstance(postgres, Postgres)
+        if config.polaris_address is None:
+            path = None if config.polaris_path is None else Path(config.polaris_path).absolute()
+            settings = PolarisSettings(postgres, path, config.iceberg_rest_heap_mb)
+        else:
+            settings = PolarisSettings(
+                address=config.polaris_address,
+                catalog=config.polaris_catalog or "",
+                client_id=config.polaris_client_id or "",
+                client_secret=read_secret(config),
+                secret_file=config.polaris_secret_file,
+            )
+        return cls(workspace, directory, settings)
+
+    @property
+    def is_external(self) -> bool:
+        return self.settings.address is not None
+
+    @property
+    def _base(self) -> str:
+        return (self.settings.address or f"http://127.0.0.1:{self._port}").rstrip("/")
+
+    @property
+    def uri(self) -> str:
+        return f"{self._base}/api/catalog"
+
+    @property
+    def warehouse(self) -> str:
+        """The name of the catalog, which is what Polaris calls a warehouse."""
+        return self.settings.catalog
+
+    @property
+    def oauth(self) -> OAuth:
+        return OAuth(*self._client, f"{self._base}{TOKENS}", SCOPE)
+
+    @property
+    def location(self) -> str:
+        """Below which ours puts tables: not quoted, as its clients take what follows file:// for a path."""
+        return f"file://{self.directory.absolute() / 'warehouse'}"
+
+    def address_outside(self) -> dict[str, str]:
+        settings = self.settings
+        found = {"uri": self._base, "catalog": settings.catalog, "client_id": settings.client_id}
+        return found | ({"secret_file": settings.secret_file} if settings.secret_file else {})
+
+    def version(self) -> str:
+        if self.is_external:
+            return "not told by the catalog"
+        names = [path.name for path in (self._home / "server").rglob("*polaris-core-*.jar")]
+        found = re.search(r"polaris-core-(.+)\.jar$", names[0]) if names else None
+        return found[1] if found else "not told by the distribution"
+
+    def _reach(self) -> None:
+        Management(self._base, *self._client).config(self.warehouse)
+
+    def _program_files(self) -> tuple[Path, ...]:
+        return (*files_below(self._home / "server"), *runtime_files())
+
+    def _provision(self) -> None:
+        assert self.settings.distribution is not None
+        self._home = unpack_distribution(self.settings.distribution, self.workspace)
+
+    def _prepare(self) -> None:
+        # The tables of a catalog that chooses their places; they go, or are kept, with the series' own folder.
+        for folder in ("tmp", "warehouse"):
+            give(private_directory(self.directory / folder))
+        self._root = (f"root-{secrets.token_hex(6)}", secrets.token_hex(24))
+        self._has_database = self._is_bootstrapped = self._is_set_up = False
+
+    def _database_properties(self) -> dict[str, str]:
+        address, user, password = self._own_database()
+        return {
+            "polaris.persistence.type": "relational-jdbc",
+            "quarkus.datasource.jdbc.url": address,
+            "quarkus.datasource.username": user,
+            "quarkus.datasource.password": password,
+        }
+
+    def _server_properties(self, port: int, health_port: int) -> dict[str, str]:
+        return {
+            **self._database_properties(),
+            "polaris.realm-context.realms": REALM,
+            'polaris.features."SUPPORTED_CATALOG_STORAGE_TYPES"': '["FILE"]',
+            'polaris.features."ALLOW_INSECURE_STORAGE_TYPES"': "true",
+            # Files on a local disk are one of the issues for which it would refuse to start.
+            "polaris.readiness.ignore-severe-issues": "true",
+            "quarkus.http.host": "127.0.0.1",
+            "quarkus.http.port": str(port),
+            "quarkus.management.host": "127.0.0.1",
+            "quarkus.management.port": str(health_port),
+            # Its output is our log already.
+            "quarkus.log.file.enable": "false",
+        }
+
+    def _bootstrap(self) -> None:
+        """Make the realm and its root principal in the empty database, with the distribution's admin tool."""
+        folder = private_directory(self.directory / "bootstrap")
+        client_id, client_secret = self._root
+        root = {REALM: {"client-id": client_id, "client-secret": client_secret}}
+        command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]
+        command += [f"-Djava.io.tmpdir={self.directory / 'tmp'}", "-jar", self._home / ADMIN_JAR]
+        log = self.directory / "polaris-bootstrap.log"
+        credentials = folder / "credentials.json"
+        try:
+            write_private(credentials, json.dumps(root))
+            write_private(folder / PROPERTIES, properties(self._database_properties()))
+            command += ["bootstrap", "--credentials-file", credentials]
+            Child.start(
+                "Polaris' admin tool",
+                command,
+                log,
+                env=server_environment(),
+                cwd=folder,
+                account=unprivileged_account(),
+            ).run_to_end(120)
+        finally:
+            credentials.unlink(missing_ok=True)
+            (folder / PROPERTIES).unlink(missing_ok=True)
+
+    def _launch(self) -> Child:
+        if not self._is_bootstrapped:
+            self._bootstrap()
+            self._is_bootstrapped = True
+        self._port, health_port = free_ports(2)
+        write_private(self.directory / PROPERTIES, properties(self._server_properties(self._port, health_port)))
+        options = [*COMMON_OPTIONS, f"-Xmx{self.settings.heap_mb}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
+        return Child.start(
+            self.title,
+            [JAVA, *options, "-jar", self._home / SERVER_JAR],
+            self.log_path,
+            env=server_environment(),
+            cwd=self.directory,
+            account=unprivileged_account(),
+        )
+
+    def _wait_until_ready(self, child: Child, log_start: int) -> None:
+        try:
+            wait_for_line(child, "Listening on:", 180, log_start)
+        finally:
+            (self.directory / PROPERTIES).unlink(missing_ok=True)
+        if not self._is_set_up:
+            self._client = Management(self._base, *self._root).set_up(self.warehouse, self.location)
+            self._is_set_up = True
+        self._reach()

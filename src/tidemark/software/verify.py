@@ -1,0 +1,76 @@
+"""`--verify`: every provisioned file compared by its hash, where a start compares size, time and inode alone."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidemark import seals
+from tidemark.errors import ProvisionError
+from tidemark.paths import Workspace
+from tidemark.services.programs.provision import LOCKS, read_jar_lock, sha256_of
+from tidemark.software.environments import STAMP
+
+MADE = ("postgres", "polaris", "classes", "class-data", "kafka-storage", "envs")  # folders of the cache
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One artifact: how it was compared, and what is not as it should be."""
+
+    path: Path
+    how: str
+    problems: tuple[str, ...]
+
+
+def verify(workspace: Workspace, locks: Path = LOCKS) -> list[Checked]:
+    """Everything that the cache holds and that this process runs from; what is not there yet is left out."""
+    found = []
+    for lock in sorted(locks.glob("*/jgo.lock.toml")):
+        folder = workspace.cache / "jars" / lock.parent.name
+        if folder.is_dir():
+            jars = [(folder / jar.file, jar.sha256) for jar in read_jar_lock(lock)]
+            wrong = [f"{path} is not the locked one" for path, digest in jars if _differs(path, digest)]
+            found.append(Checked(folder, f"{len(jars)} jars against their lock", tuple(wrong)))
+    made = [path for kind in MADE for path in sorted((workspace.cache / kind).glob("[!.]*")) if path.is_dir()]
+    for folder in [*made, Path(sys.prefix)]:
+        if seals.in_a_store(folder):
+            found.append(Checked(folder, "in a store, which checks it itself", ()))
+            continue
+        problems = seals.differences(folder, by_hash=True)
+        if problems is not None:
+            found.append(Checked(folder, "each file against its seal", tuple(problems)))
+        elif folder in made:
+            found.append(Checked(folder, "not compared: it has no seal yet; its next use looks at it", ()))
+    return found
+
+
+def verify_or_refuse(workspace: Workspace) -> None:
+    """ProvisionError where something differs; it was put out of use, and the same command makes it anew."""
+    found = verify(workspace)
+    wrong = [each for each in found if each.problems]
+    for each in wrong:
+        _put_out_of_use(each, workspace)
+    if wrong:
+        told = "; ".join(problem for each in wrong for problem in each.problems[: seals.SHOWN])
+        raise ProvisionError(
+            f"--verify: of {len(found)} provisioned artifacts {len(wrong)} are not as they were made: {told}. If you "
+            "changed nothing, look at the disk. They will not be used: run the command again to have them made anew."
+        )
+    print(f"tidemark: --verify: {len(found)} provisioned artifacts are as they were made", file=sys.stderr)
+
+
+def _differs(path: Path, sha256: str) -> bool:
+    return path.is_file() and sha256_of(path) != sha256
+
+
+def _put_out_of_use(wrong: Checked, workspace: Workspace) -> None:
+    if wrong.path.parent == workspace.cache / "jars":
+        for lock in LOCKS.glob(f"{wrong.path.name}/jgo.lock.toml"):
+            for jar in read_jar_lock(lock):
+                if _differs(wrong.path / jar.file, jar.sha256):
+                    (wrong.path / jar.file).unlink()
+    else:
+        seals.break_seal(wrong.path)
+        (wrong.path / STAMP).unlink(missing_ok=True)  # of an environment

@@ -1,0 +1,226 @@
+"""Figures that the thesis does not have: both throughputs, tails, growth, cold effect, time budget, footprint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from tidemark.analysis.measures import Absent, Measures
+from tidemark.analysis.quantities import Quantity
+from tidemark.analysis.statistics import Estimate, Replicates
+from tidemark.analysis.words import Missing, attempt, number
+from tidemark.results.figures import plots, style
+from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.runs.names import MODES, SINGLE, STAGES
+from tidemark.runs.run import Run
+from tidemark.runs.runset import Series
+from tidemark.runs.views import last_hot
+from tidemark.studies.streams.figures.published import MODE_WORDS
+from tidemark.studies.streams.quantities import HARNESS_RATE, RELATIVE_GROWTH, SYSTEM_RATE, WRITE_MEDIAN
+
+type StackedRow = tuple[str, tuple[tuple[str, float], ...], str]  # title, parts, note or reason
+
+
+def sketches() -> Iterator[Sketch]:
+    """All of them; those that compare systems once for each mode."""
+    for mode, words in MODE_WORDS.items():
+        yield Sketch(f"throughput-{mode}", f"Harness and system throughput, {words}", partial(throughput, mode=mode))
+        yield Sketch(f"latency-{mode}", f"Writes slower than a time, {words}", partial(latency, mode=mode))
+        yield Sketch(f"growth-{mode}", f"Growth of the write time, {words}", partial(growth, mode=mode))
+        yield Sketch(f"footprint-{mode}", f"Bytes stored per event, {words}", partial(footprint, mode=mode))
+    yield Sketch("cold-effect", "Run 0 against hot runs: median write time", cold_effect)
+    yield Sketch("time-budget", "Where the time goes, first hot run", time_budget)
+
+
+def _estimate(quantity: Quantity, measures: Measures, series: Series) -> Estimate | str:
+    found = attempt(quantity.unit, partial(measures.hot, quantity, series))
+    return found.reason if isinstance(found, Missing) else found
+
+
+def _hot_runs(all_series: tuple[Series, ...]) -> list[Run]:
+    runs = [run for series in all_series for run in series.hot_runs]
+    if not runs:
+        raise Absent("there is no hot run")
+    return runs
+
+
+def throughput(studio: Studio, mode: str) -> Drawn:
+    """Both throughputs of the typical hot run: the gap between them is the harness."""
+    chosen = studio.run_set.select(mode=mode)
+    runs = _hot_runs(chosen)
+    rows = []
+    for series in chosen:
+        colour = studio.colour(series)
+        system = _estimate(SYSTEM_RATE, studio.measures, series)
+        points = [(system, colour, True)] if not series.is_harness else []
+        if not isinstance(system, str):
+            points.append((_estimate(HARNESS_RATE, studio.measures, series), colour, False))
+        rows.append((series.title, points))
+    made = plots.dots(rows, "events a second", log=True)
+    notes = ["Filled: events by the time inside write. Hollow: events by the window. Lines: 95 % intervals, hot runs. "
+             "Null stores nothing, so that no time of it is inside write.", studio.run_set.coverage]  # fmt: skip
+    return studio.finish(made, f"Harness and system throughput, {MODE_WORDS[mode]}", notes, runs)
+
+
+def growth(studio: Studio, mode: str) -> Drawn:
+    """Growth relative to each system's median write time, so that systems compare."""
+    chosen = studio.series(mode)
+    runs = _hot_runs(chosen)
+    rows = []
+    for series in chosen:
+        found = attempt("%", partial(_percent, studio.measures, series))
+        rows.append(
+            (series.title, [(found.reason if isinstance(found, Missing) else found, studio.colour(series), True)])
+        )
+    made = plots.dots(rows, "% of the median write, per 1,000 commits", line=0.0)
+    notes = ["Theil-Sen slope, hot runs. Lines: 95 % intervals; one that contains 0 does not show growth.",
+             studio.run_set.coverage]  # fmt: skip
+    return studio.finish(made, f"Growth of the write time, {MODE_WORDS[mode]}", notes, runs)
+
+
+def _percent(measures: Measures, series: Series) -> Replicates:
+    return measures.hot(RELATIVE_GROWTH, series).scaled(100)
+
+
+def cold_effect(studio: Studio) -> Drawn:
+    chosen = studio.run_set.select(harness=False)
+    names = dict.fromkeys(series.title for series in chosen)
+    rows = []
+    for title in names:
+        points: list[tuple[Estimate | str, str, bool]] = []
+        for series in (each for each in chosen if each.title == title):
+            found = attempt("", partial(studio.measures.cold_effect, WRITE_MEDIAN, series))
+            point = f"{series.mode_title}: {found.reason}" if isinstance(found, Missing) else found
+            points.append((point, studio.colour(series), series.mode == SINGLE))
+        rows.append((title, points))
+    runs = [run for series in chosen for run in series.runs]
+    if not any(isinstance(point, Estimate) for _, points in rows for point, _, _ in points):
+        raise Absent("no series has both a run 0 and a hot run")
+    made = plots.dots(rows, "median write, run 0 / hot", line=1.0, from_zero=False)
+    notes = [
+        "Filled: one by one, hollow: in batches. Lines: 95 % intervals; one that contains 1 does not show an effect. "
+        "The axis does not start at zero.",
+        studio.run_set.coverage,
+    ]
+    return studio.finish(made, "Run 0 against hot runs: median write time", notes, runs)
+
+
+def latency(studio: Studio, mode: str) -> Drawn:
+    """Share of the writes of the first hot run that took longer than a time; both axes logarithmic."""
+    groups, runs = studio.groups(mode, 1, lambda run: (np.sort(run.column("write_ns")) / 1e6, None))
+    filled = sorted((group for group in groups if len(group.values)), key=lambda group: -float(np.median(group.values)))
+    made = style.frame(style.COLUMN, 0.35 + 0.25 * max(len(filled), 6))
+    axes = made.axes(1.0, 1.12)
+    lowest = min(1 / len(group.values) for group in filled)
+    for place, group in enumerate(filled):
+        n = len(group.values)
+        ranks = np.unique(np.concatenate([np.linspace(0, n - 1, 400), n - np.geomspace(1, n, 400)]).astype(int))
+        axes.step(group.values[ranks], (n - ranks) / n, where="post", color=group.colour, linewidth=1.2)
+        words = f"{style.two_lines(group.title, 24)}\nn {n:,}, max {number(float(group.values[-1]), 3)} ms"
+        axes.text(1.04, 1 - (place + 0.5) / len(filled), words, transform=axes.transAxes, fontsize=5.4, va="center",
+                  color=style.ink(group.colour), linespacing=1.1)  # fmt: skip
+    plots.log_axis(axes)
+    axes.set_yscale("log")
+    axes.set_ylim(lowest * 0.7, 1.3)
+    levels = {1.0: "", 0.5: "median  ", 0.1: "", 0.01: "p99  ", 0.001: "p99.9  ", 0.0001: "p99.99  "}
+    axes.set_yticks([level for level in levels if level > lowest * 0.7])
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{levels.get(value, '')}{100 * value:g} %"))
+    axes.xaxis.set_major_formatter(plots.plain_ticks())
+    axes.grid()
+    axes.set_xlabel("time of a write (ms), log scale")
+    axes.set_ylabel("writes that took longer, log scale")
+    notes = ["First hot run; every write is in. The names are in the order of the medians, slowest first."]
+    return studio.finish(made, f"Writes slower than a time, {MODE_WORDS[mode]}", notes, runs)
+
+
+def footprint(studio: Studio, mode: str) -> Drawn:
+    """Data, metadata and catalog per event of the last run, before any flush."""
+    rows: list[StackedRow] = []
+    runs: list[Run] = []
+    for series in studio.series(mode):
+        run = last_hot(series)
+        if run is None:
+            rows.append((series.title, (), series.missing()))
+            continue
+        runs.append(run)
+        f, events = run.footprint, run.manifest.events
+        parts = [("data", f.data_bytes / events), ("metadata", f.metadata_bytes / events)]
+        note = ""
+        if f.catalog_bytes is None:
+            note = "catalog not measurable"
+        else:
+            parts.append(("catalog", f.catalog_bytes / events))
+        rows.append((series.title, tuple(parts), note))
+    if not runs:
+        raise Absent("no run was measured")
+    arrow = runs[0].manifest.logical_bytes / runs[0].manifest.events
+    made = stacked(rows, "bytes per event")
+    notes = [f"As it lies on disk after the last run, before inlined rows are flushed. An event is {arrow:,.0f} bytes "
+             "in Arrow. What an empty catalog takes is in, so that short windows overstate it."]  # fmt: skip
+    return studio.finish(made, f"Bytes stored per event, {MODE_WORDS[mode]}", notes, runs)
+
+
+def time_budget(studio: Studio) -> Drawn:
+    """Shares of the window of each first hot run (of run 0 where there is no other)."""
+    rows: list[StackedRow] = []
+    runs: list[Run] = []
+    for mode in MODES:
+        for series in studio.run_set.select(mode=mode):
+            run = series.run(1)
+            label = f"{series.title}, {series.mode_title}"
+            if run is None:
+                rows.append((label, (), series.missing(1)))
+                continue
+            runs.append(run)
+            budget = dict(run.manifest.time_budget_ns)
+            shares = tuple((part, 100 * budget.get(part, 0) / run.manifest.elapsed_ns) for part in STAGES)
+            rows.append((label, shares, f"write {dict(shares)['write']:.1f} %"))
+    if not runs:
+        raise Absent("no series has a hot run")
+    made = stacked(rows, "% of the window", total=False, most=100.0, width=style.PAGE)
+    notes = ["Null stores nothing: all of it is harness. Parts in the order of a cycle."]
+    return studio.finish(made, "Where the time goes, first hot run", notes, runs)
+
+
+def stacked(
+    rows: list[StackedRow],
+    what: str,
+    *,
+    total: bool = True,
+    most: float | None = None,
+    width: float = style.COLUMN,
+) -> style.Frame:
+    """A bar a row made of named parts, with a key above it; a row without parts says why."""
+    tall = 0.26 if width == style.COLUMN else 0.2
+    left = plots.LEFT if width == style.COLUMN else 2.4
+    made = style.frame(width, tall * len(rows) + 0.2)
+    axes = made.axes(left, 0.62, height=tall * len(rows))
+    longest = most or max((sum(size for _, size in parts) for _, parts, _ in rows), default=1.0) or 1.0
+    for row, (_, parts, note) in enumerate(rows):
+        if not parts:
+            plots.missing(axes, row, note)
+            continue
+        start = 0.0
+        for part, size in parts:
+            axes.barh(row, size, left=start, height=0.66, color=style.PARTS[part], linewidth=0)
+            start += size
+        text = f"{number(start, 3)} {note}".strip() if total else note
+        axes.text(start + 0.012 * longest, row, text, fontsize=5.4, va="center")
+    axes.set_xlim(0, longest * (1.0 if most else 1.05))
+    plots.titles(axes, [title for title, _, _ in rows])
+    if width != style.COLUMN:
+        axes.set_yticks(range(len(rows)), [title for title, _, _ in rows])
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(plots.plain_ticks())
+    axes.grid(axis="x")
+    axes.set_xlabel(what)
+    place = 0.0
+    for part in dict.fromkeys(part for _, parts, _ in rows for part, _ in parts):
+        name = part.replace("_", " ")
+        axes.text(place, 1.02, "■", transform=axes.transAxes, fontsize=6.5, color=style.PARTS[part], va="bottom")
+        axes.text(place + 0.11 / (width - left - 0.62), 1.02, name, transform=axes.transAxes, fontsize=6, va="bottom")
+        place += (0.047 * len(name) + 0.24) / (width - left - 0.62)
+    return made

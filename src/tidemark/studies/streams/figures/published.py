@@ -1,0 +1,122 @@
+"""Figures 5.1 to 5.12 and A.1 to A.20: the thesis's content, each for the run that the thesis shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.results.figures import plots
+from tidemark.results.figures.panels import cpu_strips, scatter_panels
+from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.runs.names import BATCH, SINGLE
+from tidemark.runs.run import Run
+from tidemark.studies.streams.quantities import GROWTH
+
+COLD, FIRST_HOT, SECOND_HOT = 0, 1, 2
+RUN_WORDS = {COLD: "run 0", FIRST_HOT: "first hot run", SECOND_HOT: "second hot run"}
+MODE_WORDS = {SINGLE: "one by one", BATCH: "in batches"}
+type Samples = tuple[NDArray[np.float64], NDArray[np.float64] | None]
+
+
+def sketches() -> Iterator[Sketch]:
+    """All of them, in the order of the thesis."""
+    for mode, first in ((SINGLE, 1), (BATCH, 7)):
+        words = MODE_WORDS[mode]
+        yield Sketch(f"figure-5.{first}", f"Events written by run, {words}", partial(totals, mode=mode))
+        for place, (what, draw) in enumerate(_KINDS.items(), 1):
+            title = f"{what}, {words}, {RUN_WORDS[FIRST_HOT]}"
+            yield Sketch(f"figure-5.{first + place}", title, partial(draw, mode=mode, number=FIRST_HOT, title=title))
+    for mode, first in ((SINGLE, 1), (BATCH, 11)):
+        place = first
+        for what in _APPENDIX:
+            for number in (COLD, SECOND_HOT):
+                title = f"{what}, {MODE_WORDS[mode]}, {RUN_WORDS[number]}"
+                draw = partial(_KINDS[what], mode=mode, number=number, title=title)
+                yield Sketch(f"figure-A.{place}", title, draw)
+                place += 1
+
+
+def totals(studio: Studio, mode: str) -> Drawn:
+    """Figures 5.1 and 5.7: the events of each run."""
+    rows = []
+    runs: list[Run] = []
+    for series in studio.series(mode):
+        bars = [plots.Bar(run.manifest.events, run.cold, _run_words(run, series.repeat_of(run))) for run in series.runs]
+        rows.append((series.title, studio.colour(series), bars, series.missing()))
+        runs += series.runs
+    windows = sorted({round(run.manifest.window_s) for run in runs}) or [0]
+    window = f"{windows[0]:,} s" if len(windows) == 1 else f"{windows[0]:,} to {windows[-1]:,} s"
+    made, notes = plots.bars_by_run(rows, f"events written in {window}")
+    if any(len(series.repeats) > 1 for series in studio.series(mode)):
+        notes.append("In parentheses: the repeat of the series.")
+    return studio.finish(made, f"Events written by run, {MODE_WORDS[mode]}", notes, runs)
+
+
+def _run_words(run: Run, repeat: int | None) -> str:
+    """A run's number, and that of its repeat; of run 0 also what it may be called; and whether it was disturbed."""
+    words = f"run {run.number}" if repeat is None else f"run {run.number} ({repeat})"
+    words = f"{words}, {run.state}" if run.cold else words
+    return f"{words}, DISTURBED" if run.disturbed else words
+
+
+def disk(studio: Studio, mode: str, number: int, title: str) -> Drawn:
+    """Bytes written to the data's device in each whole second of the window."""
+
+    def values(run: Run) -> Samples:
+        found = run.seconds().disk_bytes_per_s
+        return (np.empty(0) if found is None else found[np.isfinite(found)] / 1e6), None
+
+    groups, runs = studio.groups(mode, number, values)
+    made, notes = plots.boxes(groups, "written to disk in each second", "MB")
+    notes.append(
+        "All that reached the device in a second; runs in which the stream was over a tenth of it are left out."
+    )
+    return studio.finish(made, title, notes, runs)
+
+
+def write_times(studio: Studio, mode: str, number: int, title: str) -> Drawn:
+    groups, runs = studio.groups(mode, number, lambda run: (run.column("write_ns") / 1e6, None))
+    made, notes = plots.boxes(groups, "time of a write", "ms")
+    return studio.finish(made, title, notes, runs)
+
+
+def read_times(studio: Studio, mode: str, number: int, title: str) -> Drawn:
+    """Time spent in polling the broker, per event: in batches, the operation's share for one event."""
+    groups, runs = studio.groups(mode, number, lambda run: (run.column("poll_ns") / run.column("rows") / 1e3, None))
+    made, notes = plots.boxes(groups, "time to read an event", "µs")
+    if mode == BATCH:
+        notes.append("Events of a batch are fetched together: each sample is a batch's time by its events.")
+    elif most := max((series.read_ahead for series in studio.series(mode) if series.reads_in_goes), default=0):
+        notes.append(f"Up to {most:,} events are read in one go: each sample is the mean of a go, not an event's time.")
+    return studio.finish(made, title, notes, runs)
+
+
+def scatter(studio: Studio, mode: str, number: int, title: str) -> Drawn:
+    groups, runs = studio.groups(mode, number, lambda run: (run.column("write_ns") / 1e6, run.column("start_ns") / 1e9))
+    made, notes = scatter_panels(studio, groups, {run.label: run for run in runs}, "write", GROWTH)
+    return studio.finish(made, title, notes, runs)
+
+
+def cpu(studio: Studio, mode: str, number: int, title: str) -> Drawn:
+    """CPU of the whole machine in each second."""
+
+    def values(run: Run) -> Samples:
+        seconds = run.seconds()
+        return seconds.cpu_percent, seconds.second
+
+    groups, runs = studio.groups(mode, number, values)
+    made, notes = cpu_strips(groups)
+    return studio.finish(made, title, notes, runs)
+
+
+_KINDS = {
+    "Bytes written to disk": disk,
+    "Write times": write_times,
+    "Write times over the run": scatter,
+    "Read times": read_times,
+    "CPU of the machine (%)": cpu,
+}
+_APPENDIX = ("CPU of the machine (%)", "Bytes written to disk", "Write times", "Write times over the run", "Read times")

@@ -1,0 +1,175 @@
+"""What the study brings to the paper: its sentences and values, the table of each mode, what the harness costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.words import brief, estimate_text, listed, number
+from tidemark.dataset.distribution import MONTH_TRIPS
+from tidemark.runs.coding.fields import spelt
+from tidemark.runs.names import BATCH, MODES, SINGLE
+from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.streams import published
+from tidemark.studies.streams.quantities import HARNESS_RATE, RELATIVE_GROWTH, WRITE_MEDIAN, WRITE_P99
+from tidemark.studies.streams.sentences import Writer
+
+MB = 1e6
+
+
+def sentences(measures: Measures) -> dict[str, str]:
+    """All sentences of the study by name: on its results, then on how the stream was made."""
+    return Writer(measures).sentences() | streaming(measures.run_set)
+
+
+def streaming(run_set: RunSet) -> dict[str, str]:
+    """Sentences on how events were produced and read, and on what was charged to the systems."""
+    return {
+        "producer": _producer(run_set),
+        "read-ahead": _read_ahead(run_set),
+        "stretches": _stretches(run_set),
+        "charged": _charged(run_set),
+        "checkpoints": _checkpoints(run_set),
+    }
+
+
+def values(run_set: RunSet) -> dict[str, str]:
+    """Single values by name."""
+    batches = sorted({series.batch_size for series in run_set.series if series.mode == BATCH})
+    made = {
+        "batch-size": listed([f"{size:,}" for size in batches]) or "none",
+        "encoding": run_set.config.text("encoding", "default"),
+        "compression": run_set.config.text("compression", "default"),
+        "threads": listed(sorted({f"{series.threads:,}" for series in run_set.select()})) or "1",
+        "producer": listed(sorted({run.manifest.producer_mode for run in run_set.runs})),
+        "thesis-rows": f"{MONTH_TRIPS:,}",
+    }
+    return made | {f"thesis-{name}": value for name, value in published.HARDWARE.items()}
+
+
+def parts(measures: Measures, bench: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Objects of the study's own in values.json: a table of results for each mode, and what the harness costs."""
+    return {"results": {mode: _results(measures, mode) for mode in MODES}, "harness": _harness(bench)}
+
+
+def _results(measures: Measures, mode: str) -> dict[str, Any]:
+    """The table of one mode in the body of the paper: hot runs, with the thesis's median beside ours."""
+    heads = ["System", "Median write", "Write p99", "Harness throughput", "Growth per 1,000 commits", "Thesis's median"]
+    rows: list[dict[str, Any]] = []
+    for series in measures.run_set.select(mode=mode, harness=False):
+        theirs = published.WRITE_MS[mode].get(series.system)
+        thesis = f"{theirs.median:,g} ms" if theirs else "–"
+        if not series.hot_runs:
+            rows.append(
+                {"system": series.title, "missing": series.missing(), "columns": len(heads) - 2, "thesis": thesis}
+            )
+            continue
+        cells = [
+            _estimate(measures, WRITE_MEDIAN, series),
+            _estimate(measures, WRITE_P99, series),
+            _estimate(measures, HARNESS_RATE, series),
+            _growth(measures, series),
+        ]
+        rows.append({"system": series.title, "cells": cells, "thesis": thesis})
+    return {"heads": heads, "rows": rows}
+
+
+def _estimate(measures: Measures, quantity: Quantity, series: Series) -> str:
+    try:
+        return estimate_text(measures.hot(quantity, series).estimate(quantity.unit))
+    except Absent as absent:
+        return f"– ({brief(str(absent))})"
+
+
+def _growth(measures: Measures, series: Series) -> str:
+    try:
+        return estimate_text(measures.hot(RELATIVE_GROWTH, series).scaled(100).estimate("%"))
+    except Absent as absent:
+        return f"– ({brief(str(absent))})"
+
+
+def _harness(bench: Mapping[str, Any] | None) -> list[dict[str, str]]:
+    """What the harness costs by itself, if it was benched in this workspace."""
+    rows = []
+    for row in bench["rows"] if bench else ():
+        stages = row["stages_us"]
+        rows.append(
+            {
+                "name": str(row["name"]),
+                "rate": number(row["events_per_s"], 3),
+                "range": f"{number(row['least'], 3)} to {number(row['most'], 3)}",
+                "poll": number(stages["poll"], 2),
+                "decode": number(stages["decode"], 2),
+                "assemble": number(stages["assemble"], 2),
+                "bookkeeping": number(stages["bookkeeping"], 2),
+            }
+        )
+    return rows
+
+
+def _producer(run_set: RunSet) -> str:
+    modes = {run.manifest.producer_mode for run in run_set.runs}
+    if modes == {"ahead"}:
+        return (
+            "The producer works before the window opens, so as not to compete with what is measured; where it "
+            "stopped too early, the clock stands still while more events are produced."
+        )
+    return "The producer works while the window is open, and competes with what is measured."
+
+
+def _read_ahead(run_set: RunSet) -> str:
+    most = run_set.config.integer("read_ahead", 1)
+    if most == 1:
+        return "One event is read, and written, before the next."
+    alone = sorted(
+        {series.sweep for series in run_set.series if series.mode == SINGLE and series.read_ahead == 1 and series.runs}
+    )
+    found = f"The sweep {listed(alone)} reads" if alone else "No series of these read"
+    return (
+        f"Up to {most:,} events that the client holds already are read in one go; each is decoded, written and timed "
+        "by itself, and has an equal part of the time that reading took. Times of reading are therefore means of goes "
+        f"and not of events, and no claim on them is judged by such runs. {found} one event at a time."
+    )
+
+
+def _stretches(run_set: RunSet) -> str:
+    several = [run for run in run_set.runs if run.manifest.stretches > 1]
+    if not several:
+        return "Every window was measured in one piece."
+    systems = list(dict.fromkeys(run.manifest.system.title for run in several))
+    return (
+        f"{len(several):,} windows (of {listed(systems)}) were measured in up to "
+        f"{max(run.manifest.stretches for run in several):,} stretches: the topic was refilled in between, outside of "
+        "what is counted."
+    )
+
+
+def _charged(run_set: RunSet) -> str:
+    disks = [run.manifest.disk for run in run_set.runs if run.manifest.disk.charged_bytes is not None]
+    if not disks:
+        why = next((run.manifest.disk.why_not_charged for run in run_set.runs), None)
+        return f"Nothing can be said of it here: {why}."
+    stream = max(disk.stream_bytes or 0 for disk in disks) / MB
+    left = max(disk.left_bytes or 0 for disk in disks) / MB
+    seconds = max(disk.sync_seconds or 0.0 for disk in disks)
+    return (
+        f"In these runs the stream wrote at most {stream:.2f} MB in a window, at most {left:.2f} MB were still "
+        f"unwritten at an opening, and the sync took at most {seconds:.2f} s."
+    )
+
+
+def _checkpoints(run_set: RunSet) -> str:
+    """The interval of Delta's checkpoints, which is set and not the client's own; nothing where nothing sets it."""
+    found: dict[str, None] = {}
+    for series in run_set.select(harness=False):
+        for name, value in series.runs[0].manifest.system.options if series.runs else ():
+            if name == "checkpoint_interval":
+                found[f"{spelt(value)} commits for {series.title}"] = None
+    if not found:
+        return ""
+    return (
+        f"Delta's interval of checkpoints is set, to {listed(list(found))}, which is the interval of the format's "
+        "documents and of the thesis; delta-rs left alone takes 100."
+    )

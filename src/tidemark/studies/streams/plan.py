@@ -1,0 +1,108 @@
+"""The series of the study: each system in each mode, and the sweeps that vary one setting."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import Any
+
+from tidemark.config import Config
+from tidemark.errors import ConfigError
+from tidemark.runs.spec import SeriesSpec
+from tidemark.studies.streams.settings import SECTION, StreamSettings, StreamsSection, Sweep
+from tidemark.systems.base import Capability, Variant
+from tidemark.systems.variants import variant, with_defaults
+
+PROCESSORS = ("threads", "cpus")  # axes that the machine's processors bound
+
+
+def section(config: Config) -> StreamsSection:
+    """The study's section, parsed and checked; ConfigError for what is wrong with it."""
+    return StreamsSection.parse(config.sections[SECTION], config.protocol, asdict(config.services), config.origin)
+
+
+def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
+    """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
+    streams = section(config)
+    made: list[SeriesSpec] = []
+    for entry, mode in itertools.product(streams.systems, streams.modes):
+        chosen = variant(entry, config.origin, (SECTION, "systems"))
+        _check_compression(chosen, streams, config)
+        settings = streams.settings(mode)
+        spec = replace(
+            base,
+            name=entry.name,
+            title=chosen.title,
+            system=entry.like,
+            options=with_defaults(entry, streams.given).options,
+            mode=settings.label,
+            settings=settings.pairs,
+            cpus=streams.cpus,
+            window_seconds=_window_seconds(chosen, streams),
+            runs=streams.protocol.runs,
+        )
+        if streams.main:
+            made += _repeated(spec, streams.protocol.repeats)
+        for sweep in streams.sweeps:
+            for varied in _vary(spec, settings, sweep, streams, config):
+                made += _repeated(varied, sweep.repeats or streams.protocol.repeats)
+    return made
+
+
+def limits(config: Config) -> list[str]:
+    """What of the values of sweeps this machine cannot give."""
+    most = os.cpu_count() or 1
+    return [
+        f"sweep '{sweep.name}': {value} {sweep.axis} were asked for, this machine has {most}; measured with {most}"
+        for sweep in section(config).sweeps
+        if sweep.axis in PROCESSORS
+        for value in sweep.values
+        if isinstance(value, int) and value > most
+    ]
+
+
+def _window_seconds(chosen: Variant, streams: StreamsSection) -> float:
+    stores = Capability.READ_BACK in chosen.system.capabilities
+    return streams.protocol.window_seconds if stores else streams.protocol.harness_window_seconds
+
+
+def _repeated(spec: SeriesSpec, repeats: int) -> list[SeriesSpec]:
+    return [replace(spec, repeat=number) for number in range(1, repeats + 1)]
+
+
+def _check_compression(chosen: Variant, streams: StreamsSection, config: Config) -> None:
+    """Refuse a codec that a system cannot be told to write: its files would say another."""
+    allowed, found = chosen.system.compressions, streams.given["compression"]
+    if found not in allowed:
+        raise ConfigError(
+            f"{config.origin.place((SECTION, 'compression'))}: found '{found}'; the system '{chosen.name}' can be told "
+            f"to write {', '.join(sorted(allowed))} only. Choose one of these, or take '{chosen.name}' out of "
+            f"'{SECTION}.systems'"
+        )
+
+
+def _vary(
+    base: SeriesSpec, settings: StreamSettings, sweep: Sweep, streams: StreamsSection, config: Config
+) -> Iterator[SeriesSpec]:
+    """`base` once for each value of the sweep's axis, or nothing where the sweep leaves it out."""
+    if sweep.systems is not None and base.name not in sweep.systems:
+        return
+    if settings.mode not in (sweep.modes or streams.modes):
+        return
+    window = min(sweep.window_seconds or base.window_seconds, base.window_seconds * 6)
+    for value in sweep.values:
+        wanted = int if sweep.axis == "cpus" else type(getattr(settings, sweep.axis))
+        if type(value) is not wanted:
+            place = config.origin.place((SECTION, "sweep", sweep.name, "values"))
+            raise ConfigError(f"{place}: found {value!r}; allowed for '{sweep.axis}': {wanted.__name__}")
+        if sweep.axis in PROCESSORS:
+            value = min(value, os.cpu_count() or 1)
+        changed: dict[str, Any] = {sweep.axis: value}
+        spec = replace(base, sweep=sweep.name, window_seconds=window, runs=sweep.runs or base.runs)
+        if sweep.axis == "cpus":
+            yield replace(spec, **changed)
+        else:
+            other = replace(settings, **changed)
+            yield replace(spec, mode=other.label, settings=other.pairs)

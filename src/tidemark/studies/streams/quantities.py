@@ -1,0 +1,216 @@
+"""The quantities of the study: of writes and reads, of the disk, of throughput, growth, maintenance and footprint."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.analysis.quantities import (
+    HIGHER,
+    LOWER,
+    Absent,
+    OfSeconds,
+    Quantile,
+    Quantities,
+    Quantity,
+    Range,
+    Relative,
+)
+from tidemark.analysis.statistics import (
+    Replicates,
+    generator,
+    interquartile_range,
+    known,
+    median,
+    ratio_of_sums,
+    theil_sen,
+)
+from tidemark.runs.run import Run
+
+
+def _maximum(run: Run) -> Replicates:
+    write = run.column("write_ns")
+    return Replicates(math.log(max(int(write.max()), 1) / 1e6), None, len(write))
+
+
+def _read_per_event(run: Run) -> Replicates:
+    rows = run.column("rows")
+    return ratio_of_sums(run.column("poll_ns"), rows * 1000, generator(run.label, "read per event"))
+
+
+def _events(run: Run) -> Replicates:
+    return known(run.manifest.events)
+
+
+def _rate(run: Run, nanoseconds: NDArray[Any], name: str) -> Replicates:
+    rows = run.column("rows").astype(np.int64) * 1_000_000_000
+    return ratio_of_sums(rows, nanoseconds, generator(run.label, name))
+
+
+def _harness_rate(run: Run) -> Replicates:
+    return _rate(run, run.cycle_ns(), "harness rate")
+
+
+def _system_rate(run: Run) -> Replicates:
+    return _rate(run, np.maximum(run.column("write_ns"), 1), "system rate")
+
+
+def _growth(run: Run) -> Replicates:
+    if run.manifest.operations < 20:
+        raise Absent(f"needs 20 commits, the run has {run.manifest.operations:,}")
+    return theil_sen(run.column("write_ns"), generator(run.label, "growth")).scaled(1e-6)
+
+
+def _flush(run: Run) -> Replicates:
+    if run.manifest.flush is None:
+        raise Absent("nothing is inlined, so there is nothing to flush")
+    return known(run.manifest.flush.seconds)
+
+
+def _merge(run: Run) -> Replicates:
+    if run.manifest.merge is None:
+        raise Absent("no merge of small files was timed in this run")
+    return known(run.manifest.merge.seconds)
+
+
+def _file_bytes(run: Run) -> Replicates:
+    footprint = run.footprint
+    if footprint.data_files == 0:
+        raise Absent("there are no data files before the flush")
+    return known(footprint.data_bytes / footprint.data_files)
+
+
+def _stored(run: Run) -> Replicates:
+    footprint = run.footprint
+    if footprint.catalog_bytes is None:
+        raise Absent(f"catalog not measurable: {footprint.reason}")
+    whole = footprint.data_bytes + footprint.metadata_bytes + footprint.catalog_bytes
+    if whole == 0:
+        raise Absent("nothing is stored")
+    return known(whole / run.manifest.events)
+
+
+def _amplification(run: Run) -> Replicates:
+    """Bytes that reached the device for the system, in the window and by its sync, by Arrow bytes acknowledged.
+
+    What the broker and the producer wrote is taken out; the system's servers and the file system's bookkeeping are in.
+    """
+    disk = run.manifest.disk
+    if (why := disk.why_not_charged) is not None:
+        raise Absent(f"not measurable: {why}")
+    charged = disk.charged_bytes
+    if run.manifest.logical_bytes == 0 or not charged:
+        raise Absent("nothing was written")
+    return known(charged / run.manifest.logical_bytes)
+
+
+def _first_write(run: Run) -> Replicates:
+    first = run.manifest.first_write_ns
+    if first is None:
+        raise Absent("run files of version 1 do not say how long the first write took")
+    return known(max(first, 1) / 1e6)
+
+
+def _flush_per_row(run: Run) -> Replicates:
+    flush = run.manifest.flush
+    if flush is None or flush.rows == 0:
+        raise Absent("nothing is inlined, so there is nothing to flush")
+    return known(flush.seconds / flush.rows * 1e6)
+
+
+def _merge_per_row(run: Run) -> Replicates:
+    merge = run.manifest.merge
+    if merge is None:
+        raise Absent("no merge of small files was timed in this run")
+    return known(merge.seconds / run.manifest.events * 1e6)
+
+
+def _polling(run: Run) -> Replicates:
+    polled = dict(run.manifest.time_budget_ns).get("poll", 0)
+    return _counted(100 * polled / run.manifest.elapsed_ns, "polls")
+
+
+def _files_per_commit(run: Run) -> Replicates:
+    footprint = run.footprint
+    return _counted((footprint.data_files + footprint.metadata_files) / run.manifest.operations, "files")
+
+
+def _data_files(run: Run) -> Replicates:
+    return _counted(run.footprint.data_files, "data files")
+
+
+def _data_bytes(run: Run) -> Replicates:
+    return _counted(run.footprint.data_bytes, "data files")
+
+
+def _metadata_bytes(run: Run) -> Replicates:
+    return _counted(run.footprint.metadata_bytes, "metadata files")
+
+
+def _counted(value: float, what: str) -> Replicates:
+    if value <= 0:
+        raise Absent(f"there are no {what}")
+    return known(value)
+
+
+WRITE_MEDIAN = Quantity(
+    "write median", "ms", "Median write", Quantile("write_ns", 0.5), LOWER, "write", "Writes", ("slower", "faster")
+)
+WRITE_IQR = Quantity("write IQR", "ms", "Write IQR", Range("write_ns"), LOWER)
+WRITE_P90 = Quantity("write p90", "ms", "Write p90", Quantile("write_ns", 0.9), LOWER)
+WRITE_P99 = Quantity("write p99", "ms", "Write p99", Quantile("write_ns", 0.99), LOWER, "p99")
+WRITE_P999 = Quantity("write p99.9", "ms", "Write p99.9", Quantile("write_ns", 0.999), LOWER)
+WRITE_MAX = Quantity("write maximum", "ms", "Write maximum", _maximum, LOWER)
+# Polls, per operation: of a batch, or of an event its share of one go.
+READ_MEDIAN = Quantity("read median", "ms", "Read median", Quantile("poll_ns", 0.5), LOWER)
+READ_IQR = Quantity("read IQR", "ms", "Read IQR", Range("poll_ns"), LOWER)
+READ_P99 = Quantity("read p99", "ms", "Read p99", Quantile("poll_ns", 0.99), LOWER)
+READ_PER_EVENT = Quantity("read per event", "µs", "Read per event", _read_per_event, LOWER)
+# MB written to the data's device in a second.
+DISK_MEDIAN = Quantity("disk median", "MB/s", "Disk median", OfSeconds("disk", median, 1e-6))
+DISK_IQR = Quantity("disk IQR", "MB/s", "Disk IQR", OfSeconds("disk", interquartile_range, 1e-6))
+CPU_MEDIAN = Quantity("CPU median", "%", "CPU median", OfSeconds("cpu", median))
+EVENTS = Quantity("events", "events", "Events", _events, HIGHER)
+# Events by the window, which is the thesis's definition; and by the time inside write.
+HARNESS_RATE = Quantity(
+    "harness throughput", "events/s", "Harness throughput", _harness_rate, HIGHER, "rate", "Throughputs"
+)
+SYSTEM_RATE = Quantity("system throughput", "events/s", "System throughput", _system_rate, HIGHER, "system_rate")
+GROWTH = Quantity(
+    "growth", "ms/1,000 commits", "Growth per 1,000 commits", _growth, LOWER, "growth",
+    signed=True, scale=WRITE_MEDIAN, heading_unit="ms",
+)  # fmt: skip
+RELATIVE_GROWTH = Quantity(
+    "relative growth", "1/1,000 commits", "Growth", Relative(GROWTH), LOWER, "growth", signed=True
+)
+FLUSH = Quantity("flush", "s", "Flush", _flush, LOWER)
+MERGE = Quantity("merge", "s", "Merge", _merge, LOWER)
+FILE_BYTES = Quantity("bytes per data file", "bytes", "Bytes per data file", _file_bytes)
+# Data, metadata and catalog before any flush.
+STORED_PER_EVENT = Quantity("stored bytes per event", "bytes/event", "Stored bytes per event", _stored, LOWER)
+WRITE_AMPLIFICATION = Quantity("write amplification", "", "Write amplification", _amplification, LOWER)
+# Of the window: in run 0, the first one after a cold start.
+FIRST_WRITE = Quantity("first write", "ms", "First write", _first_write, LOWER)
+# Of the table as it is before inlined rows are flushed.
+FLUSH_PER_ROW = Quantity("flush per row", "µs", "Flush per row", _flush_per_row, LOWER)
+MERGE_PER_ROW = Quantity("merge per row", "µs", "Merge per row", _merge_per_row, LOWER)
+POLLING = Quantity("share of polling", "%", "Share of polling", _polling, LOWER)
+FILES_PER_COMMIT = Quantity("files per commit", "files/commit", "Files per commit", _files_per_commit, LOWER)
+DATA_FILES = Quantity("data files", "files", "Data files", _data_files)
+DATA_BYTES = Quantity("data bytes", "bytes", "Data bytes", _data_bytes)
+METADATA_BYTES = Quantity("metadata bytes", "bytes", "Metadata bytes", _metadata_bytes)
+
+QUANTITIES = Quantities(
+    all=(
+        WRITE_MEDIAN, WRITE_IQR, WRITE_P90, WRITE_P99, WRITE_P999, WRITE_MAX,
+        READ_MEDIAN, READ_IQR, READ_P99, READ_PER_EVENT, DISK_MEDIAN, DISK_IQR, CPU_MEDIAN,
+        EVENTS, HARNESS_RATE, SYSTEM_RATE, GROWTH, RELATIVE_GROWTH, FLUSH, MERGE,
+        FILE_BYTES, STORED_PER_EVENT, WRITE_AMPLIFICATION, FIRST_WRITE,
+        FLUSH_PER_ROW, MERGE_PER_ROW, POLLING, FILES_PER_COMMIT, DATA_FILES, DATA_BYTES, METADATA_BYTES,
+    ),
+    headline=(WRITE_MEDIAN, WRITE_P99, HARNESS_RATE, SYSTEM_RATE, GROWTH),
+    code=("studies/streams/quantities.py",),
+)  # fmt: skip

@@ -1,0 +1,253 @@
+"""Tables that the thesis does not have: intervals, tails, growth, throughputs, where the time went, cold effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import combinations
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Quantity
+from tidemark.analysis.statistics import Estimate, Replicates
+from tidemark.analysis.words import Cell, Missing, attempt, comparison, growth_verdict
+from tidemark.results.tables.table import IDENTITY, PER_RUN, Column, Table, Workshop
+from tidemark.runs.names import MODES, STAGES
+from tidemark.runs.run import STATES, Run
+from tidemark.runs.runset import Series
+from tidemark.studies.streams.quantities import (
+    FIRST_WRITE,
+    GROWTH,
+    HARNESS_RATE,
+    READ_MEDIAN,
+    READ_P99,
+    RELATIVE_GROWTH,
+    SYSTEM_RATE,
+    WRITE_IQR,
+    WRITE_MAX,
+    WRITE_MEDIAN,
+    WRITE_P90,
+    WRITE_P99,
+    WRITE_P999,
+)
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Tables throughput, latency, growth, ratios, cold-effect and time-budget."""
+    yield _throughput(workshop)
+    yield _latency(workshop)
+    yield _growth(workshop)
+    yield _ratios(workshop)
+    yield _cold_effect(workshop)
+    yield _time_budget(workshop)
+
+
+def _identity(series: Series, run: Run) -> list[Cell]:
+    """The cells of PER_RUN."""
+    return [series.title, series.mode_title, series.repeat_of(run), run.number, run.state]
+
+
+def _throughput(workshop: Workshop) -> Table:
+    """Both throughputs of every run, and of the typical hot run."""
+    measures = workshop.measures
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.select():
+        for run in series.runs:
+            harness = attempt("events/s", partial(measures.of_run, HARNESS_RATE, run))
+            system = attempt("events/s", partial(measures.of_run, SYSTEM_RATE, run))
+            rows.append([*_identity(series, run), run.manifest.events, harness, system, _share(harness, system)])
+        harness = attempt("events/s", partial(measures.hot, HARNESS_RATE, series))
+        system = attempt("events/s", partial(measures.hot, SYSTEM_RATE, series))
+        row: list[Cell] = [series.title, series.mode_title, None, None, "hot runs", None]
+        rows.append([*row, harness, system, _share(harness, system)])
+    columns = (
+        *PER_RUN,
+        Column("events", "Events"),
+        Column("harness", "Harness throughput", "events/s", interval=True),
+        Column("system_rate", "System throughput", "events/s", interval=True),
+        Column("share", "Harness of system", "%"),
+    )
+    notes = [
+        "Harness throughput: events by the seconds of the window, the thesis's definition. System throughput: events "
+        "by the seconds spent inside the write call.",
+        "A run's interval covers that run; 'hot runs' is their geometric mean, and its interval covers how runs, or "
+        "repeats of a series, differ. Nothing is averaged across cold and hot.",
+    ]
+    title = "Harness and system throughput, by run"
+    return workshop.table("throughput", title, columns, rows, workshop.run_set.runs, notes)
+
+
+def _share(part: Estimate | Missing, whole: Estimate | Missing) -> Cell:
+    return None if isinstance(part, Missing) or isinstance(whole, Missing) else 100 * part.value / whole.value
+
+
+def _latency(workshop: Workshop) -> Table:
+    """The distribution of the write times of every run, up to its maximum."""
+    asked = (
+        WRITE_MEDIAN, WRITE_IQR, WRITE_P90, WRITE_P99, WRITE_P999,
+        WRITE_MAX, READ_MEDIAN, READ_P99,
+    )  # fmt: skip
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.select():
+        for run in series.runs:
+            cells = [attempt(quantity.unit, partial(workshop.measures.of_run, quantity, run)) for quantity in asked]
+            rows.append([*_identity(series, run), run.manifest.operations, *cells])
+        if not series.runs:
+            rows.append([series.title, series.mode_title, *[None] * 4, Missing(series.missing()), *[None] * 7])
+    columns = (
+        *PER_RUN,
+        Column("n", "n"),
+        *(Column(_key(quantity), _heading(quantity), quantity.unit, interval=True) for quantity in asked),
+    )
+    notes = [
+        "Per operation: in batches, a write and a read are of a whole batch. Outliers are in. A quantile needs as "
+        "many operations as to have one beyond it on average; a maximum has no interval.",
+        *reading_notes(workshop.run_set.select()),
+    ]
+    return workshop.table("latency", "Write and read times of every run", columns, rows, workshop.run_set.runs, notes)
+
+
+def reading_notes(series: Sequence[Series]) -> tuple[str, ...]:
+    """What must be said beside times of reading; nothing where single events were read one at a time."""
+    most = max((each.read_ahead for each in series if each.reads_in_goes), default=1)
+    if most == 1:
+        return ()
+    return (
+        f"Single events are read up to {most:,} in one go, and each is given an equal share of its go: their times of "
+        "reading are means of goes, whose tails are shorter than those of events. The sweep 'reads' reads one event "
+        "at a time.",
+    )
+
+
+def _heading(quantity: Quantity) -> str:
+    return quantity.name[0].upper() + quantity.name[1:]
+
+
+def _key(quantity: Quantity) -> str:
+    return quantity.name.replace(" ", "_").replace(".", "")
+
+
+def _growth(workshop: Workshop) -> Table:
+    """Theil-Sen slope of the write time with the number of commits."""
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    for series in workshop.run_set.select():
+        slope = attempt(GROWTH.unit, partial(workshop.measures.hot, GROWTH, series))
+        relative = attempt("%", partial(_relative_percent, workshop.measures, series))
+        commits = sum(run.manifest.operations for run in series.hot_runs)
+        rows.append(
+            [series.title, series.mode_title, len(series.hot_runs), commits, slope, relative, growth_verdict(slope)]
+        )
+        runs += series.hot_runs
+    columns = (
+        *IDENTITY,
+        Column("hot_runs", "Hot runs"),
+        Column("commits", "Commits"),
+        Column("growth", "Growth per 1,000 commits", "ms", interval=True),
+        Column("relative", "of the median write", "%", interval=True),
+        Column("verdict", "Does the write time grow?"),
+    )
+    notes = [
+        "Theil-Sen slope over medians of up to 64 stretches of each hot run; mean over hot runs. The interval comes "
+        "from blocks of residuals and from how runs differ. A short window extrapolates to 1,000 commits."
+    ]
+    title = "Growth of the write time with the number of commits"
+    return workshop.table("growth", title, columns, rows, runs, notes)
+
+
+def _relative_percent(measures: Measures, series: Series) -> Replicates:
+    return measures.hot(RELATIVE_GROWTH, series).scaled(100)
+
+
+def _ratios(workshop: Workshop) -> Table:
+    """Every pair of systems in a mode, hot runs against hot runs."""
+    measures = workshop.measures
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    for mode in MODES:
+        series = [each for each in workshop.run_set.select(mode=mode, harness=False) if each.hot_runs]
+        runs += [run for each in series for run in each.hot_runs]
+        for a, b in combinations(series, 2):
+            times = attempt("", partial(measures.ratio, WRITE_MEDIAN, a, b))
+            rates = attempt("", partial(measures.ratio, HARNESS_RATE, a, b))
+            delta = attempt("", partial(measures.dominance, "write_ns", a, b))
+            rows.append([a.title, b.title, a.mode_title, times, rates, delta, comparison(times)])
+    columns = (
+        Column("a", "A"),
+        Column("b", "B"),
+        Column("mode", "Mode"),
+        Column("write_ratio", "Median write time, A / B", interval=True),
+        Column("rate_ratio", "Harness throughput, A / B", interval=True),
+        Column("delta", "Cliff's delta of write times", interval=True),
+        Column("verdict", "Writes of A are"),
+    )
+    notes = [
+        "Ratios of the typical hot runs. Cliff's delta: the share of pairs in which A's write takes longer, less the "
+        "share in which B's does; 0 means neither. The verdict follows from the interval of the ratio of medians.",
+        f"Intervals are 95 %. {workshop.run_set.coverage}",
+    ]
+    title = "Systems in pairs: ratios of hot runs"
+    return workshop.table("ratios", title, columns, rows, runs, notes)
+
+
+def _cold_effect(workshop: Workshop) -> Table:
+    """Run 0 against the hot runs."""
+    measures = workshop.measures
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.select():
+        states = dict.fromkeys(run.state for run in series.cold_runs)
+        first = series.cold_runs[0].manifest.first_write_ns if series.cold_runs else None
+        times = attempt("", partial(measures.cold_effect, WRITE_MEDIAN, series))
+        rows.append(
+            [
+                series.title,
+                series.mode_title,
+                ", ".join(states) if states else Missing(series.missing(0)),
+                attempt("ms", partial(measures.cold, WRITE_MEDIAN, series)),
+                attempt("ms", partial(measures.hot, WRITE_MEDIAN, series)),
+                times,
+                attempt("", partial(measures.cold_effect, WRITE_P99, series)),
+                attempt("", partial(measures.cold_effect, HARNESS_RATE, series)),
+                comparison(times),
+                first / 1e6 if first is not None else None,
+                attempt("", partial(measures.cold_start, FIRST_WRITE, series)),
+            ]
+        )
+    columns = (
+        *IDENTITY,
+        Column("state", "Run 0 was"),
+        Column("cold", "Median write, run 0", "ms", interval=True),
+        Column("hot", "Median write, hot", "ms", interval=True),
+        Column("median_ratio", "Median write, run 0 / hot", interval=True),
+        Column("p99_ratio", "p99 write, run 0 / hot", interval=True),
+        Column("rate_ratio", "Harness throughput, run 0 / hot", interval=True),
+        Column("verdict", "Writes of run 0 are"),
+        Column("first_write", "First write of run 0", "ms"),
+        Column("first_write_ratio", "First write, run 0 / median of hot", interval=True),
+    )
+    notes = [
+        "There is one run 0 a series: unless series were repeated, how far it might have come out otherwise is "
+        "taken from how hot runs of all systems differ.",
+        f"'Run 0 was': {STATES}",
+        "The first write is the very first of a window (of the first repeat, where series were repeated). In a run "
+        "that began with a cold start it is the first write after it, and shows what starting cold costs.",
+    ]
+    title = "Run 0 against the hot runs: what a cold start costs"
+    return workshop.table("cold-effect", title, columns, rows, workshop.run_set.runs, notes)
+
+
+def _time_budget(workshop: Workshop) -> Table:
+    """Where the wall-clock of every run went."""
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.select():
+        for run in series.runs:
+            budget = dict(run.manifest.time_budget_ns)
+            shares = [100 * budget.get(part, 0) / run.manifest.elapsed_ns for part in STAGES]
+            rows.append([*_identity(series, run), run.elapsed_s, *shares, 100 - shares[-1]])
+    columns = (
+        *PER_RUN,
+        Column("elapsed", "Window", "s"),
+        *(Column(part, part.replace("_", " ").capitalize(), "%") for part in STAGES),
+        Column("accounted", "Accounted for", "%"),
+    )
+    title = "Where the time of each run went"
+    return workshop.table("time-budget", title, columns, rows, workshop.run_set.runs)

@@ -1,0 +1,192 @@
+"""The tables of the thesis's chapters 5 and 6, from our runs, its values beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from tidemark.analysis.quantities import Quantity
+from tidemark.analysis.words import Cell, Missing, attempt
+from tidemark.results.tables.table import IDENTITY, REPEAT, RUN, STATE, SYSTEM, Column, Table, Workshop
+from tidemark.runs.names import BATCH, MODES, SINGLE
+from tidemark.runs.run import Run
+from tidemark.runs.runset import Series
+from tidemark.studies.streams import published
+from tidemark.studies.streams.published import ORIGIN
+from tidemark.studies.streams.quantities import DISK_IQR, DISK_MEDIAN, WRITE_IQR, WRITE_MEDIAN
+
+FIRST_HOT = 1
+IN_SECONDS = (
+    "Bytes that reached the device under the data in each second, of whichever process. Topics are filled and synced "
+    "before the window, so that the broker writes next to nothing in it; a run in which broker and producer wrote more "
+    "than a tenth of what reached the disk is left out, with the reason. What a sync after the window brought is not "
+    "in the seconds; the table 'disk' has it."
+)
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Tables 5.1 to 5.6 and 6.1."""
+    yield _spread(workshop, "table-5.1", SINGLE, DISK_MEDIAN, DISK_IQR, published.DISK_MB)
+    yield _spread(workshop, "table-5.2", SINGLE, WRITE_MEDIAN, WRITE_IQR, published.WRITE_MS)
+    yield _flush(workshop, "table-5.3", SINGLE)
+    yield _spread(workshop, "table-5.4", BATCH, DISK_MEDIAN, DISK_IQR, published.DISK_MB)
+    yield _spread(workshop, "table-5.5", BATCH, WRITE_MEDIAN, WRITE_IQR, published.WRITE_MS)
+    yield _flush(workshop, "table-5.6", BATCH)
+    yield _footprint(workshop)
+
+
+def mode_words(workshop: Workshop, mode: str) -> str:
+    """How a mode is written in titles: the size of batches is the configuration's, not always 1,000."""
+    sizes = sorted({series.batch_size for series in workshop.run_set.select(mode=mode)})
+    if mode == SINGLE or not sizes:
+        return "writing events one by one" if mode == SINGLE else "writing events in batches"
+    return f"writing events in batches of {' or '.join(f'{size:,}' for size in sizes)}"
+
+
+def _spread(
+    workshop: Workshop,
+    name: str,
+    mode: str,
+    median: Quantity,
+    iqr: Quantity,
+    theirs: Mapping[str, Mapping[str, published.MedianIqr]],
+) -> Table:
+    """Median and interquartile range of the first hot run, as the thesis has them, and over all hot runs."""
+    measures, unit = workshop.measures, median.unit
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    for series in workshop.run_set.select(mode=mode, harness=False):
+        of_thesis = theirs[mode].get(series.system)
+        ours = [
+            attempt(unit, partial(measures.first_hot, median, series)),
+            attempt(unit, partial(measures.first_hot, iqr, series)),
+            attempt(unit, partial(measures.hot, median, series)),
+        ]
+        samples = None if isinstance(ours[0], Missing) else ours[0].n
+        rows.append(
+            [
+                series.title,
+                *ours,
+                len(series.hot_runs),
+                samples,
+                of_thesis.median if of_thesis else None,
+                of_thesis.iqr if of_thesis else None,
+            ]
+        )
+        runs += series.hot_runs
+    what = "Bytes written to disk in each second" if median is DISK_MEDIAN else "Time of a write"
+    columns = (
+        SYSTEM,
+        Column("median", "Median", unit, interval=True),
+        Column("iqr", "IQR", unit, interval=True),
+        Column("median_hot", "Median, hot runs", unit, interval=True),
+        Column("hot_runs", "Hot runs"),
+        Column("n", "n"),
+        Column("thesis_median", f"Median ({ORIGIN})", unit),
+        Column("thesis_iqr", f"IQR ({ORIGIN})", unit),
+    )
+    notes = [IN_SECONDS] if median is DISK_MEDIAN else []
+    notes += [
+        "Median, IQR and n are those of the first hot run (run 1), as in the thesis; their intervals cover that run "
+        "only. 'Hot runs' covers how runs, or repeats of a series, differ as well. All intervals are 95 %; no cold run "
+        "is in this table."
+    ]
+    title = f"{what} when {mode_words(workshop, mode)}: median and interquartile range"
+    return workshop.table(name, title, columns, rows, runs, notes)
+
+
+def _flush(workshop: Workshop, name: str, mode: str) -> Table:
+    unit = "ms" if mode == SINGLE else "s"
+    factor = 1000.0 if unit == "ms" else 1.0
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    inlining = [series for series in workshop.run_set.select(mode=mode, harness=False) if _inlines(series)]
+    for series in inlining:
+        theirs = published.FLUSH_S[mode] if series.system == "ducklake-inlined" else ()
+        measured = {(run.repeat, run.number): run for run in series.runs}
+        runs += series.runs
+        for repeat, number in sorted({*measured, *((1, number) for number in range(max(len(theirs), 1)))}):
+            run = measured.get((repeat, number))
+            flush = run.manifest.flush if run else None
+            rows.append(
+                [
+                    series.title,
+                    series.repeat_of(run) if run else None,
+                    number,
+                    run.state if run else None,
+                    flush.seconds * factor if flush else Missing(series.missing(number)),
+                    flush.rows if flush else None,
+                    flush.seconds / flush.rows * 1e6 if flush and flush.rows else None,
+                    theirs[number] * factor if repeat == 1 and number < len(theirs) else None,
+                ]
+            )
+    columns = (
+        SYSTEM,
+        REPEAT,
+        RUN,
+        STATE,
+        Column("flush", "Flush", unit),
+        Column("rows", "Rows flushed"),
+        Column("per_row", "Flush per row", "µs"),
+        Column("thesis_flush", f"Flush ({ORIGIN})", unit),
+    )
+    notes = ["One value a run, hence no interval. Rows differ between runs: compare the time per row."]
+    if not inlining:
+        notes = ["No system of this configuration inlines rows in this mode."]
+    title = f"Time to flush inlined rows to Parquet after {mode_words(workshop, mode)}"
+    return workshop.table(name, title, columns, rows, runs, notes)
+
+
+def _inlines(series: Series) -> bool:
+    if series.runs:
+        return "flush" in series.runs[0].manifest.system.capabilities
+    return "inlin" in series.system
+
+
+def _footprint(workshop: Workshop) -> Table:
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    for mode in MODES:
+        for series in workshop.run_set.select(mode=mode, harness=False):
+            theirs = published.FILES.get((series.system, mode))
+            cells: list[Cell] = [series.title, series.mode_title, len(series.runs)]
+            if series.runs:
+                prints = [run.footprint for run in series.runs]
+                catalogs = [each.catalog_bytes for each in prints if each.catalog_bytes is not None]
+                whole = len(catalogs) == len(prints)
+                cells += [
+                    sum(run.manifest.events for run in series.runs),
+                    sum(each.data_files for each in prints),
+                    sum(each.data_bytes for each in prints) / 1e6,
+                    sum(each.metadata_files for each in prints),
+                    sum(each.metadata_bytes for each in prints) / 1e6,
+                    sum(catalogs) / 1e6 if whole else Missing(prints[0].reason or "not measurable"),
+                ]
+            else:
+                cells += [Missing(series.missing()), None, None, None, None, None]
+            if theirs:
+                cells += [theirs.data_files, theirs.data_mb, theirs.metadata_files, theirs.metadata_mb]
+            else:
+                cells += [None] * 4
+            rows.append(cells)
+            runs += series.runs
+    columns = (
+        *IDENTITY,
+        Column("runs", "Runs"),
+        Column("events", "Events"),
+        Column("data_files", "Data files"),
+        Column("data_mb", "Data", "MB"),
+        Column("metadata_files", "Metadata files"),
+        Column("metadata_mb", "Metadata", "MB"),
+        Column("catalog_mb", "Catalog", "MB"),
+        Column("thesis_data_files", f"Data files ({ORIGIN})"),
+        Column("thesis_data_mb", f"Data ({ORIGIN})", "MB"),
+        Column("thesis_metadata_files", f"Metadata files ({ORIGIN})"),
+        Column("thesis_metadata_mb", f"Metadata ({ORIGIN})", "MB"),
+    )
+    notes = [
+        "Sums over all runs of a series, as the thesis counts them, before inlined rows are flushed. They depend on "
+        "how many events a run wrote; the table 'footprint' has them per event."
+    ]
+    title = "Files and bytes of each table, events one by one and in batches"
+    return workshop.table("table-6.1", title, columns, rows, runs, notes)

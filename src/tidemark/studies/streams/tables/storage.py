@@ -1,0 +1,169 @@
+"""Tables of what lies on the disk, what reached it, and of its maintenance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from tidemark.analysis.words import Cell, Missing, attempt
+from tidemark.results.tables.table import IDENTITY, OF_SWEEPS, REPEAT, RUN, STATE, Column, Table, Workshop
+from tidemark.runs.names import SINGLE
+from tidemark.runs.run import Run
+from tidemark.runs.views import last_hot
+from tidemark.studies.streams import published
+from tidemark.studies.streams.quantities import WRITE_AMPLIFICATION
+
+MB = 1e6
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Tables footprint, disk and flush-vs-merge."""
+    yield _footprint(workshop)
+    yield _disk(workshop)
+    yield _flush_and_merge(workshop)
+
+
+def _footprint(workshop: Workshop) -> Table:
+    """What one event takes on disk, and how many bytes reached the device for each byte of data."""
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    for series in workshop.run_set.select(harness=False):
+        run = last_hot(series)
+        if run is None:
+            rows.append([series.title, series.mode_title, None, Missing(series.missing()), *[None] * 10])
+            continue
+        runs += [run, *series.hot_runs]
+        m, f, after = run.manifest, run.footprint, run.manifest.footprint_after_flush
+        known = f.catalog_bytes is not None
+        stored = f.data_bytes + f.metadata_bytes + (f.catalog_bytes or 0)
+        rows.append(
+            [
+                series.title,
+                series.mode_title,
+                run.number,
+                m.events,
+                f.data_files / m.operations,
+                f.metadata_files / m.operations,
+                f.data_bytes / f.data_files if f.data_files else None,
+                f.data_bytes / m.events,
+                f.metadata_bytes / m.events,
+                f.catalog_bytes / m.events if f.catalog_bytes is not None else Missing(f.reason or "not measurable"),
+                m.logical_bytes / m.events,
+                stored / m.logical_bytes if known and m.logical_bytes else Missing(f.reason or "not measurable"),
+                after.data_bytes / m.events if after else None,
+                attempt("", partial(workshop.measures.hot, WRITE_AMPLIFICATION, series)),
+            ]
+        )
+    columns = (
+        *IDENTITY,
+        RUN,
+        Column("events", "Events"),
+        Column("data_files", "Data files per commit"),
+        Column("metadata_files", "Metadata files per commit"),
+        Column("file_bytes", "Bytes per data file", "B"),
+        Column("data", "Data per event", "B"),
+        Column("metadata", "Metadata per event", "B"),
+        Column("catalog", "Catalog per event", "B"),
+        Column("logical", "Arrow bytes per event", "B"),
+        Column("stored_ratio", "Stored per Arrow byte"),
+        Column("after_flush", "Data per event after flush", "B"),
+        Column("write_amplification", "Written to the device per Arrow byte", interval=True),
+    )
+    notes = [
+        "Sizes of the last run's table, before inlined rows are flushed. Written to the device: what the system is "
+        "charged with, see the table 'disk'; hot runs."
+    ]
+    title = "Footprint per event, and write amplification"
+    return workshop.table("footprint", title, columns, rows, runs, notes)
+
+
+def _disk(workshop: Workshop) -> Table:
+    """What reached the disk in each window and by its sync, who wrote it, and what the system is charged with."""
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.series:
+        for run in series.runs:
+            disk = run.manifest.disk
+            charged = disk.charged_bytes
+            identity: list[Cell] = [series.title, series.mode_title, series.sweep, series.repeat_of(run), run.number]
+            rows.append(
+                [
+                    *identity,
+                    run.state,
+                    charged / MB if charged is not None else Missing(disk.why_not_charged or "not known"),
+                    *(_in_mb(each) for each in (disk.window_bytes, disk.sync_bytes, disk.stream_bytes)),
+                    disk.sync_seconds,
+                    *(_in_mb(each) for each in (disk.left_bytes, disk.rest_bytes)),
+                    disk.settle_seconds,
+                    ", ".join(f"{name} {count / MB:.2f}" for name, count in disk.written_by if count is not None)
+                    or None,
+                ]
+            )
+    columns = (
+        *OF_SWEEPS,
+        RUN,
+        STATE,
+        Column("charged", "Charged to the system", "MB"),
+        Column("window", "In the window", "MB"),
+        Column("sync", "By the sync after it", "MB"),
+        Column("stream", "Of these, the stream", "MB"),
+        Column("sync_seconds", "Sync took", "s"),
+        Column("left", "Unwritten at the opening", "MB"),
+        Column("rest", "Unwritten at rest", "MB"),
+        Column("settle", "Settling took", "s"),
+        Column("written_by", "Sent to storage by (MB)"),
+    )
+    notes = [
+        "A system is charged with what reached the device under the data from the opening of the window to the end of "
+        "a sync right after it, less what the stream (broker and producer) wrote, and never with less than nothing: "
+        "its client, its servers and the file system's own bookkeeping are in it.",
+        "'Unwritten' are dirty pages and pages in write-back of the whole machine: what was left of them at the "
+        "opening, above what there is at rest, reaches the disk in the window, and is charged as well. 'Sent to "
+        "storage by' are the processes' own counters, which do not know of what the file system adds.",
+    ]
+    title = "What reached the disk, and what of it the system is charged with"
+    return workshop.table("disk", title, columns, rows, workshop.run_set.runs, notes)
+
+
+def _in_mb(count: int | None) -> float | None:
+    return None if count is None else count / MB
+
+
+def _flush_and_merge(workshop: Workshop) -> Table:
+    """What it costs to bring the rows into few files: flushing inlined rows, or merging small files."""
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    for series in workshop.run_set.select(harness=False):
+        for run in series.runs:
+            flush, merge = run.manifest.flush, run.manifest.merge
+            identity: list[Cell] = [series.title, series.mode_title, series.repeat_of(run), run.number]
+            if flush is not None:
+                cost = flush.seconds / flush.rows * 1e6 if flush.rows else None
+                rows.append([*identity, "flush of inlined rows", flush.rows, None, None, flush.seconds, cost])
+            if merge is not None:
+                events = run.manifest.events
+                cells: list[Cell] = [events, merge.files_before, merge.files_after, merge.seconds]
+                rows.append([*identity, "merge of small files", *cells, merge.seconds / events * 1e6])
+            if flush is not None or merge is not None:
+                runs.append(run)
+    flushes = published.FLUSH_S[SINGLE]
+    theirs = f"DuckLake ({published.ORIGIN})"
+    events = published.EVENTS_OF_MERGE
+    rows.append([theirs, SINGLE, None, None, "flush of inlined rows", events, None, None, flushes[1], None])
+    rows[-1][-1] = flushes[1] / events * 1e6
+    rows.append([theirs, SINGLE, None, None, "merge of small files", events, events, None, published.MERGE_S, None])
+    rows[-1][-1] = published.MERGE_S / events * 1e6
+    columns = (
+        *IDENTITY,
+        REPEAT,
+        RUN,
+        Column("what", "Maintenance"),
+        Column("rows", "Rows"),
+        Column("files_before", "Files before"),
+        Column("files_after", "Files after"),
+        Column("seconds", "Time", "s"),
+        Column("per_row", "Time per row", "µs"),
+    )
+    notes = ["Each was timed once in a run, outside the window. The thesis's rows are 'roughly 30,000'."]
+    return workshop.table(
+        "flush-vs-merge", "Flushing inlined rows against merging small files", columns, rows, runs, notes
+    )

@@ -1,0 +1,127 @@
+"""What a window of writing a stream leaves behind: five numbers an operation, and where its time went."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+GROW = 1 << 16  # operations that the arrays grow by: 2.5 MB
+ROWS_AT_ONCE = 1 << 20
+OPERATIONS = pa.schema(
+    [
+        ("first_id", pa.int64()),
+        ("rows", pa.int32()),
+        ("poll_ns", pa.int64()),
+        ("decode_ns", pa.int64()),
+        ("assemble_ns", pa.int64()),
+        ("write_ns", pa.int64()),
+        ("start_ns", pa.int64()),
+    ]
+)
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Samples:
+    """Five numbers an operation, in nanoseconds; `count` operations are filled."""
+
+    rows_per_operation: int
+    count: int = 0
+    start: array[int] = field(default_factory=lambda: array("q", bytes(8 * GROW)))
+    poll: array[int] = field(default_factory=lambda: array("q", bytes(8 * GROW)))
+    decode: array[int] = field(default_factory=lambda: array("q", bytes(8 * GROW)))
+    assemble: array[int] = field(default_factory=lambda: array("q", bytes(8 * GROW)))
+    write: array[int] = field(default_factory=lambda: array("q", bytes(8 * GROW)))
+
+    def grow(self) -> None:
+        for numbers in (self.start, self.poll, self.decode, self.assemble, self.write):
+            numbers.frombytes(bytes(8 * GROW))
+
+    def column(self, name: str) -> Numbers:
+        """int64[count] of one of the five, without a copy."""
+        return np.frombuffer(getattr(self, name), np.int64, self.count)
+
+    @property
+    def events(self) -> int:
+        return self.count * self.rows_per_operation
+
+    def table(self, first: int, count: int) -> pa.Table:
+        """Operations `first` .. `first` + `count` - 1 as rows of operations.parquet."""
+        size = self.rows_per_operation
+        columns = [
+            pa.array(np.arange(first, first + count, dtype=np.int64) * size),
+            pa.array(np.full(count, size, np.int32)),
+        ]
+        names = ("poll", "decode", "assemble", "write", "start")
+        columns += [pa.array(self.column(name)[first : first + count]) for name in names]
+        return pa.Table.from_arrays(columns, schema=OPERATIONS)
+
+    def write_parquet(self, path: Path) -> None:
+        """Write operations.parquet a million rows at a time: 10 million take no more memory than they have already."""
+        with pq.ParquetWriter(
+            path,
+            OPERATIONS,
+            compression="zstd",
+            use_dictionary=False,
+            column_encoding=dict.fromkeys(OPERATIONS.names, "DELTA_BINARY_PACKED"),
+        ) as writer:
+            for first in range(0, self.count, ROWS_AT_ONCE):
+                writer.write_table(self.table(first, min(ROWS_AT_ONCE, self.count - first)))
+
+
+@dataclass(slots=True)
+class StreamWindow:
+    """What one window left behind. All times in nanoseconds.
+
+    It may be measured in several stretches: what happens between them is in none of its times, and `start` of an
+    operation is that of a clock that stood still meanwhile.
+
+    With overlap `poll`, `decode` and `assemble` of an operation ran beside the write of the one before, so they
+    are no part of the wall-clock; what is, is `stalled`: the time that the writer waited for the next batch.
+    """
+
+    samples: Samples
+    elapsed_ns: int = 0
+    bookkeeping_ns: int = 0
+    wait_for_producer_ns: int = 0
+    stalled_ns: int = 0
+    overlapped: bool = False
+    stretches: int = 0
+
+    @property
+    def operations(self) -> int:
+        return self.samples.count
+
+    @property
+    def rows(self) -> int:
+        return self.samples.events
+
+    @property
+    def events_per_s(self) -> float:
+        """Harness throughput: events by the length of the window."""
+        return self.rows / (self.elapsed_ns / 1e9)
+
+    def elapsed(self) -> Numbers:
+        """int64[operations]: the time of each write."""
+        return self.samples.column("write")
+
+    def write_parquet(self, path: Path) -> None:
+        """Write operations.parquet."""
+        self.samples.write_parquet(path)
+
+    def budget(self) -> dict[str, int]:
+        """Where the wall-clock went; the parts add up to `elapsed_ns`, `rest` being what none of them covers."""
+        parts = {name: int(self.samples.column(name).sum()) for name in ("poll", "decode", "assemble", "write")}
+        if self.overlapped:
+            parts |= {"poll": 0, "decode": self.stalled_ns, "assemble": 0}
+        parts["bookkeeping"] = self.bookkeeping_ns
+        parts["wait_for_producer"] = self.wait_for_producer_ns
+        parts["rest"] = self.elapsed_ns - sum(parts.values())
+        return parts

@@ -1,0 +1,229 @@
+"""What a window of the stream happens on: a fresh table, a fresh topic full of events, a consumer at its beginning."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import confluent_kafka
+import pyarrow as pa
+
+from tidemark.errors import OracleError, StreamError
+from tidemark.machine.processes import bind
+from tidemark.measure import maintenance
+from tidemark.measure.describe import system_part
+from tidemark.measure.oracle import consult, difference
+from tidemark.measure.warmup import uncounted
+from tidemark.measure.workload import Description, Files, Findings, Rig, Show, Stage
+from tidemark.paths import private_directory
+from tidemark.runs.manifest import Flush, Merge, Produced, ProducerPart
+from tidemark.runs.proofs import Oracle
+from tidemark.services.kafka import Kafka
+from tidemark.stream.consumer import EventConsumer
+from tidemark.stream.events import Encoding, EventCodec
+from tidemark.stream.sizes import EventSizes
+from tidemark.stream.source import Source
+from tidemark.studies.streams.window.loop import run_stretch
+from tidemark.studies.streams.window.samples import Samples, StreamWindow
+from tidemark.studies.streams.workload import Streams
+from tidemark.systems.base import Context, System
+
+PROBE_SECONDS = 1.0
+BESIDE_MARGIN = 50_000  # events that a producer beside the window keeps ahead
+# Shares of a window above which a run is marked: spent waiting for the producer, and in no part of the time budget.
+STARVED_SHARE = 0.001
+UNACCOUNTED_SHARE = 0.01
+
+
+class StreamStage(Stage[StreamWindow]):
+    """One table and one topic, ready for a window; `staged` makes it."""
+
+    def __init__(
+        self,
+        streams: Streams,
+        rig: Rig,
+        directory: Path,
+        topic: str,
+        system: System,
+        consumer: EventConsumer,
+        codec: EventCodec,
+        show: Show,
+    ) -> None:
+        self.directory, self.system = directory, system
+        self._streams, self._rig, self._topic, self._show = streams, rig, topic, show
+        self._consumer, self._codec = consumer, codec
+        producer = streams.producer
+        self._source = Source(consumer.client, producer.counters, producer.is_alive, streams.is_ahead)
+        self._commits_before = system.commits()
+        self._following = False
+        self._produced: Produced | None = None
+
+    def new_window(self) -> StreamWindow:
+        settings = self._streams.settings
+        return StreamWindow(Samples(settings.batch_size), overlapped=settings.overlap)
+
+    def stretches(self, window: StreamWindow, until_seconds: float) -> Iterator[None]:
+        """As many as the topic is short of events; between them it is filled again."""
+        while True:
+            yield
+            self._rig.servers.check()
+            if not self._source.exhausted or window.elapsed_ns >= until_seconds * 1e9 or self._rig.fails():
+                return
+            self._show("filling the topic again (not counted)")
+            self._refill(window, until_seconds)
+
+    def advance(self, window: StreamWindow, until_seconds: float) -> None:
+        producer, settings = self._streams.producer, self._streams.settings
+        if not self._streams.is_ahead and not self._following:
+            producer.follow(BESIDE_MARGIN, until_seconds)
+            self._following = True
+        counters = producer.counters
+
+        def count(events: int) -> None:
+            counters.consumed = events
+
+        run_stretch(window, self._source, self._codec, self.system.write, until_seconds, count, settings.read_ahead)
+
+    def _refill(self, window: StreamWindow, until_seconds: float) -> None:
+        """Bring events for the rest of the window into the topic, at the rate that it has shown so far."""
+        rates = self._streams.rates
+        if window.elapsed_ns and window.rows:
+            rates.note(window.events_per_s)
+        left = until_seconds - window.elapsed_ns / 1e9
+        self._streams.producer.extend(rates.events(left, self._streams.settings.batch_size, self._rig.work))
+
+    def abandon(self) -> None:
+        self._source.abandon()
+
+    def finish(self, window: StreamWindow) -> None:
+        self._produced = self._streams.producer.finish()
+        self._rig.servers.check()
+        if window.rows == 0:
+            raise StreamError(
+                f"not one operation ended within the window of {self._rig.spec.window_seconds:g} s; "
+                "a longer window (protocol) may be what it needs"
+            )
+        self._streams.rates.note(window.events_per_s)
+        self._consumer.close()  # it would go on reading ahead beside whatever comes next
+
+    def check(self, window: StreamWindow, last: bool, show: Show) -> Findings:
+        show("oracle")
+        verdict = self._ask_the_oracle(window)
+        show("flush and footprint")
+        footprint = self.system.footprint()
+        flush = maintenance.flush(self.system)
+        self._check_rows(window, "flush", flush)
+        after = None if flush is None else self.system.footprint()
+        merge = maintenance.merge(self.system) if last and self._streams.settings.maintenance else None
+        self._check_rows(window, "merge", merge)
+        return Findings(verdict, footprint, flush, after, merge)
+
+    def _ask_the_oracle(self, window: StreamWindow) -> Oracle:
+        """Before all else: what a system commits only when it is asked something is not yet in its table."""
+        verdict = consult(self.system, window.rows, window.operations, self._commits_before)
+        if not verdict.verdict:
+            raise OracleError(f"{difference(verdict, window.operations)}. The run is not counted.")
+        return verdict
+
+    def _check_rows(self, window: StreamWindow, what: str, done: Flush | Merge | None) -> None:
+        """A flush or a merge moves rows, and must not change them."""
+        if done is not None and not consult(self.system, window.rows).verdict:
+            raise OracleError(f"the {what} changed the table's rows. The run is not counted.")
+
+    def describe(self, window: StreamWindow) -> Description:
+        assert self._produced is not None, "`finish` comes first"
+        sizes = EventSizes.read(self._streams.trips.with_name("events.json"))
+        topics = self._streams.topics(self._rig)
+        producer = ProducerPart.of(
+            self._streams.settings.producer,
+            self._produced,
+            self._rig.dataset.rows,
+            window.stretches,
+            topics.log_bytes(self._topic),
+        )
+        return Description(
+            system=system_part(self._rig.variant, self.system, self._codec.schema),
+            versions=libraries(),
+            marks=marks(window),
+            logical_bytes=round(sizes.arrow_bytes * window.rows),
+            producer=producer,
+        )
+
+    def files_apart(self) -> Files:
+        """The log of the topic is meant to be in memory in every run."""
+        return {"stream": self._streams.topics(self._rig).files(self._topic)}
+
+
+def marks(window: StreamWindow) -> tuple[str, ...]:
+    found = []
+    share = window.wait_for_producer_ns / window.elapsed_ns
+    if share > STARVED_SHARE:
+        found.append(f"starved: {100 * share:.2f} % of the window went by waiting for the producer")
+    unaccounted = window.budget()["rest"] / window.elapsed_ns
+    if abs(unaccounted) > UNACCOUNTED_SHARE:
+        found.append(f"unaccounted: {100 * unaccounted:.2f} % of the window is in no part of the time budget")
+    return tuple(found)
+
+
+def libraries() -> dict[str, str]:
+    """What the stream is read and decoded with."""
+    return {
+        "confluent-kafka": confluent_kafka.__version__,
+        "librdkafka": confluent_kafka.libversion()[0],
+        "PyArrow": pa.__version__,
+        "Python": platform.python_version(),
+    }
+
+
+@contextmanager
+def staged(streams: Streams, rig: Rig, name: str, seconds: float, show: Show) -> Iterator[StreamStage]:
+    """Make a stage in the folder `name` for a window of `seconds`, and remove it afterwards.
+
+    The topic is deleted and its files are gone when it ends; the table stays where tables are kept.
+    """
+    settings, spec, rates = streams.settings, rig.spec, streams.rates
+    producer, topics = streams.producer, streams.topics(rig)
+    encoding = Encoding(settings.encoding)
+    directory = private_directory(rig.work / name)
+    with ExitStack() as stack:
+        stack.callback(_remove, directory, spec.keep_tables)
+        show("filling the topic")
+        ahead = rates.events(seconds, settings.batch_size, rig.work) if streams.is_ahead else settings.batch_size
+        topic = topics.begin(encoding, ahead)
+        stack.callback(topics.drop, topic)
+        if spec.cpus is not None:
+            bind(spec.cpus)
+        context = Context(
+            directory,
+            rig.servers.by_class,
+            settings.batch_size,
+            threads=settings.threads,
+            compression=settings.compression,
+        )
+        system = rig.variant.open(context)
+        stack.callback(system.close)
+        system.create(producer.schema)  # while the topic is being filled
+        topics.wait_until_filled()
+        rates.note_topic(ahead, topics.log_bytes(topic))
+        kafka = rig.servers.by_class[Kafka]
+        assert isinstance(kafka, Kafka)
+        consumer = stack.enter_context(EventConsumer(kafka.bootstrap, topic, encoding))
+        codec = consumer.open()
+        if codec.schema != producer.schema:
+            raise StreamError(f"topic {topic}: its schema message is not that of the trips: {codec.schema}")
+        yield StreamStage(streams, rig, directory, topic, system, consumer, codec, show)
+
+
+def _remove(directory: Path, keep: bool) -> None:
+    if not keep:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def probe(streams: Streams, rig: Rig, show: Show) -> None:
+    """Learn the rate of a system that was never measured here: how much its first topic has to hold."""
+    with staged(streams, rig, "probe", PROBE_SECONDS, show) as stage:
+        show("finding out how fast it is (not counted)")
+        stage.finish(uncounted(rig, stage, stage.new_window(), PROBE_SECONDS))

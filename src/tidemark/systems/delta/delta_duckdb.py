@@ -1,0 +1,75 @@
+"""Delta Lake, written by DuckDB's delta extension to a table that delta-rs created."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tidemark.services.base import files_below
+from tidemark.systems.base import TABLE, Capability, Context
+from tidemark.systems.delta import client as delta_client
+from tidemark.systems.delta.table import LOG, NO_SERVICE, DeltaTable
+from tidemark.systems.duckdb_client import DuckDBSystem, literal, reader_name, release
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+# DuckDB gives the table in an attached Delta directory the name of the alias.
+ALIAS = "trips"
+INVALID_LOG = (
+    "what DuckDB 1.4.4 writes only DuckDB can read: the log's paths begin with a slash, and in place of a file's size "
+    "it has its number of rows"
+)
+
+
+class DeltaDuckDB(DeltaTable, DuckDBSystem):
+    name: ClassVar[str] = "delta-duckdb"
+    title: ClassVar[str] = "Delta (DuckDB)"
+    notes: tuple[str, ...] = (
+        NO_SERVICE,
+        "DuckDB's Delta writer makes no checkpoints",
+        INVALID_LOG,
+    )
+    extensions: ClassVar[tuple[str, ...]] = ("delta",)
+    table = f"{ALIAS}.{ALIAS}"
+    capabilities: frozenset[Capability] = TABLE | {Capability.THREADS}
+    compressions: ClassVar[frozenset[str]] = frozenset({"snappy"})  # the extension has no setting
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        if Capability.READ_BY_OTHERS in self.capabilities:
+            self.withdraw(INVALID_LOG)
+
+    @classmethod
+    def of_release(cls) -> frozenset[Capability]:
+        return frozenset({Capability.READ_BY_OTHERS} if release().delta_log_is_valid else ())
+
+    def create(self, schema: pa.Schema) -> None:
+        self._create(schema)
+        self._open()
+
+    def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        connection.execute(f"ATTACH {literal(self._location)} AS {ALIAS} (TYPE delta)")
+
+    @property
+    def reader(self) -> str:
+        if Capability.READ_BY_OTHERS in self.capabilities:
+            return delta_client.reader_name()
+        return f"{reader_name('delta')}, as the writer, on a connection of its own: no other can read this log"
+
+    def ids(self) -> pa.ChunkedArray:
+        return self._ids_by_delta_rs() if Capability.READ_BY_OTHERS in self.capabilities else super().ids()
+
+    def read(self) -> pa.Table:
+        # Where the log is valid, the reader that has least in common with the writer is delta-rs.
+        return self._load().to_pyarrow_table() if Capability.READ_BY_OTHERS in self.capabilities else super().read()
+
+    def data_files(self) -> list[Path]:
+        if Capability.READ_BY_OTHERS in self.capabilities:
+            return [Path(uri) for uri in self._load().file_uris()]
+        return [path for path in files_below(self._location) if path.parent.name != LOG]
+
+    def settings(self) -> Mapping[str, str]:
+        return {**DuckDBSystem.settings(self), **DeltaTable.settings(self)}

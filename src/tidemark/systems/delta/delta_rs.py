@@ -1,0 +1,87 @@
+"""Delta Lake, written by delta-rs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tidemark.systems import duckdb_client
+from tidemark.systems.base import TABLE, Capability, Context
+from tidemark.systems.delta import client as delta_client
+from tidemark.systems.delta.table import CLIENT_INTERVAL, NO_SERVICE, DeltaTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import DeltaTable as Table
+
+READER = ("delta",)  # DuckDB's extension
+
+
+class DeltaRs(DeltaTable):
+    name: ClassVar[str] = "delta-rs"
+    title: ClassVar[str] = "Delta (delta-rs)"
+    client: ClassVar[str] = "delta-rs"
+    libraries: ClassVar[tuple[str, ...]] = ("deltalake",)
+    notes: tuple[str, ...] = (
+        NO_SERVICE,
+        "delta-rs runs its own threads, and has no setting for their number",
+    )
+    capabilities: frozenset[Capability] = TABLE | {
+        Capability.MERGE,
+        Capability.COMMIT_RETRY,
+        Capability.READ_BY_OTHERS,
+    }
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        if options.checkpoint_interval != CLIENT_INTERVAL:
+            self.say(
+                f"a checkpoint every {options.checkpoint_interval} commits, where delta-rs left alone makes one every "
+                f"{CLIENT_INTERVAL}: 10 is the format's default, and the thesis's"
+            )
+        self._table: Table | None = None
+
+    def create(self, schema: pa.Schema) -> None:
+        from deltalake import WriterProperties, write_deltalake
+
+        self._table = self._create(schema)
+        self._properties = WriterProperties(compression=self.context.codec.upper())  # type: ignore[arg-type]
+        self._append = write_deltalake
+
+    def write(self, rows: pa.Table) -> None:
+        # With the handle kept, delta-rs does not read the log again from its last checkpoint on.
+        self._append(self._table, rows, mode="append", writer_properties=self._properties)  # type: ignore[call-overload]
+
+    @property
+    def reader(self) -> str:
+        if duckdb_client.has_extensions(READER):
+            return duckdb_client.reader_name(*READER)
+        return f"{delta_client.reader_name()}, as the writer, on a handle of its own: DuckDB's extension is not here"
+
+    def ids(self) -> pa.ChunkedArray:
+        if not duckdb_client.has_extensions(READER):
+            return self._ids_by_delta_rs()
+        with duckdb_client.connect(READER, self.context.directory) as connection:
+            scan = f"delta_scan({duckdb_client.literal(self._location)})"
+            return connection.sql(f"SELECT id FROM {scan}").to_arrow_table().column(0)
+
+    def read(self) -> pa.Table:
+        return self._load().to_pyarrow_table()
+
+    def data_files(self) -> list[Path]:
+        return [Path(uri) for uri in self._load().file_uris()]
+
+    def merge(self) -> None:
+        # The handle that wrote knows the newest version; whoever writes has it, and need not load the table again.
+        assert self._table is not None
+        self._table.optimize.compact(writer_properties=self._properties)
+        # By default removed files stay for a week, in case somebody still reads the old version.
+        self._table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+
+    @classmethod
+    def versions(cls) -> Mapping[str, str]:
+        return {"deltalake": delta_client.installed_version()}
+
+    def close(self) -> None:
+        self._table = None

@@ -1,0 +1,113 @@
+"""What Delta tables have in common, whoever writes to them: location, creation, files, history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tidemark.runs.manifest import Footprint
+from tidemark.services.base import files_below
+from tidemark.systems.base import Context, Durability, Options, PerWrite
+from tidemark.systems.delta import client as delta_client
+from tidemark.systems.delta import unity
+from tidemark.systems.disk import count_and_bytes, read_ids
+from tidemark.systems.full_durability import DurabilityOptions, FullDurability
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import DeltaTable as Table
+
+CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+CLIENT_INTERVAL = 100  # of delta-rs, when nobody sets one
+LOG = "_delta_log"
+NO_SERVICE = "no catalog service"
+REGISTERED = "registered in, not committed through, Unity Catalog"
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaOptions(DurabilityOptions):
+    checkpoint_interval: int = field(
+        default=10,
+        metadata={
+            "help": "Commits from one checkpoint of the log to the next. 10 is the format's default and the thesis's; "
+            "delta-rs left alone takes 100.",
+            "minimum": 1,
+            "examples": (3,),
+        },
+    )
+    catalog: str = field(
+        default="none",
+        metadata={
+            "help": "unity: register the table in a running Unity Catalog, and write where that says it lies.",
+            "choices": ("none", "unity"),
+        },
+    )
+    unity_address: str | None = field(
+        default=None, metadata={"help": "Of the Unity Catalog server, for example http://127.0.0.1:8080."}
+    )
+    unity_schema: str = field(default="unity.default", metadata={"help": "Its catalog and schema, with a dot."})
+
+
+class DeltaTable(FullDurability):
+    """A table on a path, created by delta-rs; its commits are files that appear in its log."""
+
+    format: ClassVar[str] = "Delta Lake"
+    catalog: str = "Delta log"
+    durability: Durability = Durability("Data and log are left to the page cache; nothing is flushed to the disk.")
+    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(4, 4.5)  # data, log, their folders; checkpoints
+    Options: ClassVar[type[Options]] = DeltaOptions
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self.say(delta_client.remark())
+        self._location = context.directory / "table"
+        if options.catalog == "unity":
+            self.notes = (REGISTERED, *(note for note in self.notes if note != NO_SERVICE))
+
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        if options.catalog == "unity" and options.unity_address is None:
+            return "catalog: unity needs the address of a running server (unity_address)"
+        return super().unavailable(options)
+
+    def _create(self, schema: pa.Schema) -> Table:
+        """A new table without rows; also for clients that cannot create one themselves."""
+        from deltalake import DeltaTable as Table
+
+        options = self.options
+        if options.catalog == "unity":
+            self._location = unity.register(options.unity_address, options.unity_schema, schema, self._location)
+        properties = {CHECKPOINT_INTERVAL: str(options.checkpoint_interval)}
+        table = Table.create(str(self._location), schema, configuration=properties)
+        self._keep_promise_below(self._location)
+        return table
+
+    def _load(self) -> Table:
+        """The table as somebody else would open it now."""
+        from deltalake import DeltaTable as Table
+
+        return Table(str(self._location))
+
+    def footprint(self) -> Footprint:
+        log = files_below(self._location / LOG)
+        data = set(files_below(self._location)) - set(log)
+        return Footprint(*count_and_bytes(data), *count_and_bytes(log), 0)
+
+    def commits(self) -> int:
+        # A commit is a file of the log, named by its number; to list them takes no library at all.
+        numbers = (path.stem for path in (self._location / LOG).glob("*.json"))
+        return 1 + max(int(number) for number in numbers if number.isdigit())
+
+    def _ids_by_delta_rs(self) -> pa.ChunkedArray:
+        # delta-rs tells which files are the table; it would take seven times as long to read 2,000 small ones itself.
+        return read_ids(Path(uri) for uri in self._load().file_uris())
+
+    def settings(self) -> Mapping[str, str]:
+        table = self._load()
+        return {
+            CHECKPOINT_INTERVAL: table.metadata().configuration[CHECKPOINT_INTERVAL],
+            "checkpoints": str(len(list((self._location / LOG).glob("*.checkpoint*.parquet")))),
+            "location": str(self._location),
+        }

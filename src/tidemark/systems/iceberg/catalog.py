@@ -1,0 +1,80 @@
+"""The catalogs that an Iceberg table's commits can go through, and what the tables of results say of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tidemark.services.iceberg.catalog import RestCatalog
+from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio
+from tidemark.services.polaris.server import Polaris
+from tidemark.services.postgres import Postgres
+from tidemark.systems.base import NONE_PER_WRITE, USERS_OWN, Durability, PerWrite
+from tidemark.systems.postgres_catalog import POSTGRES_COMMIT
+
+FLUSHED = Durability(
+    "PostgreSQL flushes the catalog's commit to its log before it is acknowledged; data, manifests and table "
+    "metadata are left to the page cache.",
+    server_syncs_per_write={Postgres: POSTGRES_COMMIT},
+)
+NOT_OURS = Durability(
+    "The catalog is not one that Tidemark started: what it flushes is not known. Data and manifests are left to the "
+    "page cache.",
+    counted=None,
+    remark="strace of the clients with the reference server; this catalog was not traced",
+)
+THESIS_HAD_POLARIS = "the catalog is Iceberg's reference server, the thesis's was Apache Polaris"
+# Hadoop's local file system sets a file's rights that way where its native library is not there.
+STARTS_CHMOD = "the catalog server starts 2 processes (chmod) a commit, by Hadoop's local file system"
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """One choice of `catalog`: its server, its name in tables, what must be said of it."""
+
+    server: type[RestCatalog]
+    label: str
+    durability: Durability
+    notes: tuple[str, ...] = ()
+    programs_per_commit: PerWrite = NONE_PER_WRITE  # that the server starts
+
+
+REFERENCE = Catalog(
+    IcebergRest,
+    "Iceberg REST, reference server",
+    FLUSHED,
+    (THESIS_HAD_POLARIS, STARTS_CHMOD),
+    PerWrite(2, 2),
+)
+POLARIS = Catalog(
+    Polaris,
+    "Iceberg REST, Apache Polaris",
+    replace(FLUSHED, counted="strace of a server built from the sources of Polaris 1.3.0"),
+    (STARTS_CHMOD,),
+    PerWrite(2, 2),
+)
+CATALOGS = {"reference": REFERENCE, "polaris": POLARIS}
+
+HADOOP, NIO = "hadoop", "nio"
+REFERENCE_NIO = replace(
+    REFERENCE,
+    server=IcebergRestNio,
+    label=f"{REFERENCE.label} (java.nio)",
+    notes=(THESIS_HAD_POLARIS, "the catalog server writes its files by Tidemark's FileIO, without Hadoop"),
+    programs_per_commit=NONE_PER_WRITE,
+)
+
+
+def chosen_catalog(catalog: str, file_io: str) -> Catalog:
+    """What the options of these names choose."""
+    return REFERENCE_NIO if (catalog, file_io) == ("reference", NIO) else CATALOGS[catalog]
+
+
+NOT_THE_THESIS = "the catalog is a server of the user's own, the thesis's was Apache Polaris, started for it"
+
+
+def as_it_is(choice: Catalog, server: RestCatalog) -> Catalog:
+    """`choice` under its own name where `server` is not ours: then nothing is known of it but that it answers."""
+    if not server.is_external:
+        return choice
+    label = f"{choice.label}, {USERS_OWN}" if choice is POLARIS else f"Iceberg REST, {USERS_OWN}"
+    return replace(choice, label=label, durability=NOT_OURS, notes=(NOT_THE_THESIS,))

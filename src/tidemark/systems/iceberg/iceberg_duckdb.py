@@ -1,0 +1,80 @@
+"""Iceberg, written by DuckDB's iceberg extension through a REST catalog, to a table that PyIceberg created."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tidemark.errors import SystemFailure
+from tidemark.systems import base
+from tidemark.systems.base import Capability, Context, Options
+from tidemark.systems.duckdb_client import DuckDBSystem, literal, release
+from tidemark.systems.iceberg import client as pyiceberg_client
+from tidemark.systems.iceberg.attach import CATALOG, EXTENSIONS, attach, refuses
+from tidemark.systems.iceberg.table import TABLE, IcebergOptions, IcebergTable
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+CLIENT_SETTING = "httpfs_client_implementation"
+SLOW_HTTP = "DuckDB 1.4.4's default HTTP client adds some 40 ms to a commit; http_client: curl does not"
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergDuckDBOptions(IcebergOptions):
+    http_client: str = field(
+        default="default",
+        metadata={
+            "help": "DuckDB's HTTP client. The default one of 1.4.4 adds some 40 ms to each commit against a catalog "
+            "on this machine; curl does not.",
+            "choices": ("default", "curl"),
+        },
+    )
+
+
+class IcebergDuckDB(IcebergTable, DuckDBSystem):
+    name: ClassVar[str] = "iceberg-duckdb"
+    title: ClassVar[str] = "Iceberg (DuckDB)"
+    notes: tuple[str, ...] = (
+        *IcebergTable.notes,
+        SLOW_HTTP,
+    )
+    extensions: ClassVar[tuple[str, ...]] = EXTENSIONS
+    capabilities: frozenset[Capability] = base.TABLE | {Capability.THREADS, Capability.READ_BY_OTHERS}
+    # The writer of 1.4.4 does not look at the table's property.
+    compressions: ClassVar[frozenset[str]] = frozenset({"snappy"})
+    Options: ClassVar[type[Options]] = IcebergDuckDBOptions
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        if not release().http_client_is_slow:
+            self.withdraw(SLOW_HTTP)
+        self.table = f"{CATALOG}.{self._namespace}.{TABLE}"
+
+    def create(self, schema: pa.Schema) -> None:
+        # DuckDB does not make the folders of a table that it creates with rows, and 1.4.4's CREATE TABLE knows no
+        # properties, of which the codec is one. For PyIceberg the server makes the folders.
+        self._create(schema)
+        self._open()
+
+    def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        if refuses(self._rest.uri):
+            raise SystemFailure(
+                f"{self.name}: the catalog's address {self._rest.uri} has capital letters, which this DuckDB would "
+                "change to small ones. Give the catalog an address without, or use a later DuckDB."
+            )
+        connection.execute(f"SET {CLIENT_SETTING} = {literal(self.options.http_client)}")
+        attach(connection, self._rest)
+
+    @property
+    def reader(self) -> str:
+        return pyiceberg_client.reader_name()
+
+    def ids(self) -> pa.ChunkedArray:
+        return self._ids_by_pyiceberg()
+
+    def settings(self) -> Mapping[str, str]:
+        found = self._writer.execute(f"SELECT value FROM duckdb_settings() WHERE name = '{CLIENT_SETTING}'").fetchall()
+        return {**DuckDBSystem.settings(self), **IcebergTable.settings(self), CLIENT_SETTING: str(found[0][0])}

@@ -1,0 +1,132 @@
+"""Iceberg, written by PyIceberg through a REST catalog, with the table properties that decide how it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from tidemark.systems import duckdb_client
+from tidemark.systems.base import TABLE, Capability, Context, Options
+from tidemark.systems.iceberg import client as pyiceberg_client
+from tidemark.systems.iceberg.attach import CATALOG, EXTENSIONS, attach, refuses
+from tidemark.systems.iceberg.table import TABLE as TABLE_NAME
+from tidemark.systems.iceberg.table import IcebergOptions, IcebergTable, set_workers, workers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class PyIcebergOptions(IcebergOptions):
+    delete_after_commit: bool = field(
+        default=False,
+        metadata={"help": "Each commit removes the oldest metadata file (write.metadata.delete-after-commit.enabled)."},
+    )
+    previous_versions_max: int | None = field(
+        default=None,
+        metadata={
+            "help": "Old metadata files that are kept track of (write.metadata.previous-versions-max); Iceberg: 100.",
+            "minimum": 1,
+            "examples": (2,),
+        },
+    )
+    manifest_merge: bool = field(
+        default=False,
+        metadata={"help": "Merge manifests when 100 have come together (commit.manifest-merge.enabled)."},
+    )
+    expire_every: int | None = field(
+        default=None,
+        metadata={
+            "help": "Expire all snapshots but the current one after so many writes, inside the last of them.",
+            "minimum": 1,
+            "examples": (5,),
+        },
+    )
+
+
+class IcebergPyIceberg(IcebergTable):
+    name: ClassVar[str] = "iceberg-pyiceberg"
+    title: ClassVar[str] = "Iceberg (PyIceberg)"
+    client: ClassVar[str] = "PyIceberg"
+    libraries: ClassVar[tuple[str, ...]] = ("pyiceberg*",)
+    capabilities: frozenset[Capability] = TABLE | {Capability.THREADS, Capability.READ_BY_OTHERS}
+    Options: ClassVar[type[Options]] = PyIcebergOptions
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self._table: Table | None = None
+        self._writes = 0
+        self._shares_expiring_snapshots = pyiceberg_client.release().shares_expiring_snapshots
+
+    @classmethod
+    def of_release(cls) -> frozenset[Capability]:
+        return frozenset({Capability.COMMIT_RETRY} if pyiceberg_client.release().retries_commits else ())
+
+    def _properties(self) -> dict[str, str]:
+        properties = super()._properties()
+        if self.options.delete_after_commit:
+            properties["write.metadata.delete-after-commit.enabled"] = "true"
+        if self.options.previous_versions_max is not None:
+            properties["write.metadata.previous-versions-max"] = str(self.options.previous_versions_max)
+        if self.options.manifest_merge:
+            properties["commit.manifest-merge.enabled"] = "true"
+        return properties
+
+    def create(self, schema: pa.Schema) -> None:
+        set_workers(self.context.threads)
+        self._table = self._create(schema)
+        # Chosen once, so that a write costs nothing of ours.
+        self._append = self._table.append if self.options.expire_every is None else self._append_and_expire
+
+    def write(self, rows: pa.Table) -> None:
+        self._append(rows)
+
+    def _append_and_expire(self, rows: pa.Table) -> None:
+        assert self._table is not None
+        self._table.append(rows)
+        self._writes += 1
+        if self._writes % self.options.expire_every == 0:
+            expiry = self._table.maintenance.expire_snapshots()
+            if self._shares_expiring_snapshots:
+                expiry._snapshot_ids_to_expire = set()
+            expiry.older_than(datetime.now(UTC)).commit()
+
+    @property
+    def reader(self) -> str:
+        if not duckdb_client.has_extensions(EXTENSIONS):
+            own = pyiceberg_client.reader_name()
+            return f"{own}, as the writer, on a client of its own: DuckDB's extension is not here"
+        duckdb = duckdb_client.reader_name("iceberg")
+        return f"{duckdb}, given the metadata file by PyIceberg" if refuses(self._rest.uri) else duckdb
+
+    def ids(self) -> pa.ChunkedArray:
+        if not duckdb_client.has_extensions(EXTENSIONS):
+            return self._ids_by_pyiceberg()
+        with duckdb_client.connect(EXTENSIONS, self.context.directory) as connection:
+            if refuses(self._rest.uri):
+                source = f"iceberg_scan({duckdb_client.literal(self._load().metadata_location)})"
+            else:
+                attach(connection, self._rest)
+                source = f"{CATALOG}.{self._namespace}.{TABLE_NAME}"
+            return connection.sql(f"SELECT id FROM {source}").to_arrow_table().column(0)
+
+    def read(self) -> pa.Table:
+        return self._load().scan().to_arrow()
+
+    def settings(self) -> Mapping[str, str]:
+        rules = {"PyIceberg release rules": str(pyiceberg_client.release())}
+        return {**super().settings(), **rules, "threads": str(workers())}
+
+    @classmethod
+    def versions(cls) -> Mapping[str, str]:
+        import pyarrow as pa
+
+        return {"pyiceberg": pyiceberg_client.installed_version(), "pyarrow": str(pa.__version__)}
+
+    def close(self) -> None:
+        table, self._table = self._table, None
+        if table is not None:
+            cast(Any, table.catalog)._session.close()

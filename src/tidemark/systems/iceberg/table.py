@@ -1,0 +1,194 @@
+"""What Iceberg tables have in common, whoever writes to them: catalog, creation, files, history."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+from urllib.parse import urlsplit
+
+from tidemark.errors import SystemFailure
+from tidemark.runs.manifest import Footprint
+from tidemark.services.base import Service, files_below
+from tidemark.services.iceberg.catalog import RestCatalog as Server
+from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite
+from tidemark.systems.disk import count_and_bytes
+from tidemark.systems.full_durability import DurabilityOptions, FullDurability
+from tidemark.systems.iceberg import client as pyiceberg_client
+from tidemark.systems.iceberg.catalog import CATALOGS, HADOOP, NIO, NOT_OURS, REFERENCE, as_it_is, chosen_catalog
+from tidemark.systems.postgres_catalog import promised, shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.catalog.rest import RestCatalog
+    from pyiceberg.table import Table
+
+TABLE = "trips"
+CODEC = "write.parquet.compression-codec"
+WORKERS = "PYICEBERG_MAX_WORKERS"
+
+
+def set_workers(threads: int) -> None:
+    """Give PyIceberg `threads` workers; its pool is one for the process, made when first used."""
+    from pyiceberg.utils.concurrent import ExecutorFactory
+
+    os.environ[WORKERS] = str(threads)
+    pool, ExecutorFactory._instance = ExecutorFactory._instance, None
+    if pool is not None:
+        pool.shutdown(wait=False)
+
+
+def workers() -> int:
+    """The workers that PyIceberg's pool has."""
+    from pyiceberg.utils.concurrent import ExecutorFactory
+
+    return int(cast(Any, ExecutorFactory.get_or_create())._max_workers)
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergOptions(DurabilityOptions):
+    catalog: str = field(
+        default="reference",
+        metadata={
+            "help": "The server that commits go through: Iceberg's own reference server, or Apache Polaris.",
+            "choices": tuple(CATALOGS),
+            "follows": "catalog",
+        },
+    )
+    file_io: str = field(
+        default=HADOOP,
+        metadata={
+            "help": "How the reference server writes table metadata. hadoop: as it comes, which starts 2 processes "
+            "(chmod) a commit on a local disk. nio: by java.nio alone, which starts none and writes no checksum files.",
+            "choices": (HADOOP, NIO),
+        },
+    )
+
+
+class IcebergTable(FullDurability):
+    """A table in the REST catalog, created by PyIceberg. A subclass says how rows are written and read."""
+
+    format: ClassVar[str] = "Iceberg"
+    catalog: str = REFERENCE.label
+    durability: Durability = REFERENCE.durability
+    in_thesis: ClassVar[bool] = True
+    notes: tuple[str, ...] = REFERENCE.notes
+    needs: ClassVar[tuple[type[Service], ...]] = (REFERENCE.server,)
+    # Data, manifest, list of manifests and metadata, its checksums where Hadoop wrote it, and two folders.
+    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(6, 7)
+    Options: ClassVar[type[Options]] = IcebergOptions
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self.say(pyiceberg_client.remark())
+        choice = chosen_catalog(options.catalog, options.file_io)
+        self._rest = cast(Server, context.services[choice.server])
+        chosen = as_it_is(choice, self._rest)
+        self.catalog, self.durability = chosen.label, chosen.durability
+        self.notes = (*chosen.notes, *(note for note in self.notes if note not in REFERENCE.notes))
+        self.programs_per_write = {chosen.server: chosen.programs_per_commit}
+        self._namespace = f"tidemark_{secrets.token_hex(6)}"
+        self._empty_bytes = 0
+
+    @classmethod
+    def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
+        return (chosen_catalog(options.catalog, options.file_io).server,)
+
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        if options.file_io != HADOOP and options.catalog != "reference":
+            return f"file_io: {options.file_io} is of the reference server alone; the catalog is {options.catalog}"
+        return super().unavailable(options)
+
+    def _catalog(self) -> RestCatalog:
+        """A new client of the catalog."""
+        from pyiceberg.catalog.rest import RestCatalog
+
+        access, shown = self._rest.oauth, {}
+        if access is not None:
+            shown = {
+                "credential": f"{access.client_id}:{access.client_secret}",
+                "oauth2-server-uri": access.token_uri,
+                "scope": access.scope,
+                # Files on a local disk need no credentials, and a server that has none refuses to be asked.
+                "header.X-Iceberg-Access-Delegation": "",
+            }
+        return RestCatalog("tidemark", uri=self._rest.uri, warehouse=self._rest.warehouse, **shown)
+
+    def _load(self) -> Table:
+        """The table as somebody else would open it now."""
+        table: Table = self._catalog().load_table((self._namespace, TABLE))
+        return table
+
+    def _properties(self) -> dict[str, str]:
+        """Properties to create the table with. Without a codec the reference server would set zstd."""
+        return {CODEC: self.context.codec}
+
+    def _create(self, schema: pa.Schema) -> Table:
+        catalog = self._catalog()
+        self._rest.note_namespace(self._namespace)
+        catalog.create_namespace(self._namespace)
+        self._empty_bytes = self._rest.database_bytes() or 0
+        database = self._rest.database
+        self.durability = NOT_OURS if database is None else promised(self.durability, self.durability_level, *database)
+        # A plain path: DuckDB 1.4.4 does not understand the scheme file. Another's catalog has its own rules.
+        ours = self._rest.places_are_free and not self._rest.is_external
+        location = str(self._rest.place(self.context.directory / "table")) if ours else None
+        name = (self._namespace, TABLE)
+        table: Table = catalog.create_table(name, schema, location=location, properties=self._properties())
+        if self.durability_level == FULL:
+            self._keep_promise_below(self._synced(table))
+        return table
+
+    def _synced(self, table: Table) -> Path:
+        """The table's folder; SystemFailure where nobody here can promise that what lies in it is on the disk."""
+        if self._rest.is_external:
+            raise SystemFailure("durability: full cannot be had of a catalog that is not ours; leave it at default.")
+        directory = self._directory(table)
+        if directory is None:
+            raise SystemFailure(
+                f"durability: full cannot be had: the table lies at {table.location()}, not on a disk of this machine. "
+                "Leave durability at default."
+            )
+        return directory
+
+    def _directory(self, table: Table) -> Path | None:
+        """Where the table lies, when that is a disk of this machine."""
+        parts = urlsplit(table.location())
+        path = Path(parts.path)
+        return path if parts.scheme in ("", "file") and path.is_dir() else None
+
+    def _ids_by_pyiceberg(self) -> pa.ChunkedArray:
+        return self._load().scan(selected_fields=("id",)).to_arrow().column("id")
+
+    def footprint(self) -> Footprint:
+        table, size = self._load(), self._rest.database_bytes()
+        directory = self._directory(table)
+        reason = "the catalog is a server that is not ours" if size is None else None
+        if directory is None:
+            return Footprint(0, 0, 0, 0, None, f"the table lies at {table.location()}, not on this machine")
+        # Hadoop's local file system leaves a checksum file, with a dot before its name, beside what the reference
+        # server and Polaris write. A part of neither the format nor the table, it is not counted.
+        files = [path for path in files_below(directory) if not path.name.startswith(".")]
+        data = [path for path in files if path.is_relative_to(directory / "data")]
+        metadata = [path for path in files if not path.is_relative_to(directory / "data")]
+        catalog_bytes = None if size is None else size - self._empty_bytes
+        return Footprint(*count_and_bytes(data), *count_and_bytes(metadata), catalog_bytes, reason)
+
+    def data_files(self) -> list[Path]:
+        return [Path(urlsplit(task.file.file_path).path) for task in self._load().scan().plan_files()]
+
+    def commits(self) -> int:
+        """Creation, and the number of the last commit: expired snapshots count as well."""
+        return 1 + int(self._load().last_sequence_number)
+
+    def settings(self) -> Mapping[str, str]:
+        table = self._load()
+        # Polaris adds `created-at`: a moment is no setting, and would make any two runs differ.
+        kept = {name: value for name, value in table.properties.items() if not name.endswith("-at")}
+        database = self._rest.database
+        promises = {} if database is None else shown(database[0].durability_settings(database[1]))
+        return {**kept, "format-version": str(table.format_version), **promises}

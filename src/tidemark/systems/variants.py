@@ -1,0 +1,87 @@
+"""From a line below `systems` in the configuration to the system that it means, with its options checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tidemark.errors import ConfigError
+from tidemark.runs.spec import SeriesSpec
+from tidemark.schema import Key, Origin
+from tidemark.systems import registry
+from tidemark.systems.base import Options, Variant
+
+
+@dataclass(frozen=True, slots=True)
+class SystemEntry:
+    """One line below `systems`: `options` are as written, checked later against the system's own."""
+
+    name: str
+    like: str
+    title: str | None
+    options: tuple[tuple[str, Any], ...]
+
+    @classmethod
+    def parse(cls, name: str, entry: Mapping[str, Any]) -> SystemEntry:
+        options = tuple(sorted((key, value) for key, value in entry.items() if key not in ("like", "title")))
+        return cls(name, entry.get("like", name), entry.get("title"), options)
+
+
+def variant(entry: SystemEntry, origin: Origin, place: Key = ("systems",)) -> Variant:
+    """The system that `entry` means; ConfigError, naming its place in the configuration, for what no system has."""
+    known = registry()
+    if entry.like not in known:
+        close = difflib.get_close_matches(entry.like, known, 1, 0.5)
+        raise ConfigError(
+            f"{origin.place((*place, entry.name))}: found no system '{entry.like}'; "
+            f"allowed: {', '.join(known)}" + (f"; did you mean '{close[0]}'?" if close else "")
+        )
+    system = known[entry.like]
+    title = entry.title or (system.title if entry.name == entry.like else entry.name)
+    return Variant(entry.name, system, _options(entry, system.Options, origin, place), title)
+
+
+def variant_of(spec: SeriesSpec) -> Variant:
+    """The system of a series that was planned."""
+    return variant(SystemEntry(spec.name, spec.system, spec.title, spec.options), Origin("the series", {}))
+
+
+def with_defaults(entry: SystemEntry, settings: Mapping[str, Any]) -> SystemEntry:
+    """`entry` with all options of its system: one left out is what the option follows in `settings`, or its default.
+
+    A default is a setting as any other: a series measured with another one is another series.
+    """
+    given = dict(entry.options)
+    for field in dataclasses.fields(registry()[entry.like].Options):
+        followed = field.metadata.get("follows")
+        given.setdefault(field.name, field.default if followed is None else settings[followed])
+    return replace(entry, options=tuple(sorted(given.items())))
+
+
+def _options(entry: SystemEntry, kind: type[Options], origin: Origin, place: Key) -> Options:
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    hints = typing.get_type_hints(kind)
+    for key, value in entry.options:
+        where = origin.place((*place, entry.name, key))
+        if key not in fields:
+            close = difflib.get_close_matches(key, fields, 1, 0.5)
+            hint = f"; did you mean '{close[0]}'?" if close else ""
+            known = ", ".join(["like", "title", *fields])
+            raise ConfigError(f"{where}: found an option that '{entry.like}' does not have; allowed: {known}{hint}")
+        allowed = typing.get_args(hints[key]) if isinstance(hints[key], types.UnionType) else (hints[key],)
+        names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in allowed)
+        if type(value) not in allowed:
+            raise ConfigError(f"{where}: found {json.dumps(value, default=str)}; allowed: {names}")
+        choices = fields[key].metadata.get("choices")
+        if choices and value not in choices:
+            raise ConfigError(f"{where}: found {value!r}; allowed: {', '.join(map(str, choices))}")
+        minimum = fields[key].metadata.get("minimum")
+        if minimum is not None and value is not None and value < minimum:
+            raise ConfigError(f"{where}: found {value}; allowed: at least {minimum}")
+    return kind(**dict(entry.options))

@@ -1,0 +1,42 @@
+"""The help, which is the first that a newcomer reads: what is there, in which order, and what of it nobody types."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import groupby
+
+import typer.main
+
+from tidemark.cli.main import DEVELOP, LOOK, MEASURE, SHARE, app
+from tidemark.cli.steps import PANEL, steps
+
+FIRST = ["all", "doctor", "series", "config", "studies", "systems", "claims", "claim", "compare", "archive"]
+FIRST += ["bench", "test"]
+
+
+def listed() -> list[tuple[str, str]]:
+    """Panel and name of each command, in the order of the help."""
+    commands = typer.main.get_group(app).commands
+    return [(getattr(command, "rich_help_panel", None), name) for name, command in commands.items()]  # type: ignore[misc]
+
+
+def test_commands_stand_in_the_order_in_which_a_user_needs_them() -> None:
+    names = [name for _, name in listed()]
+    assert [name for name in names if name in FIRST] == FIRST
+    assert names[0] == "all"
+
+
+def test_every_command_is_in_a_panel_and_the_steps_close_the_help() -> None:
+    panels = dict.fromkeys(panel for panel, _ in listed())
+    assert list(panels) == [MEASURE, LOOK, SHARE, DEVELOP, PANEL]
+    last = [list(group) for _, group in groupby(listed(), key=lambda each: each[0])][-1]
+    called = {each.name or getattr(each.callback, "__name__", "") for each in steps.registered_commands}
+    assert {name for _, name in last} == called
+
+
+def test_the_help_is_printed_in_that_order() -> None:
+    command = [sys.executable, "-m", "tidemark", "--help"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    places = [said.index(f" {panel} ") for panel in (MEASURE, LOOK, SHARE, DEVELOP, PANEL)]
+    assert places == sorted(places)

@@ -1,0 +1,137 @@
+"""The sampler and the clocks: what is measured once a second, and that nobody can step it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tidemark.machine import sampler as sampler_module
+from tidemark.machine.disk import DiskCounter
+from tidemark.machine.processes import MachineTimes, children, cpu_seconds
+from tidemark.machine.sampler import LEAST_SECONDS, Group, Sampler
+from tidemark.studies.streams.window import loop
+
+BUSY = "import time\nend = time.perf_counter() + 60\nwhile time.perf_counter() < end: pass"
+
+
+def test_each_sample_is_a_second_and_a_short_rest_is_not(tmp_path: Path) -> None:
+    with Sampler(tmp_path, {}, interval_s=0.3) as sampler:
+        while len(sampler.series.second) < 3:
+            time.sleep(0.01)
+        whole = len(sampler.series.second)
+    series = sampler.series
+    assert series.second[0] >= 0.3
+    assert series.second == sorted(series.second)
+    # What is left after the last whole second is a sample only where a loaded machine made it a long one.
+    assert all(later - earlier > LEAST_SECONDS for earlier, later in pairwise(series.second[whole - 1 :]))
+    assert len(series.cpu_percent) == len(series.disk_written_bytes) == len(series.second)
+    assert all(0 <= percent <= 100 for percent in series.cpu_percent)
+    assert sampler.cpu_s > 0
+
+
+def test_clocks_of_the_kernel_that_step_back_are_neither_more_than_all_nor_less_than_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its idle and iowait times are estimates that may decrease; seen here on a loaded virtual machine."""
+    told = iter([MachineTimes(10.0, 0, 0, 90.0), MachineTimes(10.5, 0, 0, 89.9), MachineTimes(10.4, 0, 0, 90.4)])
+    monkeypatch.setattr(sampler_module, "machine_times", lambda: next(told))
+    with Sampler(tmp_path, {}, interval_s=60.0) as sampler:
+        sampler._sample()
+        sampler._sample()
+    assert sampler.series.cpu_percent == [100.0, 0.0]
+
+
+def test_a_busy_process_is_seen_in_its_group_alone(tmp_path: Path) -> None:
+    busy = subprocess.Popen([sys.executable, "-c", BUSY])
+    idle = subprocess.Popen(["/bin/sleep", "60"])
+    try:
+        groups = {
+            "busy": Group(lambda: [busy.pid]),
+            "idle": Group(lambda: [idle.pid]),
+            "absent": Group(list),
+            "harness": Group(lambda: [os.getpid()], alone=True),
+        }
+        with Sampler(tmp_path, groups, interval_s=1.0) as sampler:
+            time.sleep(2.2)
+    finally:
+        for process in (busy, idle):
+            process.kill()
+            process.wait()
+    found = sampler.series.groups
+    assert max(percent or 0 for percent in found["busy"]) > 5, "some processor time on however busy a machine"
+    assert all(percent == 0 for percent in found["idle"])
+    assert all(percent is None for percent in found["absent"])
+    assert max(percent or 0 for percent in found["harness"]) < 50, "its children are other groups"
+
+
+def test_a_process_that_ends_is_no_error(tmp_path: Path) -> None:
+    short = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.4)"])
+    with Sampler(tmp_path, {"short": Group(lambda: [short.pid])}, interval_s=0.3) as sampler:
+        short.wait()
+        time.sleep(0.7)
+    assert all(percent is None or percent >= 0 for percent in sampler.series.groups["short"])
+    with pytest.raises(OSError, match="No such file"):
+        cpu_seconds(short.pid)
+    assert children(short.pid) == []
+
+
+def test_children_are_listed() -> None:
+    parent = subprocess.Popen(["/bin/sh", "-c", "sleep 60 & echo started; wait"], stdout=subprocess.PIPE)
+    try:
+        assert parent.stdout is not None
+        parent.stdout.readline()
+        (child,) = children(parent.pid)
+        assert f"PPid:\t{parent.pid}\n" in Path(f"/proc/{child}/status").read_text()
+    finally:
+        for pid in [*children(parent.pid), parent.pid]:
+            os.kill(pid, 9)
+        parent.communicate()
+
+
+def test_written_bytes_reach_the_counter_of_the_folder_s_own_disk() -> None:
+    with tempfile.TemporaryDirectory(prefix=".disk-", dir=Path(__file__).parent) as name:
+        folder = Path(name)
+        counter = DiskCounter(folder)
+        if counter.device is None:
+            assert counter.read() is None and counter.reason is not None and folder.name in counter.reason
+            pytest.skip(counter.reason)
+        before = counter.read()
+        with (folder / "file").open("wb") as file:
+            file.write(os.urandom(8 << 20))
+            file.flush()
+            os.fsync(file.fileno())
+        after = counter.read()
+        assert before is not None and after is not None and after - before >= 8 << 20
+
+
+def test_memory_has_no_disk_to_ask() -> None:
+    folder = Path("/dev/shm")
+    if not folder.is_dir():
+        pytest.skip("this machine has no /dev/shm")
+    counter = DiskCounter(folder)
+    assert counter.device is None and counter.read() is None
+    assert counter.reason is not None and "no block device" in counter.reason
+
+
+def test_what_is_told_each_second_is_told_from_another_thread(tmp_path: Path) -> None:
+    told: list[tuple[float, str]] = []
+    with Sampler(tmp_path, {}, interval_s=0.2, on_second=lambda s: told.append((s, threading.current_thread().name))):
+        time.sleep(0.7)
+    assert len(told) >= 2
+    assert {name for _, name in told} == {"sampler"}
+
+
+def test_the_clock_of_the_timed_loop_cannot_be_stepped() -> None:
+    """Nobody may set the clock of the machine that runs these tests; the test with a machine of its own does."""
+    assert loop.clock is time.perf_counter_ns
+    clock = time.get_clock_info("perf_counter")
+    assert clock.monotonic and not clock.adjustable
+    assert "CLOCK_MONOTONIC" in clock.implementation

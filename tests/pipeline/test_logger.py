@@ -1,0 +1,167 @@
+"""What Snakemake's plug-in shows of real runs of Snakemake, and what it keeps."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from snakemake_interface_logger_plugins.tests import TestLogHandlerBase
+
+from snakemake_logger_plugin_tidemark import LOG, LogHandler
+from tidemark.paths import REPOSITORY
+from tidemark.pipeline.failure import LOCKED
+
+SNAKEFILE = """
+rule all:
+    input: "tables.txt", "{last}"
+rule dataset:
+    output: "trips.txt"
+    log: "dataset.log"
+    shell: "echo here >&2; touch {output}"
+rule series_000_null_single:
+    input: "trips.txt"
+    output: "outcome.json"
+    shell: "echo null single: complete >&2; touch {output}"
+rule tables:
+    input: "outcome.json"
+    output: "tables.txt"
+    shell: "touch {output}"
+rule wrong:
+    input: "tables.txt"
+    output: "wrong.txt"
+    log: "wrong.log"
+    shell: "exit 3"
+"""
+
+
+class TestPlugin(TestLogHandlerBase):
+    """Snakemake's own suite for such plug-ins."""
+
+    __test__ = True
+
+    @pytest.fixture(autouse=True)
+    def elsewhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+
+    def get_log_handler_cls(self) -> type[LogHandler]:
+        return LogHandler
+
+    def get_log_handler_settings(self) -> None:
+        return None
+
+
+def snakemake(folder: Path, *words: str, last: str = "tables.txt", terminal: bool = False) -> tuple[int, str]:
+    """The exit code of Snakemake in `folder` and what it said, to a pipe or to a terminal."""
+    (folder / "Snakefile").write_text(SNAKEFILE.replace("{last}", last))
+    (folder / ".tidemark").mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--logger", "tidemark", *words]
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src"), LOCKED: "1"}
+    if not terminal:
+        done = subprocess.run(
+            command, cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60
+        )
+        return done.returncode, done.stdout
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(command, cwd=folder, env=environ, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        said += part
+    os.close(ours)
+    return process.wait(60), said.decode()
+
+
+def failure(folder: Path) -> dict[str, object]:
+    noted: dict[str, object] = json.loads((folder / ".tidemark" / "failed-step").read_text())
+    return noted
+
+
+def test_without_a_terminal_each_job_is_a_line_and_the_log_has_the_rest(tmp_path: Path) -> None:
+    code, said = snakemake(tmp_path)
+    assert code == 0, said
+    assert said.splitlines() == [
+        "here",
+        "tidemark: dataset: done (1 of 4 steps)",
+        "null single: complete",
+        "tidemark: tables: done (3 of 4 steps)",
+    ]
+    log = (tmp_path / LOG).read_text()
+    assert all(words in log for words in ("Building DAG of jobs", "Job stats:", "rule dataset:", "4 of 4 steps (100%)"))
+    code, said = snakemake(tmp_path)
+    assert code == 0 and said == "tidemark: Nothing to be done (all requested files are present and up to date).\n"
+    assert (tmp_path / LOG).read_text().startswith(log), "it is kept"
+    assert list((tmp_path / ".snakemake" / "log").glob("*.log")), "and so is Snakemake's own"
+
+
+def test_a_terminal_shows_the_step_under_way_and_takes_it_away_again(tmp_path: Path) -> None:
+    code, said = snakemake(tmp_path, terminal=True)
+    assert code == 0, said
+    assert "\r\x1b[Jdataset (step 1 of 4)\r" in said and "\r\x1b[Jtables (step 3 of 4)\r" in said
+    assert "series_000" not in said and "done (" not in said and "Building DAG" not in said
+    assert said.rstrip("\r\n").endswith("\r\x1b[J"), "nothing is left of it"
+
+
+def test_a_step_that_fails_is_named_with_its_log_and_noted(tmp_path: Path) -> None:
+    code, said = snakemake(tmp_path, last="wrong.txt")
+    assert code == 1
+    assert said.splitlines()[-1] == "tidemark: wrong: failed; its log is wrong.log"
+    assert said.count("wrong") == 2 and "RuleException" not in said, said
+    noted = failure(tmp_path)
+    assert (noted["step"], noted["log"], noted["exit_code"]) == ("wrong", "wrong.log", 1)
+    assert "Error in rule wrong" in (tmp_path / LOG).read_text()
+
+
+def test_what_a_step_said_itself_is_kept(tmp_path: Path) -> None:
+    (tmp_path / ".tidemark").mkdir()
+    own = {"step": "wrong", "reason": "no room", "log": "wrong.log", "exit_code": 9}
+    (tmp_path / ".tidemark" / "failed-step").write_text(json.dumps(own))
+    assert snakemake(tmp_path, last="wrong.txt")[0] == 1
+    assert failure(tmp_path) == own
+
+
+def test_errors_of_snakemake_itself_come_through_short(tmp_path: Path) -> None:
+    code, said = snakemake(tmp_path, last="nobody-makes-this.txt")
+    assert code == 1
+    assert said.startswith("tidemark: MissingInputException") and "nobody-makes-this.txt" in said
+    assert len(said.splitlines()) <= 8
+    assert failure(tmp_path)["step"] == "Snakemake" and failure(tmp_path)["log"] == str(LOG)
+
+
+def test_a_locked_directory_is_said(tmp_path: Path) -> None:
+    assert snakemake(tmp_path)[0] == 0
+    (tmp_path / "tables.txt").unlink()
+    (tmp_path / ".snakemake" / "locks").mkdir(exist_ok=True)
+    (tmp_path / ".snakemake" / "locks" / "0.output.lock").write_text("tables.txt\n")
+    code, said = snakemake(tmp_path)
+    assert code == 1
+    assert "LockException" in said and "--unlock" in said
+
+
+def test_an_option_that_it_does_not_know_is_said(tmp_path: Path) -> None:
+    code, said = snakemake(tmp_path, "--no-such-option")
+    assert code == 2
+    assert "--no-such-option" in said.splitlines()[-1]
+
+
+def test_it_is_light_and_shows_no_more_than_asked(tmp_path: Path) -> None:
+    """A Snakemake without it speaks as ever, although it imports it to see what it is."""
+    (tmp_path / "Snakefile").write_text(SNAKEFILE.replace("{last}", "tables.txt"))
+    command = [sys.executable, "-m", "snakemake", "--cores", "1"]
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "Building DAG of jobs" in done.stderr
+    assert not (tmp_path / LOG).exists()
+    loaded = "import sys, snakemake_logger_plugin_tidemark; print([n for n in sys.modules if n.startswith('tidemark')])"
+    done = subprocess.run([sys.executable, "-c", loaded], env=environ, capture_output=True, text=True, check=True)
+    assert "measure" not in done.stdout and "services" not in done.stdout

@@ -1,0 +1,95 @@
+"""A series hangs on the locks of what it runs, a plan fetches that and nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tidemark.config import load
+from tidemark.paths import REPOSITORY
+from tidemark.pipeline.plan import Plan, make_plan
+from tidemark.pipeline.programs import programs, provided
+from tidemark.services import registry
+from tidemark.services.servers import in_order
+from tidemark.software import stacks
+
+SYSTEMS = 'streams.systems={"null": {}, ducklake: {}, iceberg-pyiceberg: {}}'
+
+
+@pytest.fixture
+def envs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the locks that a test may change."""
+    copy = shutil.copytree(REPOSITORY / "envs", tmp_path / "envs")
+    monkeypatch.setattr(stacks, "ENVS", copy)
+    return copy
+
+
+def made(*overrides: str) -> Plan:
+    return make_plan(load(REPOSITORY / "config.yaml", ["streams.modes=[batch]", "protocol=smoke", *overrides]))
+
+
+def fingerprints() -> dict[str, str]:
+    return {spec.name: spec.fingerprint for spec in made(SYSTEMS).series}
+
+
+def changed(lock: Path) -> None:
+    lock.write_text(lock.read_text() + "\n# another one\n")
+
+
+def test_a_lock_that_nobody_uses_makes_no_series_old_and_is_not_fetched(envs: Path) -> None:
+    before = fingerprints()
+    planted = shutil.copytree(envs / "jars" / "postgres", envs / "jars" / "nobody")
+    assert fingerprints() == before
+    changed(planted / "jgo.lock.toml")
+    assert fingerprints() == before
+    assert "nobody" not in programs(made(SYSTEMS))
+
+
+@pytest.mark.parametrize(
+    ("lock", "old"),
+    [
+        ("jars/kafka/jgo.lock.toml", {"null", "ducklake", "iceberg-pyiceberg"}),
+        ("jars/postgres/jgo.lock.toml", {"ducklake", "iceberg-pyiceberg"}),
+        ("jars/iceberg-rest/jgo.lock.toml", {"iceberg-pyiceberg"}),
+        ("thesis.lock", {"null", "ducklake", "iceberg-pyiceberg"}),
+        ("current.lock", set()),
+    ],
+)
+def test_a_lock_that_changes_makes_the_series_old_that_run_from_it(envs: Path, lock: str, old: set[str]) -> None:
+    before = fingerprints()
+    changed(envs / lock)
+    after = fingerprints()
+    assert {name for name in before if before[name] != after[name]} == old
+
+
+@pytest.mark.parametrize(
+    ("overrides", "wanted"),
+    [
+        (['streams.systems={"null": {}}'], ["kafka"]),
+        (["streams.systems={delta-rs: {}}"], ["kafka"]),
+        (["streams.systems={ducklake: {}}"], ["kafka", "postgres"]),
+        (["streams.systems={iceberg-duckdb: {}}"], ["iceberg-rest", "kafka", "postgres"]),
+        (
+            ["streams.systems={iceberg-duckdb: {}}", "streams.catalog=polaris", "services.polaris_path=/polaris"],
+            ["kafka", "postgres"],
+        ),
+        (["streams.systems={ducklake: {}}", "services.kafka_address=127.0.0.1:9092"], ["postgres"]),
+        (['streams.systems={"null": {}}', "services.kafka_address=127.0.0.1:9092"], []),
+    ],
+)
+def test_a_plan_fetches_what_its_series_run_from(overrides: list[str], wanted: list[str]) -> None:
+    plan = made(*overrides)
+    assert list(programs(plan)) == wanted
+    assert provided(plan) == ([f".tidemark/programs/{'+'.join(wanted)}.json"] if wanted else [])
+
+
+def test_every_server_is_found_and_names_locks_that_are_there() -> None:
+    found = registry()
+    assert {"kafka", "postgres", "iceberg-rest", "iceberg-rest-nio", "polaris"} <= found.keys()
+    for kind in in_order(found.values()):
+        assert kind.address_key in json.loads(made().config.effective)["services"]
+        for name in kind.locks:
+            assert (REPOSITORY / "envs" / "jars" / name / "jgo.lock.toml").is_file()

@@ -1,0 +1,150 @@
+"""The lock of a workspace, what is due again, and the exit code that the whole pipeline ends with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tidemark.config import load
+from tidemark.errors import Locked
+from tidemark.paths import Workspace
+from tidemark.pipeline import runner as pipeline
+from tidemark.pipeline.failure import LOCKED, Failure, forget, note, noted
+from tidemark.pipeline.plan import Plan, make_plan
+from tidemark.runs.outcome import Outcome, outcome_path
+
+SHIPPED = Path(__file__).parents[2] / "config.yaml"
+HOLD = """
+import os, sys, time
+from pathlib import Path
+from tidemark.paths import Workspace
+from tidemark.pipeline.runner import take_lock
+take_lock(Workspace(Path(sys.argv[1])))
+print("held", flush=True)
+time.sleep(300)
+"""
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return make_plan(
+        load(SHIPPED, ['streams.systems={"null": {}, ducklake: {}}', "streams.modes=[single]", "protocol=thesis"])
+    )
+
+
+def hold(folder: Path) -> subprocess.Popen[str]:
+    """Another process that has the lock of the workspace `folder`."""
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, folder], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    return holder
+
+
+def test_a_second_pipeline_is_told_who_holds_the_lock(tmp_path: Path) -> None:
+    holder = hold(tmp_path)
+    try:
+        with pytest.raises(Locked, match=rf"process {holder.pid}\).*{tmp_path}") as caught:
+            pipeline.take_lock(Workspace(tmp_path))
+        assert caught.value.exit_code == 10
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_a_stale_lock_is_no_obstacle(tmp_path: Path) -> None:
+    holder = hold(tmp_path)
+    holder.kill()
+    holder.communicate()
+    file = tmp_path / ".tidemark" / "pipeline.lock"
+    assert file.read_text() == f"{holder.pid}\n"
+    with pipeline.locked(Workspace(tmp_path)):
+        assert file.read_text() == f"{os.getpid()}\n"
+    with pipeline.locked(Workspace(tmp_path)):
+        pass
+
+
+def test_what_failed_is_due_again(tmp_path: Path, plan: Plan) -> None:
+    workspace = Workspace(tmp_path)
+    failed, complete = (outcome_path(workspace, spec) for spec in plan.series)
+    Outcome("failed", "the broker died", 5, ()).write(failed)
+    Outcome("complete", None, 0, (0, 1, 2)).write(complete)
+    pipeline.make_due_again(plan, workspace)
+    assert not failed.exists() and complete.exists()
+
+
+def test_the_exit_code_is_the_first_failure_s(tmp_path: Path, plan: Plan, capfd: pytest.CaptureFixture[str]) -> None:
+    workspace = Workspace(tmp_path)
+    first, second = (outcome_path(workspace, spec) for spec in plan.series)
+    Outcome("complete", None, 0, (0,)).write(first)
+    assert pipeline.verdict(plan, workspace, 3) == 3
+    assert "1 of 2 series complete, 1 not measured; results" in capfd.readouterr().out
+    Outcome("not-run", "not with these versions", 0, ()).write(second)
+    assert pipeline.verdict(plan, workspace, 0) == 0
+    assert "not with these versions" in capfd.readouterr().err
+    Outcome("failed", "no room", 9, ()).write(second)
+    assert pipeline.verdict(plan, workspace, 0) == 9
+    Outcome("failed", "refused", 7, ()).write(first)
+    assert pipeline.verdict(plan, workspace, 1) == 7
+
+
+def test_the_last_line_is_the_reason(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Which series or step, what happened, where its log is, what to do; and no line for what was never begun."""
+    many = make_plan(load(SHIPPED, ["protocol=smoke", "streams.modes=[single]"]))
+    workspace = Workspace(tmp_path)
+    step = Failure("dataset", "no-such-month.parquet does not exist; give another path", "results/logs/dataset.log", 3)
+    assert pipeline.verdict(many, workspace, 3, step) == 3
+    said = capfd.readouterr()
+    assert said.out.splitlines() == [
+        f"tidemark: 0 of {len(many.series)} series complete, {len(many.series)} not measured; "
+        f"results are in {workspace.results}"
+    ]
+    assert said.err.splitlines() == [
+        "tidemark: dataset: failed: no-such-month.parquet does not exist; give another path. "
+        "Its log is results/logs/dataset.log. Mend that and run the command again: what is done is not repeated."
+    ]
+    Outcome("failed", "the broker died.", 5, ()).write(outcome_path(workspace, many.series[0]))
+    Outcome("failed", "refused", 7, ()).write(outcome_path(workspace, many.series[1]))
+    assert pipeline.verdict(many, workspace, 1) == 5
+    said = capfd.readouterr()
+    one, other = said.err.splitlines()
+    assert one.startswith(f"tidemark: {many.series[0].label}: failed: the broker died. Its log is results/runs/")
+    assert other.startswith(
+        f"tidemark: {many.series[1].label}: failed: refused. Its log is {many.series[1].directory}/"
+    )
+    assert "run the command again" not in one and other.endswith("what is done is not repeated.")
+    assert f"2 failed, {len(many.series) - 2} not measured" in said.out
+
+
+def test_a_step_tells_why_it_failed_and_the_first_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.private.mkdir()
+    first, second = (Failure(name, "a reason", None, code) for name, code in (("dataset", 3), ("tables", 14)))
+    monkeypatch.delenv(LOCKED, raising=False)
+    note(workspace, first)
+    assert noted(workspace) is None, "no pipeline around it"
+    monkeypatch.setenv(LOCKED, "1")
+    note(workspace, first)
+    note(workspace, second)
+    assert noted(workspace) == first
+    forget(workspace)
+    assert noted(workspace) is None
+
+
+def test_snakemake_gets_the_overrides_as_they_were_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads nested numbers as text, and mixes systems with the file's; the Snakefile asks for the originals."""
+    typed = ['streams.systems={"null": {}}', "dataset.synthetic_rows=500", "dataset.source=synthetic", "protocol=smoke"]
+    monkeypatch.setenv(pipeline.OVERRIDES, json.dumps(typed))
+    monkeypatch.setenv(LOCKED, "1")
+    plan = pipeline.enter({"streams": {"systems": {"ducklake": {}}}}, tmp_path, str(SHIPPED))
+    assert {spec.name for spec in plan.series} == {"null"}
+    assert plan.config.dataset.synthetic_rows == 500
+    assert json.loads((tmp_path / ".tidemark/plan.json").read_text())["config"]["protocol"] == "smoke"
+
+
+@pytest.mark.parametrize(("words", "dry"), [(["-n"], True), (["--dry-run", "--quiet"], True), (["--quiet"], False)])
+def test_dry_runs_are_known(words: list[str], dry: bool) -> None:
+    assert pipeline.is_dry(words) is dry

@@ -1,0 +1,40 @@
+"""The rules as Snakemake itself judges them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tidemark.pipeline.runner import command_line
+
+ROOT = Path(__file__).parents[2]
+
+
+def snakemake(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), *words]
+    command += ["--configfile", str(ROOT / "config.yaml")]
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("TIDEMARK_")}
+    return subprocess.run(command, cwd=workspace, env=environ, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_its_linter_has_nothing_to_say(tmp_path: Path, archived: bool) -> None:
+    (tmp_path / "runs.zip").write_bytes(b"")
+    done = snakemake(tmp_path, "--lint", *(["--config", f"archive={tmp_path / 'runs.zip'}"] if archived else []))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "good condition" in done.stdout + done.stderr
+
+
+def test_a_step_runs_where_a_path_has_spaces(tmp_path: Path) -> None:
+    python = tmp_path / "a folder" / "python"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{command_line(python)} version"], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.startswith("tidemark "), done.stderr

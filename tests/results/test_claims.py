@@ -1,0 +1,222 @@
+"""Claims are judged by intervals alone, from run sets whose truth is known."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.results.places import judge
+from tests.runs import runset
+from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, PYICEBERG, batched, write_run_set
+
+from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.words import estimate_text
+from tidemark.errors import AnalysisError, ConfigError
+from tidemark.pipeline.build import all_claims, build_claims
+from tidemark.pipeline.build import claim as find_row
+from tidemark.results.claims.claims import (
+    INCONCLUSIVE,
+    NOT_REPRODUCED,
+    NOT_TESTABLE,
+    REPRODUCED,
+    Region,
+    load_claims,
+)
+from tidemark.results.claims.forms import describe
+from tidemark.results.claims.judge import Row
+from tidemark.studies.streams.measures import MEASURES
+from tidemark.studies.streams.results import RESULTS
+
+MODELS = (
+    replace(DUCKLAKE, median_ms=10.0),
+    replace(INLINED, median_ms=9.3),
+    replace(PYICEBERG, median_ms=100.0, slope_ms=600.0),
+    replace(ICEBERG_DUCKDB, median_ms=100.0),
+    batched(DUCKLAKE, median_ms=20.0),
+    batched(INLINED, median_ms=40.0, flush_s=(2.2, 2.0, 1.9)),
+    batched(PYICEBERG, median_ms=120.0),
+    batched(ICEBERG_DUCKDB, median_ms=30.0),
+    replace(DUCKLAKE, sweep="threads", threads=1, factors=(1.0,)),
+    replace(DUCKLAKE, sweep="threads", threads=16, factors=(1.6,)),
+)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run_set(tmp_path_factory.mktemp("claims"), MODELS, window_s=12.0)
+
+
+@pytest.fixture(scope="module")
+def rows(results: Path) -> dict[str, Row]:
+    ledger = judge(results)
+    return {row.claim.id: row for row in ledger.rows}
+
+
+def test_the_shipped_claims_are_many_and_use_every_measure() -> None:
+    claims = all_claims()
+    assert len(claims) >= 30
+    assert {claim.measure.name for claim in claims} == set(MEASURES)
+    for claim in claims:
+        assert claim.shown and claim.section[0].isdigit()
+        assert all(system in runset_systems() for system in claim.measure.systems), claim.id
+
+
+def runset_systems() -> set[str]:
+    return {model.system for model in runset.STANDARD}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (1.5, 1.8, REPRODUCED),
+        (1.0, 2.0, REPRODUCED),
+        (0.9, 1.8, INCONCLUSIVE),
+        (1.5, 2.1, INCONCLUSIVE),
+        (0.5, 3.0, INCONCLUSIVE),
+        (0.2, 0.9, NOT_REPRODUCED),
+        (2.1, 2.2, NOT_REPRODUCED),
+        (None, None, INCONCLUSIVE),
+    ],
+)
+def test_the_whole_interval_decides(low: float | None, high: float | None, verdict: str) -> None:
+    assert Region(1.0, 2.0).judge(Estimate(1.5, low, high, 10, "x")) == verdict
+
+
+def test_a_ratio_comes_with_an_interval_that_holds_the_truth(rows: dict[str, Row]) -> None:
+    for identity, truth in (("write-single-iceberg-duckdb-ducklake", 10.0), ("write-batch-iceberg-clients", 0.25)):
+        ours = rows[identity].first.ours
+        assert ours is not None
+        # Growth in a run of the model adds up to half of a slope's worth of commits to the median.
+        assert ours.low is not None and ours.low < truth * 1.06
+        assert ours.high is not None and ours.high > truth * 0.94
+
+
+@pytest.mark.parametrize(
+    ("identity", "verdict"),
+    [
+        ("write-single-iceberg-duckdb-ducklake", REPRODUCED),
+        ("throughput-single-ducklake-iceberg", REPRODUCED),
+        ("write-single-pyiceberg-ducklake", NOT_REPRODUCED),
+        ("inlining-batch", REPRODUCED),
+        ("throughput-batch-iceberg-duckdb-inlined", REPRODUCED),
+        ("growth-single-pyiceberg", REPRODUCED),
+        ("threads-harm-ducklake", REPRODUCED),
+        ("threads-no-gain", NOT_TESTABLE),
+        ("files-per-commit-iceberg", REPRODUCED),
+        ("file-size-single-pyiceberg", NOT_REPRODUCED),
+        ("delta-between", NOT_TESTABLE),
+        ("flush-single-write-ducklake", NOT_TESTABLE),
+    ],
+)
+def test_verdicts(rows: dict[str, Row], identity: str, verdict: str) -> None:
+    assert rows[identity].first.verdict == verdict, rows[identity].first.why
+
+
+def test_direction_and_size_are_told_apart(rows: dict[str, Row]) -> None:
+    row = rows["write-single-pyiceberg-ducklake"].first
+    assert (row.direction, row.size) == (REPRODUCED, NOT_REPRODUCED)
+    assert "the direction is reproduced, the size not reproduced" in row.why
+
+
+def test_what_cannot_be_tested_says_why(rows: dict[str, Row]) -> None:
+    assert "delta-rs in single mode is not in this run set" in (rows["delta-between"].first.reason or "")
+    assert "needs windows of 300 s, these had 12 s" in (rows["flush-single-write-ducklake"].first.reason or "")
+    assert "protocol=thesis" in rows["flush-single-write-ducklake"].retest.command
+    for row in rows.values():
+        (judgement,) = row.judgements
+        assert (judgement.ours is None) == (judgement.verdict == NOT_TESTABLE)
+        assert judgement.ours is not None or judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("estimate", "text"),
+    [
+        (Estimate(12.345, 11.9, 12.88, 9, "x"), "12.3 × [11.9, 12.9]"),
+        (Estimate(14836.4, 11761.2, 19194.0, 9, "events/s"), "14,840 events/s [11,760, 19,190]"),
+        (Estimate(0.00195, 0.0011, 0.0024, 9, "x"), "0.00195 × [0.00110, 0.00240]"),
+        (Estimate(2935.0, 2935.0, 2935.0, 2, "bytes"), "2,935 bytes [2,935, 2,935]"),
+        (Estimate(0.0, -0.5, 0.5, 9, "%"), "0.00 % [-0.50, 0.50]"),
+        (Estimate(3.0, None, None, 1, "s"), "3.00 s"),
+    ],
+)
+def test_values_are_as_exact_as_they_are_worth(estimate: Estimate, text: str) -> None:
+    assert estimate_text(estimate) == text
+
+
+def test_equal_systems_give_no_direction(tmp_path: Path) -> None:
+    models = (replace(DUCKLAKE, median_ms=10.0), replace(INLINED, median_ms=10.0))
+    results = write_run_set(tmp_path, models, window_s=6.0)
+    assert find_row(results, "inlining-single").first.direction == INCONCLUSIVE
+
+
+def test_a_run_that_lost_events_is_no_evidence(tmp_path: Path) -> None:
+    results = write_run_set(tmp_path, MODELS[:2], window_s=3.0)
+    path = next(results.glob("runs/ducklake/single/*/run-1/run.json"))
+    manifest = json.loads(path.read_text())
+    manifest["oracle"] |= {"verdict": False, "missing": 1}
+    path.write_text(json.dumps(manifest))
+    row = find_row(results, "inlining-single").first
+    assert row.verdict == NOT_TESTABLE and "does not hold what was acknowledged" in (row.reason or "")
+
+
+def test_a_lukewarm_start_says_nothing_of_cold_runs(tmp_path: Path) -> None:
+    results = write_run_set(tmp_path, MODELS[:4], window_s=3.0)
+    for path in results.glob("runs/*/single/*/run-0/run.json"):
+        manifest = json.loads(path.read_text())
+        manifest["cold_proof"]["verdict"] = "lukewarm"
+        path.write_text(json.dumps(manifest))
+    row = find_row(results, "cold-effect-single").first
+    assert row.verdict == NOT_TESTABLE and "was no cold start but lukewarm" in (row.reason or "")
+
+
+def test_the_ledger_is_written_three_times_and_repeats(tmp_path: Path) -> None:
+    results = write_run_set(tmp_path, MODELS[:2], window_s=2.0)
+    path = build_claims(results)
+    first = path.read_bytes()
+    whole = json.loads(first)
+    assert [row["id"] for row in whole["claims"]] == [claim.id for claim in all_claims()]
+    assert sum(whole["counts"].values()) == len(whole["claims"])
+    assert whole["synthetic"] is True
+    assert (results / "claims.csv").read_text().count("\n") == len(whole["claims"]) + 1
+    assert "SYNTHETIC" in (results / "claims.md").read_text()
+    build_claims(results)
+    assert path.read_bytes() == first
+
+
+def test_a_claim_names_the_command_that_tests_it_alone(rows: dict[str, Row], tmp_path: Path) -> None:
+    text = describe(rows["inlining-single"])
+    systems, modes = '\'streams.systems={"ducklake-inlined": {}, "ducklake": {}}\'', "'streams.modes=[\"single\"]'"
+    assert f"./tidemark all --config {systems} {modes}" in text
+    assert "results/figures/streams/figure-5.1.svg" in text
+    unmeasured = describe(find_row(tmp_path, "inlining-single"))
+    assert "plan.json: not there" in unmeasured and "./tidemark all" in unmeasured
+
+
+def test_an_unknown_claim_is_refused_with_a_neighbour(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="did you mean inlining-single"):
+        find_row(tmp_path, "inlining-singel")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("name: value, quantity", "name: valeu, quantity", "found no measure 'valeu'"),
+        ("quantity: write IQR", "quantity: write IQ", "found no quantity 'write IQ'"),
+        ("direction: above", "direction: up", "allowed: above, below, between"),
+        ("mode: single}", "mode: single, speed: 3}", "unexpected keyword argument 'speed'"),
+        ("published: {value: 7.40, unit: x", "published: {unit: x", "needs a factor above 1 and a published value"),
+        ("- id: inlining-batch", "- id: inlining-single", "found twice"),
+        ("- id: inlining-batch", "- id: Inlining Batch", "small letters, digits and hyphens"),
+        ('  section: "6.3"', '  chapter: "6.3"', "found the keys ['chapter']"),
+    ],
+)
+def test_a_claim_that_is_not_well_formed_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    text = RESULTS.claims.path.read_text()
+    assert old in text
+    path = tmp_path / "claims.yaml"
+    path.write_text(text.replace(old, new))
+    with pytest.raises(AnalysisError) as caught:
+        load_claims(replace(RESULTS.claims, path=path))
+    assert message in str(caught.value) and str(path) in str(caught.value)

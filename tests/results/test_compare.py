@@ -1,0 +1,138 @@
+"""Two result sets: refused with the reason where they differ in what was measured, else the truth in the interval."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runs.runset import DELTA, DUCKLAKE, ICEBERG_DUCKDB, INLINED, Model, batched, write_run_set
+
+from tidemark.analysis.statistics import Estimate
+from tidemark.errors import AnalysisError, Incomparable
+from tidemark.results.archive.compare import Comparison, compare, opened
+from tidemark.results.archive.compare_plot import write_comparison
+from tidemark.results.archive.pack import write_archive
+from tidemark.studies.streams.quantities import QUANTITIES
+
+MODELS = (DUCKLAKE, INLINED, replace(ICEBERG_DUCKDB, slope_ms=0.0), batched(DUCKLAKE, median_ms=20.0), DELTA)
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run_set(tmp_path_factory.mktemp("before"), MODELS, window_s=6.0)
+
+
+def measured(root: Path, models: tuple[Model, ...] = MODELS, **more: Any) -> Path:
+    return write_run_set(root, models, window_s=6.0, seed=2, **more)
+
+
+def both(a: Path, b: Path) -> Comparison:
+    with opened(a, QUANTITIES) as first, opened(b, QUANTITIES) as second:
+        return compare(first, second)
+
+
+def ratios(comparison: Comparison) -> dict[tuple[str, str], Estimate]:
+    found = {}
+    for (one, _), ratio in zip(comparison.pairs, comparison.ratios, strict=True):
+        assert isinstance(ratio, Estimate)
+        found[one.system, one.mode] = ratio
+    return found
+
+
+def test_equal_sets_show_no_difference(before: Path, tmp_path: Path) -> None:
+    comparison = both(before, measured(tmp_path))
+    assert len(comparison.pairs) == 4
+    for ratio in ratios(comparison).values():
+        assert ratio.contains(1.0), ratio
+    assert {row[-1] for row in comparison.table.rows} == {"no difference seen"}
+
+
+def test_a_slowdown_is_found_where_it_is_and_nowhere_else(before: Path, tmp_path: Path) -> None:
+    slower = tuple(replace(m, median_ms=m.median_ms + 5) if m.system == "ducklake-inlined" else m for m in MODELS)
+    comparison = both(before, measured(tmp_path, slower))
+    found = ratios(comparison)
+    assert found["ducklake-inlined", "single"].contains(13 / 8) and found["ducklake-inlined", "single"].is_above(1)
+    assert found["ducklake", "single"].contains(1.0) and found["ducklake", "batch"].contains(1.0)
+    verdicts = {(row[0], row[1]): row[-1] for row in comparison.table.rows}
+    assert verdicts["DuckLake + inlining", "single"] == "slower"
+
+
+def test_swapping_inverts(before: Path, tmp_path: Path) -> None:
+    after = measured(tmp_path, (replace(DUCKLAKE, median_ms=14.0), *MODELS[1:]))
+    there, back = (ratios(pair)["ducklake", "single"].value for pair in (both(before, after), both(after, before)))
+    assert there == pytest.approx(1 / back)
+
+
+def edited(results: Path, change: Callable[[dict[str, Any]], None], pattern: str = "runs/*/*/*/run-*/run.json") -> Path:
+    for path in results.glob(pattern):
+        manifest = json.loads(path.read_text())
+        change(manifest)
+        path.write_text(json.dumps(manifest))
+    return results
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: m["dataset"].update(sha256="cd" * 32), "the dataset differs"),
+        (lambda m: m.update(window_s=60.0), "the protocol's window differs"),
+        (lambda m: m["producer"].update(mode="beside"), "the mode of the producer differs"),
+        (lambda m: m["oracle"].update(applicable=False, reader="nobody"), "the oracle of DuckLake differs"),
+        (lambda m: m["oracle"].update(verdict=False, missing=1), "does not hold what was acknowledged"),
+    ],
+)
+def test_what_must_not_be_compared_is_refused(
+    before: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str
+) -> None:
+    after = edited(measured(tmp_path), change)
+    with pytest.raises(Incomparable) as caught:
+        both(before, after)
+    assert message in str(caught.value) and str(after) in str(caught.value)
+    assert caught.value.exit_code == 12
+
+
+def test_protocols_modes_and_systems_have_to_agree(before: Path, tmp_path: Path) -> None:
+    with pytest.raises(Incomparable, match="the protocol differs"):
+        both(before, measured(tmp_path / "a", protocol="thesis"))
+    with pytest.raises(Incomparable, match="the modes differ"):
+        both(before, measured(tmp_path / "b", MODELS[:3]))
+    one, other = measured(tmp_path / "c", MODELS[:1]), measured(tmp_path / "d", MODELS[1:2])
+    with pytest.raises(Incomparable, match="no measured system in common"):
+        both(one, other)
+
+
+def test_every_reason_is_named_at_once(before: Path, tmp_path: Path) -> None:
+    after = edited(measured(tmp_path, protocol="thesis"), lambda m: m["dataset"].update(sha256="cd" * 32))
+    with pytest.raises(Incomparable, match=r"the dataset differs .*; the protocol differs"):
+        both(before, after)
+
+
+def test_machines_and_versions_may_differ_and_are_named(before: Path, tmp_path: Path) -> None:
+    def change(manifest: dict[str, Any]) -> None:
+        manifest["machine"]["cpu_model"] = "Other CPU"
+        manifest["versions"]["duckdb"] = "1.5.5"
+
+    notes = " ".join(both(before, edited(measured(tmp_path), change)).table.notes)
+    assert "Other CPU" in notes and "duckdb 1.4.4 to 1.5.5" in notes
+
+
+def test_an_archive_and_a_workspace_will_do(before: Path, tmp_path: Path) -> None:
+    archive = write_archive(before, tmp_path / "a.zip")
+    comparison = both(archive, before.parent)
+    assert all(ratio.value == 1.0 for ratio in ratios(comparison).values())
+    with pytest.raises(AnalysisError, match=r"found no plan\.json"):
+        both(archive, tmp_path)
+
+
+def test_tables_and_plot_are_written_and_repeat(before: Path, tmp_path: Path) -> None:
+    comparison = both(before, measured(tmp_path / "b"))
+    paths = write_comparison(comparison, tmp_path / "out")
+    assert {path.name for path in paths} == {f"compare.{end}" for end in ("csv", "md", "json", "svg", "pdf", "png")}
+    first = {path: path.read_bytes() for path in paths}
+    assert b"write_low" in first[tmp_path / "out" / "compare.csv"]
+    write_comparison(comparison, tmp_path / "out")
+    assert {path: path.read_bytes() for path in paths} == first

@@ -1,0 +1,222 @@
+"""Every figure is drawn, says what it is made from, and comes out with the same bytes again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.results.places import made
+from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, STANDARD, batched, write_run_set
+
+from tidemark.analysis.measures import Measures
+from tidemark.pipeline.build import build_figures
+from tidemark.results.figures import draw as figures
+from tidemark.results.figures import plots, style
+from tidemark.results.figures.panels import binned
+from tidemark.results.figures.studio import Sketch, Studio
+from tidemark.runs.runset import RunSet
+from tidemark.studies.streams.figures import components as figures_studies
+from tidemark.studies.streams.figures import published as figures_thesis
+from tidemark.studies.streams.figures.components import apart
+from tidemark.studies.streams.quantities import QUANTITIES
+
+THESIS = [f"figure-{name}" for name in ("4.1", "4.2", *(f"5.{n}" for n in range(1, 13)))]
+APPENDIX = [f"figure-A.{n}" for n in range(1, 21)]
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of a set with both sweeps."""
+    threads = [replace(DUCKLAKE, sweep="threads", threads=count, factors=(1.0,)) for count in (1, 16)]
+    sizes = [
+        batched(model, sweep="batch-size", median_ms=median, factors=(1.0,), flush_s=None)
+        for model, median in ((DUCKLAKE, 12.0), (ICEBERG_DUCKDB, 55.0))
+    ]
+    sizes += [replace(model, batch_size=10, median_ms=model.median_ms / 2) for model in sizes]
+    results = write_run_set(tmp_path_factory.mktemp("figures"), [*STANDARD, *threads, *sizes], window_s=6)
+    build_figures(results)
+    return results
+
+
+def draw(studio: Studio, sketches: Iterable[Sketch], folder: Path) -> None:
+    figures.draw({"streams": studio}, [figures.Commission("streams", sketch) for sketch in sketches], folder)
+
+
+def index(results: Path) -> dict[str, dict[str, Any]]:
+    entries = json.loads((results / "figures" / "index.json").read_text())["figures"]
+    return {entry["name"]: entry for entry in entries}
+
+
+def test_all_figures_are_drawn_in_three_forms(drawn: Path) -> None:
+    entries = index(drawn)
+    assert set(THESIS) | set(APPENDIX) <= set(entries)
+    assert {"time-budget", "cold-effect", "batch-size", "throughput-single", "latency-batch"} <= set(entries)
+    assert {name for name, entry in entries.items() if entry["reason"]} <= {"then-and-now"}  # of one stack
+    for entry in entries.values():
+        if not entry["files"]:
+            continue
+        assert [Path(name).suffix for name in entry["files"]] == [".svg", ".pdf", ".png"]
+        for name in entry["files"]:
+            assert (drawn / "figures" / name).stat().st_size > 2_000
+        assert entry["sources"], entry["name"]
+
+
+def test_each_figure_shows_the_run_that_the_thesis_shows(drawn: Path) -> None:
+    entries = index(drawn)
+    for name, number in (("5.2", 1), ("5.12", 1), ("A.1", 0), ("A.2", 2), ("A.19", 0), ("A.20", 2)):
+        assert {label[-1] for label in entries[f"figure-{name}"]["sources"]} == {str(number)}, name
+    assert {label[-1] for label in entries["figure-5.1"]["sources"]} == {"0", "1", "2"}
+    assert all("/single/" in label for label in entries["figure-A.5"]["sources"])
+    assert all("/batch-1000/" in label for label in entries["figure-A.15"]["sources"])
+
+
+def test_a_synthetic_dataset_is_named_in_every_picture(drawn: Path) -> None:
+    for name in (name for name, entry in index(drawn).items() if entry["files"]):
+        picture = made(drawn / "figures", f"{name}.svg").read_text()
+        assert "SYNTHETIC dataset" in picture, name
+        assert "yellow_tripdata_2025-11" in picture, name
+
+
+def test_a_real_dataset_is_not(tmp_path: Path) -> None:
+    results = write_run_set(tmp_path, [DUCKLAKE], window_s=2, synthetic=False)
+    studio = Studio.of(Measures(RunSet.load(results), QUANTITIES))
+    draw(studio, list(figures_thesis.sketches())[:1], tmp_path / "out")
+    picture = made(tmp_path / "out", "figure-5.1.svg").read_text()
+    assert "SYNTHETIC" not in picture
+    assert "sha256 abababab" in picture
+
+
+def test_the_same_runs_give_the_same_bytes(drawn: Path, tmp_path: Path) -> None:
+    """One figure of each kind, drawn anew by itself: neither the clock nor the order of work is in a picture."""
+    studio = Studio.of(Measures(RunSet.load(drawn), QUANTITIES))
+    kinds = ("figure-5.3", "figure-5.10", "figure-A.12", "batch-size")
+    every = [*figures_studies.sketches(), *figures_thesis.sketches()]
+    draw(studio, [sketch for sketch in reversed(every) if sketch.name in kinds], tmp_path)
+    names = sorted(path.name for path in tmp_path.rglob("*.*") if path.suffix != ".json")
+    assert len(names) == 3 * len(kinds)
+    for name in names:
+        assert made(tmp_path, name).read_bytes() == made(drawn / "figures", name).read_bytes(), name
+
+
+def test_a_run_that_was_not_proved_cold_is_not_called_cold(tmp_path: Path) -> None:
+    models = [replace(DUCKLAKE, cold_verdict="lukewarm"), ICEBERG_DUCKDB, replace(INLINED, opening_verdict="cold")]
+    studio = Studio.of(Measures(RunSet.load(write_run_set(tmp_path, models, window_s=2)), QUANTITIES))
+    wanted = ("figure-5.1", "figure-A.5", "figure-5.3")
+    draw(studio, [s for s in figures_thesis.sketches() if s.name in wanted], tmp_path / "out")
+    pictures = {name: made(tmp_path / "out", f"{name}.svg").read_text() for name in wanted}
+    called = re.findall(r"run 0, ([a-z ]+?) -->", pictures["figure-5.1"])
+    assert sorted(word.strip() for word in set(called)) == ["cold", "cold start", "first run"]
+    assert "began with a cold start" in pictures["figure-A.5"]
+    assert "not proved cold: DuckLake (lukewarm)" in pictures["figure-A.5"]
+    assert "not proved cold" not in pictures["figure-5.3"]
+
+
+def test_a_run_that_the_protocol_lacks_is_said_to_be_lacking(tmp_path: Path) -> None:
+    results = write_run_set(tmp_path, [replace(DUCKLAKE, factors=(1.0, 1.0), merge_s=None)], window_s=2)
+    studio = Studio.of(Measures(RunSet.load(results), QUANTITIES))
+    wanted = ("figure-4.2", "figure-5.3", "figure-A.2", "figure-A.11")
+    every = [*figures_studies.sketches(), *figures_thesis.sketches()]
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "figure-9.9.svg").write_text("of an earlier configuration")
+    draw(studio, [sketch for sketch in every if sketch.name in wanted], tmp_path / "out")
+    entries = {e["name"]: e for e in json.loads((tmp_path / "out" / "index.json").read_text())["figures"]}
+    assert entries["figure-5.3"]["reason"] is None
+    assert "no system has a run 2" in entries["figure-A.2"]["reason"]
+    assert "Not drawn" in made(tmp_path / "out", "figure-A.2.svg").read_text()
+    assert "no system in batch mode" in entries["figure-A.11"]["reason"]
+    assert "threads" in entries["figure-4.2"]["reason"]
+    assert entries["figure-4.2"]["files"] == []
+    assert not (tmp_path / "out" / "figure-9.9.svg").exists()
+
+
+def test_a_figure_is_as_wide_as_a_column_or_a_page(drawn: Path) -> None:
+    studio = Studio.of(Measures(RunSet.load(drawn), QUANTITIES))
+    widths = set()
+    with style.applied():
+        for sketch in [*figures_studies.sketches(), *figures_thesis.sketches()][:8]:
+            widths.add(sketch.draw(studio).frame.figure.get_figwidth())
+    assert widths == {style.COLUMN, style.PAGE}
+
+
+def test_a_system_has_one_colour_whatever_is_beside_it() -> None:
+    both = style.colours(["ducklake", "iceberg-duckdb", "iceberg-mine"])
+    assert both["ducklake"] == style.colours(["ducklake", "null"])["ducklake"]
+    assert both["iceberg-mine"] == style.colours(["iceberg-mine", "ducklake-inlined"])["iceberg-mine"]
+    many = style.colours([f"variant-{place}" for place in range(9)])
+    assert len(set(many.values())) == 9
+    assert not set(many.values()) & set(style.COLOURS.values())
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("colour", [*style.COLOURS.values(), *style.FURTHER, *style.PARTS.values()])
+def test_words_in_a_systems_colour_can_be_read_on_white(colour: str) -> None:
+    assert 1.05 / (luminance(style.ink(colour)) + 0.05) >= 4.5
+
+
+def test_axes_are_logarithmic_only_where_boxes_would_be_flat() -> None:
+    near, far = np.array([9.0, 10.0, 11.0]), np.array([90.0, 100.0, 110.0])
+    assert not plots.is_log([near, near * 2])
+    assert plots.is_log([near, far])
+    assert not plots.is_log([np.append(near, 0.0), far])
+    assert not plots.is_log([])
+
+
+def test_boxes_start_at_zero_and_say_how_many_samples_lie_beyond() -> None:
+    values = np.append(np.linspace(9, 11, 500), [500.0, 700.0])
+    with style.applied():
+        made, _ = plots.boxes([plots.Group("System", "#0072B2", values)], "time", "ms")
+    axes = made.figure.axes[0]
+    assert axes.get_xlim()[0] == 0
+    assert axes.get_xlim()[1] < 20
+    words = " ".join(text.get_text() for text in axes.texts)
+    assert "2 beyond, to 700" in words
+    assert "n 502" in words
+
+
+def test_a_handful_of_samples_is_shown_as_it_is() -> None:
+    with style.applied():
+        made, notes = plots.boxes([plots.Group("System", "#0072B2", np.array([1.0, 2.0, 4.0]))], "time", "ms")
+    drawn_points = [line for line in made.figure.axes[0].lines if line.get_marker() == "o"]
+    assert [list(np.asarray(line.get_xdata())) for line in drawn_points] == [[1.0, 2.0, 4.0]]
+    assert "fewer than 8" in notes[-1]
+
+
+def test_thinning_keeps_extremes() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.random(100_000)
+    values[31_415] = 99.0
+    times, low, medians, high = binned(np.arange(100_000.0), values, 240)
+    assert len(times) == 240
+    assert high.max() == 99.0
+    assert low.min() == values.min()
+    assert (low <= medians).all()
+    assert (medians <= high).all()
+
+
+def test_labels_are_moved_apart_in_their_order() -> None:
+    placed = apart([0.5, 0.51, 0.52], 0.1)
+    assert [round(b - a, 3) for a, b in pairwise(placed)] == [0.1, 0.1]
+    assert apart([0.1, 0.9], 0.1) == [0.1, 0.9]
+
+
+def test_a_study_of_threads_names_the_threads(drawn: Path) -> None:
+    picture = made(drawn / "figures", "figure-4.2.svg").read_text()
+    assert "16 threads" in picture
+    assert "  1 thread" in picture
+
+
+def test_sketches_have_names_of_their_own() -> None:
+    every: list[Sketch] = [*figures_studies.sketches(), *figures_thesis.sketches()]
+    assert len({sketch.name for sketch in every}) == len(every) == 3 + 32

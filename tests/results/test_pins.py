@@ -1,0 +1,17 @@
+"""Tables, claims and the paper's values that one archive gives: a move of code changes none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.results.pins import PINS, outcomes
+
+
+def test_an_archive_gives_what_it_gave(tmp_path: Path) -> None:
+    found, pinned = outcomes(tmp_path), json.loads(PINS.read_text())
+    changed = [name for name in sorted({*found, *pinned}) if found.get(name) != pinned.get(name)]
+    assert not changed, (
+        f"these are not what is pinned: {', '.join(changed)}. If that is meant, 'python -m tests.results.pins' writes "
+        "the pins anew, and the commit says why"
+    )

