@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 PACKAGE = Path(__file__).parent
 
@@ -20,6 +24,14 @@ def files(*places: str) -> list[Path]:
             path for path in (place.rglob("*") if place.is_dir() else (place,)) if path.suffix in (".py", ".java")
         }
     return sorted(found)
+
+
+def named_classes(package: str) -> Iterator[type[Any]]:
+    """The classes with a `name` of their own that stand in modules below `package`, all of which are imported."""
+    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+        for _, item in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if "name" in vars(item) and item.__module__ == module.name:
+                yield item
 
 
 @cache

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 from functools import cache
 from typing import TYPE_CHECKING
+
+from tidemark import code
 
 if TYPE_CHECKING:
     from tidemark.services.base import Service
@@ -17,9 +16,5 @@ def registry() -> dict[str, type[Service]]:
     """The services by their names, in the order of their names; clients of all of them are imported for it."""
     from tidemark.services.base import Service
 
-    found: dict[str, type[Service]] = {}
-    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
-        for _, item in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if issubclass(item, Service) and "name" in vars(item) and item.__module__ == module.name:
-                found[item.name] = item
+    found = {item.name: item for item in code.named_classes(__name__) if issubclass(item, Service)}
     return dict(sorted(found.items()))

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import confluent_kafka
 import pyarrow as pa
@@ -28,8 +29,10 @@ from tidemark.stream.sizes import EventSizes
 from tidemark.stream.source import Source
 from tidemark.studies.streams.window.loop import run_stretch
 from tidemark.studies.streams.window.samples import Samples, StreamWindow
-from tidemark.studies.streams.workload import Streams
 from tidemark.systems.base import Context, System
+
+if TYPE_CHECKING:
+    from tidemark.studies.streams.workload import Streams
 
 PROBE_SECONDS = 1.0
 BESIDE_MARGIN = 50_000  # events that a producer beside the window keeps ahead
