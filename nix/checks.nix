@@ -21,7 +21,7 @@ in
 rec {
   unit = check "unit" ''
     ${workspace tested}
-    ${environment}/bin/python -m pytest tests/machine tests/dataset tests/runs tests/measure tests/software tests/stream tests/studies
+    ${environment}/bin/python -m pytest tests/machine tests/dataset tests/runs tests/measure tests/software tests/stream
     touch $out
   '';
 

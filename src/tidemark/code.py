@@ -7,12 +7,14 @@ import hashlib
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).parent
+MODULE = re.compile(r"tidemark(\.\w+)+")
 
 
 def files(*places: str) -> list[Path]:
@@ -38,6 +40,7 @@ def named_classes(package: str) -> Iterator[type[Any]]:
 def led_to(module: str) -> frozenset[Path]:
     """The files of the package that `module` imports, at its top or anywhere in it, and what those import; its own too.
 
+    A module that is named by a text of its own, to be run as a program, counts as imported.
     Java sources belong to the folder that they lie in: they are led to with the first of its files.
     """
     found: set[Path] = set()
@@ -59,6 +62,8 @@ def _imports(path: Path) -> tuple[str, ...]:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and MODULE.fullmatch(node.value):
+            names.append(node.value)
     return tuple(name for name in names if name.startswith(PACKAGE.name))
 
 

@@ -49,6 +49,15 @@ class ServicesConfig:
     polaris_client_id: str | None = None
     polaris_secret_file: str | None = None
 
+    def why_no_polaris(self) -> str | None:
+        """Why nobody can start or reach one, and what to do; None where one can."""
+        if self.polaris_path is not None or self.polaris_address is not None:
+            return None
+        return (
+            "no Polaris; give services.polaris_path (a distribution), or services.polaris_address (a running one); its "
+            "server is in no package registry"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Config:

@@ -42,6 +42,10 @@ class Workspace:
         """The plan of the configuration that is being worked on; the results have theirs, of what they were made of."""
         return self.private / "plan.json"
 
+    def plan_of_round(self, number: int) -> Path:
+        """What of that plan is measured after a round."""
+        return self.private / f"plan-round-{number}.json"
+
     @property
     def data(self) -> Path:
         return self.root / "data"

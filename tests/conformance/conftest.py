@@ -15,8 +15,10 @@ from tidemark.paths import Workspace
 from tidemark.services.base import Service
 from tidemark.services.http import keep_loopback_direct
 from tidemark.services.polaris.server import Polaris
+from tidemark.software.tools import provide_tool
 from tidemark.systems.base import Context, System
 
+OF_A_STACK = "TIDEMARK_TEST_OF_A_STACK"  # set where the suite runs once more, with a stack's libraries
 POLARIS = os.environ.get("TIDEMARK_TEST_POLARIS")
 
 
@@ -32,6 +34,8 @@ class Servers:
         if kind is Polaris and POLARIS is None:
             pytest.skip("no Polaris is in a package registry; TIDEMARK_TEST_POLARIS names a distribution")
         if kind not in self._running:
+            for name in kind.tools:
+                provide_tool(name, self.workspace)
             for needed in kind.needs:
                 self.get(needed)
             directory = self.workspace.work / kind.name

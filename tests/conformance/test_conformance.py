@@ -19,9 +19,10 @@ import pytest
 
 from tidemark.measure import maintenance
 from tidemark.services.base import files_below
-from tidemark.systems import duckdb_client, registry
+from tidemark.systems import duckdb_client, of_kind
 from tidemark.systems.base import Capability, System
 from tidemark.systems.iceberg.table import IcebergTable
+from tidemark.systems.tables import TableSystem
 
 from .trips import (
     EXTREMES,
@@ -43,7 +44,7 @@ pytestmark = pytest.mark.services
 
 def variants() -> Iterator[Any]:
     """Each system with each of its settings changed alone to each other value that it may have."""
-    for name, kind in registry().items():
+    for name, kind in of_kind(TableSystem).items():
         for field in dataclasses.fields(kind.Options):
             values = field.metadata.get("choices", ()) or field.metadata.get("examples", ())
             for value in (False, True) if field.type == "bool" else values:
@@ -51,7 +52,7 @@ def variants() -> Iterator[Any]:
                     yield pytest.param(kind, {field.name: value}, id=f"{name}-{field.name}={value}")
 
 
-@pytest.fixture(params=registry().values(), ids=registry().keys())
+@pytest.fixture(params=of_kind(TableSystem).values(), ids=of_kind(TableSystem).keys())
 def kind(request: pytest.FixtureRequest) -> type[System]:
     return request.param
 
@@ -116,7 +117,7 @@ def test_values_of_every_kind(kind: type[System], open_table: OpenTable) -> None
 
 
 def test_infinity_is_refused_where_it_cannot_be_held(open_table: OpenTable) -> None:
-    for kind in registry().values():
+    for kind in of_kind(TableSystem).values():
         if not holds_infinity(kind) and Capability.READ_BACK in kind.capabilities:
             system = open_table(kind)
             system.create(YELLOW)
@@ -166,7 +167,7 @@ def test_writes_after_a_read(kind: type[System], open_table: OpenTable) -> None:
     ("kind", "compression"),
     [
         pytest.param(kind, compression, id=f"{kind.name}-{compression}")
-        for kind in registry().values()
+        for kind in of_kind(TableSystem).values()
         for compression in sorted(kind.compressions)
     ],
 )
@@ -322,7 +323,7 @@ def test_the_reader_is_named(kind: type[System], open_table: OpenTable) -> None:
 def test_a_reader_that_is_not_installed_is_replaced_and_named(
     name: str, open_table: OpenTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    system = open_table(registry()[name])
+    system = open_table(of_kind(TableSystem)[name])
     write_all(system, [trips(YELLOW, 3)])
     monkeypatch.setattr(duckdb_client, "extension_file", lambda _extension: None)
     assert fnmatch.fnmatch(system.reader, f"{system.client} * as the writer, on a * of its own: *"), system.reader

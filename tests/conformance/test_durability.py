@@ -17,11 +17,12 @@ from tidemark.services.base import Service
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio, IcebergRestSettings
 from tidemark.services.postgres import Postgres, PostgresSettings
 from tidemark.services.servers import in_order
-from tidemark.systems import registry
+from tidemark.systems import of_kind
 from tidemark.systems.base import NONE_PER_WRITE, Capability, Context, Durability, PerWrite, System
 from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.full_durability import FullDurability, NewFiles
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
+from tidemark.systems.tables import TableSystem
 
 from .conftest import Servers
 from .strace import Call, Counts, counts, parse, trace_writes, why_not
@@ -90,7 +91,7 @@ def declared(kind: type[System], options: Mapping[str, Any], servers: Servers, d
         return system.durability, system.programs_per_write, kinds
 
 
-@pytest.mark.parametrize("kind", registry().values(), ids=registry().keys())
+@pytest.mark.parametrize("kind", of_kind(TableSystem).values(), ids=of_kind(TableSystem).keys())
 def test_syncs_are_as_declared(
     kind: type[System], count: Callable[..., Counted], servers: Servers, tmp_path: Path
 ) -> None:
@@ -100,8 +101,8 @@ def test_syncs_are_as_declared(
 
 
 def test_one_sync_more_is_found_out(count: Callable[..., Counted], servers: Servers, tmp_path: Path) -> None:
-    durability, programs, kinds = declared(registry()["delta-rs"], {}, servers, tmp_path)
-    counted = count(registry()["delta-rs"], more_syncs=1)
+    durability, programs, kinds = declared(of_kind(TableSystem)["delta-rs"], {}, servers, tmp_path)
+    counted = count(of_kind(TableSystem)["delta-rs"], more_syncs=1)
     assert counted["client"][SINGLE].syncs_per_write == counted["client"][BATCH].syncs_per_write == 1
     with pytest.raises(AssertionError, match=r"client, single.*1\.00 a write, 0 declared"):
         assert_declared(durability, programs, counted, kinds)
@@ -155,7 +156,7 @@ def test_the_source_says_what_was_counted() -> None:
 KEYS = {f"PostgreSQL {name}" for name in ("fsync", "full_page_writes", "synchronous_commit", "wal_sync_method")}
 
 
-@pytest.mark.parametrize("kind", registry().values(), ids=registry().keys())
+@pytest.mark.parametrize("kind", of_kind(TableSystem).values(), ids=of_kind(TableSystem).keys())
 def test_settings_of_postgresql_are_those_of_every_system_that_uses_one(
     kind: type[System], open_table: Callable[..., System]
 ) -> None:
@@ -238,15 +239,15 @@ def test_a_catalog_that_writes_without_hadoop_starts_no_program(
 ) -> None:
     """It is Hadoop's file system that starts them, and the count of none is not for want of looking."""
     options = {"file_io": "nio"}
-    durability, programs, kinds = declared(registry()[name], options, servers, tmp_path)
-    counted = count(registry()[name], options)
+    durability, programs, kinds = declared(of_kind(TableSystem)[name], options, servers, tmp_path)
+    counted = count(of_kind(TableSystem)[name], options)
     assert_declared(durability, programs, counted, kinds)
     assert counted["iceberg-rest-nio"][SINGLE].programs == 0
     with pytest.raises(AssertionError, match=r"programs: 0\.00 a write, 2 declared"):
         assert_declared(durability, {IcebergRestNio: PerWrite(2, 2)}, counted, kinds)
 
 
-CAN_BE_FULL = [kind for kind in registry().values() if issubclass(kind, FullDurability)]
+CAN_BE_FULL = [kind for kind in of_kind(TableSystem).values() if issubclass(kind, FullDurability)]
 ON_DISK = {"Delta Lake": (".parquet", ".json"), "DuckLake": (".parquet",), "Iceberg": (".parquet", ".avro", ".json")}
 
 

@@ -13,7 +13,7 @@ import pyiceberg
 import pytest
 
 from tidemark.errors import ProvisionError
-from tidemark.systems import duckdb_client, registry, releases
+from tidemark.systems import duckdb_client, of_kind, releases
 from tidemark.systems.base import Capability, System
 from tidemark.systems.delta import client as delta_client
 from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
@@ -22,6 +22,7 @@ from tidemark.systems.ducklake.ducklake import LOSES_SIGN, DuckLake, DuckLakeInl
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
+from tidemark.systems.tables import TableSystem
 
 from .trips import YELLOW, trips, with_column
 
@@ -51,7 +52,9 @@ def test_rules_of_a_release_hold_until_the_next_one_known(client: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [k for k in registry().values() if k.format != "none"], ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind", [k for k in of_kind(TableSystem).values() if k.format != "none"], ids=lambda kind: kind.name
+)
 def test_a_release_that_nothing_was_written_for_is_used_as_the_newest_and_named(
     kind: type[System], open_table: OpenTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

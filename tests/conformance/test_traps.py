@@ -16,15 +16,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.errors import SystemFailure
-from tidemark.systems import duckdb_client, registry
+from tidemark.systems import duckdb_client, of_kind
 from tidemark.systems.base import System
 from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.delta.table import DeltaOptions
+from tidemark.systems.delta.table import DeltaRsOptions
 from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlined, DuckLakeInlinedPostgres
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB, IcebergDuckDBOptions
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
 from tidemark.systems.iceberg.table import CODEC, IcebergTable
+from tidemark.systems.tables import TableSystem
 
 from .trips import YELLOW, trips
 
@@ -59,7 +60,10 @@ def test_duckdb_fetches_no_extension_by_itself() -> None:
 
 def test_every_extension_that_a_system_wants_is_installed() -> None:
     wanted = {
-        e for kind in registry().values() if issubclass(kind, duckdb_client.DuckDBSystem) for e in kind.extensions
+        e
+        for kind in of_kind(TableSystem).values()
+        if issubclass(kind, duckdb_client.DuckDBSystem)
+        for e in kind.extensions
     }
     assert wanted
     assert duckdb_client.missing_extensions(sorted(wanted)) is None
@@ -197,7 +201,7 @@ def test_delta_log_of_duckdb_is_as_its_release_says(open_table: OpenTable) -> No
 
 @pytest.mark.parametrize("interval", [10, 3])
 def test_delta_rs_makes_checkpoints_at_the_interval_that_was_set(interval: int, open_table: OpenTable) -> None:
-    system = open_table(DeltaRs, DeltaOptions(checkpoint_interval=interval))
+    system = open_table(DeltaRs, DeltaRsOptions(checkpoint_interval=interval))
     system.create(YELLOW)
     for first in range(12):
         system.write(trips(YELLOW, 1, first))
@@ -263,13 +267,13 @@ def test_pyiceberg_has_as_many_workers_as_threads(open_table: OpenTable) -> None
 
 def test_unity_catalog_is_never_silently_left_out() -> None:
     for kind in (DeltaRs, DeltaDuckDB):
-        assert "unity_address" in str(kind.unavailable(DeltaOptions(catalog="unity")))
-        assert kind.unavailable(DeltaOptions(catalog="unity", unity_address="http://127.0.0.1:1")) is None
+        assert "unity_address" in str(kind.unavailable(kind.Options(catalog="unity")))
+        assert kind.unavailable(kind.Options(catalog="unity", unity_address="http://127.0.0.1:1")) is None
 
 
 def test_unity_catalog_is_named_for_what_it_did(open_table: OpenTable) -> None:
     plain = open_table(DeltaRs)
-    registered = open_table(DeltaRs, DeltaOptions(catalog="unity", unity_address="http://127.0.0.1:1"))
+    registered = open_table(DeltaRs, DeltaRsOptions(catalog="unity", unity_address="http://127.0.0.1:1"))
     assert "no catalog service" in plain.notes
     assert "no catalog service" not in registered.notes
     assert "registered in, not committed through, Unity Catalog" in registered.notes
@@ -289,7 +293,9 @@ def test_a_moment_is_no_setting(open_table: OpenTable, monkeypatch: pytest.Monke
 
 
 def test_an_interval_of_checkpoints_that_is_not_the_clients_own_is_said(open_table: OpenTable) -> None:
-    notes = {interval: open_table(DeltaRs, DeltaOptions(checkpoint_interval=interval)).notes for interval in (10, 100)}
+    notes = {
+        interval: open_table(DeltaRs, DeltaRsOptions(checkpoint_interval=interval)).notes for interval in (10, 100)
+    }
     said = {interval: [note for note in each if "checkpoint" in note] for interval, each in notes.items()}
     assert said[100] == []
     assert len(said[10]) == 1 and "every 10 commits" in said[10][0] and "every 100" in said[10][0]

@@ -15,7 +15,7 @@ import pytest
 
 from tidemark.machine import sampler as sampler_module
 from tidemark.machine.disk import DiskCounter
-from tidemark.machine.processes import MachineTimes, children, cpu_seconds
+from tidemark.machine.processes import MachineTimes, children, cpu_seconds, proportional_bytes
 from tidemark.machine.sampler import LEAST_SECONDS, Group, Sampler
 from tidemark.studies.streams.window import loop
 
@@ -70,6 +70,51 @@ def test_a_busy_process_is_seen_in_its_group_alone(tmp_path: Path) -> None:
     assert all(percent == 0 for percent in found["idle"])
     assert all(percent is None for percent in found["absent"])
     assert max(percent or 0 for percent in found["harness"]) < 50, "its children are other groups"
+
+
+HOLDING = """
+import mmap, os, time
+shared = mmap.mmap(-1, 64 << 20)
+shared.write(b"x" * (64 << 20))
+if os.fork() == 0:
+    sum(shared[::4096])  # the same pages, in the memory of both
+    own = b"y" * (48 << 20)
+    print("both", flush=True)
+time.sleep(60)
+"""
+
+
+def test_memory_is_counted_once_whoever_shares_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what takes milliseconds to ask for is asked for when nothing is timed any more."""
+    asked: list[bool] = []
+
+    def proportional(pid: int) -> int:
+        asked.append(sampler._thread.is_alive())
+        return proportional_bytes(pid)
+
+    monkeypatch.setattr(sampler_module, "proportional_bytes", proportional)
+    parent = subprocess.Popen([sys.executable, "-c", HOLDING], stdout=subprocess.PIPE)
+    try:
+        assert parent.stdout is not None
+        parent.stdout.readline()
+        pids = [parent.pid, *children(parent.pid)]
+        resident = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids) * 4096
+        groups = {"both": Group(lambda: [parent.pid]), "absent": Group(list)}
+        sampler = Sampler(tmp_path, groups, interval_s=0.5)
+        for _ in range(2):
+            with sampler:
+                time.sleep(1.2)
+            sampler.add_shared_memory()
+    finally:
+        for pid in [*children(parent.pid), parent.pid]:
+            os.kill(pid, 9)
+        parent.communicate()
+    found = sampler.series.memory
+    assert len(found["both"]) == len(sampler.series.second) >= 4
+    for size in found["both"]:
+        assert size is not None and 112 << 20 <= size < resident - (48 << 20), "its 64 shared and 48 own MB, once"
+    assert all(size is None for size in found["absent"])
+    assert asked and not any(asked)
 
 
 def test_a_process_that_ends_is_no_error(tmp_path: Path) -> None:

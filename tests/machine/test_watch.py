@@ -72,10 +72,11 @@ def test_the_hypervisor_s_share_is_steal_and_nobody_s_work(folder: Path, monkeyp
     monkeypatch.setattr(watch_module, "machine_times", told)
     watch = Watch(folder, {"harness": HARNESS}, ())
     with watch:
-        time.sleep(0.3)
+        time.sleep(1.5)  # long beside the moments that pass between one clock and the other on a loaded machine
     seen = watch.interference(BOUNDS)
     assert 0.4 < seen.steal_cores < 0.6 and seen.foreign_cores == 0.0
-    assert [each.partition(":")[0] for each in seen.disturbed] == ["steal"]
+    # What others write to the disk meanwhile is not this test's to know.
+    assert [kind for each in seen.disturbed if (kind := each.partition(":")[0]) != "disk"] == ["steal"]
 
 
 @pytest.mark.parametrize(

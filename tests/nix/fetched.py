@@ -37,7 +37,7 @@ dependencies:
 def in_locks(root: Path = ROOT) -> dict[str, str]:
     """File name -> SHA-256 of every artifact that the locks below `root` name."""
     found: dict[str, str] = {}
-    for path in sorted((root / "envs").glob("*.lock")):
+    for path in sorted([*(root / "envs").glob("*.lock"), *(root / "envs" / "tools").glob("*.lock")]):
         found |= {pin.file: pin.sha256 for pin in read_lock(path)}
     for path in sorted((root / "envs" / "jars").glob("*/jgo.lock.toml")):
         found |= {jar.file: jar.sha256 for jar in read_jar_lock(path)}

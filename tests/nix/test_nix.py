@@ -12,8 +12,11 @@ import pytest
 
 from tidemark.config import load as load_config
 from tidemark.pipeline.plan import make_plan
-from tidemark.pipeline.programs import programs
-from tidemark.systems import registry
+from tidemark.pipeline.programs import programs, tools
+from tidemark.systems import of_kind
+from tidemark.systems.base import System
+from tidemark.systems.catalogs.kind import CatalogSystem
+from tidemark.systems.tables import TableSystem
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -57,16 +60,22 @@ def test_one_changed_digit_of_a_lock_is_noticed(locks: Path, lock: str, marker: 
     assert marker.strip('"=') in wrong
 
 
-def test_every_jar_lock_belongs_to_a_study_and_none_is_made_up() -> None:
+def test_every_lock_belongs_to_a_study_and_none_is_made_up() -> None:
     studies = json.loads((ROOT / "nix" / "studies.json").read_text())
     folders = {path.parent.name for path in (ROOT / "envs" / "jars").glob("*/jgo.lock.toml")}
-    assert {name for names in studies.values() for name in names} == folders
+    assert {name for wanted in studies.values() for name in wanted["jars"]} == folders
+    locked = {path.stem for path in (ROOT / "envs" / "tools").glob("*.lock")}
+    assert {name for wanted in studies.values() for name in wanted["tools"]} == locked
 
 
-def test_the_thesis_s_study_has_what_all_its_systems_run_from_and_no_more() -> None:
-    every = ", ".join(f'"{name}": {{}}' for name in registry())
-    plan = make_plan(load_config(ROOT / "config.yaml", [f"streams.systems={{{every}}}"]))
-    assert json.loads((ROOT / "nix" / "studies.json").read_text())["streams"] == list(programs(plan))
+def test_each_study_has_what_all_its_systems_run_from_and_no_more() -> None:
+    kinds: dict[str, type[System]] = {"streams": TableSystem, "catalogs": CatalogSystem, "ingest": TableSystem}
+    for study, kind in kinds.items():
+        every = ", ".join(f'"{name}": {{}}' for name in of_kind(kind) if name != "polaris")
+        plan = make_plan(load_config(ROOT / "config.yaml", [f"studies=[{study}]", f"{study}.systems={{{every}}}"]))
+        wanted = json.loads((ROOT / "nix" / "studies.json").read_text())[study]
+        assert wanted["jars"] == list(programs(plan))
+        assert wanted["tools"] == sorted({name for spec in plan.series for name in tools(spec)})
 
 
 def test_what_is_fetched_beside_the_locks_or_left_out_is_noticed() -> None:

@@ -122,7 +122,7 @@ class Sandbox:
         deadline = time.monotonic() + patience_s
         while (found := self.processes()) and time.monotonic() < deadline:
             time.sleep(0.1)
-        return [f"{process.pid} {' '.join(process.cmdline())[:200]}" for process in found]
+        return [f"{process.pid} {' '.join(words_of(process))[:200]}" for process in found]
 
     def plan(self) -> list[dict[str, Any]]:
         """The series that the last `all` planned; none before the first one."""
@@ -167,9 +167,16 @@ class Sandbox:
 
     def server(self, word: str) -> psutil.Process:
         """The process, outermost of its kind, that has `word` in its command line."""
-        found = [process for process in self.processes() if any(word in part for part in process.cmdline())]
+        found = [process for process in self.processes() if any(word in part for part in words_of(process))]
         numbers = {process.pid for process in found}
         return next(process for process in found if process.ppid() not in numbers)
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """Its command line; none once it has ended, as short-lived ones do between being listed and being asked."""
+    with suppress(psutil.NoSuchProcess):
+        return process.cmdline()
+    return []
 
 
 def finish(process: subprocess.Popen[str], timeout_s: float = 400) -> subprocess.CompletedProcess[str]:

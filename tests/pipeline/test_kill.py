@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tidemark.systems import registry
+from tidemark.systems import of_kind
+from tidemark.systems.tables import TableSystem
 
 from .conftest import MakeSandbox
 from .sandbox import Sandbox, complete
@@ -166,7 +167,7 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_comes_twice(
 
 @pytest.mark.long
 def test_killed_at_any_moment_with_every_system(make_sandbox: MakeSandbox, cache: Path, tmp_path: Path) -> None:
-    systems: dict[str, Any] = {name: {} for name in registry()}
+    systems: dict[str, Any] = {name: {} for name in of_kind(TableSystem)}
     sandbox = make_sandbox(configuration(systems), copy_of_jars(cache, tmp_path / "cache"))
     chance, tally, done = random.Random(SEED), Tally(), -1
 

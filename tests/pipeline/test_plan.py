@@ -62,10 +62,16 @@ def test_how_often_a_disturbed_run_is_repeated_is_no_other_series() -> None:
 
 def test_a_system_that_stores_nothing_has_short_windows_of_its_own() -> None:
     windows = {spec.name: spec.window_seconds for spec in made('streams.systems={"null": {}, ducklake: {}}').series}
-    assert windows == {"null": 3.0, "ducklake": 15.0}
+    assert windows == {"null": 3.0, "ducklake": 8.0}
     longer = "streams.protocols={quick: {window_seconds: 20, runs: 2, null_seconds: 9}}"
     assert {spec.window_seconds for spec in made(longer, 'streams.systems={"null": {}}').series} == {9.0}
     assert {spec.window_seconds for spec in made("protocol=smoke", 'streams.systems={"null": {}}').series} == {2.0}
+
+
+def test_a_system_that_stores_nothing_is_measured_once_in_the_last_round() -> None:
+    specs = made('streams.systems={"null": {}, ducklake: {}}', "streams.modes=[single]").series
+    assert sorted((spec.name, spec.repeat) for spec in specs) == [("ducklake", 1), ("ducklake", 2), ("null", 2)]
+    assert [spec.name for spec in specs if spec.repeat == 1] == ["ducklake"], "the first round is of systems alone"
 
 
 def test_processors_are_an_axis_as_far_as_the_machine_has_them() -> None:

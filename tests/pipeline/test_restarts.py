@@ -29,7 +29,7 @@ def pretend_a_restart(sandbox: Sandbox) -> None:
 
 
 def states(sandbox: Sandbox) -> list[str]:
-    return [line.split()[3] for line in sandbox.run("series").stdout.splitlines()]
+    return [line.split()[-5] for line in sandbox.run("series").stdout.splitlines()]
 
 
 def test_restarts_are_not_made_by_the_configuration_alone(sandbox: Sandbox) -> None:
@@ -63,3 +63,19 @@ def test_without_a_restart_it_goes_on_waiting(sandbox: Sandbox) -> None:
         stopped = sandbox.run("all", "--wait-for-reboot")
         assert stopped.returncode == 11, stopped.stdout
         assert states(sandbox) == ["waiting"]
+
+
+@pytest.mark.long
+def test_results_of_a_round_are_made_before_the_restart_for_the_next(sandbox: Sandbox) -> None:
+    often = {"short": {"window_seconds": 0.5, "runs": 2, "repeats": 2}}
+    sandbox.configure({**CONFIG, "protocols": often, "systems": {"twice": {"like": "delta-rs"}}, "modes": ["single"]})
+    pretend_a_restart(sandbox)
+    first = sandbox.run("all", "--wait-for-reboot")
+    assert first.returncode == 11, first.stdout
+    assert states(sandbox) == ["complete", "waiting"]
+    assert "round 1 of 2 is measured" in first.stdout
+    assert json.loads((sandbox.results / "plan.json").read_text())["round"] == {"number": 1, "of": 2}
+    pretend_a_restart(sandbox)
+    last = sandbox.run("all", "--wait-for-reboot")
+    assert last.returncode == 0 and "round 1 of 2" not in last.stdout, last.stdout
+    assert "round" not in json.loads((sandbox.results / "plan.json").read_text())

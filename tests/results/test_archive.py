@@ -278,4 +278,4 @@ def test_everything_is_rebuilt_from_an_archive(archive: Path, results: Path, tmp
     assert done.returncode == 0, done.stderr
     report = (tmp_path / "snakemake.html").read_text()
     assert "figure-5.3.svg" in report and "table-5.2.csv" in report and "claims.csv" in report
-    assert "made from the run files that it names" in report and "are the ends of 95 % intervals" in report
+    assert "the run files that it is made from" in report and "are the ends of 95 % intervals" in report

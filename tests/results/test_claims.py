@@ -14,7 +14,7 @@ from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, PYICEBERG, batc
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import estimate_text
 from tidemark.errors import AnalysisError, ConfigError
-from tidemark.pipeline.build import all_claims, build_claims
+from tidemark.pipeline.build import build_claims
 from tidemark.pipeline.build import claim as find_row
 from tidemark.results.claims.claims import (
     INCONCLUSIVE,
@@ -55,7 +55,7 @@ def rows(results: Path) -> dict[str, Row]:
 
 
 def test_the_shipped_claims_are_many_and_use_every_measure() -> None:
-    claims = all_claims()
+    claims = load_claims(RESULTS.claims)
     assert len(claims) >= 30
     assert {claim.measure.name for claim in claims} == set(MEASURES)
     for claim in claims:
@@ -176,7 +176,7 @@ def test_the_ledger_is_written_three_times_and_repeats(tmp_path: Path) -> None:
     path = build_claims(results)
     first = path.read_bytes()
     whole = json.loads(first)
-    assert [row["id"] for row in whole["claims"]] == [claim.id for claim in all_claims()]
+    assert [row["id"] for row in whole["claims"]] == [claim.id for claim in load_claims(RESULTS.claims)]
     assert sum(whole["counts"].values()) == len(whole["claims"])
     assert whole["synthetic"] is True
     assert (results / "claims.csv").read_text().count("\n") == len(whole["claims"]) + 1

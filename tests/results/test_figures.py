@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib import font_manager
+from matplotlib.text import Text
 from tests.results.places import made
 from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, STANDARD, batched, write_run_set
 
@@ -23,6 +25,7 @@ from tidemark.results.figures.panels import binned
 from tidemark.results.figures.studio import Sketch, Studio
 from tidemark.runs.runset import RunSet
 from tidemark.studies.streams.figures import components as figures_studies
+from tidemark.studies.streams.figures import performance as figures_beyond
 from tidemark.studies.streams.figures import published as figures_thesis
 from tidemark.studies.streams.figures.components import apart
 from tidemark.studies.streams.quantities import QUANTITIES
@@ -220,3 +223,16 @@ def test_a_study_of_threads_names_the_threads(drawn: Path) -> None:
 def test_sketches_have_names_of_their_own() -> None:
     every: list[Sketch] = [*figures_studies.sketches(), *figures_thesis.sketches()]
     assert len({sketch.name for sketch in every}) == len(every) == 3 + 32
+
+
+def test_words_in_figures_have_the_papers_font_and_are_large_enough_to_read(drawn: Path) -> None:
+    studio = Studio.of(Measures(RunSet.load(drawn), QUANTITIES))
+    every = [*figures_studies.sketches(), *figures_thesis.sketches(), *figures_beyond.sketches()]
+    kinds = {"figure-4.1", "figure-4.2", "batch-size", "latency-single", "footprint-batch", "time-budget"}
+    kinds |= {f"figure-5.{number}" for number in range(1, 7)} | {"cold-effect", "throughput-single"}
+    with style.applied():
+        for sketch in (each for each in every if each.name in kinds):
+            words = [each for each in sketch.draw(studio).frame.figure.findobj(Text) if each.get_text().strip()]
+            assert min(word.get_fontsize() for word in words) >= 7, sketch.name
+            assert {word.get_fontfamily()[0] for word in words} == {style.SERIF}, sketch.name
+        assert Path(font_manager.findfont(style.SERIF, fallback_to_default=False)).parent == style.FONTS

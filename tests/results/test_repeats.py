@@ -120,8 +120,8 @@ def test_the_paper_says_what_intervals_cover(measures: Measures, tmp_path: Path)
     twice = setting(measures.run_set)
     once = setting(RunSet.load(write_run_set(tmp_path, (DUCKLAKE,), window_s=2.0)))
     assert "measured 2 times" in twice["repeats"] and "measured once" in once["repeats"]
-    assert "how far repeats differ" in twice["spread"] and "how far runs differ" in once["spread"]
-    assert "is in no interval" in once["few-runs"] and "is in no interval" not in twice["few-runs"]
+    assert "variance between repeats" in twice["spread"] and "variance between its 2 hot runs" in once["spread"]
+    assert "No interval covers" in once["few-runs"] and "No interval covers" not in twice["few-runs"]
     assert twice["cold-runs"] != once["cold-runs"]
 
 
@@ -132,8 +132,8 @@ def test_the_table_of_ratios_says_whether_its_intervals_know_of_other_series(
         return " ".join(next(table for table in tables_beyond.build(workshop(of)) if table.name == "ratios").notes)
 
     once = RunSet.load(write_run_set(tmp_path, (DUCKLAKE, INLINED), window_s=2.0))
-    assert "They cover how repeats of a series differ" in notes(measures)
-    assert "how series of one system differ is not in them" in notes(Measures(once, QUANTITIES))
+    assert "They cover the variance between repeats of a series" in notes(measures)
+    assert "they do not cover the variance between series of one system" in notes(Measures(once, QUANTITIES))
 
 
 def test_a_repeat_that_failed_says_why_and_the_other_counts(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_the_terminal_says_which_stack_a_verdict_is_of(both: Path) -> None:
     assert then < text.index("verdict     REPRODUCED") < now < text.index("verdict     NOT REPRODUCED")
     assert '\'stacks=["thesis", "current"]\'' in text
     lines = overview(all_claims(), json.loads((both / "claims.json").read_text())).splitlines()
-    assert len(lines) == 2 * len(all_claims())
+    assert len(lines) == len(all_claims()) + len(written(both))  # a line more of each that was judged under both
     place = next(place for place, line in enumerate(lines) if line.startswith(CHANGED))
     assert re.search(r"thesis +reproduced", lines[place]) and re.search(r"current +not reproduced", lines[place + 1])
 
@@ -168,35 +168,36 @@ def sentences(results: Path) -> dict[str, str]:
 def test_sentences_say_who_changed_and_by_how_much(both: Path) -> None:
     said = sentences(both)
     single = said["stacks-single"]
-    assert re.search(r"is lower for Iceberg \(DuckDB\) \(0\.[01]\d* × \[", single), single
-    assert re.search(r"is higher for Iceberg \(PyIceberg\) \(1\.[45]\d* × \[", single), single
+    assert "is lower for Iceberg (DuckDB)" in single, single
+    assert "is higher for Iceberg (PyIceberg)" in single, single
     assert re.search(r"shows no difference for .*DuckLake", single), single
-    assert "cannot be compared for Delta Lake (delta-rs) (delta-rs refused the write" in single
-    assert re.search(r"^In batches, .* is lower for DuckLake \(0\.[78]\d* ×", said["stacks-batch"])
+    assert "Delta Lake (delta-rs) cannot be compared (delta-rs refused the write" in single
+    assert re.search(r"^In batches, .* is lower for DuckLake", said["stacks-batch"])
     largest, smallest = said["stacks-extremes"].split(";")
-    assert "Iceberg (DuckDB) one event at a time" in largest and "DuckLake" in smallest
+    assert re.search(r"Iceberg \(DuckDB\) one event at a time, to 0\.[01]\d* times", largest) and "DuckLake" in smallest
 
 
 def test_sentences_name_versions_capabilities_and_verdicts(both: Path) -> None:
     said = sentences(both)
     assert "'thesis' (duckdb 1.4.4 and DuckLake 0.3)" in said["stacks"]
     assert "'current' (duckdb 1.5.5 and DuckLake 1.0)" in said["stacks"]
-    assert said["stacks"].endswith("The same in all of them: PyArrow 22.0.0.")
-    assert "Iceberg (PyIceberg): a commit that another writer's overtook is tried again" in said["stacks-abilities"]
+    assert said["stacks"].endswith("All of them use PyArrow 22.0.0.")
+    assert "Iceberg (PyIceberg): a commit that loses against another writer's is retried" in said["stacks-abilities"]
     assert re.search(rf"from reproduced to not reproduced for [^;]*{CHANGED}", said["stacks-claims"])
+    assert re.search(r"from reproduced to not testable here for \d+ claims?\b", said["stacks-claims"])
     changed = sum(row["verdict"] != row["others"][0]["verdict"] for row in written(both).values())  # type: ignore[index]
-    assert f"{len(all_claims()) - changed} have the same verdict" in said["stacks-claims"]
+    assert f"{len(written(both)) - changed} have the same verdict" in said["stacks-claims"]
 
 
 def test_one_stack_alone_has_nothing_to_be_set_beside(now_alone: Path, tmp_path: Path) -> None:
     said = sentences(now_alone)
-    assert said["stacks"].startswith("One software stack was measured, 'current': duckdb 1.5.5")
-    assert said["stacks-counts"] == "These verdicts are of runs with the software stack 'current'."
-    assert "Values are of the software stack 'current'" in said["stacks-scope"]
+    assert said["stacks"].startswith("The runs use one software stack, 'current': duckdb 1.5.5")
+    assert said["stacks-counts"] == "These verdicts are those of runs with the software stack 'current'."
+    assert "Values are those of the software stack 'current'" in said["stacks-scope"]
     results = write_run_set(tmp_path, THEN[:2], window_s=3.0)
     build_claims(results)
     silent = sentences(results)
-    assert silent.pop("stacks").startswith("One software stack was measured, 'thesis'")
+    assert silent.pop("stacks").startswith("The runs use one software stack, 'thesis'")
     assert set(silent.values()) == {""}
 
 

@@ -54,6 +54,8 @@ class Model:
     warm_up_s: float | None = None  # before each hot run
     steady: bool = True
     stretches: int = 1
+    cores: Mapping[str, float] = field(default_factory=dict)  # that a group of processes used all the time
+    memory_mb: Mapping[str, float] = field(default_factory=dict)  # of a group, in its largest second; 60 unless given
     harness: str = "a" * 64
     machine: str = "0123456789abcdef"
     settings: Mapping[str, str] = field(default_factory=dict)

@@ -95,6 +95,11 @@ def run_tables(
     }
     for group in GROUPS:
         machine[f"cpu_{group}_percent"] = np.append(rng.uniform(5, 40, len(seconds)), 5.0)
+        if group in model.cores:
+            machine[f"cpu_{group}_percent"][:] = 100 * model.cores[group]
+        largest = round(1e6 * model.memory_mb.get(group, 60.0))
+        machine[f"memory_{group}_bytes"] = np.full(len(seconds) + 1, largest // 2)
+        machine[f"memory_{group}_bytes"][len(seconds) // 2] = largest
     machine["foreign_percent"] = np.full(len(machine["second"]), 100 * model.foreign_cores)
     machine["steal_percent"] = np.full(len(machine["second"]), 0.5)
     return operations, machine, elapsed
@@ -305,6 +310,7 @@ def manifest(
         "footprint_after_flush": {**files, "data_files": 1, "data_bytes": events * 60} if flush else None,
         "logical_bytes": events * ROW_BYTES,
         "history": "cold start" if number == 0 else f"run {number - 1}",
+        "found": {},
         "config": dict(model.config),
     }
 
@@ -328,7 +334,8 @@ def as_version_1(
     disk = content["disk"]
     late = disk["sync_bytes"] + (disk["stream_bytes"] or 0)
     old["disk"] = {"device": disk["device"], "reason": disk["reason"], "written_after_window_bytes": late}
-    return old, {name: values for name, values in machine.items() if name not in ("foreign_percent", "steal_percent")}
+    late_columns = ("foreign_percent", "steal_percent", *(name for name in machine if name.startswith("memory_")))
+    return old, {name: values for name, values in machine.items() if name not in late_columns}
 
 
 def attempts(model: Model) -> dict[str, Any]:
@@ -364,10 +371,12 @@ def write_run_set(
     protocol: str = "quick",
     config: Mapping[str, Any] | None = None,
     version: int = 2,
+    of_round: int | None = None,
 ) -> Path:
     """Write `models` below `root`/results and return that folder; `config` is the plan's, as far as it matters.
 
-    `version` is that of the run files.
+    `version` is that of the run files. `of_round` makes it the results of a round: all is measured, and the plan has
+    the series until then.
     """
     results = root / "results"
     plan = []
@@ -434,5 +443,8 @@ def write_run_set(
         whole["tidemark"] = {"version": HARNESS_VERSION, "format": 2, "harness": models[-1].harness}
         whole["machine"] = {"identity": models[-1].machine}
         whole["notes"] = []
+    if of_round is not None:
+        whole["series"] = [each for each in plan if each["repeat"] <= of_round]
+        whole["round"] = {"number": of_round, "of": len(rounds)}
     (results / "plan.json").write_text(json.dumps(whole, indent=1))
     return results

@@ -24,6 +24,7 @@ from tidemark.results.claims.claims import NOT_TESTABLE
 from tidemark.results.claims.judge import judged
 from tidemark.results.paper.setting import setting
 from tidemark.results.report.data import report_data
+from tidemark.results.report.matrix import Subject
 from tidemark.results.tables import proofs as tables_proofs
 from tidemark.results.tables import setup as tables_setup
 from tidemark.results.tables.table import Table
@@ -69,7 +70,12 @@ def edited(results: Path, change: Callable[[dict[str, Any]], None], pattern: str
 
 
 def reported(measures: Measures) -> dict[str, Any]:
-    return report_data(measures.run_set, [measures], {})
+    return report_data(measures.run_set, [Subject(measures, ())], {})
+
+
+def first_read(measures: Measures) -> list[str]:
+    """What the report says before any number."""
+    return [each["text"] for each in reported(measures)["read_first"]]
 
 
 # The disk
@@ -121,7 +127,7 @@ def test_version_1_is_read_and_gives_no_disk_quantity(tmp_path: Path) -> None:
     assert [run.state for run in series.runs] == ["cold start", "hot", "hot"]
     assert isinstance(cells(tables(measures, tables_storage)["disk"], run=1)["charged"], Missing)
     assert isinstance(cells(tables(measures, tables_storage)["footprint"])["write_amplification"], Missing)
-    assert "version 1" in " ".join(reported(measures)["warnings"])
+    assert "version 1" in " ".join(first_read(measures))
     assert "version 1" in tables(measures, tables_proofs)["attempts"].notes[-1]
 
 
@@ -169,14 +175,14 @@ def test_the_first_write_is_set_against_those_of_hot_runs(tmp_path: Path) -> Non
 
 def test_a_set_of_two_harnesses_or_machines_says_so(tmp_path: Path) -> None:
     one = loaded(tmp_path / "one", DUCKLAKE, INLINED)
-    assert "WARNING" not in " ".join([*tables(one, tables_beyond)["throughput"].notes, *reported(one)["warnings"]])
+    assert "WARNING" not in " ".join([*tables(one, tables_beyond)["throughput"].notes, *first_read(one)])
     assert setting(one.run_set)["mixture"] == ""
     for key, words in (("harness", "measuring code"), ("machine", "different machines")):
         mixed = loaded(tmp_path / key, DUCKLAKE, replace(INLINED, **{key: "b" * 64}))
         places = [
             *(tables(mixed, tables_setup)[name].notes for name in ("table-4.1", "table-4.2")),
             tables(mixed, tables_beyond)["throughput"].notes,
-            reported(mixed)["warnings"],
+            first_read(mixed),
             [setting(mixed.run_set)["mixture"]],
         ]
         for notes in places:
@@ -237,7 +243,7 @@ def test_failures_are_kept_and_shown(survivor: Path) -> None:
     assert cells(table, status="failed")["reason"] == "disk full at commit 17"
     lines = " ".join(reported(measures)["series"][0]["attempts"])
     assert "took 3 attempts" in lines and "disk full at commit 17" in lines
-    assert "More than one attempt was taken by 1 of 1 series" in setting(measures.run_set)["attempts"]
+    assert "1 of 1 series took more than one attempt" in setting(measures.run_set)["attempts"]
 
 
 def test_a_disturbed_run_is_kept_beside_and_counts_for_nothing(survivor: Path) -> None:
@@ -251,7 +257,7 @@ def test_a_disturbed_run_is_kept_beside_and_counts_for_nothing(survivor: Path) -
     assert cells(interference, run=1)["again"] == "yes" and cells(interference, run=1)["foreign"] == 0.4
     data = reported(measures)
     assert data["series"][0]["runs"][2]["disturbed"] and not data["series"][0]["runs"][1]["disturbed"]
-    assert "1 of 3 runs were disturbed" in " ".join(data["warnings"])
+    assert "1 of 3 counted runs were disturbed" in " ".join(first_read(measures))
 
 
 def test_an_archive_has_the_failures_and_the_disturbed_runs(survivor: Path, tmp_path: Path) -> None:
@@ -273,7 +279,7 @@ def test_claims_on_reads_need_runs_that_read_one_at_a_time(tmp_path: Path) -> No
     measures = loaded(tmp_path / "ahead", *ahead, config={**READS, "sweeps": ["main"]})
     row = judged(claims["read-single-typical"], RESULTS.claims, measures)
     assert row.first.verdict == NOT_TESTABLE and "sweeps=[main, reads]" in (row.first.reason or "")
-    assert "up to 64 in one go" in " ".join(tables(measures, tables_beyond)["latency"].notes)
+    assert "one read returns up to 64 events" in " ".join(tables(measures, tables_beyond)["latency"].notes)
     # The sweep's runs are taken, and not those that read in goes; also where it has one run a series.
     for factors in ((1.0, 1.0, 1.0), (1.0,)):
         alone = [replace(model, read_ahead=1, sweep="reads", poll_ms=0.15, factors=factors) for model in ahead]

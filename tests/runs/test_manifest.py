@@ -16,7 +16,7 @@ from tidemark.runs.coding.older import NEW_OF_THE_DISK, OLD_DISK
 from tidemark.runs.coding.shapes import pairs, to_json, written
 from tidemark.runs.coding.write import write_run
 from tidemark.runs.manifest import Manifest, ProducerPart
-from tidemark.runs.plan import PlanFile, PlannedSeries
+from tidemark.runs.plan import PlanFile, PlannedSeries, Round
 from tidemark.runs.runset import RunSet
 
 MEASURED = Path(__file__).parent / "measured" / "run.json"  # of a series of `quick`, when a sweep was called a study
@@ -27,6 +27,7 @@ def test_a_measured_run_is_read_and_comes_back_as_it_was() -> None:
     content["series"]["sweep"] = content["series"].pop("study")
     content["series"] |= {"study": "streams", "workload": "streams"}
     content["interference"]["foreign_bytes"] = None
+    content["found"] = {}
     assert written(manifest) == content
     assert manifest.series.sweep == "main" and manifest.flush is not None and manifest.merge is not None
     assert manifest.dataset is not None and manifest.dataset.label.startswith("SYNTHETIC dataset yellow")
@@ -123,8 +124,13 @@ def test_a_plan_comes_back_as_it_was_written(tmp_path: Path) -> None:
     )  # fmt: skip
     plan = PlanFile(config=pairs({"seed": 1, "systems": {"null": {}}}), series=(series,), notes=("one core",))
     path = tmp_path / "plan.json"
-    path.write_text(to_json(plan))
+    path.write_text(plan.to_json())
     assert PlanFile.read(path) == plan
+    assert "round" not in json.loads(path.read_text())
+    of_round = replace(plan, round=Round(1, 2))
+    path.write_text(of_round.to_json())
+    assert PlanFile.read(path) == of_round
+    assert json.loads(path.read_text())["round"] == {"number": 1, "of": 2}
 
 
 def test_the_parts_of_the_producer_are_those_of_its_process() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,14 @@ def test_series_come_in_the_order_of_tables_with_their_runs(results: Path) -> No
     assert [run.number for run in ducklake.cold_runs] == [0]
     assert [run.number for run in ducklake.hot_runs] == [1, 2]
     assert ducklake.runs[1].column("write_ns").shape == (ducklake.runs[1].manifest.operations,)
+
+
+def test_the_second_hot_run_is_that_of_a_second_repeat_where_each_has_one(tmp_path: Path) -> None:
+    short = replace(DUCKLAKE, factors=(1.0, 1.0), repeats=(1.0, 1.0))
+    series = RunSet.load(write_run_set(tmp_path, [short], window_s=1)).find("ducklake", "single")
+    assert series is not None
+    found = [series.nth_run(number) for number in range(4)]
+    assert [(run.repeat, run.number) if run else None for run in found] == [(1, 0), (1, 1), (2, 1), None]
 
 
 def test_what_failed_and_what_was_not_run_stay_with_their_reasons(results: Path) -> None:
@@ -186,7 +195,7 @@ def test_a_folder_without_a_plan_is_no_run_set(tmp_path: Path) -> None:
 def test_the_models_write_what_measuring_writes(results: Path) -> None:
     """What the analysis is tested with has each key of what measuring writes, no other, and comes back unchanged."""
     plan = json.loads((results / "plan.json").read_text())
-    assert written(PlanFile.read(results / "plan.json")) == plan
+    assert json.loads(PlanFile.read(results / "plan.json").to_json()) == plan
     for item in plan["series"]:
         folder = results.parent / item["directory"]
         assert written(Outcome.read(folder / "outcome.json")) == json.loads((folder / "outcome.json").read_text())

@@ -108,7 +108,15 @@ def test_it_stops_for_certain_and_starts_again_on_the_same_data(
     session.close()
     with pytest.raises(ServiceError, match="not running"):
         server.check()
+    before = server.dsn
     server.restart()
+    assert server.dsn == before, "servers that work on it find it again"
+    with server.connect("kept"):
+        pass
+    pids = server.pids()
+    server.kill()
+    assert wait_until_gone(pids) == []
+    server.start()
     with server.connect("kept"):
         pass
     server.remove_data()

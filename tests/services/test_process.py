@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import psutil
 import pytest
 
 from tidemark.errors import DiskFull, ServiceError
+from tidemark.services.programs import process
 from tidemark.services.programs.process import LAUNCHER, Child, free_ports, tail, wait_for_line
 
 # Ignores SIGTERM, and has a child in a session of its own that does so too.
@@ -73,6 +75,17 @@ def test_a_full_disk_is_told_apart(tmp_path: Path) -> None:
     child = start(tmp_path, "/bin/sh", "-c", "echo 'write failed: No space left on device'; exit 1")
     with pytest.raises(DiskFull, match="The test server"):
         child.run_to_end(10)
+
+
+def test_a_full_disk_is_told_apart_where_the_log_had_no_room_to_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ServiceError) as caught:
+        start(tmp_path, "/bin/false").run_to_end(10)
+    assert not isinstance(caught.value, DiskFull) and "no room" not in str(caught.value)
+    monkeypatch.setattr(process, "LEAST_ROOM", shutil.disk_usage(tmp_path).total + 1)
+    with pytest.raises(DiskFull, match=r"exit status 1\): no room left on the device"):
+        start(tmp_path, "/bin/false").run_to_end(10)
 
 
 def test_a_program_that_is_late_is_stopped(tmp_path: Path) -> None:

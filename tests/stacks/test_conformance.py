@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.conformance.conftest import OF_A_STACK
 
 from tidemark.paths import Workspace
 from tidemark.software.environments import read_lock
@@ -22,7 +23,8 @@ OTHERS = [name for name in names() if name != PIPELINE]
 def test_every_system_conforms(stack: str, cache: Path, workspace: Workspace) -> None:
     interpreter = provide(stack, workspace)
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TIDEMARK_CACHE": str(cache.absolute())}
-    command = [str(interpreter), "-m", "pytest", "-q", "tests/conformance"]
+    command = [str(interpreter), "-m", "pytest", "-q", "-m", "not long", "tests/conformance"]
+    environ[OF_A_STACK] = stack
     outcome = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     assert outcome.returncode == 0, outcome.stdout[-6000:] + outcome.stderr[-2000:]
     passed = re.search(r"(\d+) passed", outcome.stdout)

@@ -12,7 +12,8 @@ sys.modules.setdefault("pyarrow", None)
 
 from tidemark import code
 from tidemark.paths import Workspace
-from tidemark.pipeline.programs import provided
+from tidemark.pipeline.programs import provided, tools
+from tidemark.pipeline.rounds import asked_for
 from tidemark.pipeline.runner import (
     RESULT_ROOMS,
     beside_input,
@@ -21,6 +22,7 @@ from tidemark.pipeline.runner import (
     results_folder,
 )
 from tidemark.services.programs.provision import jar_lock
+from tidemark.services.programs.tools import tool_lock
 from tidemark.software.stacks import lock_of, python
 
 PLAN = enter(
@@ -29,6 +31,9 @@ PLAN = enter(
     workflow.configfiles[0] if workflow.configfiles else "config.yaml",
 )
 WORKSPACE = Workspace(Path.cwd())
+# What is measured more than once is measured in rounds, and 'tidemark all' makes results after each: all that results are
+# made of follows from it. None, as for a plain 'snakemake': they are made of everything at once.
+ROUND = asked_for(PLAN)
 RESULTS = results_folder(PLAN.config)
 # What results are made by, beside the run files that they are made from.
 ANALYSIS = [str(path) for path in code.files(*RESULT_ROOMS)]

@@ -35,10 +35,7 @@ rule paper:
         claims=rules.claims.output.json,
         sources=[
             *(str(path) for path in sorted(ROOT.glob("paper/**/*.*"))),
-            *(
-                str(path)
-                for path in sorted(ROOT.glob("src/tidemark/studies/*/chapter.typ"))
-            ),
+            *(str(path) for path in sorted(ROOT.glob("src/tidemark/studies/*/*.typ"))),
         ],
         code=ANALYSIS,
     output:
@@ -71,6 +68,7 @@ rule report:
             category="Claims and paper",
             labels={"what": "report"},
         ),
+        answer=f"{RESULTS}/answer.txt",
     log:
         f"{RESULTS}/logs/report.log",
     conda:

@@ -2,7 +2,8 @@
 # (Threads alone do not keep them apart: when the first become ready together, Snakemake 9.14 starts several.)
 
 PROGRAMS = provided(PLAN)
-OUTCOMES = [f"{spec.directory}/outcome.json" for spec in PLAN.series]
+OUTCOMES = [f"{spec.directory}/outcome.json" for spec in PLAN.until(ROUND)]
+PLANNED = WORKSPACE.plan_of_round(ROUND.number) if ROUND else WORKSPACE.plan
 
 for spec in PLAN.series:
 
@@ -11,9 +12,13 @@ for spec in PLAN.series:
             f"series_{spec.position:03}_{spec.name}_{spec.mode}".replace("-", "_")
         input:
             spec=f"{spec.directory}/spec.json",
-            trips=rules.dataset.output.provenance,
-            events=rules.events.output,
+            trips=(
+                [rules.dataset.output.provenance, *rules.events.output]
+                if spec.dataset_directory
+                else []
+            ),
             programs=ancient(PROGRAMS),
+            tools=ancient([f".tidemark/tools/{name}.json" for name in tools(spec)]),
             stack=ancient(f".tidemark/stacks/{spec.stack}.json"),
         output:
             f"{spec.directory}/outcome.json",
@@ -35,7 +40,7 @@ for spec in PLAN.series:
 rule plan:
     # The results' own plan: what they are made of. Until all of it is measured they belong to the one before.
     input:
-        plan=".tidemark/plan.json",
+        plan=str(PLANNED.relative_to(WORKSPACE.root)),
         outcomes=OUTCOMES,
     output:
         f"{RESULTS}/plan.json",

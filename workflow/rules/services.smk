@@ -1,4 +1,4 @@
-# The servers' programs and the stacks' environments, fetched and verified once.
+# The servers' programs, the workloads' tools and the stacks' environments, fetched and verified once.
 
 
 rule provision:
@@ -18,6 +18,21 @@ rule provision:
         names=lambda wildcards: wildcards.names.replace("+", " "),
     shell:
         "{params.tidemark} provision {params.names} --target {output} --log {log}"
+
+
+rule tool:
+    input:
+        lock=lambda wildcards: str(tool_lock(wildcards.tool)),
+    output:
+        ".tidemark/tools/{tool}.json",
+    log:
+        "results/logs/tool-{tool}.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        tidemark=TIDEMARK,
+    shell:
+        "{params.tidemark} tool {wildcards.tool} --target {output} --log {log}"
 
 
 rule stack:

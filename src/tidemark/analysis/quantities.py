@@ -11,12 +11,16 @@ Processes hand quantities to one another, so that functions in them stand at the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.statistics import Replicates, interquartile_range, quantile
 from tidemark.runs.run import Run
+from tidemark.runs.samples import Groups
 
 LOWER, HIGHER = "lower", "higher"  # what is better
 MILLISECONDS = 1e-6  # of nanoseconds
@@ -24,6 +28,15 @@ MILLISECONDS = 1e-6  # of nanoseconds
 
 class Absent(Exception):
     """A run or series cannot say this, for the reason that is the message. Tables show it as missing."""
+
+
+def sum_of_groups(groups: Groups, names: Container[str]) -> NDArray[np.float64]:
+    """What the groups of processes in `names` had together, a value a second; Absent where there is none."""
+    found = [np.nan_to_num(values) for name, values in groups if name in names]
+    if not found or not len(found[0]):
+        raise Absent("the window has no whole second")
+    whole: NDArray[np.float64] = np.sum(found, axis=0)
+    return whole
 
 
 @dataclass(frozen=True, slots=True)

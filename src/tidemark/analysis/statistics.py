@@ -91,12 +91,13 @@ class Replicates:
     def variance(self) -> float:
         return 0.0 if self.draws is None else float(np.var(self.draws))
 
-    def estimate(self, unit: str) -> Estimate:
-        """The number with its interval, in the quantity's own unit."""
+    def estimate(self, unit: str, level: float = 0.95) -> Estimate:
+        """The number with its interval, in the quantity's own unit; `level` is how often it is to hold."""
         if self.draws is None or not math.isfinite(self.centre):
             return Estimate(self.value, None, None, self.n, unit, self.runs)
-        low, high = np.quantile(self.draws, [0.025, 0.975])
-        stretch = float(stdtrit(self.degrees, 0.975) / ndtri(0.975)) if math.isfinite(self.degrees) else 1.0
+        tail = (1 - level) / 2
+        low, high = np.quantile(self.draws, [tail, 1 - tail])
+        stretch = float(stdtrit(self.degrees, 1 - tail) / ndtri(1 - tail)) if math.isfinite(self.degrees) else 1.0
         ends = [self.centre + stretch * (float(end) - self.centre) for end in (low, high)]
         ends = [min(ends[0], self.centre), max(ends[1], self.centre)]
         if self.log:

@@ -68,6 +68,7 @@ def run_everything(
 ) -> None:
     """Run the pipeline: measure what is not measured yet, then make every table and figure.
 
+    Where each series is measured more than once, they are made after each round of all series, and say which it was.
     Other options go to Snakemake: --dry-run shows what would run.
     """
     from tidemark.machine.reboot import Restarts
@@ -189,6 +190,19 @@ def compare(
     from tidemark.pipeline.steps import compare_results
 
     compare_results(a, b, target)
+
+
+@app.command(rich_help_panel=SHARE)
+def gallery(
+    archives: Annotated[
+        list[Path], typer.Argument(metavar="ARCHIVE...", help="Archives of 'archive', or results folders.")
+    ],
+    target: Annotated[Path, typer.Option(help="The page to write.")] = Path("gallery.html"),
+) -> None:
+    """Set the first tables of many result sets, others' among them, on one page; each is checked before."""
+    from tidemark.pipeline.build import build_gallery
+
+    print(f"tidemark: wrote {build_gallery(archives, target)}")
 
 
 @app.command(rich_help_panel=SHARE)

@@ -141,6 +141,19 @@ def provision(
 
 
 @steps.command(rich_help_panel=PANEL)
+def tool(
+    name: Annotated[str, typer.Argument(help="The tool: a lock in envs/tools.")],
+    target: Annotated[Path | None, typer.Option(help="File to write once it is there.")] = None,
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Make the environment of a program that a workload works with, from its lock, unless it is there."""
+    from tidemark.pipeline.steps import provide_tool
+
+    with logged(log):
+        provide_tool(name, Workspace(Path.cwd()), target)
+
+
+@steps.command(rich_help_panel=PANEL)
 def measure(
     spec: Annotated[Path, typer.Option(help="spec.json of the series.")],
     position: Annotated[int, typer.Option(help="Its place in the order of all series.")] = 0,

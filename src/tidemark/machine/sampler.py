@@ -1,17 +1,25 @@
-"""Once a second, while a window is open: how busy the processors are, with whom, and what reaches the data's disk."""
+"""Once a second, while a window is open: who uses processors and memory, and what reaches the data's disk."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 from tidemark.machine.disk import DiskCounter
-from tidemark.machine.processes import MachineTimes, children, cpu_seconds, machine_times
+from tidemark.machine.processes import (
+    MachineTimes,
+    children,
+    cpu_seconds,
+    machine_times,
+    own_bytes,
+    proportional_bytes,
+)
 from tidemark.runs.machine_samples import MachineSamples
 
 LEAST_SECONDS = 0.25
@@ -30,14 +38,30 @@ class Group:
 
     def cpu_seconds(self) -> float | None:
         """Processor time so far; None where there is no such process."""
+        return self._cpu_seconds(self.pids())
+
+    def used(self) -> tuple[float | None, float | None]:
+        """Processor time so far, and the bytes of memory that its processes have each for itself."""
         pids = self.pids()
-        if not pids:
-            return None
-        seconds = 0.0
-        for pid in pids:
-            with suppress(OSError):
-                seconds += cpu_seconds(pid, ended_children=not self.alone)
-        return seconds
+        return self._cpu_seconds(pids), _sum(own_bytes, pids)
+
+    def shared_bytes(self) -> float | None:
+        """Its part of memory that its processes share, with one another or with others; takes milliseconds."""
+        pids = self.pids()
+        whole, own = _sum(proportional_bytes, pids), _sum(own_bytes, pids)
+        return None if whole is None or own is None else max(0.0, whole - own)
+
+    def _cpu_seconds(self, pids: Iterable[int]) -> float | None:
+        return _sum(partial(cpu_seconds, ended_children=not self.alone), pids)
+
+
+def _sum(of: Callable[[int], float], pids: Iterable[int]) -> float | None:
+    """Over the processes that answer; None where there is none."""
+    found = []
+    for pid in pids:
+        with suppress(OSError):
+            found.append(of(pid))
+    return sum(found) if found else None
 
 
 class Sampler:
@@ -45,6 +69,9 @@ class Sampler:
 
     Groups are asked anew each second: PostgreSQL starts a process for each connection. What no group used of the
     time that programs had is foreign. Between stretches nothing is sampled, and `second` does not go on.
+
+    Of memory, what processes have for themselves is read each second, and what they share once, when a stretch is
+    over: that changes little, and asking for it would show in what is timed.
     """
 
     def __init__(
@@ -55,7 +82,7 @@ class Sampler:
         on_second: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
         self.disk = DiskCounter(directory)
-        self.series = MachineSamples(groups={name: [] for name in groups})
+        self.series = MachineSamples(groups={name: [] for name in groups}, memory={name: [] for name in groups})
         self._groups = groups
         self._interval_s = interval_s
         self._on_second = on_second
@@ -69,6 +96,7 @@ class Sampler:
         self._machine = machine_times()
         self._written = self.disk.read()
         self._used = {name: group.cpu_seconds() for name, group in self._groups.items()}
+        self._sampled = len(self.series.second)
         self._thread.start()
         return self
 
@@ -78,6 +106,17 @@ class Sampler:
         self._ended.set()
         self._thread.join()
         self._counted_s += time.perf_counter() - self._began
+
+    def add_shared_memory(self) -> None:
+        """After a stretch: add it to what each of its seconds found processes to have for themselves.
+
+        It takes milliseconds of this process's own time, so it is asked for when that has been counted.
+        """
+        for name, group in self._groups.items():
+            found, shared = self.series.memory[name], group.shared_bytes()
+            found[self._sampled :] = [
+                None if own is None or shared is None else own + round(shared) for own in found[self._sampled :]
+            ]
 
     def _run(self) -> None:
         due = self._began
@@ -106,11 +145,12 @@ class Sampler:
         series.disk_written_bytes.append(None if written is None or self._written is None else written - self._written)
         ours = 0.0
         for name, group in self._groups.items():
-            used, earlier = group.cpu_seconds(), self._used[name]
+            (used, own), earlier = group.used(), self._used[name]
             spent = None if used is None or earlier is None else max(0.0, used - earlier)
             series.groups[name].append(None if spent is None else 100.0 * spent / wall)
             ours += spent or 0.0
             self._used[name] = used
+            series.memory[name].append(None if own is None else round(own))
         series.foreign_percent.append(self._foreign(machine, before, ours, wall))
         self._at, self._machine, self._written = now, machine, written
 

@@ -89,6 +89,7 @@ class Watch:
         self._suspended += (clocks.boot - before.boot) - (clocks.monotonic - before.monotonic)
         self._stepped += abs((clocks.wall - before.wall) - (clocks.boot - before.boot))
         if kind is None:
+            self.sampler.add_shared_memory()
             self._sync(written)
 
     def _count_processors(self, clocks: _Clocks, used: float, programs: float) -> None:

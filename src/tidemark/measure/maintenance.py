@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from tidemark.errors import DiskFull, SystemFailure, TidemarkError, is_disk_full
 from tidemark.runs.manifest import Flush, Merge
-from tidemark.systems.base import Capability, System
+from tidemark.systems.base import Capability
 from tidemark.systems.disk import count_and_bytes
+from tidemark.systems.tables import TableSystem
 
 
-def flush(system: System) -> Flush | None:
+def flush(system: TableSystem) -> Flush | None:
     """Move inlined rows to Parquet; None where the system inlines nothing."""
     if Capability.FLUSH not in system.capabilities:
         return None
@@ -22,7 +23,7 @@ def flush(system: System) -> Flush | None:
     return Flush(seconds, rows - system.inlined_rows(), files, size)
 
 
-def merge(system: System) -> Merge | None:
+def merge(system: TableSystem) -> Merge | None:
     """Replace small files by larger ones; None where the system has no such operation."""
     if Capability.MERGE not in system.capabilities:
         return None

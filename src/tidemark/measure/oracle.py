@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from tidemark.runs.proofs import Oracle
-from tidemark.systems.base import Capability, System
+from tidemark.systems.base import Capability
+from tidemark.systems.tables import TableSystem
 
 
 def compare(ids: pa.ChunkedArray, acknowledged: int, reader: str = "", seconds: float = 0.0) -> Oracle:
@@ -35,7 +36,7 @@ def compare(ids: pa.ChunkedArray, acknowledged: int, reader: str = "", seconds: 
 
 
 def consult(
-    system: System, acknowledged: int, operations: int | None = None, commits_before: int | None = None
+    system: TableSystem, acknowledged: int, operations: int | None = None, commits_before: int | None = None
 ) -> Oracle:
     """Read the table through a reader of its own and compare.
 

@@ -69,10 +69,10 @@ def measure_run(rig: Rig, number: int, before: Before, last: bool, show: Show) -
             raise MachineError(f"run {number}: the workload brought no stretch of a window")
         interference = watch.interference(spec.disturbance)
         stage.finish(window)
-        findings = stage.check(window, last, show)
-        description = stage.describe(window)
         retries = 0 if number == 0 and method is cold.Method.REBOOT else spec.disturbance.retries
         target, again = _target(rig.series, number, interference, retries)
+        findings = stage.check(window, last and not again, show)
+        description = stage.describe(window)
         manifest = Manifest(
             tidemark=Harness(__version__, FORMAT, spec.harness),
             series=series_part(spec),
@@ -105,6 +105,7 @@ def measure_run(rig: Rig, number: int, before: Before, last: bool, show: Show) -
             footprint_after_flush=findings.footprint_after_flush,
             logical_bytes=description.logical_bytes,
             history=before.history,
+            found=pairs(description.found),
             config=pairs(json.loads(json.dumps(spec.configured(), default=str))),
         )
         show("writing the run's files")
@@ -116,7 +117,7 @@ def _watch(rig: Rig, stage: Stage[Any], show: Show) -> Watch:
     """What watches the window, says how long it is open, and ends it early when a server has died."""
 
     def each_second(passed: float) -> None:
-        show(f"{passed:.0f} of {rig.spec.window_seconds:g} s")
+        show(f"{passed:.0f} of {'at most ' if rig.workload.ends_by_itself else ''}{rig.spec.window_seconds:g} s")
         if rig.fails():
             stage.abandon()  # what is in memory already could last for minutes
 

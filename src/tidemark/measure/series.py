@@ -22,12 +22,11 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.systems.variants import variant_of
 
 
-def needs_restart(spec: SeriesSpec, workspace: Workspace) -> bool:
-    """Whether `spec` still has a cold run to do, in a boot that nobody has used."""
+def needs_restart(spec: SeriesSpec, kind: type[Workload], workspace: Workspace) -> bool:
+    """Whether `spec`, of the workload `kind`, still has a cold run to do, in a boot that nobody has used."""
     if spec.cold != "reboot" or 0 in finished_runs(workspace.root / spec.directory):
         return False
-    chosen = variant_of(spec)
-    return chosen.system.unavailable(chosen.options) is None
+    return kind.unavailable(spec, variant_of(spec)) is None
 
 
 def measure_series(spec: SeriesSpec, kind: type[Workload], workspace: Workspace, show: Show) -> Outcome:
@@ -40,8 +39,7 @@ def measure_series(spec: SeriesSpec, kind: type[Workload], workspace: Workspace,
     """
     directory = series_folder(spec, workspace)
     private_directory(directory)
-    chosen = variant_of(spec)
-    reason = chosen.system.unavailable(chosen.options)
+    reason = kind.unavailable(spec, variant_of(spec))
     if reason is not None:
         outcome = Outcome("not-run", reason, 0, ())
     else:
@@ -78,8 +76,9 @@ def _failed(error: Exception, spec: SeriesSpec, workspace: Workspace) -> Tidemar
 def _measure(sitting: Sitting, directory: Path) -> None:
     """Measure the runs that are missing. A cold run that is to be measured once more has a sitting of its own."""
     spec, workspace = sitting.spec, sitting.workspace
-    trips = json.loads((workspace.root / spec.dataset_directory / "dataset.json").read_text())
-    _set_aside(directory, trips["sha256"])
+    if spec.dataset_directory:
+        trips = json.loads((workspace.root / spec.dataset_directory / "dataset.json").read_text())
+        _set_aside(directory, trips["sha256"])
     missing = _missing(spec, directory)
     if not missing:
         return

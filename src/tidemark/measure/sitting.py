@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidemark.errors import DiskFull, OracleError, TidemarkError, is_disk_full
 from tidemark.machine import cold
@@ -25,6 +26,9 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.services.servers import prepared, started_here
 from tidemark.software.stacks import locks
 from tidemark.systems.variants import variant_of
+
+if TYPE_CHECKING:
+    from tidemark.runs.dataset import Provenance
 
 DYING_SECONDS = 1.0  # its connections break before a killed server counts as ended
 FULL_BYTES = 1 << 20  # programs tell of a full disk in too many ways; with less than this it is one
@@ -97,8 +101,6 @@ def _rig(sitting: Sitting, make_cold: cold.Method | None) -> Iterator[tuple[Rig,
             cold.evict(make_cold, [path for group in files.values() for path in group])
         proof = cold.prove(make_cold or cold.Method.NONE, files)
         # Only now: these load libraries of clients.
-        from tidemark.runs.dataset import Provenance
-
         stack.enter_context(workload.started(work))
         servers.start()
         rig = Rig(
@@ -106,14 +108,22 @@ def _rig(sitting: Sitting, make_cold: cold.Method | None) -> Iterator[tuple[Rig,
             variant=chosen,
             servers=servers,
             workload=workload,
-            dataset=Provenance.read(workspace.root / spec.dataset_directory / "dataset.json"),
+            dataset=_provenance(spec, workspace),
             machine=inventory(workspace.root),
-            lock_digests=locks(spec.stack, started_here(needed, spec.services)),
+            lock_digests=locks(spec.stack, started_here(needed, spec.services), workload.tools_for(chosen.system)),
             rest_bytes=sitting.rest_bytes,
             work=work,
             series=series_folder(spec, workspace),
         )
         yield rig, proof
+
+
+def _provenance(spec: SeriesSpec, workspace: Workspace) -> Provenance | None:
+    if not spec.dataset_directory:
+        return None
+    from tidemark.runs.dataset import Provenance
+
+    return Provenance.read(workspace.root / spec.dataset_directory / "dataset.json")
 
 
 def _runs(rig: Rig, missing: list[int], proof: ColdProof, method: cold.Method, show: Show) -> None:

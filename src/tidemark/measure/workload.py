@@ -18,7 +18,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -26,7 +26,7 @@ from tidemark.machine.sampler import Group
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.base import Service
 from tidemark.services.servers import Servers
-from tidemark.systems.base import Variant
+from tidemark.systems.base import System, Variant
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,6 +80,7 @@ class Description:
     system: SystemPart
     versions: Mapping[str, str]  # of the libraries that the workload itself works with
     marks: tuple[str, ...] = ()  # what a reader must know before using this run
+    found: Mapping[str, Any] = field(default_factory=dict)  # what only this workload has words for, as JSON has it
     logical_bytes: int = 0  # of what was acknowledged, as Arrow holds it
     producer: ProducerPart | None = None
 
@@ -133,10 +134,29 @@ class Workload(ABC):
     name: ClassVar[str]
     services: ClassVar[tuple[type[Service], ...]] = ()  # that it needs, beside those of the system
     apart: ClassVar[tuple[str, ...]] = ()  # groups of processes whose writes are its own and no system's
+    takes_trips: ClassVar[bool] = True  # otherwise none are acquired for it, and its runs name no dataset
+    ends_by_itself: ClassVar[bool] = False  # a window is over with its work; the spec's length is the longest it may be
+    tools: ClassVar[tuple[str, ...]] = ()  # programs of others that it works with, each a lock in envs/tools
 
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
-        """`trips`: the prepared trips; `private`: a folder for what it remembers from series to series."""
+        """`trips`: the prepared trips, where it takes them; `private`: what it remembers from series to series."""
         self.spec, self.variant, self.trips, self.private = spec, variant, trips, private
+
+    @classmethod
+    def likely_seconds(cls, spec: SeriesSpec) -> float:
+        """How long a window of `spec` is likely to be: for who waits."""
+        return spec.window_seconds
+
+    @classmethod
+    def tools_for(cls, system: type[System]) -> tuple[str, ...]:
+        """The locks in envs/tools that it and `system` need."""
+        return (*cls.tools, *system.tools)
+
+    @classmethod
+    def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
+        """Why a series cannot run with what is installed here, or not at all; None when it can."""
+        del spec
+        return variant.system.unavailable(variant.options)
 
     def inputs(self) -> Files:
         """Files that it reads, to be made cold with those of servers and client."""
@@ -180,7 +200,7 @@ class Rig:
     variant: Variant
     servers: Servers
     workload: Workload
-    dataset: Provenance
+    dataset: Provenance | None  # None where the workload takes no trips
     machine: Machine
     lock_digests: dict[str, str]
     rest_bytes: int | None  # what waits for the disk on this machine when it is at rest

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidemark.analysis.database import write_database
 from tidemark.analysis.measures import Measures
@@ -17,11 +18,15 @@ from tidemark.errors import AnalysisError
 from tidemark.results.claims.claims import Claim, ClaimBook, load_claims
 from tidemark.results.claims.judge import Row
 from tidemark.results.claims.ledger import find_row, write_claims
+from tidemark.results.report.matrix_table import matrix_table
 from tidemark.results.tables import setup, stacks, sweeps
 from tidemark.results.tables.table import Table, Workshop, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry
 from tidemark.studies.study import Results, Study
+
+if TYPE_CHECKING:
+    from tidemark.results.report.matrix import Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,9 @@ def build_tables(results: Path) -> Path:
     for part in made:
         workshop = Workshop(part.measures, (part.results.publication,))
         chapters = (part.results.tables, sweeps.build, stacks.build)
-        groups[part.study.name] = [table for chapter in chapters for table in chapter(workshop)]
+        asked = part.results.questions
+        groups[part.study.name] = [matrix_table(workshop, asked)] if asked else []
+        groups[part.study.name] += [table for chapter in chapters for table in chapter(workshop)]
     write_tables(groups, results / "tables")
     return results / "tables" / "index.json"
 
@@ -121,13 +128,27 @@ def build_paper(results: Path, sources: Path | None = None) -> Path:
 
 
 def build_report(results: Path) -> Path:
-    """Write results/report.html from the run files and results/claims.json."""
+    """Write results/report.html from the run files and results/claims.json; results/answer.txt beside it."""
     from tidemark.results.report.page import write_report
 
     run_set = RunSet.load(results)
     made = parts(run_set)
     notes = [note for part in made for note in part.results.notes(part.measures.run_set)]
-    return write_report(run_set, [part.measures for part in made], notes)
+    return write_report(run_set, subjects(made), notes)
+
+
+def subjects(made: Sequence[Part]) -> list[Subject]:
+    """The studies in a report."""
+    from tidemark.results.report.matrix import Subject
+
+    return [Subject(part.measures, part.results.questions) for part in made]
+
+
+def build_gallery(places: Sequence[Path], target: Path) -> Path:
+    """Write the gallery over archives and results folders to `target`, and return it."""
+    from tidemark.results.report.gallery import write_gallery
+
+    return write_gallery(places, lambda run_set: subjects(parts(run_set)), target)
 
 
 def claim(results: Path, identity: str) -> Row:

@@ -16,9 +16,9 @@ from tidemark.machine import inventory
 from tidemark.measure.identity import client_digest, harness_digest
 from tidemark.paths import Workspace, write_if_changed
 from tidemark.runs.circumstances import Harness
-from tidemark.runs.coding.shapes import pairs, to_json
+from tidemark.runs.coding.shapes import pairs
 from tidemark.runs.names import MAIN
-from tidemark.runs.plan import PlanFile, PlannedMachine, PlannedSeries
+from tidemark.runs.plan import PlanFile, PlannedMachine, PlannedSeries, Round
 from tidemark.runs.spec import FORMAT, SeriesSpec
 from tidemark.services.servers import started_here
 from tidemark.software.stacks import locks
@@ -41,25 +41,34 @@ class Plan:
     def dataset_directory(self) -> str:
         return f"data/prepared/{self.dataset_key}"
 
-    def to_json(self) -> str:
-        """The contract with the analysis: the series of this configuration and where their runs lie."""
+    def until(self, made: Round | None) -> tuple[SeriesSpec, ...]:
+        """The series that are measured once the round `made` is done; all of them where it is None."""
+        return tuple(spec for spec in self.series if made is None or spec.repeat <= made.number)
+
+    def to_json(self, made: Round | None = None) -> str:
+        """The contract with the analysis: the series of this configuration and where their runs lie.
+
+        That of a round has the series until then alone, and says so.
+        """
         harnesses = sorted({spec.harness for spec in self.series})
-        return to_json(
-            PlanFile(
-                config=pairs(json.loads(self.config.effective)),
-                tidemark=Harness(__version__, FORMAT, " ".join(harnesses)),
-                machine=PlannedMachine(self.machine),
-                series=tuple(map(_planned, self.series)),
-                notes=self.notes,
-            )
-        )
+        return PlanFile(
+            config=pairs(json.loads(self.config.effective)),
+            tidemark=Harness(__version__, FORMAT, " ".join(harnesses)),
+            machine=PlannedMachine(self.machine),
+            series=tuple(map(_planned, self.until(made))),
+            notes=self.notes,
+            round=made,
+        ).to_json()
 
-    def write(self, workspace: Workspace) -> None:
-        """Put the plan where the rules read it; files whose content stays the same keep their mtime.
+    def write(self, workspace: Workspace, made: Round | None = None) -> None:
+        """Put the plan where the rules read it, and beside it that of the round `made`, if there is one.
 
-        It becomes that of the results once all of it is measured: until then they belong to the plan before.
+        It becomes that of the results once all of it is measured: until then they belong to the plan before. Files
+        whose content stays the same keep their mtime.
         """
         write_if_changed(workspace.plan, self.to_json())
+        if made is not None:
+            write_if_changed(workspace.plan_of_round(made.number), self.to_json(made))
         for spec in self.series:
             write_if_changed(workspace.root / spec.directory / "spec.json", replace(spec, position=0).to_json())
 
@@ -144,15 +153,16 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
                 harness=harness,
                 client="",
                 machine=machine,
-                dataset_directory=f"data/prepared/{key}",
+                dataset_directory=f"data/prepared/{key}" if workload.takes_trips else "",
                 disturbance=config.disturbance,
                 services=config.services,
                 seed=config.seed,
                 position=0,
             )
             for spec in study.plan(config, base):
-                needed = started_here((*workload.services, *variant_of(spec).needs), config.services)
-                lock_sha256 = _digest(locks(stack, needed))
+                variant = variant_of(spec)
+                needed = started_here((*workload.services, *variant.needs), config.services)
+                lock_sha256 = _digest(locks(stack, needed, workload.tools_for(variant.system)))
                 made.append(replace(spec, lock_sha256=lock_sha256, client=client_digest(known[spec.system].__module__)))
     # A sweep's value may be the configuration's own: such a series is measured once, and is that of the configuration.
     ordered = _in_order({spec.id: spec for spec in reversed(made)}.values(), config.seed)

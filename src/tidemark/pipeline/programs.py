@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidemark.pipeline.plan import Plan
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.base import Service
-from tidemark.services.servers import locks_of, started_here
+from tidemark.services.servers import locks_of, started_here, tools_of
 from tidemark.studies.registry import registry
 from tidemark.systems.variants import variant_of
 
@@ -14,6 +14,12 @@ def servers(spec: SeriesSpec) -> list[type[Service]]:
     """The kinds of server that are started here for the series."""
     workload = registry()[spec.study].workload
     return started_here((*workload.services, *variant_of(spec).needs), spec.services)
+
+
+def tools(spec: SeriesSpec) -> tuple[str, ...]:
+    """The locks in envs/tools that its workload, its system and its servers need."""
+    asked = registry()[spec.study].workload.tools_for(variant_of(spec).system)
+    return tuple(dict.fromkeys((*asked, *tools_of(servers(spec)))))
 
 
 def programs(plan: Plan) -> tuple[str, ...]:

@@ -14,10 +14,22 @@ from tidemark.machine.reboot import Restarts, Resume
 from tidemark.measure.series import needs_restart
 from tidemark.paths import Workspace
 from tidemark.pipeline.plan import Plan, make_plan
-from tidemark.pipeline.programs import provided
-from tidemark.pipeline.runner import INTERRUPTED, Runner, is_dry, locked, make_due_again, run_all, verdict
+from tidemark.pipeline.programs import provided, tools
+from tidemark.pipeline.rounds import due, rounds
+from tidemark.pipeline.runner import (
+    INTERRUPTED,
+    Runner,
+    is_dry,
+    locked,
+    make_due_again,
+    make_round,
+    run_all,
+    verdict,
+)
 from tidemark.runs.outcome import outcome_path
+from tidemark.runs.plan import Round
 from tidemark.runs.spec import SeriesSpec
+from tidemark.studies.registry import registry
 
 SPARE_RESTARTS = 3  # beyond one a series: for those that a loss of power takes
 
@@ -51,7 +63,7 @@ def run(workspace: Workspace, config_file: Path, overrides: list[str], arguments
 
     def go_on() -> int:
         make_due_again(plan, workspace)
-        count = sum(needs_restart(spec, workspace) for spec in _due(plan, workspace))
+        count = sum(_needs_restart(spec, workspace) for spec in due(plan.series, workspace))
         command = Resume(str(config_file), tuple(overrides), tuple(arguments), count + SPARE_RESTARTS)
         return _one_series_a_boot(plan, workspace, command, restarts)
 
@@ -89,26 +101,34 @@ def _forgotten_at_the_end(workspace: Workspace, go_on: Callable[[], int]) -> int
             _forget(workspace)
 
 
-def _due(plan: Plan, workspace: Workspace) -> list[SeriesSpec]:
-    return [spec for spec in plan.series if not outcome_path(workspace, spec).exists()]
+def _needs_restart(spec: SeriesSpec, workspace: Workspace) -> bool:
+    return needs_restart(spec, registry()[spec.study].workload, workspace)
 
 
 def _one_series_a_boot(plan: Plan, workspace: Workspace, command: Resume, restarts: Restarts) -> int:
     """Prepare, then measure series until one needs a boot of its own; when none is left, do all the rest."""
     runner = Runner(workspace, Path(command.config_file), list(command.overrides), list(command.arguments))
-    prepared = [workspace.root / path for path in (*provided(plan), f"{plan.dataset_directory}/events.json")]
+    events = sorted({f"{spec.dataset_directory}/events.json" for spec in plan.series if spec.dataset_directory})
+    made = sorted({f".tidemark/tools/{name}.json" for spec in plan.series for name in tools(spec)})
+    prepared = [workspace.root / path for path in (*provided(plan), *made, *events)]
     before = _stamps(prepared)
     status = runner.make(*(str(path.relative_to(workspace.root)) for path in prepared))
     if status:
         return _ended(plan, workspace, status, runner)
     if _stamps(prepared) != before:
         reboot.claim(workspace, "the preparation of programs and trips", alone=False)
-    for spec in _due(plan, workspace):
-        if needs_restart(spec, workspace) and reboot.read(workspace).used_by:
+    last: SeriesSpec | None = None  # that was measured since this boot
+    for spec in due(plan.series, workspace):
+        if last is not None and last.repeat < spec.repeat:
+            ended = make_round(runner, plan, workspace, Round(spec.repeat - 1, rounds(plan)))
+            if ended is not None:
+                return _ended(plan, workspace, ended, runner)
+        if _needs_restart(spec, workspace) and reboot.read(workspace).used_by:
             return _restart_for(spec, workspace, command, restarts)
         status = runner.make(str(outcome_path(workspace, spec).relative_to(workspace.root)))
         if status:
             return _ended(plan, workspace, status, runner)
+        last = spec
     return _ended(plan, workspace, runner.make(), runner)
 
 

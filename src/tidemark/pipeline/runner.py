@@ -21,7 +21,10 @@ from tidemark.errors import ConfigError, Locked
 from tidemark.paths import REPOSITORY, Workspace, private_directory
 from tidemark.pipeline.failure import LOCKED, PIPELINE, Failure, forget, noted
 from tidemark.pipeline.plan import Plan, make_plan
+from tidemark.pipeline.rounds import ROUND, asked_for, due, to_make
+from tidemark.results.report.answer_file import read_answer
 from tidemark.runs.outcome import Outcome, outcome_path
+from tidemark.runs.plan import Round
 
 # The overrides of `tidemark all`, for the Snakefile: Snakemake reads numbers below the top level as text, and
 # mixes what is given for `systems` with the file's instead of putting it in its place.
@@ -31,6 +34,8 @@ USAGE = 2  # with which Snakemake ends where it does not understand its options
 REFUSED = ("it ended without a reason", "it does not understand one of the options, as it says above")
 SNAKEFILE = REPOSITORY / "Snakefile"
 INTERRUPTED = 130
+MEND = "Mend that and run the command again: what is done is not repeated."
+GOES_ON = "The measurement goes on, and results are made anew at its end."
 # The rooms whose code makes results of run files: when a file of theirs changes, the rules make results anew.
 RESULT_ROOMS = ("analysis", "results", "runs", "studies", "pipeline/build.py")
 _held: list[int] = []  # a lock taken for the life of this process
@@ -80,7 +85,7 @@ def enter(values: Mapping[str, Any], root: Path, config_file: str) -> Plan:
         if plan.config.archive is None:
             make_due_again(plan, workspace)
     if plan.config.archive is None:
-        plan.write(workspace)
+        plan.write(workspace, asked_for(plan))
     return plan
 
 
@@ -140,25 +145,31 @@ class Runner:
             str(config_file),
         ]
         self._environment = {**os.environ, LOCKED: "1", OVERRIDES: json.dumps(overrides)}
+        self._environment.pop(ROUND, None)
 
-    def make(self, *targets: str) -> int:
-        """Make `targets` (everything, when there is none); 0, or the exit code to end with."""
+    def make(self, *targets: str, after: Round | None = None) -> int:
+        """Make `targets` (everything, when there is none); 0, or the exit code to end with.
+
+        Everything is what there is `after` a round, where one is given.
+        """
         forget(self.workspace)
         self.failure = None
+        environment = self._environment | ({} if after is None else {ROUND: str(after.number)})
         # Targets stand before the options, some of which take all words that follow them.
-        status = self._wait([sys.executable, "-m", "tidemark.pipeline.launch", *targets, *self._options])
+        command = [sys.executable, "-m", "tidemark.pipeline.launch", *targets, *self._options]
+        status = self._wait(command, environment)
         if status in (0, INTERRUPTED):
             return status
         self.failure = noted(self.workspace) or Failure("Snakemake", REFUSED[status == USAGE], None, status)
         return self.failure.exit_code
 
-    def _wait(self, command: list[str]) -> int:
+    def _wait(self, command: list[str], environment: dict[str, str]) -> int:
         """Run Snakemake as a child that cannot outlive us; the first Ctrl-C asks it to end, the second ends it.
 
         It has a process group of its own, so that each Ctrl-C reaches it and its step once, and through us.
         """
         guard = [sys.executable, "-m", "tidemark.lifetime", str(os.getpid()), *command]
-        process = subprocess.Popen(guard, cwd=self.workspace.root, env=self._environment, process_group=0)
+        process = subprocess.Popen(guard, cwd=self.workspace.root, env=environment, process_group=0)
         how: signal.Signals | None = None
         while True:
             try:
@@ -192,14 +203,47 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
         if plan.config.archive is None:
             drop_leftovers(workspace)
             make_due_again(plan, workspace)
-        status = runner.make()
+        status = make_in_rounds(runner, plan, workspace)
     if plan.config.archive is not None:
         if status == 0:
-            print(f"tidemark: made from {plan.config.archive}; results are in {workspace.root / folder}")
+            print(f"tidemark: made from {plan.config.archive}; results are in {workspace.root / folder}", flush=True)
+            _show(workspace.root / folder)
         elif runner.failure is not None:
             _complain(runner.failure)
         return status
     return status if status == INTERRUPTED else verdict(plan, workspace, status, runner.failure)
+
+
+def make_in_rounds(runner: Runner, plan: Plan, workspace: Workspace) -> int:
+    """Make everything, and before that what there is after each round; 0, or the exit code to end with."""
+    for each in to_make(plan, workspace) if plan.config.archive is None else ():
+        status = make_round(runner, plan, workspace, each)
+        if status is not None:
+            return status
+    return runner.make()
+
+
+def make_round(runner: Runner, plan: Plan, workspace: Workspace, made: Round) -> int | None:
+    """Measure until the round `made`, make results of it and say where they are; None, or what to end with.
+
+    Results that could not be made end nothing: measuring is what takes long, and they are made again after the last
+    round. What keeps series from being measured does, as does whoever asked Snakemake for something else.
+    """
+    status = runner.make(after=made)
+    if status == INTERRUPTED or due(plan.until(made), workspace):
+        return status
+    if runner.failure is not None:
+        _complain(runner.failure, then=GOES_ON)
+    else:
+        _show(workspace.results, f"round {made.number} of {made.of} is measured, intervals will still change; ")
+    return None
+
+
+def _show(results: Path, before: str = "") -> None:
+    """Where the report is, if it was made, and the answer in a few lines."""
+    if (results / "report.html").is_file():
+        print(f"tidemark: {before}the report is {results / 'report.html'}")
+        print("".join(f"    {line}\n" for line in read_answer(results)), end="", flush=True)
 
 
 def drop_leftovers(workspace: Workspace) -> None:
@@ -232,6 +276,8 @@ def verdict(plan: Plan, workspace: Workspace, status: int, failure: Failure | No
     counts += [f"{len(plan.series) - len(ended)} not measured"] * (len(ended) < len(plan.series))
     # At once, as the reasons that follow go to the other stream.
     print(f"tidemark: {', '.join(counts)}; results are in {workspace.results}", flush=True)
+    if status == 0:  # else the report is still that of before
+        _show(workspace.results)
     failures = [
         Failure(spec.label, outcome.reason or "it gave no reason", f"{spec.directory}/measure.log", outcome.exit_code)
         for spec, outcome in failed
@@ -240,10 +286,10 @@ def verdict(plan: Plan, workspace: Workspace, status: int, failure: Failure | No
     return failed[0][1].exit_code if failed else status
 
 
-def _complain(*failures: Failure) -> None:
-    """What their logs say, then a line for each, what to do at the end of the last."""
+def _complain(*failures: Failure, then: str = MEND) -> None:
+    """What their logs say, then a line for each, `then` at the end of the last."""
     for each in failures:
         for line in each.details:
             print(f"    {line}", file=sys.stderr)
-        what = " Mend that and run the command again: what is done is not repeated." if each is failures[-1] else ""
+        what = f" {then}" if each is failures[-1] else ""
         print(f"tidemark: {each}{what}", file=sys.stderr, flush=True)

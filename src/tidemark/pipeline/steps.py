@@ -82,6 +82,15 @@ def provide_stack(name: str, workspace: Workspace, target: Path) -> None:
     write_atomically(target, json.dumps({"stack": name, "python": str(interpreter)}, indent=1) + "\n")
 
 
+def provide_tool(name: str, workspace: Workspace, target: Path | None) -> None:
+    """The environment of a workload's tool; `target` says where its interpreter is."""
+    from tidemark.software.tools import provide_tool as provide
+
+    interpreter = provide(name, workspace)
+    if target is not None:
+        write_atomically(target, json.dumps({"tool": name, "python": str(interpreter)}, indent=1) + "\n")
+
+
 def measure_one(workspace: Workspace, path: Path, position: int) -> None:
     """Measure the series of a spec.json, with a line of progress for it, and one for all of them."""
     from tidemark.measure.series import measure_series
@@ -117,13 +126,15 @@ def _due(workspace: Workspace, spec: SeriesSpec) -> tuple[float, int, int]:
     """
     from tidemark.pipeline.plan import make_plan
     from tidemark.runs.outcome import outcome_path
+    from tidemark.studies.registry import registry
 
     try:
         series = make_plan(planned_config(workspace.plan)).series
     except ConfigError:
         series = (spec,)
     due = [each for each in series if each.id == spec.id or not outcome_path(workspace, each).exists()]
-    seconds = sum(SERIES_SECONDS + each.runs * (each.window_seconds + RUN_SECONDS) for each in due)
+    likely = {each.id: registry()[each.study].workload.likely_seconds(each) for each in due}
+    seconds = sum(SERIES_SECONDS + each.runs * (likely[each.id] + RUN_SECONDS) for each in due)
     return seconds, len(series) - len(due), len(series)
 
 

@@ -26,6 +26,7 @@ class MachineSamples:
     foreign_percent: list[float | None] = field(default_factory=list)  # of one: the kernel's threads are in it
     disk_written_bytes: list[int | None] = field(default_factory=list)
     groups: dict[str, list[float | None]] = field(default_factory=dict)  # of one processor: `cpu_<group>_percent`
+    memory: dict[str, list[int | None]] = field(default_factory=dict)  # what is shared in part: `memory_<group>_bytes`
 
     def write_parquet(self, path: Path) -> None:
         import pyarrow as pa
@@ -40,4 +41,6 @@ class MachineSamples:
         }
         for name, percents in self.groups.items():
             columns[f"cpu_{name}_percent"] = pa.array(percents, pa.float64())
+        for name, sizes in self.memory.items():
+            columns[f"memory_{name}_bytes"] = pa.array(sizes, pa.int64())
         pq.write_table(pa.table(columns), path, compression="zstd")

@@ -16,7 +16,7 @@ from tidemark.runs.proofs import ColdProof, Oracle
 
 SCHEMA_VERSION = 2
 READ_VERSIONS = (1, SCHEMA_VERSION)
-DEFAULT_DURABILITY = "default"
+DEFAULT_DURABILITY, FULL_DURABILITY = "default", "full"
 FIRST_STUDY = FIRST_WORKLOAD = "streams"  # whose runs they are, and what they did, where files do not say it
 
 
@@ -68,7 +68,7 @@ class SystemPart:
     settings: Pairs[str]
     capabilities: tuple[str, ...]
     durability: str
-    durability_level: str = DEFAULT_DURABILITY  # or "full", where each commit was made to reach the disk
+    durability_level: str = DEFAULT_DURABILITY  # or "full", or what a kind of system calls its own
     durability_source: str
     type_mappings: tuple[TypeMapping, ...]
 
@@ -186,6 +186,7 @@ class Manifest:
     footprint_after_flush: Footprint | None = None
     logical_bytes: int = 0
     history: str  # the runs before it on the same servers, in words
+    found: Pairs[Any] = field(default=(), hash=False)  # what only its workload has words for
     config: Pairs[Any] = field(hash=False)  # what its series was told: its spec.json
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from tidemark.errors import AnalysisError
 from tidemark.runs.circumstances import Harness
 from tidemark.runs.coding.fields import Fields
 from tidemark.runs.coding.older import plan_brought_up
-from tidemark.runs.coding.shapes import Pairs, read
+from tidemark.runs.coding.shapes import Pairs, read, written
 from tidemark.runs.manifest import FIRST_STUDY, FIRST_WORKLOAD
 from tidemark.runs.names import MAIN
 
@@ -48,6 +49,17 @@ class PlannedMachine:
     identity: str
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """How far a measurement had come: each series was measured `number` times, of the `of` times that it is planned.
+
+    A series that is planned less often has all of its repeats.
+    """
+
+    number: int  # from 1, and less than `of`: after the last round a plan is whole
+    of: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFile:
     """The contract between the pipeline and the analysis."""
@@ -58,14 +70,41 @@ class PlanFile:
     machine: PlannedMachine | None = None
     series: tuple[PlannedSeries, ...]
     notes: tuple[str, ...] = ()  # where the machine cannot give what was asked for
+    round: Round | None = None  # where further repeats are still to be measured: `series` has none of them
+
+    def to_json(self) -> str:
+        """The content of its file; that of a whole plan has no key `round`."""
+        values = written(self)
+        if self.round is None:
+            del values["round"]
+        return json.dumps(values, indent=1) + "\n"
 
     @classmethod
     def read(cls, path: Path) -> PlanFile:
         """plan.json at `path`; AnalysisError, naming file and key, for what it must not say."""
-        f = Fields.read(path)
+        return cls.of(Fields.read(path))
+
+    @classmethod
+    def of(cls, f: Fields) -> PlanFile:
+        """The plan in the fields `f`; AnalysisError as for `read`."""
         if (version := f.integer("schema_version", PLAN_VERSION)) != PLAN_VERSION:
             raise AnalysisError(
-                f"{path}: key 'schema_version': found {version}; allowed: {PLAN_VERSION}. "
+                f"{f.source}: key 'schema_version': found {version}; allowed: {PLAN_VERSION}. "
                 "Analyse it with the version of Tidemark that measured it."
             )
-        return read(cls, Fields(str(path), plan_brought_up(f.values)))
+        plan = read(cls, Fields(f.source, plan_brought_up(f.values)))
+        if plan.round is not None:
+            _check(plan.round, plan.series, f)
+        return plan
+
+
+def _check(made: Round, series: tuple[PlannedSeries, ...], f: Fields) -> None:
+    """AnalysisError where a plan cannot be that of the round that it names."""
+    said = f.part("round")
+    if made.of < 2:
+        raise said.wrong("of", "2 or more")
+    if not 1 <= made.number < made.of:
+        raise said.wrong("number", f"1 to {made.of - 1}, less than 'of'")
+    for place, each in enumerate(series):
+        if each.repeat > made.number:
+            raise f.parts("series")[place].wrong("repeat", f"1 to {made.number}, the plan's round")

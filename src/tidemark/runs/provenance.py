@@ -1,4 +1,7 @@
-"""Which code measured, and on which machine: said wherever runs of one result set, or of two, differ in it."""
+"""What must be known of a set of runs before any number: what is still to be measured, and who measured the rest.
+
+Which code, and on which machine, is said wherever runs of one result set, or of two, differ in it.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,19 @@ def machine_words(machine: Machine) -> str:
     """A machine for people: what it is, and the identity by which it is told from one of the same kind."""
     named = f"identity {machine.identity}" if machine.identity else "of unknown identity"
     return f"{machine.cpu_model}, {machine.cores} cores, {machine.os} ({named})"
+
+
+def unfinished(run_set: RunSet) -> tuple[str, ...]:
+    """A sentence where these results are those of a round, and repeats of the series are still to be measured."""
+    if run_set.round is None:
+        return ()
+    number, of = run_set.round.number, run_set.round.of
+    times = {1: "once", 2: "twice"}.get(number, f"{number} times")
+    if any(len(series.repeats) < number for series in run_set.series):
+        times = f"up to {times}"
+    # From the second on: before, intervals are of runs alone, which differ by less than repeats do.
+    how = "shrink" if number > 1 else "still change, as how repeats differ is not in them"
+    return (f"Round {number} of {of}: each system was measured {times} so far; intervals will {how}.",)
 
 
 def mixture(run_set: RunSet) -> tuple[str, ...]:

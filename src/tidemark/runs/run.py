@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from tidemark.errors import AnalysisError
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.manifest import Footprint, Manifest
-from tidemark.runs.samples import MACHINE_COLUMNS, OPERATION_COLUMNS, Seconds, column, columns_of, read_seconds
+from tidemark.runs.samples import MACHINE_COLUMNS, OPERATION_COLUMNS, Seconds, column, columns_of, read_seconds, words
 
 RUN_FILES = ("run.json", "operations.parquet", "machine.parquet")
 COLD, COLD_START, FIRST, HOT = "cold", "cold start", "first run", "hot"
 STATES = (
-    "'Cold start': the files of servers and clients were out of memory (the page cache) before the servers started, "
-    "as after a restart. 'Cold': they still were when the window opened, once servers and client ran. "
-    "'First run': run 0 of which neither could be shown."
+    "'Cold start': the files of servers and clients were not in the page cache before the servers started, as after a "
+    "restart. 'Cold': they were not in it when the window opened either, with servers and client running. "
+    "'First run': neither could be shown for run 0."
 )
 MOST_KEPT = 500_000  # operations of a run whose columns stay in memory, 4 MB each, once they were read
 
@@ -92,6 +92,10 @@ class Run:
         AnalysisError, naming the file, for one that the workload of this run does not have.
         """
         return column(self.directory / "operations.parquet", name, keep=self.manifest.operations <= MOST_KEPT)
+
+    def words(self, name: str) -> NDArray[np.str_]:
+        """A column of text of operations.parquet, as `column`."""
+        return words(self.directory / "operations.parquet", name)
 
     def has(self, name: str) -> bool:
         """Whether the workload of this run has a column of operations.parquet."""

@@ -12,7 +12,7 @@ from tidemark.runs.dataset import Provenance
 from tidemark.runs.manifest import DEFAULT_DURABILITY, FIRST_STUDY, FIRST_WORKLOAD
 from tidemark.runs.names import BATCH, MAIN, SINGLE
 from tidemark.runs.outcome import Attempt, Disturbed, Outcome
-from tidemark.runs.plan import PlanFile, PlannedSeries
+from tidemark.runs.plan import PlanFile, PlannedSeries, Round
 from tidemark.runs.run import Run, read_run
 
 # As the thesis shows them, then what it wanted to show; the rest follows by name.
@@ -141,6 +141,11 @@ class Series:
         """The run of a number, of the first repeat that has one."""
         return next((run for run in self.runs if run.number == number), None)
 
+    def nth_run(self, number: int) -> Run | None:
+        """Run 0, or the hot run that was measured as the `number`-th: of a later repeat, where one repeat has fewer."""
+        found = self.run(number)
+        return found if found or not 0 < number <= len(self.hot_runs) else self.hot_runs[number - 1]
+
     def missing(self, number: int | None = None) -> str:
         """Why there is no run, or not that run."""
         if self.reason:
@@ -156,6 +161,7 @@ class RunSet:
     config: Fields
     series: tuple[Series, ...]
     notes: tuple[str, ...] = ()  # where the machine could not give what the configuration asked for
+    round: Round | None = None  # None where nothing more is to be measured
 
     @property
     def repeats(self) -> tuple[Repeat, ...]:
@@ -170,8 +176,8 @@ class RunSet:
     def coverage(self) -> str:
         """What intervals of series cover, as a sentence."""
         if any(len(series.repeats) > 1 for series in self.series):
-            return "They cover how repeats of a series differ."
-        return "Each series was measured once: how series of one system differ is not in them."
+            return "They cover the variance between repeats of a series."
+        return "Each series is measured once, so they do not cover the variance between series of one system."
 
     @property
     def kept_runs(self) -> tuple[Run, ...]:
@@ -242,7 +248,8 @@ class RunSet:
         if not items:
             raise AnalysisError(f"{path}: key 'series': found none; allowed: at least one")
         config = Fields(str(path), dict(plan.config), "config.")
-        return cls(results, config, tuple(_series(results, *item) for item in items.items()), plan.notes)
+        series = tuple(_series(results, *item) for item in items.items())
+        return cls(results, config, series, plan.notes, plan.round)
 
     @property
     def studies(self) -> tuple[str, ...]:

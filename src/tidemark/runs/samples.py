@@ -18,6 +18,9 @@ OPERATION_COLUMNS = ("start_ns", "rows")  # of operations.parquet, whatever the 
 MACHINE_COLUMNS = ("second", "cpu_percent", "disk_written_bytes")  # of machine.parquet, of all versions
 
 
+type Groups = tuple[tuple[str, NDArray[np.float64]], ...]  # of processes, each with a value a second
+
+
 @dataclass(frozen=True, slots=True)
 class Seconds:
     """What the sampler saw in the whole seconds inside the window; NaN where it could not look.
@@ -28,7 +31,9 @@ class Seconds:
     second: NDArray[np.float64]
     cpu_percent: NDArray[np.float64]
     disk_bytes_per_s: NDArray[np.float64] | None
-    groups: tuple[tuple[str, NDArray[np.float64]], ...]
+    groups: Groups
+    length: NDArray[np.float64]  # how long each was
+    memory: Groups  # bytes that processes had; none in runs of older harnesses
 
 
 def column(path: Path, name: str, *, keep: bool) -> NDArray[np.int64]:
@@ -50,6 +55,14 @@ def _kept(path: Path, name: str) -> NDArray[np.int64]:
     return _column(path, name)
 
 
+@lru_cache(maxsize=8)
+def words(path: Path, name: str) -> NDArray[np.str_]:
+    """One column of text, read-only; the last ones stay in memory, as many quantities ask for the same."""
+    values: NDArray[np.str_] = _column(path, name).astype(str)
+    values.setflags(write=False)
+    return values
+
+
 def _column(path: Path, name: str) -> NDArray[np.int64]:
     there = columns_of(path)
     if name not in there:
@@ -69,12 +82,18 @@ def read_seconds(path: Path, window_s: float) -> Seconds:
     disk = None
     if table.column("disk_written_bytes").null_count < table.num_rows:
         disk = (_floats(table, "disk_written_bytes") / np.maximum(length, 1e-9))[inside]
-    groups = []
+    cpu, memory = (_of_groups(table, inside, form) for form in (r"cpu_(.+)_percent", r"memory_(.+)_bytes"))
+    return Seconds(second[inside], _floats(table, "cpu_percent")[inside], disk, cpu, length[inside], memory)
+
+
+def _of_groups(table: pa.Table, inside: NDArray[np.bool_], form: str) -> tuple[tuple[str, NDArray[np.float64]], ...]:
+    """The columns of groups of processes that were there, by the groups' names, which `form` finds in theirs."""
+    found = []
     for name in table.column_names:
-        group = re.fullmatch(r"cpu_(.+)_percent", name)
+        group = re.fullmatch(form, name)
         if group and table.column(name).null_count < table.num_rows:
-            groups.append((group[1], _floats(table, name)[inside]))
-    return Seconds(second[inside], _floats(table, "cpu_percent")[inside], disk, tuple(groups))
+            found.append((group[1], _floats(table, name)[inside]))
+    return tuple(found)
 
 
 def _floats(table: pa.Table, name: str) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tidemark.config import DisturbanceConfig, ServicesConfig
 from tidemark.errors import ConfigError
@@ -41,7 +41,7 @@ class SeriesSpec:
     harness: str  # digest of the code that measures
     client: str  # digest of the code of the system
     machine: str  # identity of the machine that measures
-    dataset_directory: str
+    dataset_directory: str  # empty where the workload takes no trips
     disturbance: DisturbanceConfig
     services: ServicesConfig
     seed: int
@@ -96,3 +96,19 @@ class SeriesSpec:
     @classmethod
     def read(cls, path: Path) -> SeriesSpec:
         return cls.from_json(path.read_text(), str(path))
+
+
+class WorkloadSettings:
+    """What decides how a workload works, beside the system and its options; a subclass is a frozen dataclass of it."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, spec: SeriesSpec) -> Self:
+        given = dict(spec.settings)
+        return cls(**{field.name: given[field.name] for field in fields(cls)})  # type: ignore[arg-type]
+
+    @property
+    def pairs(self) -> tuple[tuple[str, Any], ...]:
+        """As a spec has them."""
+        return tuple(asdict(self).items())  # type: ignore[call-overload]

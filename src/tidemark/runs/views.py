@@ -10,6 +10,8 @@ from tidemark.runs.runset import RunSet, Series
 
 
 def dataset_label(run_set: RunSet) -> str:
+    if run_set.runs and not run_set.datasets:
+        return "none, these runs take no trips"
     return "; ".join(dataset.label for dataset in run_set.datasets) or "no run was measured"
 
 
@@ -22,6 +24,15 @@ def modes(run_set: RunSet) -> tuple[str, ...]:
 def in_order(run_set: RunSet) -> tuple[str, ...]:
     """The stacks of the plan, first the one that results are of where they name none."""
     return (run_set.stack, *(stack for stack in run_set.stacks if stack != run_set.stack))
+
+
+def one_a_system(run_set: RunSet) -> list[Series]:
+    """The first series of each system that has runs, in the order of tables."""
+    found: dict[str, Series] = {}
+    for series in run_set.select():
+        if series.runs:
+            found.setdefault(series.system, series)
+    return list(found.values())
 
 
 def counterparts(run_set: RunSet, mode: str | None = None) -> Iterator[tuple[Series, Series]]:

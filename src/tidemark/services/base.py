@@ -43,14 +43,16 @@ class Service(ABC):
 
     A subclass takes `(workspace, directory, settings)`. `directory` belongs to the service alone and must lie
     in the workspace's private folder: what an earlier, killed run left there is removed by the first `start`.
-    Ports are drawn anew by every start, so addresses are to be asked for after it.
+    Ports may be drawn anew by every start, so addresses are to be asked for after it.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     needs: ClassVar[tuple[type[Service], ...]] = ()  # servers that must run before this one
     locks: ClassVar[tuple[str, ...]] = ()  # folders of envs/jars whose locks name what ours runs from
-    address_key: ClassVar[str]  # where the configuration's `services` give the address of one that runs already
+    tools: ClassVar[tuple[str, ...]] = ()  # locks of envs/tools that ours runs from; the pipeline makes them before
+    # Where the configuration's `services` give the address of one that runs already; None: it is always ours.
+    address_key: ClassVar[str | None] = None
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     stop_timeout_s: ClassVar[float] = 15.0
     discard_signal: ClassVar[signal.Signals] = signal.SIGKILL  # ends it where its data goes as well
@@ -77,6 +79,11 @@ class Service(ABC):
         running: Mapping[type[Service], Service],
     ) -> Self:
         """The service as `config` wants it; `running` holds those that it `needs`."""
+
+    @classmethod
+    def address_in(cls, config: ServicesConfig) -> str | None:
+        """Where `config` says that one runs already; None where ours is to be started."""
+        return None if cls.address_key is None else getattr(config, cls.address_key)
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:
@@ -202,6 +209,10 @@ class Service(ABC):
         self._is_awaited = False
         if child is not None:
             child.stop(how, self.stop_timeout_s)
+
+    def kill(self) -> None:
+        """End it and everything it started at once, as a crash would; data and log stay. Any thread may call."""
+        self._end(signal.SIGKILL)
 
     def restart(self) -> None:
         """Stop it and start it again on the same data."""

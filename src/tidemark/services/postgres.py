@@ -24,6 +24,7 @@ from tidemark.services.programs.process import (
     Child,
     free_ports,
     give,
+    is_free,
     server_environment,
     unprivileged_account,
     wait_for_line,
@@ -209,7 +210,8 @@ class Postgres(Service):
             password_file.unlink(missing_ok=True)
 
     def _launch(self) -> Child:
-        (self._port,) = free_ports(1)
+        # Where it was before, if it ran: servers that work on it know that place, and find it again.
+        self._port = self._port if is_free(self._port) else free_ports(1)[0]
         command: list[str | Path] = [self._binaries / "postgres", "-D", self.data_directory]
         # No socket file: its path would be limited to 107 bytes, and nobody needs it.
         for setting in ("listen_addresses=127.0.0.1", f"port={self._port}", "unix_socket_directories="):

@@ -92,12 +92,17 @@ def in_order(wanted: Iterable[type[Service]]) -> list[type[Service]]:
 
 def started_here(wanted: Iterable[type[Service]], config: ServicesConfig) -> list[type[Service]]:
     """`wanted` and all that they need, without those of which `config` names a running one."""
-    return [kind for kind in in_order(wanted) if getattr(config, kind.address_key) is None]
+    return [kind for kind in in_order(wanted) if kind.address_in(config) is None]
 
 
 def locks_of(kinds: Iterable[type[Service]]) -> tuple[str, ...]:
     """The folders of envs/jars that servers of `kinds` run from, each once, in the order of their names."""
     return tuple(sorted({name for kind in kinds for name in kind.locks}))
+
+
+def tools_of(kinds: Iterable[type[Service]]) -> tuple[str, ...]:
+    """The tools that servers of `kinds` run from, each once, in the order of their names."""
+    return tuple(sorted({name for kind in kinds for name in kind.tools}))
 
 
 @contextmanager

@@ -18,7 +18,8 @@ from tidemark.errors import ConfigError, ProvisionError
 from tidemark.paths import REPOSITORY, Workspace
 from tidemark.services.base import Service
 from tidemark.services.programs.provision import jar_lock
-from tidemark.services.servers import locks_of
+from tidemark.services.programs.tools import tool_lock
+from tidemark.services.servers import locks_of, tools_of
 from tidemark.software.environments import digest, install, lock
 from tidemark.systems import duckdb_client, releases
 from tidemark.systems.delta import client as delta_client
@@ -44,12 +45,14 @@ def lock_of(stack: str) -> Path:
     return path
 
 
-def locks(stack: str, services: Iterable[type[Service]]) -> dict[str, str]:
-    """SHA-256 of every lock that decides what a series runs: the Python packages of `stack`, the jars of `services`.
+def locks(stack: str, services: Iterable[type[Service]], tools: Iterable[str] = ()) -> dict[str, str]:
+    """SHA-256 of every lock that decides what a series runs: of `stack`, of the jars and tools of `services`, `tools`.
 
     No other lock counts: one that is changed, or comes, for somebody else's servers makes no series old.
     """
-    paths = [lock_of(stack), *(jar_lock(name, ENVS / "jars") for name in locks_of(services))]
+    kinds = list(services)
+    jars = [jar_lock(name, ENVS / "jars") for name in locks_of(kinds)]
+    paths = [lock_of(stack), *jars, *map(tool_lock, dict.fromkeys((*tools, *tools_of(kinds))))]
     return {path.relative_to(ENVS.parent).as_posix(): digest(path) for path in paths}
 
 

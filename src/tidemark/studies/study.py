@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tidemark.results.figures.studio import Sketch
     from tidemark.results.paper.contribution import Contribution
     from tidemark.results.publication import Publication
+    from tidemark.results.report.questions import Question
     from tidemark.results.tables.table import Table, Workshop
     from tidemark.runs.runset import RunSet
     from tidemark.runs.spec import SeriesSpec
@@ -79,14 +80,15 @@ class Results:
     """How the runs of a study become results, beside the tables and figures that all studies have.
 
     `views` is SQL that makes its views of the metrics database; `notes` are what must be said beside its numbers in
-    the report.
+    the report, and `questions` what its first table asks of each system.
     """
 
     quantities: Quantities
-    views: str
     publication: Publication
     tables: Callable[[Workshop], Iterator[Table]]
     sketches: Callable[[], Iterator[Sketch]]
     claims: ClaimBook
     paper: Contribution
     notes: Callable[[RunSet], tuple[str, ...]]
+    questions: tuple[Question, ...] = ()
+    views: str = ""

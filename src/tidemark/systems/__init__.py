@@ -13,3 +13,8 @@ def registry() -> dict[str, type[System]]:
     """The systems by their names, in the order of their names."""
     found = {item.name: item for item in code.named_classes(__name__) if issubclass(item, System)}
     return dict(sorted(found.items()))
+
+
+def of_kind[Kind: System](kind: type[Kind]) -> dict[str, type[Kind]]:
+    """Those of one kind."""
+    return {name: item for name, item in registry().items() if issubclass(item, kind)}

@@ -1,8 +1,9 @@
-"""What a system under test is to the harness: the protocol that each file of this folder implements.
+"""What a system under test is to the harness: who it is, what it needs and promises, and how it is let go.
 
-A system is one format, one client and one catalog. It knows nothing of Kafka, of clocks or of Snakemake.
-Adding one means adding one file here with a subclass of `System`; the registry finds it, the conformance suite
-tests it, and a line in config.yaml runs it.
+What can be done to one is said by its kind, a subclass of `System` with a conformance suite of its own: a table of one
+format, client and catalog (`tables.TableSystem`), or a catalog server (`catalogs.kind.CatalogSystem`). A system knows
+nothing of Kafka, of clocks or of Snakemake. Adding one means adding one file here with a subclass of its kind; the
+registry finds it, the suite tests it, and a line in config.yaml runs it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tidemark.runs.manifest import Footprint, TypeMapping
+from tidemark.runs.manifest import TypeMapping
 from tidemark.services.base import Service
 
 if TYPE_CHECKING:
@@ -32,13 +33,14 @@ class Capability(StrEnum):
     READ_BACK = "read-back"  # `ids` returns what was written (all but `null`)
     COMMIT_RETRY = "commit-retry"  # a commit that another writer's overtook is tried again
     READ_BY_OTHERS = "read-by-others"  # others than the client that wrote the table can read it
+    WRITERS = "writers"  # several processes may write the table at once, each with a client of its own
     INFINITY = "infinity"  # floating-point columns take infinite values
 
 
 # What the catalog is called when it was not started here.
 USERS_OWN = "a server of the user's own"
 
-# What a system that keeps its rows can do unless it says otherwise.
+# What a table that keeps its rows can do unless its system says otherwise.
 TABLE = frozenset({Capability.READ_BACK, Capability.INFINITY})
 
 
@@ -56,6 +58,7 @@ class Context:
     rows_per_write: int
     threads: int = 1
     compression: str = "snappy"
+    tools: Mapping[str, Path] = MappingProxyType({})  # the packages of each of the system's `tools`
 
     @property
     def codec(self) -> str:
@@ -115,7 +118,9 @@ class Options:
 
 
 class System(ABC):
-    """One table of one system, from `create` to `close`; made anew for each run."""
+    """What all kinds have in common; made anew for each run, and closed after it."""
+
+    kind: ClassVar[str]  # as messages name it: "a table of one format, client and catalog"
 
     name: ClassVar[str]  # as config.yaml spells it: "iceberg-pyiceberg"
     title: ClassVar[str]  # as figures spell it: "Iceberg (PyIceberg)"
@@ -125,10 +130,12 @@ class System(ABC):
     in_thesis: ClassVar[bool] = False
     notes: tuple[str, ...] = ()  # what every table must say beside this system; an option may add to it
     needs: ClassVar[tuple[type[Service], ...]] = ()
-    capabilities: frozenset[Capability] = TABLE  # without those that hang on the client's release
+    capabilities: frozenset[Capability] = frozenset()  # without those that hang on the client's release
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # that it can be told to use
     # Import names of the client's packages, without pyarrow, which always counts; "duckdb_extension_*" matches all.
     libraries: ClassVar[tuple[str, ...]] = ()
+    # Locks in envs/tools whose packages the client needs beside those of the stack, in which they are not.
+    tools: ClassVar[tuple[str, ...]] = ()
     durability: Durability  # as `catalog`
     programs_per_write: Mapping[type[Service], PerWrite] = MappingProxyType({})  # that a server starts for a commit
     Options: ClassVar[type[Options]] = Options
@@ -168,54 +175,6 @@ class System(ABC):
         del options
         return None
 
-    @abstractmethod
-    def create(self, schema: pa.Schema) -> None:
-        """Make a fresh, empty table with `schema`'s columns. Not timed."""
-
-    @abstractmethod
-    def write(self, rows: pa.Table) -> None:
-        """Append `rows` in one commit. THE timed call: it returns once the rows are committed."""
-
-    @property
-    @abstractmethod
-    def reader(self) -> str:
-        """What `ids` reads through, and its version; where that is the writer's own library, the reason."""
-
-    @abstractmethod
-    def ids(self) -> pa.ChunkedArray:
-        """The `id` column (int64) as it lies in the table now, in any order; the harness asks it first of all.
-
-        Read through another library than the writer's wherever one exists, and never through the writer's connection.
-        """
-
-    @abstractmethod
-    def read(self) -> pa.Table:
-        """Every row and column as an independent reader sees them, in any order: for the conformance suite."""
-
-    @abstractmethod
-    def footprint(self) -> Footprint:
-        """Files and bytes of the table as it is now."""
-
-    def data_files(self) -> list[Path]:
-        """The Parquet files that hold the table's current rows."""
-        return []
-
-    def inlined_rows(self) -> int:
-        """Rows that lie in the catalog and not, or not yet, in Parquet files."""
-        return 0
-
-    def commits(self) -> int | None:
-        """How many commits the table's history shows, creation included; None where nothing is kept."""
-        return None
-
-    def flush(self) -> None:
-        """Move inlined rows to Parquet, where `Capability.FLUSH` is declared. Timed: the client's own calls alone."""
-        raise NotImplementedError(f"{self.name} declares no {Capability.FLUSH}")
-
-    def merge(self) -> None:
-        """Replace small files by larger ones, where `Capability.MERGE` is declared, and remove the small. Timed too."""
-        raise NotImplementedError(f"{self.name} declares no {Capability.MERGE}")
-
     def type_mappings(self, schema: pa.Schema) -> list[TypeMapping]:
         """Columns of `schema` that the format forces into another type; Arrow's two layouts of text are one."""
         del schema
@@ -250,3 +209,10 @@ class Variant:
 
     def open(self, context: Context) -> System:
         return self.system(context, self.options)
+
+    def open_as[Kind: System](self, kind: type[Kind], context: Context) -> Kind:
+        """`open` for who works with one kind alone."""
+        opened = self.open(context)
+        if not isinstance(opened, kind):
+            raise TypeError(f"the system '{self.name}' is {self.system.kind}; wanted: {kind.kind}")
+        return opened

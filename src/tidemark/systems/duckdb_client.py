@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.errors import ProvisionError
 from tidemark.systems import releases
-from tidemark.systems.base import Context, System
+from tidemark.systems.base import Context
+from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,6 +33,7 @@ class Release(releases.Release):
 
     ducklake_inlines_infinity: bool  # into PostgreSQL, where rows go as SQL text
     ducklake_keeps_negative_zero: bool  # in rows that it inlines
+    ducklake_refuses_taken_schema: bool  # otherwise CREATE SCHEMA of one that is there succeeds, and changes nothing
     http_client_is_slow: bool  # the default one, against a catalog on this machine
     iceberg_keeps_case_of_endpoint: bool
     delta_log_is_valid: bool  # others than DuckDB can read what its Delta writer committed
@@ -43,6 +45,7 @@ RELEASES = (
         (1, 4, 4),
         ducklake_inlines_infinity=False,
         ducklake_keeps_negative_zero=False,
+        ducklake_refuses_taken_schema=False,
         http_client_is_slow=True,
         iceberg_keeps_case_of_endpoint=False,
         delta_log_is_valid=False,
@@ -51,6 +54,7 @@ RELEASES = (
         (1, 5, 5),
         ducklake_inlines_infinity=True,
         ducklake_keeps_negative_zero=True,
+        ducklake_refuses_taken_schema=True,
         http_client_is_slow=False,
         iceberg_keeps_case_of_endpoint=True,
         delta_log_is_valid=True,
@@ -149,7 +153,7 @@ def versions(extensions: Sequence[str]) -> dict[str, str]:
     return found | {f"duckdb-{name}": str(loaded[name]) for name in extensions}
 
 
-class DuckDBSystem(System):
+class DuckDBSystem(TableSystem):
     """A table that DuckDB writes to, and that another DuckDB, with nothing in common but the disk, reads."""
 
     client: ClassVar[str] = "DuckDB"
@@ -168,8 +172,12 @@ class DuckDBSystem(System):
         return missing_extensions(cls.extensions)
 
     @abstractmethod
+    def _attachments(self) -> tuple[str, ...]:
+        """SQL that makes the table reachable as `table`."""
+
     def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Make the table reachable as `table`."""
+        for statement in self._attachments():
+            connection.execute(statement)
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         """Make the connection that writes."""

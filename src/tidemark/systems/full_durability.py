@@ -14,10 +14,11 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.errors import SystemFailure
-from tidemark.systems.base import DEFAULT, FULL, Options, PerWrite, System
+from tidemark.systems.base import DEFAULT, FULL, Options, PerWrite
+from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -119,11 +120,17 @@ class NewFiles:
         return result
 
 
-class FullDurability(System):
+class FullDurability(TableSystem):
     """A system with the option: a subclass calls `_keep_promise_below` at the end of its `create`."""
 
     Options: ClassVar[type[Options]] = DurabilityOptions
     full_syncs_per_write: ClassVar[PerWrite]  # of the client, with `durability: full`
+
+    @classmethod
+    def refuses_writers(cls, options: Any) -> str | None:
+        if options.durability == FULL:
+            return "durability: full is kept for one process, which learns what files its own writes made"
+        return super().refuses_writers(options)
 
     def _keep_promise_below(self, folder: Path) -> None:
         """From now on each write syncs what was made below `folder`, where the option says so.

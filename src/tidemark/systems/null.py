@@ -5,20 +5,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemark.runs.manifest import Footprint
-from tidemark.systems.base import Capability, Durability, System
+from tidemark.systems.base import Capability, Durability
+from tidemark.systems.tables import TableSystem
+from tidemark.systems.writers import Door, Fate, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Null(System):
+class NullDoor(Door):
+    def open(self) -> NullWriter:
+        return NullWriter()
+
+
+class NullWriter(TableWriter):
+    def write(self, rows: pa.Table) -> None:
+        pass
+
+    def fate(self, error: Exception) -> Fate:
+        del error
+        return Fate.UNKNOWN
+
+
+class Null(TableSystem):
     name = "null"
     title = "Null"
     format = "none"
     client = "none"
     catalog = "none"
     notes: tuple[str, ...] = ("accepts and drops: measures the harness",)
-    capabilities: frozenset[Capability] = frozenset()
+    capabilities: frozenset[Capability] = frozenset({Capability.WRITERS})
     durability = Durability("nothing is stored")
 
     def create(self, schema: pa.Schema) -> None:
@@ -26,6 +42,9 @@ class Null(System):
 
     def write(self, rows: pa.Table) -> None:
         pass
+
+    def door(self) -> NullDoor:
+        return NullDoor()
 
     @property
     def reader(self) -> str:

@@ -14,8 +14,8 @@ from typing import Any
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
 from tidemark.schema import Key, Origin
-from tidemark.systems import registry
-from tidemark.systems.base import Options, Variant
+from tidemark.systems import of_kind, registry
+from tidemark.systems.base import Options, System, Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,17 @@ class SystemEntry:
         return cls(name, entry.get("like", name), entry.get("title"), options)
 
 
-def variant(entry: SystemEntry, origin: Origin, place: Key = ("systems",)) -> Variant:
-    """The system that `entry` means; ConfigError, naming its place in the configuration, for what no system has."""
-    known = registry()
+def variant(entry: SystemEntry, origin: Origin, place: Key = ("systems",), kind: type[System] = System) -> Variant:
+    """The system that `entry` means; ConfigError, naming its place in the configuration, for what no system has.
+
+    `kind`: what a study can measure; a system of another kind is refused.
+    """
+    known: Mapping[str, type[System]] = of_kind(kind)
+    if entry.like in registry() and entry.like not in known:
+        raise ConfigError(
+            f"{origin.place((*place, entry.name))}: found '{entry.like}', which is {registry()[entry.like].kind}; "
+            f"allowed: {', '.join(known)}"
+        )
     if entry.like not in known:
         close = difflib.get_close_matches(entry.like, known, 1, 0.5)
         raise ConfigError(

@@ -72,6 +72,8 @@ rec {
   runCommandCC = runCommand;
   autoPatchelfHook = linkFarm "no-patching" [ ];
   pythonManylinuxPackages.manylinux2014 = [ ];
+  libxcrypt-legacy = linkFarm "no-libcrypt" [ ];
+  systemdLibs = linkFarm "no-libsystemd" [ ];
   git = linkFarm "no-git" [ ];
   nixfmt-tree = writeShellScriptBin "treefmt" "echo 'there is no formatter in the stub' >&2; exit 1";
 

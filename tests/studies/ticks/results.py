@@ -61,7 +61,6 @@ RESULTS = Results(
     tables=tables,
     sketches=sketches,
     claims=ClaimBook("ticks", "Sleeps", HERE / "claims.yaml", QUANTITIES, GENERAL, Evidence, {"ticks": 1.0}),
-    paper=Contribution(HERE / "chapter.typ", {}, lambda _run_set: {}, sentences, lambda _measures, _bench: {}),
+    paper=Contribution(HERE / "chapter.typ", lambda _run_set: {}, sentences),
     notes=lambda _run_set: (),
-    views="",
 )

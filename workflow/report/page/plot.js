@@ -3,12 +3,8 @@
 "use strict";
 
 const PAD = { right: 14, top: 10, bottom: 40 };
-const shownNumber = value => {
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  if (size >= 1000) return Math.round(value).toLocaleString("en");
-  return String(Number(value.toPrecision(size >= 100 ? 3 : 2)));
-};
+// A canvas has no style of its own: its colours are the page's, read when it is drawn.
+const ofStyle = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 class Plot {
   constructor(canvas, options) {
@@ -103,7 +99,7 @@ class Plot {
     const left = options.y.rows ? Math.min(width * 0.42, 205) : 64;
     this.left = left;
     this.inner = { width: width - left - PAD.right, height: height - PAD.top - PAD.bottom };
-    pen.strokeStyle = "#e1e5e7"; pen.fillStyle = "#444c52";
+    pen.strokeStyle = ofStyle("grid"); pen.fillStyle = ofStyle("ink");
     pen.textAlign = "center";
     let free = 0;
     for (const [at, name] of this.ticks("x")) {
@@ -140,7 +136,7 @@ class Plot {
     pen.beginPath(); pen.rect(left, PAD.top - 4, this.inner.width + 2, this.inner.height + 8); pen.clip();
     if (options.reference !== undefined) {
       const x = this.pixel("x", options.reference);
-      pen.strokeStyle = "#888"; pen.beginPath(); pen.moveTo(x, PAD.top); pen.lineTo(x, PAD.top + this.inner.height); pen.stroke();
+      pen.strokeStyle = ofStyle("faint"); pen.beginPath(); pen.moveTo(x, PAD.top); pen.lineTo(x, PAD.top + this.inner.height); pen.stroke();
     }
     let drawn = 0;
     for (const layer of this.layers) drawn += this.paint(pen, layer);
@@ -151,7 +147,7 @@ class Plot {
   }
 
   paint(pen, layer) {
-    pen.fillStyle = pen.strokeStyle = layer.colour;
+    pen.fillStyle = pen.strokeStyle = seen(layer.colour);
     pen.globalAlpha = layer.faint ? 0.55 : 0.9;
     if (layer.style === "line") {
       pen.lineWidth = 1.4;
@@ -177,7 +173,7 @@ class Plot {
   }
 
   ring(pen, { point }) {
-    pen.strokeStyle = "#000"; pen.lineWidth = 2;
+    pen.strokeStyle = ofStyle("ink"); pen.lineWidth = 2;
     pen.beginPath(); pen.arc(this.pixel("x", point[0]), this.pixel("y", point[1]), 6, 0, 7); pen.stroke();
     pen.lineWidth = 1;
   }

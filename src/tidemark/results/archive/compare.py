@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,11 +11,11 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent, Quantities, Quantity
 from tidemark.analysis.statistics import Estimate, Replicates, generator
 from tidemark.analysis.words import Cell, Missing, attempt, comparison
-from tidemark.errors import AnalysisError, Incomparable
-from tidemark.results.archive.unpack import unpack_archive
+from tidemark.errors import Incomparable
+from tidemark.results.archive import opening
 from tidemark.results.tables.table import IDENTITY, Column, Table
 from tidemark.runs.names import MAIN
-from tidemark.runs.provenance import harness_words, machine_words, mixture
+from tidemark.runs.provenance import harness_words, machine_words, mixture, unfinished
 from tidemark.runs.run import source_runs
 from tidemark.runs.runset import RunSet, Series
 
@@ -56,17 +55,9 @@ class Comparison:
 
 @contextmanager
 def opened(place: Path, quantities: Quantities) -> Iterator[Side]:
-    """A results folder, a workspace that has one, or an archive, which is unpacked for as long as it is needed."""
-    if place.is_file():
-        with tempfile.TemporaryDirectory(prefix="tidemark-compare-") as folder:
-            yield Side(str(place), Measures(RunSet.load(unpack_archive(place, Path(folder)).parent), quantities))
-        return
-    found = next((folder for folder in (place, place / "results") if (folder / "plan.json").is_file()), None)
-    if found is None:
-        raise AnalysisError(
-            f"{place}: found no plan.json; allowed: a results folder, or an archive of './tidemark archive'"
-        )
-    yield Side(str(place), Measures(RunSet.load(found), quantities))
+    """The result set at `place`; see `opening.opened`."""
+    with opening.opened(place) as run_set:
+        yield Side(str(place), Measures(run_set, quantities))
 
 
 def compare(a: Side, b: Side) -> Comparison:
@@ -228,7 +219,7 @@ def _measured_by(a: Side, b: Side) -> Iterator[str]:
     elif None in digests[0]:
         yield "WARNING: which code measured is not known: version 1 of the run files does not say it."
     for letter, side in (("A", a), ("B", b)):
-        for sentence in mixture(side.run_set):
+        for sentence in (*unfinished(side.run_set), *mixture(side.run_set)):
             yield f"In {letter}: {sentence}"
 
 

@@ -36,14 +36,14 @@ def _draw(comparison: Comparison) -> style.Frame:
     ends = [1.0]
     for row, ((one, _), ratio) in enumerate(zip(pairs, ratios, strict=True)):
         if isinstance(ratio, Missing):
-            axes.text(1, row, f" missing: {ratio.reason}"[:60], fontsize=5.5, color=style.FAINT, va="center")
+            axes.text(1, row, f" missing: {ratio.reason}"[:60], fontsize=style.SMALL, color=style.FAINT, va="center")
             continue
         low, high = (ratio.value if end is None else end for end in (ratio.low, ratio.high))
         ends += [low, high, ratio.value]
         axes.plot([low, high], [row, row], color=colours[one.system], linewidth=1.6, solid_capstyle="butt")
         axes.plot([ratio.value], [row], "o", color=colours[one.system], markersize=3.6)
         words = f"{number(ratio.value, 3)} [{number(low, 3)}, {number(high, 3)}]"
-        axes.annotate(words, (1.02, row), xycoords=("axes fraction", "data"), fontsize=6, va="center")
+        axes.annotate(words, (1.02, row), xycoords=("axes fraction", "data"), fontsize=style.SMALL, va="center")
     axes.set_yticks(range(len(pairs)), [f"{one.title}, {one.mode_title}" for one, _ in pairs])
     axes.set_ylim(len(pairs) - 0.5, -0.5)
     _scale(axes, min(ends), max(ends))
@@ -53,8 +53,7 @@ def _draw(comparison: Comparison) -> style.Frame:
     style.finish(
         made,
         title,
-        comparison.table.notes[:2],
-        "Points: typical hot runs; bars: 95 % intervals",
+        (*comparison.table.notes[:2], "Points: typical hot runs; bars: 95 % intervals."),
         f"Dataset: {comparison.table.dataset}",
         comparison.synthetic,
     )

@@ -20,6 +20,7 @@ from tidemark.errors import AnalysisError
 from tidemark.paths import REPOSITORY
 from tidemark.progress import Progress
 from tidemark.results.archive.discretion import Discretion
+from tidemark.runs.provenance import unfinished
 from tidemark.runs.run import RUN_FILES, Run
 from tidemark.runs.runset import RunSet
 
@@ -27,7 +28,7 @@ METADATA = "ro-crate-metadata.json"
 # https://www.researchobject.org/ro-crate/specification/1.1/ with one term more, that of the workflow-run profiles.
 SPECIFICATION = "https://w3id.org/ro/crate/1.1"
 CONTEXT: list[Any] = [f"{SPECIFICATION}/context", {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}]
-DERIVED = ("tables", "figures", "claims.json", "claims.csv", "claims.md", "paper.pdf", "report.html")
+DERIVED = ("tables", "figures", "claims.json", "claims.csv", "claims.md", "paper.pdf", "report.html", "answer.txt")
 KINDS = {
     ".json": "application/json",
     ".parquet": "application/vnd.apache.parquet",
@@ -40,6 +41,7 @@ KINDS = {
     ".yaml": "application/yaml",
     ".toml": "application/toml",
     ".lock": "text/plain",
+    ".txt": "text/plain",
 }
 PACKED = frozenset({".parquet", ".png", ".pdf"})  # compressed already
 
@@ -164,6 +166,7 @@ def _crate(run_set: RunSet, members: dict[str, Path], packed: dict[str, _Packed]
         "name": f"Write performance of lakehouse systems: {len(run_set.runs)} runs of {len(run_set.repeats)} series",
         "description": "Run files of Tidemark with the tables, figures, claims and the paper made from them. "
         + ("SYNTHETIC dataset. " if any(dataset.synthetic for dataset in datasets) else "")
+        + "".join(f"{sentence} " for sentence in unfinished(run_set))
         + "'./tidemark all --config archive=FILE' makes all of it again.",
         "datePublished": last[:10],
         "license": {"@id": "https://www.apache.org/licenses/LICENSE-2.0"},

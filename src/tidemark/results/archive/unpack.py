@@ -18,6 +18,8 @@ from tidemark.errors import AnalysisError, DiskFull
 from tidemark.paths import write_atomically
 from tidemark.progress import Progress
 from tidemark.results.archive.pack import DERIVED, METADATA
+from tidemark.runs.coding.fields import Fields
+from tidemark.runs.plan import PlanFile
 
 AT_ONCE = 1 << 20
 MOST_METADATA = 64 << 20
@@ -53,7 +55,9 @@ def unpack_archive(archive: Path, root: Path) -> Path:
         with Progress("archive", 2 * sum(member.size for member in members) or 1, " bytes") as progress:
             done = 0
             for member in members:
-                _read(archive, file, member)
+                content = _read(archive, file, member)
+                if member.name == PLAN:
+                    _refuse_another_plan(archive, content)
                 done += member.size
                 progress.update(done, member.name)
             for stale in ("results/runs", "envs"):
@@ -138,6 +142,18 @@ def _listed(archive: Path, file: zipfile.ZipFile, entries: dict[str, zipfile.Zip
     except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise AnalysisError(f"{archive}: {METADATA} cannot be read: {type(error).__name__}: {error}") from error
     return {member.name: member for member in found}
+
+
+def _refuse_another_plan(archive: Path, content: bytes) -> None:
+    """AnalysisError for a plan that no result could be made of: it may be a round's, and has to be that round's."""
+    source = f"{archive}: {PLAN}"
+    try:
+        values = json.loads(content)
+    except ValueError as error:
+        raise AnalysisError(f"{source}: cannot be read as JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise AnalysisError(f"{source}: found {type(values).__name__}; allowed: an object")
+    PlanFile.of(Fields(source, values))
 
 
 def _read(archive: Path, file: zipfile.ZipFile, member: Member) -> bytes:

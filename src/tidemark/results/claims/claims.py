@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ class ClaimBook:
     quantities: Quantities
     measures: Mapping[str, Measure]
     evidence: type[Evidence]
-    rates: Mapping[str, float]
+    rates: Mapping[str, float] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
 

@@ -14,6 +14,7 @@ from tidemark.progress import Progress
 from tidemark.results.claims.claims import NOT_TESTABLE, VERDICTS, Claim, ClaimBook, load_claims
 from tidemark.results.claims.evidence import Evidence
 from tidemark.results.claims.retest import Retest, retest
+from tidemark.runs.provenance import unfinished
 from tidemark.runs.run import source_runs
 from tidemark.runs.runset import RunSet
 from tidemark.runs.views import dataset_label, in_order
@@ -119,7 +120,7 @@ def judge_all(run_set: RunSet, judged_by: Sequence[tuple[ClaimBook, Measures]]) 
             rows.append(judged(claim, book, measures))
             progress.update(done + 1, claim.id)
     synthetic = any(dataset.synthetic for dataset in run_set.datasets)
-    remarks = tuple(remark for book, _ in judged_by for remark in book.remarks)
+    remarks = (*unfinished(run_set), *(remark for book, _ in judged_by for remark in book.remarks))
     return Ledger(tuple(rows), in_order(run_set), dataset_label(run_set), synthetic, remarks)
 
 

@@ -35,10 +35,13 @@ def retest(claim: Claim, book: ClaimBook, run_set: RunSet | None) -> Retest:
     measure = claim.measure
     protocol = run_set.series[0].protocol if run_set else "quick"
     window, runs, repeats = _sizes(run_set, book, protocol)
-    words = [
-        f"{book.study}.systems={json.dumps({name: {} for name in measure.systems})}",
-        f"{book.study}.modes={json.dumps(list(measure.modes))}",
-    ]
+    words = (
+        [] if book.study in schema()["properties"]["studies"]["default"] else [f"studies={json.dumps([book.study])}"]
+    )
+    known = _section(book)
+    for key, value in (("systems", {name: {} for name in measure.systems}), ("modes", list(measure.modes))):
+        if key in known and value:
+            words.append(f"{book.study}.{key}={json.dumps(value)}")
     if claim.sweeps:
         words.append(f"{book.study}.sweeps={json.dumps(list(claim.sweeps))}")
     if claim.window_seconds is not None and window < claim.window_seconds:
@@ -56,11 +59,12 @@ def retest(claim: Claim, book: ClaimBook, run_set: RunSet | None) -> Retest:
         repeats = sweep.get("repeats", repeats)
     count = len(measure.systems) * len(measure.modes) * values * max(len(stacks), 1) * repeats
     seconds = count * (runs * (window * (1 + SHARE_OF_PRODUCING) + SECONDS_A_RUN) + SECONDS_A_SERIES)
-    tables = max(
+    sizes = [
         _series_bytes(run_set.find(system, mode) if run_set else None, book.rates.get(mode, 0.0), window, runs)
         for system in measure.systems
         for mode in measure.modes
-    )
+    ]
+    tables = max(sizes, default=0.0)
     trips = max((dataset.rows for dataset in run_set.datasets), default=0) * TRIP_BYTES if run_set else 0
     quoted = " ".join(shlex.quote(word) for word in words)
     return Retest(f"./tidemark all --config {quoted}", seconds, PROGRAM_BYTES + trips + tables)
@@ -85,7 +89,7 @@ def _sizes(run_set: RunSet | None, book: ClaimBook, protocol: str) -> tuple[floa
     if complete:
         first = complete[0]
         repeats = [repeat for series in complete for repeat in series.repeats]
-        most = max(len(series.repeats) for series in complete)
+        most = run_set.round.of if run_set and run_set.round else max(len(series.repeats) for series in complete)
         return first.runs[0].manifest.window_s, max(len(repeat.runs) for repeat in repeats), most
     return _defaults(book).get(protocol, _defaults(book)["quick"])
 

@@ -85,15 +85,20 @@ def _draw(commission: Commission) -> tuple[list[str], Entry]:
         reason = str(absent)
         if not sketch.optional:
             drawn = studio.placeholder(sketch.title, reason)
-    saved = style.save(drawn.frame.figure, folder / group / sketch.name, drawn.title, drawn.sources) if drawn else []
-    names = [f"{group}/{name}" for name in saved]
+    names: list[str] = []
+    if drawn:
+        stem = folder / group / sketch.name
+        saved = style.save(drawn.frame.figure, stem, drawn.title, drawn.sources, drawn.caption)
+        names = [f"{group}/{name}" for name in saved]
     entry: Entry = {
         "name": sketch.name,
         "study": group,
         "title": drawn.title if drawn else sketch.title,
         "files": names,
         "reason": reason,
+        "finding": drawn.finding if drawn else "",
         "notes": list(drawn.notes) if drawn else [],
+        "provenance": drawn.provenance if drawn else "",
         "dataset": dataset_label(studio.run_set),
         "sources": list(drawn.sources) if drawn else [],
     }

@@ -1,4 +1,4 @@
-"""Pictures of many small panels: one a system, one below or beside the other."""
+"""Pictures of many small panels: one per system, one below or beside the other."""
 
 from __future__ import annotations
 
@@ -33,35 +33,35 @@ def binned(times: Floats, values: Floats, bins: int) -> tuple[Floats, Floats, Fl
 def scatter_panels(
     studio: Studio, groups: Sequence[Group], runs: Mapping[str, Run], what: str, trend: Quantity
 ) -> tuple[style.Frame, list[str]]:
-    """A time of each operation over the window (`what` says of what, in ms), a panel a system, with its `trend`."""
-    columns = 2
+    """A time of each operation over the window (`what` says of what, in ms), a panel per system, with its `trend`."""
+    columns = 3
     rows = -(-len(groups) // columns)
-    tall, gap = 0.85, 0.46
-    made = style.frame(style.PAGE, rows * (tall + gap) - 0.28)  # the uppermost panel has two lines above it as well
+    tall, gap = 0.74, 0.62
+    made = style.frame(style.PAGE, rows * (tall + gap) - 0.32)  # the uppermost panel has three lines above it as well
     wide = style.PAGE / columns
     longest = max(float(group.times_s[-1]) for group in groups if group.times_s is not None)
     reduced = False
     for place, group in enumerate(groups):
         row, column = divmod(place, columns)
         axes = made.axes(
-            column * wide + 0.5, style.PAGE - (column + 1) * wide + 0.12, (rows - 1 - row) * (tall + gap), tall
+            column * wide + 0.42, style.PAGE - (column + 1) * wide + 0.06, (rows - 1 - row) * (tall + gap), tall
         )
         axes.set_title(
             group.title,
             loc="left",
             color=style.ink(group.colour),
             fontweight="bold",
-            fontsize=7,
-            pad=10,
+            fontsize=style.TEXT,
+            pad=21,
             y=None if len(group.values) else 0.6,
         )
         axes.set_xlim(-0.01 * longest, 1.01 * longest)
         last = not any(len(below.values) for below in groups[place + columns :: columns])
         axes.set_xlabel("seconds since the run began" if last else "")
-        axes.set_ylabel(f"{what} (ms)")
+        axes.set_ylabel(f"{what} (ms)" if column == 0 else "")
         if group.times_s is None or len(group.values) == 0:
             axes.set_axis_off()
-            missing(axes, 0.5, group.reason)
+            missing(axes, 0.5, group.reason, 38)
             continue
         times, values = group.times_s, group.values
         top = 1.3 * float(np.quantile(values, 0.995))
@@ -81,49 +81,49 @@ def scatter_panels(
             axes.plot(times[above][:MOST_POINTS], np.full(min(above.sum(), MOST_POINTS), 0.98 * top), "^",
                       color=group.colour, markersize=2.6, markeredgewidth=0, rasterized=True)  # fmt: skip
         axes.set_ylim(0, top)
-        axes.yaxis.set_major_locator(MaxNLocator(4))
+        axes.yaxis.set_major_locator(MaxNLocator(3))
+        axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.yaxis.set_major_formatter(plain_ticks())
         axes.grid(axis="y")
-        extra = f"▲ {above.sum():,} above, to {number(float(values.max()), 3)} ms" if above.any() else ""
-        for height, words in ((1.16, f"n {len(values):,}"), (1.03, extra)):
-            axes.text(1.0, height, words, transform=axes.transAxes, ha="right", va="bottom", fontsize=5.2,
-                      color=style.FAINT)  # fmt: skip
+        beyond = f"; ▲ {above.sum():,} to {number(float(values.max()), 3)} ms" if above.any() else ""
         try:
             slope = studio.measures.of_run(trend, runs[group.label]).estimate("")
-            text = f"{trend.name} {shown(slope, digits=3)} {trend.unit.replace('/', ' per ')}"
+            text = f"{trend.name} {shown(slope, digits=3)}"
         except Absent as absent:
             text = f"{trend.name}: {absent}"
-        axes.text(0.0, 1.03, text, transform=axes.transAxes, fontsize=5.4, va="bottom")
+        axes.text(0.0, 1.04, f"{text}\nn {len(values):,}{beyond}", transform=axes.transAxes, fontsize=style.SMALL,
+                  va="bottom", linespacing=1.05)  # fmt: skip
     notes = [
-        f"A point a {what}, black: running median. Vertical scales differ and start at zero. "
-        f"{trend.name.capitalize()}: Theil-Sen slope with its 95 % interval within this run."
+        f"A point is a {what}, the black line a running median. Vertical scales differ and start at zero; ▲ counts "
+        f"the {what}s above the scale, up to the longest. {trend.name.capitalize()} is the Theil-Sen slope in "
+        f"{trend.unit.replace('/', ' per ')}, with its 95 % interval within this run."
     ]
     if reduced:
-        notes.append(f"Runs of more than {MOST_POINTS:,} {what}s: lines from minimum to maximum of {BINS} stretches.")
+        notes.append(f"Beyond {MOST_POINTS:,} {what}s per run, lines span minimum to maximum of {BINS} stretches.")
     return made, notes
 
 
 def cpu_strips(groups: Sequence[Group]) -> tuple[style.Frame, list[str]]:
-    """CPU of the machine over the window, a strip a system, all on the same scale."""
+    """CPU of the machine over the window, a strip per system, all on the same scale."""
     tall, gap = 0.36, 0.08
     made = style.frame(style.COLUMN, len(groups) * (tall + gap) - gap)
     longest = max(
         (float(group.times_s[-1]) for group in groups if group.times_s is not None and len(group.times_s)), default=1.0
     )
     for place, group in enumerate(groups):
-        axes = made.axes(LEFT + 0.2, 0.62, (len(groups) - 1 - place) * (tall + gap), tall)
+        axes = made.axes(LEFT + 0.26, 0.62, (len(groups) - 1 - place) * (tall + gap), tall)
         axes.set_ylim(0, 105)
         axes.set_xlim(0, 1.02 * longest)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.set_yticks([0, 50, 100])
-        axes.tick_params(axis="y", labelsize=4.8)
+        axes.set_yticks([0, 100])
+        axes.tick_params(axis="y", labelsize=style.SMALL)
         axes.grid(axis="y")
         if place < len(groups) - 1:
             axes.set_xticklabels([])
         else:
             axes.set_xlabel("seconds since the run began")
-        axes.text(-0.14, 0.5, style.two_lines(group.title), transform=axes.transAxes, ha="right", va="center",
-                  fontsize=6.5, color=style.ink(group.colour), fontweight="bold")  # fmt: skip
+        axes.text(-0.22, 0.5, style.two_lines(group.title), transform=axes.transAxes, ha="right", va="center",
+                  fontsize=style.SMALL, color=style.ink(group.colour), fontweight="bold")  # fmt: skip
         if group.times_s is None or len(group.values) == 0:
             axes.set_yticks([])
             axes.spines["left"].set_visible(False)
@@ -132,7 +132,8 @@ def cpu_strips(groups: Sequence[Group]) -> tuple[style.Frame, list[str]]:
         axes.plot(group.times_s, group.values, color=group.colour, linewidth=0.9,
                   marker="." if len(group.values) < 30 else None, markersize=2.5)  # fmt: skip
         axes.text(1.03, 0.5, f"{np.median(group.values):.0f} %\nn {len(group.values):,}", transform=axes.transAxes,
-                  fontsize=5.6, va="center", linespacing=1.1)  # fmt: skip
+                  fontsize=style.SMALL, va="center", linespacing=1.0)  # fmt: skip
         if place == 0:
-            axes.text(1.03, 1.0, "median", transform=axes.transAxes, fontsize=5.4, color=style.FAINT, va="bottom")
-    return made, ["All cores together are 100 %. One sample a second."]
+            axes.text(1.03, 1.0, "median", transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT,
+                      va="bottom")  # fmt: skip
+    return made, ["All cores together are 100 %; one sample per second."]

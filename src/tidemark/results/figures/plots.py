@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,10 +16,10 @@ from tidemark.analysis.words import number, shown
 from tidemark.results.figures import style
 
 Floats = NDArray[np.float64]
-CHARACTER_INCHES = 0.041  # of the small words beside bars, on average
-LEFT = 1.08
+LEFT = 1.06
 FEWEST_FOR_BOX = 8
 MOST_POINTS = 300
+MOST_BARS = 4  # of one system: more runs than these are points on a line
 ROW = 0.30
 
 
@@ -54,11 +54,11 @@ def titles(axes: Axes, names: Sequence[str]) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def missing(axes: Axes, row: float, reason: str) -> None:
+def missing(axes: Axes, row: float, reason: str, characters: int = 46) -> None:
     """Say in the place of the data why there is none."""
-    text = textwrap.shorten(f"missing: {reason}", 62, placeholder=" …")
-    axes.text(0.01, row, text, transform=axes.get_yaxis_transform(), fontsize=5.2, color=style.FAINT, va="center",
-              bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
+    text = textwrap.shorten(f"missing: {reason}", characters, placeholder=" …")
+    axes.text(0.01, row, text, transform=axes.get_yaxis_transform(), fontsize=style.SMALL, color=style.FAINT,
+              va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
 
 
 def is_log(values: Sequence[Floats]) -> bool:
@@ -71,9 +71,9 @@ def is_log(values: Sequence[Floats]) -> bool:
 
 
 def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, list[str]]:
-    """Box plots, one row a system: quartiles, whiskers to 1.5 IQR, outliers as light points; notes to print."""
+    """Box plots, one row per system: quartiles, whiskers to 1.5 IQR, outliers as light points; notes to print."""
     made = style.frame(style.COLUMN, ROW * len(groups) + 0.05)
-    axes = made.axes(LEFT, 0.62)
+    axes = made.axes(LEFT, 0.66)
     log = is_log([group.values for group in groups])
     rng = np.random.default_rng(0)
     reach, hidden, few = 0.0, 0, False
@@ -93,8 +93,8 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
             missing(axes, row, group.reason)
             continue
         q1, median, q3 = np.quantile(group.values, [0.25, 0.5, 0.75])
-        axes.text(1.03, row, f"{number(float(median), 3)} {unit}\nn {len(group.values):,}", fontsize=5.6,
-                  transform=axes.get_yaxis_transform(), va="center", linespacing=1.1)  # fmt: skip
+        axes.text(1.03, row, f"{number(float(median), 3)} {unit}\nn {len(group.values):,}", fontsize=style.SMALL,
+                  transform=axes.get_yaxis_transform(), va="center", linespacing=1.0)  # fmt: skip
         if len(group.values) < FEWEST_FOR_BOX:
             axes.plot(group.values, np.full(len(group.values), row), "o", color=group.colour, markersize=3, alpha=0.8)
             axes.plot([median, median], [row - 0.26, row + 0.26], color=style.INK, linewidth=1.1)
@@ -118,8 +118,8 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
                   markeredgewidth=0, rasterized=True)  # fmt: skip
         if len(beyond):
             words = f"{len(beyond)} beyond, to {number(float(beyond.max()), 3)} {unit} ▸"
-            axes.text(limit, row + 0.34, words, fontsize=4.8, ha="right", va="center", color=style.FAINT)
-    axes.text(1.03, 1.0, "median", transform=axes.transAxes, fontsize=5.6, color=style.FAINT, va="bottom")
+            axes.text(limit, row + 0.36, words, fontsize=style.SMALL, ha="right", va="center", color=style.FAINT)
+    axes.text(1.03, 1.0, "median", transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom")
     titles(axes, [group.title for group in groups])
     axes.grid(axis="x")
     if log:
@@ -130,11 +130,11 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
         axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.set_xlabel(f"{what} ({unit})")
     axes.xaxis.set_major_formatter(plain_ticks())
-    notes = ["Box: quartiles, line: median, whiskers: to 1.5 IQR, points: all samples beyond."]
+    notes = ["Boxes show quartiles and median, whiskers reach to 1.5 IQR, points show all samples beyond."]
     if hidden:
-        notes[0] = notes[0][:-1] + f" (at most {MOST_POINTS} a system, evenly by rank)."
+        notes[0] = notes[0][:-1] + f" (at most {MOST_POINTS} per system, evenly by rank)."
     if few:
-        notes.append(f"Of fewer than {FEWEST_FOR_BOX} samples all are shown as points, with their median.")
+        notes.append(f"A system with fewer than {FEWEST_FOR_BOX} samples shows each as a point, and their median.")
     return made, notes
 
 
@@ -158,10 +158,11 @@ class Bar:
 
 
 def bars_by_run(rows: Sequence[tuple[str, str, Sequence[Bar], str]], what: str) -> tuple[style.Frame, list[str]]:
-    """A row a system (title, colour, bars, reason if there are none), a bar a run; run 0 is hatched."""
+    """A row per system (title, colour, bars, reason if there are none), a bar per run; run 0 is hatched."""
     most = max((len(bars) for _, _, bars, _ in rows), default=1)
-    height = 0.11 if most <= 3 else 0.085  # inches of a bar; of many, as little as their words need
-    made = style.frame(style.COLUMN, (0.12 + height * max(most, 2)) * len(rows) + 0.05)
+    if most > MOST_BARS:
+        return _points_by_run(rows, what)
+    made = style.frame(style.COLUMN, (0.12 + 0.12 * max(most, 2)) * len(rows) + 0.05)
     axes = made.axes(LEFT, 0.16)
     longest = max((bar.value for _, _, bars, _ in rows for bar in bars), default=1.0)
     for row, (_, colour, bars, reason) in enumerate(rows):
@@ -174,21 +175,57 @@ def bars_by_run(rows: Sequence[tuple[str, str, Sequence[Bar], str]], what: str) 
                 y, bar.value, height=0.86 * step, color=colour, alpha=0.45 if bar.cold else 0.95,
                 hatch="////" if bar.cold else None, edgecolor="white" if not bar.cold else colour, linewidth=0.3,
             )  # fmt: skip
-            axes.text(bar.value + 0.01 * longest, y, f"{bar.value:,.0f}  {bar.label}", fontsize=5.2, va="center")
+            axes.text(bar.value + 0.01 * longest, y, f"{bar.value:,.0f}  {bar.label}", fontsize=style.SMALL,
+                      va="center_baseline")  # fmt: skip
     inches = axes.get_position().width * made.figure.get_figwidth()
     # The words beside a bar take so much of the axis, whatever its scale; the longest pair decides.
     ends = [
-        (bar.value + 0.02 * longest) / max(0.3, 1 - CHARACTER_INCHES * len(f"{bar.value:,.0f}  {bar.label}") / inches)
+        (bar.value + 0.02 * longest) / max(0.3, 1 - style.CHARACTER * len(f"{bar.value:,.0f}  {bar.label}") / inches)
         for _, _, bars, _ in rows
         for bar in bars
     ]
     axes.set_xlim(0, max(ends, default=longest))
-    titles(axes, [title for title, _, _, _ in rows])
+    _axis_of_counts(axes, [title for title, _, _, _ in rows], what)
+    return made, ["Hatched: run 0, labelled with the state that its proofs show. One number per run has no interval."]
+
+
+def _points_by_run(rows: Sequence[tuple[str, str, Sequence[Bar], str]], what: str) -> tuple[style.Frame, list[str]]:
+    """The same, of runs too many for a bar each: a point per run, hollow for run 0, with words where a run has them."""
+    made = style.frame(style.COLUMN, ROW * len(rows) + 0.05)
+    axes = made.axes(LEFT, 0.72)
+    for row, (_, colour, bars, reason) in enumerate(rows):
+        if not bars:
+            missing(axes, row, reason)
+            continue
+        for bar in bars:
+            y = row - 0.13 if bar.cold else row + 0.13
+            axes.plot(bar.value, y, "o", color=colour, markersize=3.6, markeredgewidth=0.9,
+                      markerfacecolor="white" if bar.cold else colour)  # fmt: skip
+        marked = sum("DISTURBED" in bar.label for bar in bars)
+        hot = [bar.value for bar in bars if not bar.cold] or [bar.value for bar in bars]
+        words = f"{np.median(hot):,.0f}\nn {len(bars)}" + (f", {marked} DISTURBED" if marked else "")
+        axes.text(1.03, row, words, transform=axes.get_yaxis_transform(), fontsize=style.SMALL, va="center",
+                  linespacing=1.0)  # fmt: skip
+    axes.text(1.03, 1.0, "median, hot", transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom")
+    axes.set_xlim(left=0)
+    _axis_of_counts(axes, [title for title, _, _, _ in rows], what)
+    return made, ["A point is a run: hollow for run 0 of each repeat, filled for hot runs."]
+
+
+def _axis_of_counts(axes: Axes, names: Sequence[str], what: str) -> None:
+    titles(axes, names)
     axes.grid(axis="x")
     axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.set_xlabel(what)
-    return made, ["Hatched: run 0, and what it may be called by its proofs. One number a run: no interval."]
+
+
+def _brief(estimate: Estimate) -> str:
+    """An estimate with its interval in few characters: `93.5 [85.3, 102.2] k`."""
+    if abs(estimate.value) < 1e4:
+        return shown(estimate, digits=3)
+    low, high = (None if end is None else end / 1e3 for end in (estimate.low, estimate.high))
+    return f"{shown(replace(estimate, value=estimate.value / 1e3, low=low, high=high), digits=3)} k"
 
 
 def dots(
@@ -200,11 +237,11 @@ def dots(
     from_zero: bool = True,
     width: float = style.COLUMN,
 ) -> style.Frame:
-    """Estimates with their intervals, in the picture and in words beside it: a row a system, points of (estimate or
+    """Estimates with their intervals, in the picture and in words beside it: a row per system, points of (estimate or
     reason, colour, filled)."""
     most = max((len(points) for _, points in rows), default=1)
-    made = style.frame(width, (0.17 + 0.10 * most) * len(rows) + 0.05)
-    axes = made.axes(LEFT, 1.2)
+    made = style.frame(width, max(0.17 + 0.12 * most, ROW) * len(rows) + 0.05)
+    axes = made.axes(LEFT, 1.02)
     for row, (_, points) in enumerate(rows):
         for place, (estimate, colour, filled) in enumerate(points):
             y = row + (place - (len(points) - 1) / 2) * (0.7 / max(len(points), 1))
@@ -216,9 +253,8 @@ def dots(
                 axes.plot([low, estimate.high], [y, y], color=colour, linewidth=1.4, solid_capstyle="butt", alpha=0.7)
             axes.plot(estimate.value, y, "o", color=colour, markersize=3.4, markeredgewidth=0.9,
                       markerfacecolor=colour if filled else "white")  # fmt: skip
-            axes.text(
-                1.03, y, shown(estimate, digits=3), transform=axes.get_yaxis_transform(), fontsize=5.2, va="center"
-            )
+            axes.text(1.03, y, _brief(estimate), transform=axes.get_yaxis_transform(), fontsize=style.SMALL,
+                      va="center_baseline")  # fmt: skip
     if line is not None:
         axes.axvline(line, color=style.INK, linewidth=0.7, linestyle=(0, (3, 2)))
     titles(axes, [title for title, _ in rows])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from tidemark.analysis.prose import conclusion, sentence
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import Missing, attempt, listed
+from tidemark.analysis.words import Missing, against, attempt, listed
 from tidemark.results.figures import plots
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
@@ -38,10 +39,19 @@ def then_and_now(studio: Studio) -> Drawn:
         runs += [*then.hot_runs, *now.hot_runs]
     first, *others = in_order(run_set)
     made = plots.dots(list(rows.items()), f"{leading.noun}, {' or '.join(others)} / {first}", line=1.0, from_zero=False)
-    marks = f" Filled: mode '{filled}', hollow: {listed(hollow)}." if hollow else ""
+    marks = f" Filled: mode '{filled}'; hollow: {listed(hollow)}." if hollow else ""
     notes = [
-        f"Left of 1: {leading.words[1]} than with the versions of '{first}'.{marks} "
-        "Lines: 95 % intervals, hot runs; one that contains 1 shows no difference. The axis does not start at zero.",
+        f"Left of 1, a system is {leading.words[1]} than with the versions of '{first}'.{marks} Lines are 95 % "
+        "intervals over hot runs; one that contains 1 shows no difference. The axis does not start at zero.",
         run_set.coverage,
     ]
-    return studio.finish(made, f"{TITLE}: {leading.noun}", notes, runs)
+    groups: dict[str, list[str]] = {"is lower": [], "is higher": [], "shows no difference": []}
+    lower, higher, same = groups
+    for label, points in rows.items():
+        for estimate, _, is_filled in points:
+            if isinstance(estimate, Estimate):
+                which = label if len(modes(run_set)) == 1 else f"{label} ({filled if is_filled else listed(hollow)})"
+                groups[against(estimate, higher, lower, same)].append(which)
+    newer = " or ".join(f"'{each}'" for each in others)
+    shown = sentence(conclusion(f"with {newer} instead of '{first}', the {leading.noun}", "it", groups))
+    return studio.finish(made, f"{TITLE}: {leading.noun}", notes, runs, shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,18 +12,29 @@ from numpy.typing import NDArray
 from tidemark.analysis.measures import Absent, Measures
 from tidemark.results.figures import style
 from tidemark.results.figures.plots import Group
+from tidemark.runs.provenance import unfinished
 from tidemark.runs.run import COLD_START, FIRST, Run, source_runs
 from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.views import dataset_label
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A finished picture and the runs in it."""
+    """A finished picture and the runs in it.
+
+    `finding` is what it shows, `notes` how it is drawn: together its caption. `provenance` names its runs, short.
+    """
 
     frame: style.Frame
     title: str
+    finding: str
     notes: tuple[str, ...]
+    provenance: str
     sources: tuple[str, ...]
+
+    @property
+    def caption(self) -> str:
+        return " ".join(filter(None, (self.finding, *self.notes)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,38 +74,37 @@ class Studio:
             raise Absent(f"the configuration has no system in {mode} mode")
         return found
 
-    def finish(self, made: style.Frame, title: str, notes: Sequence[str], runs: Sequence[Run]) -> Drawn:
-        """Add title, notes, source runs and dataset."""
+    def finish(
+        self, made: style.Frame, title: str, notes: Sequence[str], runs: Sequence[Run], finding: str = ""
+    ) -> Drawn:
+        """Add title and dataset to the picture, and to the notes what a reader must know of these runs."""
         dataset, synthetic = self.dataset(runs)
+        notes = [*unfinished(self.run_set), *notes, *self._warnings(runs)]
+        style.finish(made, title, (), dataset, synthetic)
+        return Drawn(made, title, finding, tuple(notes), self.source(runs), tuple(source_runs(runs)))
+
+    def _warnings(self, runs: Sequence[Run]) -> Iterator[str]:
         unproved = {
             f"{run.manifest.system.title} ({run.manifest.cold_proof.verdict})" for run in runs if run.state == FIRST
         }
         if unproved:
-            notes = [*notes, f"Run 0 was not proved cold: {', '.join(sorted(unproved))}."]
+            yield f"Run 0 was not proved cold: {', '.join(sorted(unproved))}."
         if any(run.state == COLD_START for run in runs):
-            notes = [
-                *notes,
-                "Run 0 began with a cold start; nothing shows that it was still cold at its opening.",
-            ]
+            yield "Run 0 began with a cold start, but was not proved cold when its window opened."
         disturbed = sorted({f"{run.manifest.system.title}, run {run.number}" for run in runs if run.disturbed})
         if disturbed:
-            notes = [*notes, f"Disturbed by other work on the machine: {'; '.join(disturbed)}."]
+            yield f"Disturbed by other work on the machine: {'; '.join(disturbed)}."
         if len(self.run_set.harnesses) > 1 or len(self.run_set.machines) > 1:
-            notes = [
-                *notes,
-                "WARNING: measured by different harnesses or machines, see table-4.1 and table-4.2.",
-            ]
-        style.finish(made, title, notes, self.source(runs), dataset, synthetic)
-        return Drawn(made, title, tuple(notes), tuple(source_runs(runs)))
+            yield "WARNING: measured by different harnesses or on different machines, see table-4.1 and table-4.2."
 
     def dataset(self, runs: Sequence[Run]) -> tuple[str, bool]:
         each = (run.manifest.dataset for run in runs or self.run_set.runs)
         found = {dataset.sha256: dataset for dataset in each if dataset is not None}
         first = next(iter(found.values()), None)
         if first is None:
-            return "Dataset: no run was measured", False
+            return dataset_label(self.run_set), False
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        text = f"Dataset: {first.name}{more}, {first.rows:,} trips, sha256 {first.sha256[:8]}"
+        text = f"{first.name}{more}, sha256 {first.sha256[:8]}"
         return text, any(dataset.synthetic for dataset in found.values())
 
     def source(self, runs: Sequence[Run]) -> str:
@@ -124,11 +134,11 @@ class Studio:
     def groups(
         self, mode: str, number: int, values: Callable[[Run], tuple[NDArray[np.float64], NDArray[np.float64] | None]]
     ) -> tuple[list[Group], list[Run]]:
-        """`values` and times of run `number` of each system; Absent when no system has that run."""
+        """`values` and times of run 0, or of the `number`-th hot run, of each system; Absent when none has it."""
         groups: list[Group] = []
         runs: list[Run] = []
         for series in self.series(mode):
-            run = series.run(number)
+            run = series.nth_run(number)
             colour = self.colour(series)
             if run is None:
                 groups.append(Group(series.title, colour, np.empty(0), reason=series.missing(number)))
@@ -146,7 +156,7 @@ class Studio:
         """A picture that says why there is none."""
         made = style.frame(style.COLUMN, 0.6)
         text = "\n".join(textwrap.wrap(f"Not drawn: {reason}", 58))
-        made.figure.text(0.5, 0.55, text, ha="center", va="center", fontsize=7, color=style.FAINT)
+        made.figure.text(0.5, 0.55, text, ha="center", va="center", fontsize=style.SMALL, color=style.FAINT)
         return self.finish(made, title, (), ())
 
 

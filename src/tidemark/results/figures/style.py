@@ -14,9 +14,16 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
 
-COLUMN = 3.4  # inches: one column of a paper, and the whole width of it
-PAGE = 7.0
+# Inches: half and whole of the paper's text width (see paper/template.typ), so that a figure is printed at the size
+# at which it is drawn, and a point here is a point there.
+COLUMN = 3.27
+PAGE = 6.69
+FONTS = Path(__file__).with_name("fonts")
+SERIF = "Libertinus Serif"  # the paper's, which its compiler carries; what it lacks is drawn in matplotlib's own
+TITLE, TEXT, SMALL = 8.5, 8.0, 7.2  # points: of captions and axes, and of the words beside data
+CHARACTER = 0.0445  # inches that a character of SMALL takes, on average
 INK, FAINT, WARNING = "#222222", "#666666", "#B00020"
 # Okabe and Ito's palette, told apart with any colour vision; one hue a format, as far as it goes.
 COLOURS = {
@@ -43,17 +50,17 @@ PARTS = {  # of a time budget, and of a footprint: Tol's light palette, in which
     "catalog": "#FFAABB",
 }
 RC: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 7.0,
-    "axes.titlesize": 7.5,
-    "axes.labelsize": 7.0,
+    "font.family": [SERIF, "DejaVu Sans"],
+    "font.size": TEXT,
+    "axes.titlesize": TITLE,
+    "axes.labelsize": TEXT,
     "axes.linewidth": 0.6,
     "axes.edgecolor": FAINT,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
+    "xtick.labelsize": TEXT,
+    "ytick.labelsize": TEXT,
     "xtick.major.width": 0.5,
     "ytick.major.width": 0.5,
     "xtick.major.size": 2.5,
@@ -76,6 +83,9 @@ RC: dict[Any, Any] = {
 
 def apply() -> None:
     """Our settings for good: of a process that only draws."""
+    if SERIF not in {font.name for font in fontManager.ttflist}:
+        for path in sorted(FONTS.glob("*.otf")):
+            fontManager.addfont(path)
     matplotlib.rcdefaults()
     matplotlib.rcParams.update(RC)
 
@@ -138,8 +148,8 @@ class Frame:
         )
 
 
-ABOVE, BELOW = 0.42, 0.84  # inches: for the title, and for the axis below with the note
-LINE, NOTE = 0.077, 0.40  # inches: a line of the note, and what of BELOW the axis leaves to it
+ABOVE, BELOW = 0.30, 0.56  # inches: for the title, and for the axis below with the dataset's line
+LINE, NOTE = 0.125, 0.14  # inches: a line of the note, and what of BELOW the axis leaves to it
 
 
 def frame(width: float, height: float) -> Frame:
@@ -147,19 +157,21 @@ def frame(width: float, height: float) -> Frame:
     return Frame(figure, width, height)
 
 
-def finish(made: Frame, title: str, notes: Sequence[str], source: str, dataset: str, synthetic: bool) -> None:
-    """Put title, notes, source runs and dataset into the picture; a replica is marked in red."""
-    characters = int(made.width * 27)
-    lines = [line for text in (*notes, source) for line in textwrap.wrap(text, characters)]
-    _make_room(made.figure, LINE * (len(lines) + 1) - NOTE)
+def finish(made: Frame, title: str, notes: Sequence[str], dataset: str, synthetic: bool) -> None:
+    """Put title, notes and dataset into the picture; a replica is marked in red."""
+    characters = int(made.width / CHARACTER)
+    lines = [line for text in notes for line in textwrap.wrap(text, characters)]
+    lines += textwrap.wrap(dataset, characters - 20 * synthetic)
+    _make_room(made.figure, LINE * len(lines) - NOTE)
     whole = made.figure.get_figheight()
-    made.figure.text(0.02, 1 - 0.07 / whole, title, fontsize=7.5, fontweight="bold", va="top")
+    made.figure.text(0.01, 1 - 0.03 / whole, title, fontsize=TITLE, fontweight="bold", va="top")
     made.figure.text(
-        0.02, 0.04 / whole, "\n".join([*lines, dataset]), fontsize=4.8, color=FAINT, va="bottom", linespacing=1.15
-    )
+        0.01, 0.02 / whole, "\n".join(lines), fontsize=SMALL, color=FAINT, va="bottom", linespacing=1.15
+    )  # fmt: skip
     if synthetic:
         made.figure.text(
-            0.02, 1 - 0.21 / whole, "SYNTHETIC dataset", fontsize=6.5, fontweight="bold", color=WARNING, va="top"
+            0.99, 0.02 / whole, "SYNTHETIC dataset", fontsize=SMALL, fontweight="bold", color=WARNING, va="bottom",
+            ha="right",
         )  # fmt: skip
 
 
@@ -174,13 +186,16 @@ def _make_room(figure: Figure, more: float) -> None:
     figure.set_figheight(whole + more)
 
 
-def save(figure: Figure, stem: Path, title: str, sources: Sequence[str]) -> list[str]:
-    """Write `stem`.svg, .pdf and .png with the same bytes for the same picture; returns their names."""
-    about = "; ".join(sources)
+def save(figure: Figure, stem: Path, title: str, sources: Sequence[str], caption: str = "") -> list[str]:
+    """Write `stem`.svg, .pdf and .png with the same bytes for the same picture; returns their names.
+
+    The caption and the source runs go into each file's metadata: outside of the paper, nothing else carries them.
+    """
+    about = f"{caption} Source runs: {'; '.join(sources)}".strip()
     metadata = {
-        "svg": {"Date": None, "Title": title, "Description": f"Source runs: {about}", "Creator": "Tidemark"},
-        "pdf": {"CreationDate": None, "Title": title, "Subject": f"Source runs: {about}", "Creator": "Tidemark"},
-        "png": {"Software": "Tidemark", "Title": title, "Description": f"Source runs: {about}"},
+        "svg": {"Date": None, "Title": title, "Description": about, "Creator": "Tidemark"},
+        "pdf": {"CreationDate": None, "Title": title, "Subject": about, "Creator": "Tidemark"},
+        "png": {"Software": "Tidemark", "Title": title, "Description": about},
     }
     names = []
     for ending, values in metadata.items():

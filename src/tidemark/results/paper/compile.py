@@ -34,6 +34,9 @@ def write_paper(run_set: RunSet, chapters: Sequence[Chapter], paper: Path = PAPE
     # Contents alone: sources may lie in a read-only folder, and a copy of its mode would lock us out of our own.
     copies = {source: source.relative_to(paper) for source in sorted(paper.rglob("*")) if source.is_file()}
     copies |= {each.brings.chapter: Path("chapters", f"{each.study}.typ") for each in chapters}
+    # The pages around the chapters are those of the first study that brings some.
+    fronts = [each.brings.front for each in chapters if each.brings.front]
+    copies |= {path: Path("front.typ") for path in fronts[:1]}
     for source, place in copies.items():
         (stage / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, stage / place)

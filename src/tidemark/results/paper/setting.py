@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tidemark.analysis.words import listed
-from tidemark.runs.manifest import DEFAULT_DURABILITY
-from tidemark.runs.provenance import harness_words, mixture
+from tidemark.runs.manifest import FULL_DURABILITY
+from tidemark.runs.provenance import harness_words, mixture, unfinished
 from tidemark.runs.runset import RunSet
 
 
@@ -21,7 +23,8 @@ def setting(run_set: RunSet) -> dict[str, str]:
         "openings": _openings(run_set),
         "marks": _marks(run_set),
         "measured-by": _measured_by(run_set),
-        "mixture": " ".join(mixture(run_set)),
+        # What the first page says before all else.
+        "mixture": " ".join((*unfinished(run_set), *mixture(run_set))),
         "interference": _interference(run_set),
         "attempts": _attempts(run_set),
         "warm-up": _warm_up(run_set),
@@ -36,10 +39,10 @@ def repeats(run_set: RunSet) -> int:
 
 def _repeats(run_set: RunSet) -> str:
     if repeats(run_set) == 1:
-        return "Each series was measured once."
+        return "Each series is measured once."
     return (
-        f"Each series was measured {repeats(run_set):,} times, every time with new servers and from a cold start, and "
-        "none was repeated before all had been measured."
+        f"Each series is measured {repeats(run_set):,} times, with new servers and a cold start each time; no series "
+        "is repeated before all have been measured."
     )
 
 
@@ -48,36 +51,37 @@ def _spread(run_set: RunSet) -> str:
     hot = max(len(repeat.hot_runs) for repeat in run_set.repeats)
     if repeats(run_set) == 1:
         return (
-            f"Over the {hot:,} hot runs of a series the interval also covers how far runs differ, which is learnt from "
-            "all systems of a mode, and is widened for the small number of runs"
+            f"The interval of a series also covers the variance between its {hot:,} hot runs. This variance is "
+            "estimated from all systems of a mode, and the interval is widened for the small number of runs"
         )
     return (
-        f"Over the {repeats(run_set):,} repeats of a series, each the mean of its {hot:,} hot runs, the interval also "
-        "covers how far repeats differ, which is learnt from all systems of a mode, and is widened for the small "
-        "number of repeats"
+        f"A series is summarised by its {repeats(run_set):,} repeats, each the mean of {hot:,} hot runs, and its "
+        "interval also covers the variance between repeats. This variance is estimated from all systems of a mode, "
+        "and the interval is widened for the small number of repeats"
     )
 
 
 def _few_runs(run_set: RunSet) -> str:
     if repeats(run_set) > 1:
         return (
-            f"With {repeats(run_set):,} repeats of a series, how far repeats differ is mostly learnt from other "
-            "systems. If one system is moodier than the others, its intervals are too narrow."
+            f"With {repeats(run_set):,} repeats per series, the variance between repeats is mostly estimated from "
+            "other systems. A system that varies more than the others has intervals that are too narrow."
         )
     return (
-        "With one series of a system, how far its runs differ is mostly learnt from other systems; if one is moodier "
-        "than the others, its intervals are too narrow. What differs between series of the same system, such as the "
-        "host's other guests and where files come to lie on the disk, is in no interval; a protocol that repeats each "
-        "series shows how much that is."
+        "With one series per system, the variance between runs is mostly estimated from other systems. A system that "
+        "varies more than the others has intervals that are too narrow. No interval covers the variance between series "
+        "of one system, which other guests of the host and the placement of files on the disk cause; a protocol that "
+        "repeats each series measures it."
     )
 
 
 def _cold_runs(run_set: RunSet) -> str:
     if repeats(run_set) > 1:
         return (
-            "How far cold runs differ is learnt from the repeats of all systems, each compared with its own hot runs."
+            "The variance of cold runs is estimated from the repeats of all systems, each compared with its own hot "
+            "runs."
         )
-    return "One cold run a series cannot tell by itself how far cold runs differ."
+    return "One cold run per series does not show how much cold runs vary."
 
 
 def _missing(run_set: RunSet) -> str:
@@ -88,7 +92,9 @@ def _missing(run_set: RunSet) -> str:
             name = f"{series.title} with {series.stack}" if several else series.title
             gone.setdefault((name, series.missing().rstrip(".")), []).append(series.mode_title)
     spelt = [f"{title} in {listed(sorted(modes))} mode ({reason})" for (title, reason), modes in sorted(gone.items())]
-    return f"Without a run are {listed(spelt)}." if spelt else "Every series of the configuration has its runs."
+    if not spelt:
+        return "Every series of the configuration has its runs."
+    return f"These series have no run: {'; '.join(spelt)}."
 
 
 def _oracle(run_set: RunSet) -> str:
@@ -97,8 +103,8 @@ def _oracle(run_set: RunSet) -> str:
     if not checked:
         return "No run could be checked."
     if wrong:
-        return f"Of {len(checked):,} runs, these do not hold what was acknowledged: {listed(wrong)}."
-    return f"All {len(checked):,} runs that could be checked hold exactly the ids that were acknowledged."
+        return f"Of {len(checked):,} checked runs, these do not hold the acknowledged ids: {listed(wrong)}."
+    return f"All {len(checked):,} checked runs hold exactly the acknowledged ids."
 
 
 def _proofs(run_set: RunSet) -> str:
@@ -107,72 +113,85 @@ def _proofs(run_set: RunSet) -> str:
     for run in first:
         counts[run.manifest.cold_proof.verdict] = counts.get(run.manifest.cold_proof.verdict, 0) + 1
     if not first:
-        return "No series has a first run."
-    spelt = listed([f"{count:,} {verdict}" for verdict, count in sorted(counts.items())])
+        return "No series has a run 0."
     methods = listed(sorted({run.manifest.cold_proof.method for run in first}))
-    return f"Before the servers start, the proofs call {spelt} of {len(first):,} first runs (method: {methods})."
+    return (
+        f"Before the servers start, the proof (method: {methods}) finds {_counted(counts, len(first), 'first runs')}."
+    )
+
+
+def _counted(counts: Mapping[str, int], total: int, what: str) -> str:
+    """`all 6 first runs cold`, `1 of 6 first runs hot and 5 of 6 lukewarm`."""
+    if len(counts) == 1:
+        return f"{'all ' if total > 1 else ''}{total:,} {what} {next(iter(counts))}"
+    (verdict, count), *rest = sorted(counts.items())
+    others = [f"{others:,} {other}" for other, others in rest]
+    return f"{listed([f'{count:,} of {total:,} {what} {verdict}', *others])}"
 
 
 def _openings(run_set: RunSet) -> str:
     first = [run for run in run_set.runs if run.cold]
     opened = [run.manifest.opening for run in first if run.manifest.opening is not None]
     if not opened:
-        return "How cold they still were when their windows opened is not known."
-    verdicts = [proof.verdict for proof in opened]
-    spelt = listed([f"{verdicts.count(verdict):,} {verdict}" for verdict in sorted(set(verdicts))])
+        return "How cold they are when their windows open is not known."
+    counts: dict[str, int] = {}
+    for proof in opened:
+        counts[proof.verdict] = counts.get(proof.verdict, 0) + 1
     shares = [100 * proof.resident_share for proof in opened if proof.resident_share is not None]
     ends = list(dict.fromkeys(f"{share:.0f}" for share in (min(shares), max(shares)))) if shares else []
-    between = f", with {' to '.join(ends)} % of the files in memory" if ends else ""
-    return f"When their windows open, they call {spelt} of {len(opened):,}{between}."
+    between = f", with {' to '.join(ends)} % of the files in the page cache" if ends else ""
+    return f"When the window opens, the second proof finds {_counted(counts, len(opened), 'first runs')}{between}."
 
 
 def _measured_by(run_set: RunSet) -> str:
-    return f"The code that measured is {listed([harness_words(harness) for harness in run_set.harnesses])}."
+    return f"The measuring code is {listed([harness_words(harness) for harness in run_set.harnesses])}."
 
 
 def _interference(run_set: RunSet) -> str:
     known = [run.manifest.interference for run in run_set.runs if run.manifest.interference is not None]
     foreign = [each.foreign_cores for each in known if each.foreign_cores is not None]
     if not foreign:
-        return "What else was at work on the machine is not known of these runs."
+        return "These runs do not record what else ran on the machine."
     disturbed = [run for run in run_set.runs if run.disturbed]
     again = sum(len(repeat.disturbed) for repeat in run_set.repeats)
-    marked = "No run that counts was disturbed"
+    marked = "No run that counts is marked as disturbed"
     if disturbed:
         marked = (
             f"Of the runs that count, {len(disturbed):,} {'is' if len(disturbed) == 1 else 'are'} marked as disturbed"
         )
-    repeated = f"; measured once more because of other work: {again:,}, and what came first is kept" if again else ""
-    return (
-        f"Other programs kept up to {max(foreign):.2f} processors busy in the mean of a window (in the calmest, "
-        f"{min(foreign):.2f}). "
-        f"{marked}{repeated}."
-    )
+    repeated = ""
+    if again:
+        runs = f"{again:,} disturbed run{' was' if again == 1 else 's were'}"
+        repeated = f" {runs} measured again; the first measurement is kept, but does not count."
+    least, most = (f"{end:.2f}" for end in (min(foreign), max(foreign)))
+    cores = most if least == most else f"between {least} and {most}"
+    return f"{marked}.{repeated} Averaged over a window, other programs keep {cores} cores busy."
 
 
 def _attempts(run_set: RunSet) -> str:
     failures = [failure for repeat in run_set.repeats for failure in repeat.failures if repeat.status == "complete"]
     more = [repeat for repeat in run_set.repeats if repeat.status == "complete" and repeat.failures]
     if not any(repeat.attempts for repeat in run_set.repeats):
-        return "How many attempts a series took is not known."
+        return "The number of attempts per series is not known."
     if not more:
-        return "Every series that has its runs got them at the first attempt."
+        return "Every complete series succeeded at the first attempt."
     reasons = list(dict.fromkeys(each.reason or each.status for each in failures))
     return (
-        f"More than one attempt was taken by {len(more):,} of {len(run_set.repeats):,} series; attempts that failed or "
-        f"were killed: {len(failures):,} ({'; '.join(reasons)})."
+        f"{len(more):,} of {len(run_set.repeats):,} series took more than one attempt; {len(failures):,} attempts "
+        f"failed or were killed ({'; '.join(reasons)})."
     )
 
 
 def _warm_up(run_set: RunSet) -> str:
     found = [run.manifest.warm_up for run in run_set.runs if run.manifest.warm_up is not None]
     if not found:
-        return "Hot runs follow at once, without a warm-up beside the runs before them."
+        return "Hot runs follow without a separate warm-up."
     unsteady = sum(not each.steady for each in found)
     ended = f"{unsteady:,} ended unsteady" if unsteady else "all became steady"
     return (
-        f"Before {len(found):,} hot runs the servers were warmed up by uncounted writing, until consecutive stretches "
-        f"agreed or time was up, for at most {max(each.seconds for each in found):.1f} s; {ended}."
+        f"Before {len(found):,} hot runs, writes that do not count warm up the servers until consecutive stretches "
+        f"agree or the time limit is reached; this takes at most {max(each.seconds for each in found):.1f} s, and "
+        f"{ended}."
     )
 
 
@@ -180,11 +199,14 @@ def _durability(run_set: RunSet) -> str:
     full = dict.fromkeys(
         series.title
         for series in run_set.series
-        if any(run.manifest.system.durability_level != DEFAULT_DURABILITY for run in series.runs)
+        if any(run.manifest.system.durability_level == FULL_DURABILITY for run in series.runs)
     )
     if not full:
-        return "All systems were measured at their default durability, so that they do not promise the same."
-    return f"Made to reach the disk with each commit are {listed(list(full))}; all others keep their defaults."
+        return "All systems run at their default durability, and these defaults differ."
+    return (
+        f"{listed(list(full))} {'forces' if len(full) == 1 else 'force'} each commit to the disk; all other systems "
+        "run at their default durability."
+    )
 
 
 def _marks(run_set: RunSet) -> str:
@@ -198,4 +220,4 @@ def _marks(run_set: RunSet) -> str:
         f"{mark} ({len(titles):,} of {len(run_set.runs):,} runs, of {listed(list(dict.fromkeys(titles)))})"
         for mark, titles in sorted(marked.items())
     ]
-    return f"The harness warns of: {'; '.join(spelt)}."
+    return f"Warnings of the harness: {'; '.join(spelt)}."

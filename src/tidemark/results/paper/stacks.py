@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidemark.analysis.measures import Measures
+from tidemark.analysis.prose import conclusion, sentence
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import Missing, against, comparison, estimate_text, listed
+from tidemark.analysis.words import Missing, against, comparison, estimate_text, listed, number
 from tidemark.results.claims.claims import NOT_TESTABLE
 from tidemark.results.claims.judge import counts_text, needs_label
 from tidemark.runs.run import Run
@@ -19,8 +20,8 @@ from tidemark.runs.views import counterparts, in_order
 
 # What a declared capability means to a reader; those that have no entry are named as they are.
 ABILITIES = {
-    "read-by-others": "others than the client that wrote a table can read it",
-    "commit-retry": "a commit that another writer's overtook is tried again",
+    "read-by-others": "clients other than the one that wrote a table can read it",
+    "commit-retry": "a commit that loses against another writer's is retried",
     "infinity": "infinite numbers can be stored",
     "inlining": "rows can be kept in the catalog",
     "flush": "inlined rows can be flushed",
@@ -41,8 +42,8 @@ class Change:
     reason: str
 
     @property
-    def text(self) -> str:
-        return f"{self.then.title} ({estimate_text(self.ratio)})" if self.ratio else f"{self.then.title}"
+    def title(self) -> str:
+        return self.then.title
 
     @property
     def size(self) -> float:
@@ -99,37 +100,38 @@ class StackWriter:
         names = sorted({name for found in asked.values() for name in found}, key=str.lower)
         if not self.several:
             found = asked[self._stacks[0]]
-            return f"One software stack was measured, '{self._stacks[0]}': {spelt(found, names)}."
+            return f"The runs use one software stack, '{self._stacks[0]}': {spelt(found, names)}."
         differing = [name for name in names if len({found.get(name) for found in asked.values()}) > 1]
         same = [name for name in names if name not in differing]
         parts = [f"'{stack}' ({spelt(found, differing)})" for stack, found in asked.items()]
-        whole = f"The plan was measured with {len(self._stacks)} software stacks: {listed(parts)}."
-        return f"{whole} The same in all of them: {spelt(asked[self._stacks[0]], same)}." if same else whole
+        whole = f"The runs use {len(self._stacks)} software stacks: {listed(parts)}."
+        return f"{whole} All of them use {spelt(asked[self._stacks[0]], same)}." if same else whole
 
     def scope(self) -> str:
         """Which stack a value is of that names none."""
         if not needs_label(self._stacks):
             return ""
-        also = " Other stacks are set beside it in a section of their own." if self.several else ""
-        return f"Values are of the software stack '{self._stacks[0]}' unless another one is named.{also}"
+        also = " A later section compares it with the other stacks." if self.several else ""
+        return f"Values are those of the software stack '{self._stacks[0]}' unless the text names another one.{also}"
 
     def changes(self, mode: str) -> str:
         """Who has less, more or neither of the leading quantity with each later stack, in one mode."""
         made = []
         for stack in self._stacks[1:]:
-            words: dict[str, list[str]] = {"lower": [], "higher": [], "": [], "unknown": []}
+            groups: dict[str, list[str]] = {"is lower": [], "is higher": [], "shows no difference": []}
+            lower, higher, same = groups
+            unknown = []
             for change in self._changes:
-                if (change.now.stack, change.now.mode) == (stack, mode):
-                    word = "unknown" if change.ratio is None else against(change.ratio, "higher", "lower", "")
-                    words[word].append(change.text + (f" ({change.reason})" if word == "unknown" else ""))
-            parts = [f"is {word} for {listed(words[word])}" for word in ("lower", "higher") if words[word]]
-            if words[""]:
-                parts.append(f"shows no difference for {listed(words[''])}")
-            if words["unknown"]:
-                parts.append(f"cannot be compared for {listed(words['unknown'])}")
-            if parts:
-                which = f"with '{stack}' in place of '{self._stacks[0]}'"
-                made.append(f"{self._ways[mode]}, {which}, the {self._leading.noun} {'; it '.join(parts)}.")
+                if (change.now.stack, change.now.mode) != (stack, mode):
+                    continue
+                if change.ratio is None:
+                    unknown.append(f"{change.title} cannot be compared ({change.reason}).")
+                else:
+                    groups[against(change.ratio, higher, lower, same)].append(change.title)
+            if said := conclusion(f"the {self._leading.noun}", "it", groups):
+                which = f"with '{stack}' instead of '{self._stacks[0]}'"
+                made.append(sentence(f"{self._ways[mode]}, {which}, {said}"))
+            made += unknown
         return " ".join(made)
 
     def extremes(self) -> str:
@@ -138,13 +140,13 @@ class StackWriter:
         if not known:
             return "No system has runs with more than one stack." if self.several else ""
         least, most = (
-            f"{change.then.title} {self._inside(change.then.mode)}, "
-            f"{estimate_text(change.ratio) if change.ratio else ''} of the {self._leading.noun} "
+            f"{change.title} {self._inside(change.then.mode)}, to "
+            f"{number(change.ratio.value, 3) if change.ratio else ''} times the {self._leading.noun} "
             f"under '{change.then.stack}'"
             for change in (known[0], known[-1])
         )
         if len(known) == 1:
-            return f"The only change that can be told is that of {most}."
+            return f"Only one change can be measured, that of {most}."
         return f"The largest change is that of {most}; the smallest is that of {least}."
 
     def abilities(self) -> str:
@@ -159,11 +161,11 @@ class StackWriter:
                     gained += [f"{title}: {ABILITIES.get(each, each)}" for each in sorted(now - first[title])]
                     lost += [f"{title}: {ABILITIES.get(each, each)}" for each in sorted(first[title] - now)]
             said = "; ".join(gained)
-            known = f"With '{stack}' but not with '{self._stacks[0]}', systems declare: {said}." if gained else ""
+            known = f"Systems declare new capabilities with '{stack}': {said}." if gained else ""
             none = f"With '{stack}', no system declares a capability that it lacks with '{self._stacks[0]}'."
             made.append(known or none)
             if lost:
-                made.append(f"No longer declared with '{stack}': {'; '.join(lost)}.")
+                made.append(f"Systems no longer declare with '{stack}': {'; '.join(lost)}.")
         return " ".join(made)
 
     def verdicts(self) -> str:
@@ -182,8 +184,10 @@ class StackWriter:
             whole = (
                 f"Of {len(rows):,} claims, {same:,} have the same verdict with '{stack}' as with '{self._stacks[0]}'"
             )
-            whole += f", {untested:,} of them because neither can test them" if untested else ""
-            parts = [f"from {then} to {now} for {listed(names)}" for (then, now), names in sorted(changed.items())]
+            whole += f"; {untested:,} of these are not testable with either" if untested else ""
+            parts = [
+                f"from {then} to {now} for {_which(then, now, ids)}" for (then, now), ids in sorted(changed.items())
+            ]
             made.append(f"{whole}. The verdict changes {'; '.join(parts)}." if changed else f"{whole}.")
         return " ".join(made)
 
@@ -193,9 +197,9 @@ class StackWriter:
         if not needs_label(self._stacks):
             return ""
         if len(counted) == 1:
-            return f"These verdicts are of runs with the software stack '{counted[0]['stack']}'."
+            return f"These verdicts are those of runs with the software stack '{counted[0]['stack']}'."
         others = [f"with '{each['stack']}', {counts_text(each['counts'])}" for each in counted[1:]]
-        return f"This is with the software stack '{counted[0]['stack']}'; {'; '.join(others)}."
+        return f"These counts are those of the software stack '{counted[0]['stack']}'; {'; '.join(others)}."
 
     # What they are made from
 
@@ -243,6 +247,13 @@ class StackWriter:
         return found
 
 
+def _which(then: str, now: str, ids: list[str]) -> str:
+    """The claims of a change: by name where both stacks tested them, else how many, for the ledger names them."""
+    if NOT_TESTABLE in (then, now):
+        return f"{len(ids):,} claim{'' if len(ids) == 1 else 's'}"
+    return listed(ids)
+
+
 def spelt(versions: Mapping[str, str], names: list[str]) -> str:
-    """`DuckDB 1.4.4, Kafka 4.1.0`: those of `names` that there are, else `nothing known`."""
-    return listed([f"{name} {versions[name]}" for name in names if name in versions]) or "of no known version"
+    """`DuckDB 1.4.4, Kafka 4.1.0`: those of `names` that there are, else `no known version`."""
+    return listed([f"{name} {versions[name]}" for name in names if name in versions]) or "no known version"

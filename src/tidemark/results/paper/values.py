@@ -12,13 +12,15 @@ from typing import Any
 
 from tidemark import __version__
 from tidemark.analysis.blocks import REPLICATES
-from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import Cell, Missing, brief, listed, shown
+from tidemark.analysis.words import listed
 from tidemark.errors import AnalysisError
 from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
+from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 from tidemark.results.paper.contribution import Chapter
 from tidemark.results.paper.setting import setting
+from tidemark.results.paper.sheets import sheet
 from tidemark.results.paper.stacks import StackWriter
+from tidemark.runs.dataset import Provenance
 from tidemark.runs.runset import RunSet, Series
 
 WIDE_POINTS = 300.0  # a figure above this width takes both columns
@@ -71,6 +73,10 @@ def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter]) -> di
         "synthetic": any(dataset.synthetic for dataset in run_set.datasets),
         "date": {"year": moment.year, "month": moment.month, "day": moment.day},
         "chapters": [{"study": each.study, "title": each.title} for each in chapters],
+        "findings": [
+            *(found for each in chapters for found in each.brings.findings(each.measures)),
+            _verdicts(sources.claims["counts"]),
+        ],
         "values": _together(named(run_set, sources), *(each.brings.values(each.measures.run_set) for each in chapters)),
         "sentences": _together(
             *(each.brings.sentences(each.measures) for each in chapters), setting(run_set), stacks.sentences()
@@ -80,7 +86,8 @@ def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter]) -> di
         **_together(*(each.brings.parts(each.measures, sources.bench) for each in chapters)),
         "claims": sources.claims["claims"],
         "systems": [_system(series) for series in _one_a_system(run_set)],
-        "tables": [_table(table) for table in sources.tables],
+        "tables": [sheet(table) for table in sources.tables],
+        "sources": _sources(sources.figures),
         "figures": _named_once([_figure(figure, run_set.results) for figure in sources.figures]),
     }
 
@@ -107,7 +114,8 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
     """Single values by name."""
     runs = run_set.runs
     first = runs[0].manifest
-    machine, dataset = first.machine, runs[0].dataset
+    machine = first.machine
+    dataset = next(iter(run_set.datasets), None)
     windows = sorted({run.manifest.window_s for run in runs})
     counts = sources.claims["counts"]
     made = {
@@ -125,11 +133,7 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         "events": f"{sum(run.manifest.events for run in runs):,}",
         "operations": f"{sum(run.manifest.operations for run in runs):,}",
         "seed": str(run_set.config.integer("seed", 0)),
-        "dataset": dataset.name,
-        "dataset-rows": f"{dataset.rows:,}",
-        "dataset-digest": dataset.sha256,
-        "dataset-source": "the synthetic replica" if dataset.synthetic else f"source: {dataset.source}",
-        "dataset-columns": f"{len(dataset.columns):,}",
+        **_dataset(dataset),
         "machines": f"{len(run_set.machines):,}",
         "os": machine.os,
         "kernel": machine.kernel,
@@ -149,6 +153,33 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
         if series.stack == run_set.stack:
             made |= {f"version-{name}": version for run in series.runs for name, version in run.manifest.versions}
     return made
+
+
+def _verdicts(counts: Mapping[str, int]) -> str:
+    """How many published claims these runs reproduce, as a sentence."""
+    total = sum(counts.values())
+    said = [
+        f"{counts[verdict]:,} {one if counts[verdict] == 1 else more}"
+        for verdict, one, more in (
+            (REPRODUCED, "holds here", "hold here"),
+            (NOT_REPRODUCED, "does not", "do not"),
+            (INCONCLUSIVE, "is inconclusive", "are inconclusive"),
+            (NOT_TESTABLE, "is not testable with these runs", "are not testable with these runs"),
+        )
+    ]
+    return f"Of {total:,} published claims, {listed(said)}."
+
+
+def _dataset(dataset: Provenance | None) -> dict[str, str]:
+    if dataset is None:
+        return {"dataset": "none, these studies take no trips"}
+    return {
+        "dataset": dataset.name,
+        "dataset-rows": f"{dataset.rows:,}",
+        "dataset-digest": dataset.sha256,
+        "dataset-source": "the synthetic replica" if dataset.synthetic else f"source: {dataset.source}",
+        "dataset-columns": f"{len(dataset.columns):,}",
+    }
 
 
 def _seconds(windows: list[float]) -> str:
@@ -171,47 +202,6 @@ def _system(series: Series) -> dict[str, str]:
     return made | {"notes": "; ".join(system.notes)}
 
 
-def _table(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with its cells as texts; columns that are empty throughout are left out, reasons go into notes."""
-    reasons: list[str] = []
-
-    def text(cell: Any, unit: str) -> str:
-        parsed = _cell(cell)
-        if not isinstance(parsed, Missing):
-            return shown(parsed, unit, 3)
-        reason = brief(parsed.reason)
-        if reason not in reasons:
-            reasons.append(reason)
-        return f"– ({reasons.index(reason) + 1})"
-
-    units = [column["unit"] for column in table["columns"]]
-    rows = [[text(*pair) for pair in zip(row, units, strict=True)] for row in table["rows"]]
-    kept = [place for place in range(len(table["columns"])) if not rows or any(row[place] for row in rows)]
-    heads = [table["columns"][place] for place in kept]
-    return {
-        "name": table["name"],
-        "title": table["title"],
-        "heads": [f"{head['title']} ({head['unit']})" if head["unit"] else head["title"] for head in heads],
-        "numeric": [all(_is_number(row[place]) for row in table["rows"]) for place in kept],
-        "rows": [[row[place] for place in kept] for row in rows],
-        "notes": [*table["notes"], *(f"({place}) {reason}." for place, reason in enumerate(reasons, 1))],
-    }
-
-
-def _is_number(cell: object) -> bool:
-    return cell is None or isinstance(cell, int | float | dict)
-
-
-def _cell(cell: Any) -> Cell:
-    if isinstance(cell, dict) and "missing" in cell:
-        return Missing(cell["missing"])
-    if isinstance(cell, dict):
-        if cell["value"] is None:
-            return None
-        return Estimate(cell["value"], cell["low"], cell["high"], cell["n"], cell["unit"], cell["runs"])
-    return cell  # type: ignore[no-any-return]
-
-
 def _named_once(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Figures by names that no two have: the first keeps its own, those of later studies have the study's before it."""
     names: set[str] = set()
@@ -223,6 +213,15 @@ def _named_once(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return made
 
 
+def _sources(figures: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+    """Which runs figures show: [names, provenance], figures of the same runs together."""
+    found: dict[str, list[str]] = {}
+    for figure in figures:
+        if figure.get("provenance"):
+            found.setdefault(figure["provenance"], []).append(figure["name"])
+    return [[names, provenance] for provenance, names in found.items()]
+
+
 def _figure(figure: Mapping[str, Any], results: Path) -> dict[str, Any]:
     name = figure["name"]
     path = next((each for each in figure["files"] if each.endswith(".svg")), None)
@@ -231,4 +230,5 @@ def _figure(figure: Mapping[str, Any], results: Path) -> dict[str, Any]:
         width = re.search(r'<svg[^>]* width="([0-9.]+)pt"', (results / "figures" / path).read_text()[:4000])
         wide = width is not None and float(width[1]) > WIDE_POINTS
     about = {"title": figure["title"], "reason": figure["reason"], "notes": list(figure["notes"])}
+    about |= {"finding": figure.get("finding", "")}
     return {"name": name, "study": figure.get("study"), "file": path, "wide": wide, **about}

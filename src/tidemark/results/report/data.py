@@ -11,23 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark import __version__
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import HIGHER, Absent, Quantity
 from tidemark.analysis.statistics import Replicates
 from tidemark.results.figures import style
-from tidemark.runs.manifest import Footprint
+from tidemark.results.report.answer import answers
+from tidemark.results.report.facts import facts
+from tidemark.results.report.first import read_first
+from tidemark.results.report.matrix import Subject, asking, comparisons, question_data
 from tidemark.runs.names import STAGES
-from tidemark.runs.proofs import ColdProof
-from tidemark.runs.provenance import harness_words, machine_words, mixture
-from tidemark.runs.run import STATES, Run
+from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.runs.views import dataset_label, modes
+from tidemark.runs.views import modes
 
 # Points of all runs together, of one quantity: with all quantities and manifests some 3 MB.
 POINTS = 60_000
 MOST_POINTS, FEWEST_POINTS = 1_500, 150
-OLD = "not recorded (run files of version 1)"
 TAIL_PERCENT = (100, 99, 95, 90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 
 
@@ -49,21 +48,19 @@ def thinned(
 
 
 def report_data(
-    run_set: RunSet, studies: Sequence[Measures], claims: Mapping[str, Any], notes: Sequence[str] = ()
+    run_set: RunSet, subjects: Sequence[Subject], claims: Mapping[str, Any], notes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The report's data as JSON: see workflow/report/page/app.js for who reads what.
+    """The report's data as JSON: see workflow/report/page for who reads what.
 
-    `run_set` has the runs of all `studies`, whose measures are of the runs of each alone.
+    `run_set` has the runs of all `subjects`.
     """
+    studies = [subject.measures for subject in subjects]
+    compared = asking(subjects)
     runs = run_set.runs
     most = max(FEWEST_POINTS, min(MOST_POINTS, POINTS // max(len(runs), 1)))
     colours = style.colours(series.system for series in run_set.series)
     ordered = [(measures, series) for measures in studies for series in _ordered(measures.run_set)]
     systems = {series.system: series for _, series in sorted(ordered, key=lambda pair: pair[1].is_harness)}
-    protocols = ", ".join(dict.fromkeys(series.protocol for series in run_set.series))
-    operations = sum(run.manifest.operations for run in runs)
-    about = f"Tidemark {__version__}; protocol {protocols}; {len(runs):,} runs of {len(run_set.repeats):,} series, "
-    about += f"{operations:,} operations; studies: {', '.join(run_set.studies)}. {dataset_label(run_set)}."
     sampling = (
         f"Of a run with more than {most:,} operations, plots over time show stretches of equal count by their "
         "smallest, a middle and their largest value, each as it was measured. Estimates and tails are of all "
@@ -72,8 +69,13 @@ def report_data(
     headline = {quantity.key: quantity for measures in studies for quantity in _headline(measures)}
     of_runs = dict.fromkeys(quantity.key for measures in studies for quantity in _of_runs(measures))
     return {
-        "about": about,
-        "warnings": _warnings(run_set),
+        "read_first": read_first(run_set, studies),
+        "answers": [found for each in compared if each.groups for found in answers(each.groups[0], each.questions)],
+        "matrix": {
+            "questions": [found for each in compared for found in question_data(each.questions, each.groups)],
+            "groups": comparisons(compared, colours),
+        },
+        "gallery": None,
         "durability": _durability(series for _, series in ordered),
         "synthetic": any(dataset.synthetic for dataset in run_set.datasets),
         "sampling": sampling,
@@ -179,7 +181,7 @@ def _run(measures: Measures, run: Run, repeat: int | None, most: int) -> dict[st
         "disk": [] if disk is None else _points(seconds.second, disk / 1e6, most),
         "tail": [[_short(float(time)), share] for time, share in tail],
         "budget": {part: dict(run.manifest.time_budget_ns).get(part, 0) for part in STAGES},
-        "facts": _facts(run),
+        "facts": facts(run),
         "manifest": _manifest(run),
     }
 
@@ -192,20 +194,6 @@ def _manifest(run: Run) -> dict[str, Any]:
     if isinstance(dataset, dict):
         dataset.pop("columns", None)
     return whole
-
-
-def _warnings(run_set: RunSet) -> list[str]:
-    """What must be known before any number is read."""
-    found = list(mixture(run_set))
-    if any(harness is None for harness in run_set.harnesses):
-        found.append(
-            "Runs of version 1 are among these: which code measured them is not known, and their disk quantities are "
-            "left out, since the stream's log was charged to the systems."
-        )
-    disturbed = [run.label for run in run_set.runs if run.disturbed]
-    if disturbed:
-        found.append(f"{len(disturbed):,} of {len(run_set.runs):,} runs were disturbed by other work on the machine.")
-    return found
 
 
 def attempts(series: Series) -> list[str]:
@@ -232,80 +220,3 @@ def _durability(ordered: Iterable[Series]) -> list[dict[str, str]]:
             made |= {"catalog": system.catalog, "level": system.durability_level, "durability": system.durability}
             found.setdefault(f"{series.title} {system.durability_level}", made)
     return list(found.values())
-
-
-def _proof(proof: ColdProof) -> str:
-    groups = ", ".join(f"{name} {each.resident_bytes:,} of {each.bytes:,} bytes" for name, each in proof.residency)
-    return (
-        f"{proof.verdict}, {proof.reason or 'no reason given'} (method {proof.method}; in the page cache: "
-        f"{groups or 'nothing to look at'})"
-    )
-
-
-def _interference(run: Run) -> str:
-    found = run.manifest.interference
-    if found is None:
-        return OLD
-    named = (("foreign", found.foreign_cores), ("stolen", found.steal_cores), ("kernel's", found.kernel_cores))
-    cores = ", ".join(f"{name} {'not known' if value is None else f'{value:.3f}'}" for name, value in named)
-    told = f"busy processors in the mean: {cores}; suspended for {found.suspended_seconds:.3f} s"
-    return f"DISTURBED: {'; '.join(found.disturbed)} ({told})" if found.disturbed else told
-
-
-def _disk(run: Run) -> str:
-    disk = run.manifest.disk
-    charged = disk.charged_bytes
-    if charged is None:
-        return disk.why_not_charged or OLD
-    left = "not known" if disk.left_bytes is None else f"{disk.left_bytes:,} bytes"
-    took = "" if disk.sync_seconds is None else f" (which took {disk.sync_seconds:.2f} s)"
-    return (
-        f"{charged:,} bytes are charged to the system: {disk.window_bytes:,} in the window and {disk.sync_bytes:,} by "
-        f"a sync after it{took}, less {disk.stream_bytes:,} of the stream. Unwritten when the window opened: {left}"
-    )
-
-
-def _stored(footprint: Footprint) -> str:
-    catalog = "not measurable" if footprint.catalog_bytes is None else f"{footprint.catalog_bytes:,} bytes"
-    return (
-        f"data {footprint.data_bytes:,} bytes in {footprint.data_files:,} files, metadata "
-        f"{footprint.metadata_bytes:,} bytes in {footprint.metadata_files:,} files, catalog {catalog}"
-    )
-
-
-def _facts(run: Run) -> dict[str, str]:
-    """What a reader asks of a run first."""
-    m = run.manifest
-    oracle, footprint = m.oracle, m.footprint
-    wrong = f"{oracle.missing:,} missing, {oracle.duplicated:,} twice, {oracle.unexpected:,} unexpected"
-    verdict = f"holds all {oracle.expected:,} ids, read by {oracle.reader}" if oracle.verdict else f"wrong: {wrong}"
-    share = {part: 100 * time / m.elapsed_ns for part, time in m.time_budget_ns}
-    made = {
-        "Oracle": verdict if oracle.applicable else "nothing is stored, so nothing to check",
-        "Called": f"{run.state}. {STATES}" if run.cold else run.state,
-        "Cold proof": f"before the servers start: {_proof(m.cold_proof)}",
-        "Opening": f"when the window opens: {_proof(m.opening)}" if m.opening else OLD,
-        "First write": OLD if m.first_write_ns is None else f"{m.first_write_ns / 1e6:,.3f} ms",
-        "Boot": f"{m.cold_proof.boot_id}, up for {m.cold_proof.uptime_s:,.0f} s",
-        "History": m.history or "not stated",
-        "Warm-up": m.warm_up.label if m.warm_up else "none",
-        "Interference": _interference(run),
-        "Disk": _disk(run),
-        "Measured by": harness_words(m.harness),
-        "Machine": machine_words(m.machine),
-        "Warnings": "; ".join(m.marks) or "none",
-        "Started": m.started_at,
-        "Window": f"{run.elapsed_s:.3f} s (configured: {m.window_s:g} s)",
-        "Written": f"{m.events:,} events in {m.operations:,} operations",
-        "Time budget": ", ".join(f"{part.replace('_', ' ')} {value:.1f} %" for part, value in share.items()),
-        "Stored": _stored(footprint) if footprint else "no table",
-        "Versions": ", ".join(f"{name} {version}" for name, version in m.versions),
-        "Durability": f"{m.system.durability} (level: {m.system.durability_level})",
-    }
-    if m.stretches > 1:
-        made["Window"] += f", measured in {m.stretches:,} stretches: the topic was refilled between them, uncounted"
-    if m.flush is not None:
-        made["Flush"] = f"{m.flush.rows:,} rows in {m.flush.seconds:.3f} s"
-    if m.merge is not None:
-        made["Merge"] = f"{m.merge.files_before:,} files to {m.merge.files_after:,} in {m.merge.seconds:.3f} s"
-    return made

@@ -3,37 +3,51 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from tidemark.analysis.measures import Measures
 from tidemark.errors import AnalysisError
 from tidemark.paths import REPOSITORY, write_atomically
+from tidemark.results.report.answer import in_lines
+from tidemark.results.report.answer_file import write_answer
 from tidemark.results.report.data import report_data
+from tidemark.results.report.matrix import Subject
 from tidemark.runs.coding.fields import Fields
 from tidemark.runs.runset import RunSet
 
 PAGE = REPOSITORY / "workflow" / "report" / "page"
+# Joined in this order: a script uses what those before it declare.
+STYLES = ("style.css", "matrix.css", "print.css")
+SCRIPTS = (
+    *("base.js", "theme.js", "view.js", "filters.js"),
+    *("compare.js", "matrix.js", "front.js"),
+    *("plot.js", "plots.js", "claims.js", "runs.js", "app.js"),
+)
 MOST_BYTES = 5_000_000
 
 
-def write_report(run_set: RunSet, studies: Sequence[Measures], notes: Sequence[str]) -> Path:
+def write_report(run_set: RunSet, subjects: Sequence[Subject], notes: Sequence[str]) -> Path:
     """Write report.html from the runs and from claims.json beside them; `notes` are the studies' own.
 
-    Both files lie in the results' folder.
+    Both files lie in the results' folder, and answer.txt with them: what the report says first, for a terminal.
     """
     results = run_set.results
     Fields.read(results / "claims.json")  # says what to do when it is not there
     claims = json.loads((results / "claims.json").read_text())
-    data = json.dumps(
-        report_data(run_set, studies, claims, notes),
-        ensure_ascii=False,
-        allow_nan=False,
-        separators=(",", ":"),
-    )
+    data = report_data(run_set, subjects, claims, notes)
+    write_page(data, results / "report.html")
+    repeated = any(len(series.repeats) > 1 for series in run_set.series)
+    write_answer(results, in_lines(data["answers"], data["synthetic"], repeated))
+    return results / "report.html"
+
+
+def write_page(values: Mapping[str, Any], target: Path) -> None:
+    """Put data into the page, and all of it into one file; AnalysisError where that would be too large to open."""
+    data = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     parts = {
-        "/*STYLE*/": (PAGE / "style.css").read_text(),
-        "/*SCRIPT*/": "\n".join((PAGE / name).read_text() for name in ("plot.js", "app.js")),
+        "/*STYLE*/": "\n".join((PAGE / name).read_text() for name in STYLES),
+        "/*SCRIPT*/": "\n".join((PAGE / name).read_text() for name in SCRIPTS),
         # Inside a script element nothing but "<" can end it or change how it is read.
         "/*DATA*/": data.replace("<", "\\u003c"),
     }
@@ -43,8 +57,7 @@ def write_report(run_set: RunSet, studies: Sequence[Measures], notes: Sequence[s
         page = head + content + tail
     if len(page.encode()) > MOST_BYTES:
         raise AnalysisError(
-            f"{results / 'report.html'}: would have {len(page.encode()):,} bytes; allowed: {MOST_BYTES:,}. "
+            f"{target}: would have {len(page.encode()):,} bytes; allowed: {MOST_BYTES:,}. "
             "Ask for fewer series in one configuration."
         )
-    write_atomically(results / "report.html", page)
-    return results / "report.html"
+    write_atomically(target, page)

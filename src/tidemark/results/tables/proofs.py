@@ -1,4 +1,4 @@
-"""Tables that say how far a run can be trusted: how cold it was, what else was at work, and how often it was tried."""
+"""Tables on how far a run can be trusted: how cold it was, what else the machine did, and how many attempts it took."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Kept, Repeat, Series
 
 MB = 1e6
-NOT_KNOWN = Missing("run files of version 1 do not say it")
+NOT_KNOWN = Missing("run files of version 1 do not record it")
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
@@ -75,9 +75,9 @@ def _cold_proof(workshop: Workshop) -> Table:
         Column("state", "Called"),
         Column("method", "Method"),
         Column("verdict", "Before the servers start"),
-        Column("resident", "in the page cache", "%"),
+        Column("resident", "In the page cache", "%"),
         Column("opening", "When the window opens"),
-        Column("opening_resident", "in the page cache", "%"),
+        Column("opening_resident", "In the page cache", "%"),
         Column("first_write", "First write", "ms"),
         Column("warm_up", "Warm-up", "s"),
         Column("steady", "Steady after it"),
@@ -90,16 +90,16 @@ def _cold_proof(workshop: Workshop) -> Table:
         Column("marks", "Marks"),
     )
     notes = [
-        "Two proofs, by how much of the files of servers and clients is in memory (the page cache): cold below "
-        f"{100 * COLD_SHARE:g} %, hot above {100 * HOT_SHARE:g} %, lukewarm between. One is made before the servers "
-        "start, the other when the window opens, with servers and client running and, in run 0, all evicted again that "
-        "can be; the broker and the topic's log are meant to be in memory then, and are not counted.",
+        "Each proof measures how much of the files of servers and clients is in memory (the page cache): cold below "
+        f"{100 * COLD_SHARE:g} %, hot above {100 * HOT_SHARE:g} %, lukewarm between. The first proof is made before "
+        "the servers start. The second is made when the window opens, with servers and client running; run 0 evicts "
+        "all that can be evicted once more before it. Broker and topic log are in memory by design and do not count.",
         STATES,
-        "Warm-up: uncounted writing before a hot run, until consecutive stretches agree ('steady') or time is up. "
-        "Stretches: the pieces of a window whose topic was refilled in between, outside of what is counted; "
-        "where it is empty there was one.",
+        "Warm-up: writes before a hot run that do not count, until consecutive stretches agree ('steady') or the time "
+        "limit is reached. Stretches: the pieces of a window between which the topic was refilled, in time that does "
+        "not count; an empty cell means one.",
     ]
-    title = "How cold each run was, in the order of the series"
+    title = "State of each run, in the order of the series"
     return workshop.table("cold-proof", title, columns, rows, workshop.run_set.runs, notes)
 
 
@@ -127,18 +127,17 @@ def _interference(workshop: Workshop) -> Table:
         Column("clock_step", "Clock set by", "s"),
         Column("foreign_disk", "Others wrote", "MB"),
         Column("disturbed", "DISTURBED by"),
-        Column("again", "Measured once more"),
+        Column("again", "Measured again"),
     )
     notes = [
-        "Processors that were busy in the window, in the mean, for others than the harness, its producer and the "
-        "servers: of other programs (foreign), taken by the hypervisor (stolen), and of the kernel's own threads, "
-        "which also write back what the system wrote. Suspended: time that the machine slept. Clock: how far the wall "
-        "clock was set meanwhile, which no measured time depends on. Others wrote: what other programs sent to a disk, "
-        "which is among the bytes that the system is charged with.",
-        "A disturbed run is measured once more, as often as is configured, and kept beside: see the table 'attempts'. "
-        "One that is still called disturbed here counts, and carries a mark.",
+        "Cores busy with other work than the harness, its producer and the servers, averaged over the window: other "
+        "programs (foreign), the hypervisor (stolen), and the kernel's own threads, which also write back what the "
+        "system wrote. Suspended: time that the machine slept. Clock: how far the wall clock was set; no measured time "
+        "depends on it. Others wrote: bytes that other programs sent to a disk; the system is charged with them.",
+        "A disturbed run is measured again, as often as is configured, and the disturbed run is kept: see the table "
+        "'attempts'. A run that is still marked as disturbed here counts.",
     ]
-    title = "What else was at work while runs were measured"
+    title = "Other work on the machine during each run"
     return workshop.table("interference", title, columns, rows, workshop.run_set.runs, notes)
 
 
@@ -159,21 +158,21 @@ def _attempts(workshop: Workshop) -> Table:
         RUN,
         Column("started", "Started"),
         Column("ended", "Ended"),
-        Column("status", "What became of it"),
-        Column("reason", "Why"),
+        Column("status", "Outcome"),
+        Column("reason", "Reason"),
         Column("exit_code", "Exit code"),
         Column("kept", "Kept in results/"),
-        Column("median", f"{leading.title} when disturbed", leading.beside_title),
-        Column("median_counted", f"{leading.title} that counts", leading.beside_title),
+        Column("median", f"{leading.title}, disturbed", leading.beside_title),
+        Column("median_counted", f"{leading.title}, counted", leading.beside_title),
     )
     notes = [
-        "Every attempt at a series that failed or was killed, and every run that was measured once more because "
-        "something else was at work. Nothing in this table counts; what came after it does."
+        "Every attempt at a series that failed or was killed, and every disturbed run that was measured again. Nothing "
+        "in this table counts; the attempts and runs that followed do."
     ]
     if not rows:
         known = any(repeat.attempts for repeat in workshop.run_set.repeats)
-        notes.append("There was none." if known else "Run files of version 1 do not say whether there were any.")
-    title = "Attempts that failed, and disturbed runs that were measured once more"
+        notes.append("There is none." if known else "Run files of version 1 do not record attempts.")
+    title = "Failed attempts and disturbed runs"
     runs = [*workshop.run_set.runs, *workshop.run_set.kept_runs]
     return workshop.table("attempts", title, columns, rows, runs, notes)
 
@@ -185,11 +184,11 @@ def _disturbed(workshop: Workshop, repeat: Repeat, each: Kept) -> list[Cell]:
         each.number,
         each.run.manifest.started_at if each.run else None,
         None,
-        "disturbed, measured once more",
+        "disturbed, measured again",
         "; ".join(each.reasons),
         None,
         each.directory.relative_to(workshop.run_set.results).as_posix(),
-        _leading(workshop, each.run) if each.run else Missing("its files are not there any more"),
+        _leading(workshop, each.run) if each.run else Missing("its files no longer exist"),
         _leading(workshop, counts) if counts else None,
     ]
 

@@ -16,7 +16,7 @@ from tidemark.results.tables.table import OF_SWEEPS, RUN, SYSTEM, Column, Table,
 from tidemark.runs.coding.fields import spelt
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
-from tidemark.runs.views import modes
+from tidemark.runs.views import modes, one_a_system
 
 LOCATION = "location"  # of a run's table: a folder of the machine, no property of the system
 OTHER_NAMES = {"apachepolaris": "polaris"}  # what a server calls itself, and what others call it
@@ -50,8 +50,8 @@ def _hardware(workshop: Workshop) -> Table:
             "CPU": machine.cpu_model,
             "Cores": f"{machine.cores} cores, {machine.threads} threads",
             "Memory": f"{machine.memory_bytes / 2**30:.1f} GiB",
-            "Disk": disk or "the machine does not tell",
-            "Virtualised": machine.virtualised or "nothing says so",
+            "Disk": disk or "not reported",
+            "Virtualised": machine.virtualised or "not reported",
             "Identity": machine.identity or "not recorded (run files of version 1)",
         }
         rows += [
@@ -61,7 +61,7 @@ def _hardware(workshop: Workshop) -> Table:
     columns = [Column("machine", "Machine"), Column("part", "Part"), Column("value", "Found"), *published]
     if not rows:
         rows = [["This machine", "all", Missing("no run was measured"), *[None] * len(published)]]
-    return workshop.table("table-4.1", "Hardware that the runs were measured on", columns, rows, workshop.run_set.runs)
+    return workshop.table("table-4.1", "Hardware of the runs", columns, rows, workshop.run_set.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +161,12 @@ def _software(workshop: Workshop) -> Table:
         Column("stack", "Stack"),
         Column("software", "Software"),
         Column("locked", "Locked"),
-        Column("asked", "Asked of the running program"),
+        Column("asked", "Reported by the running program"),
         *(Column(each.key, each.origin) for each in publications),
     )
-    notes = ["A program that contradicts its lock ends the analysis; an empty lock column: no lock names it by itself."]
+    notes = ["The analysis stops if a program contradicts its lock. An empty cell under 'Locked': no lock names it."]
     return workshop.table(
-        "table-4.2", "Software: pinned by the locks, and as it ran", columns, rows, run_set.runs, notes
+        "table-4.2", "Software: versions in the locks and in the running programs", columns, rows, run_set.runs, notes
     )
 
 
@@ -174,7 +174,7 @@ def _tidemark(stack: str, runs: Sequence[Run]) -> Iterator[list[Cell]]:
     """What measured: rows for each version, format and digest that the runs of a stack name."""
     for harness in dict.fromkeys(run.manifest.harness for run in runs):
         if harness is None:
-            yield [stack, "Tidemark", None, Missing("run files of version 1 do not name what measured")]
+            yield [stack, "Tidemark", None, Missing("run files of version 1 do not name the measuring code")]
         else:
             yield [stack, "Tidemark", None, harness.version]
             yield [stack, "Tidemark's run files, version", None, str(harness.format)]
@@ -185,23 +185,18 @@ def _pin(lock: Lock, key: str) -> str | Missing | None:
     """What the lock pins for the program `key`; None if no lock names it; Missing if its lock is not at hand."""
     if key in JARS:
         if lock.jars is None:
-            return Missing("the lock with which it was measured is not at hand")
+            return Missing("the lock of the measurement is not available")
         return lock.jars.get(JARS[key])
     if lock.wheels is None:
-        return Missing("the lock with which it was measured is not at hand")
+        return Missing("the lock of the measurement is not available")
     return lock.wheels.get(key)
 
 
 def _systems(workshop: Workshop) -> Table:
     """What each system is, what it does when a write returns, and what must be said beside it."""
     rows: list[list[Cell]] = []
-    runs = []
-    seen: set[str] = set()
-    for series in workshop.run_set.select():
-        if series.system in seen or not series.runs:
-            continue
-        seen.add(series.system)
-        runs.append(series.runs[0])
+    measured = one_a_system(workshop.run_set)
+    for series in measured:
         system = series.runs[0].manifest.system
         given = (pair for pair in (*system.options, *system.settings) if pair[0] != LOCATION)
         options = ", ".join(f"{name} = {spelt(value)}" for name, value in given)
@@ -219,6 +214,7 @@ def _systems(workshop: Workshop) -> Table:
                 options,
             ]
         )
+    seen = {series.system for series in measured}
     for series in workshop.run_set.select():
         if series.system not in seen:
             seen.add(series.system)
@@ -227,19 +223,21 @@ def _systems(workshop: Workshop) -> Table:
         SYSTEM,
         Column("format", "Format"),
         Column("client", "Client"),
-        Column("catalog", "Commit held by"),
+        Column("catalog", "Catalog"),
         Column("origin", "Origin"),
         Column("durability_level", "Durability"),
-        Column("durability", "Durable when a write returns"),
-        Column("durability_source", "Known from"),
+        Column("durability", "Promise of a returned write"),
+        Column("durability_source", "Source"),
         Column("notes", "Notes"),
         Column("settings", "Settings"),
     )
     notes = [
-        "Durability 'default': what client and servers promise by themselves. 'full': each commit was made to reach "
-        "the disk before the write returned. Systems promise the same only at the same level."
+        "Durability 'default': the promise of client and servers without further settings. 'full': each commit reaches "
+        "the disk before the write returns. Systems make the same promise only at the same level."
     ]
-    return workshop.table("systems", "The systems, their durability and their settings", columns, rows, runs, notes)
+    return workshop.table(
+        "systems", "Systems, durability and settings", columns, rows, [series.runs[0] for series in measured], notes
+    )
 
 
 def _type_mappings(workshop: Workshop) -> Table:
@@ -252,11 +250,11 @@ def _type_mappings(workshop: Workshop) -> Table:
         mappings = series.runs[0].manifest.system.type_mappings
         rows += [[series.title, m.column, m.given, m.stored, m.reason] for m in mappings]
         if not mappings:
-            rows.append([series.title, "none", None, None, "every column keeps its type"])
+            rows.append([series.title, "none", None, None, "all columns keep their types"])
     columns = tuple(Column(key, title) for key, title in (
         ("system", "System"), ("column", "Column"), ("given", "Given"), ("stored", "Stored"), ("reason", "Reason"),
     ))  # fmt: skip
-    return workshop.table("type-mappings", "Columns that a format forces into another type", columns, rows, runs)
+    return workshop.table("type-mappings", "Columns that a format stores as another type", columns, rows, runs)
 
 
 def _oracle(workshop: Workshop) -> Table:
@@ -278,9 +276,9 @@ def _oracle(workshop: Workshop) -> Table:
         Column("expected", "Acknowledged"),
         Column("found", "Found"),
         Column("missing", "Missing"),
-        Column("duplicated", "Twice"),
+        Column("duplicated", "Duplicated"),
         Column("unexpected", "Unexpected"),
         Column("reader", "Reader"),
     )
-    title = "Does the table hold exactly the ids that were acknowledged?"
+    title = "Oracle: acknowledged ids compared with stored ids"
     return workshop.table("oracle", title, columns, rows, workshop.run_set.runs)

@@ -36,12 +36,9 @@ def _then_and_now(workshop: Workshop) -> Table:
     columns = [*IDENTITY, Column("then", "Then"), Column("now", "Now")]
     for quantity in quantities.headline:
         columns += _columns(quantity, quantity == quantities.leading)
-    columns.append(Column("verdict", f"{quantities.leading.subjects} now are"))
-    notes = [
-        "Hot runs against hot runs, one machine, one plan. Ratios are of medians; the verdict follows from their "
-        "interval."
-    ]
-    made = workshop.table("then-and-now", "Then and now: software stacks compared", columns, rows, runs)
+    columns.append(Column("verdict", f"{quantities.leading.subjects} now"))
+    notes = ["Hot runs on one machine, from one plan. Ratios compare medians; the verdict follows from their interval."]
+    made = workshop.table("then-and-now", "Then and now: comparison of software stacks", columns, rows, runs)
     return replace(made, notes=tuple(notes))  # not those of a table that is about one stack
 
 

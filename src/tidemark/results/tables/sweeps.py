@@ -54,7 +54,7 @@ def compared(workshop: Workshop, quantity: Quantity, series: Series, base: Serie
     """`quantity` of `series` over that of `base`: hot runs where both have them, else run 0 of both."""
     measures = workshop.measures
     if base is None:
-        raise Absent("no run of the main configuration is there to compare with")
+        raise Absent("the main configuration has no run to compare with")
     if series.hot_runs and base.hot_runs:
         return measures.ratio(quantity, series, base)
     first, second = measures.cold(quantity, series), measures.cold(quantity, base)
@@ -74,18 +74,18 @@ def _table(workshop: Workshop, sweep: str, axis: str) -> Table:
         *IDENTITY,
         Column("stack", "Stack"),
         Column("value", words.capitalize()),
-        Column("runs", "Values are of"),
+        Column("runs", "Runs"),
         Column("window", "Window", "s"),
     ]
     columns += [Column(each.key, each.title, each.beside_title, interval=True) for each in quantities.headline]
     columns += [
         Column("main", f"{words.capitalize()} compared with"),
         Column("window_main", "Window compared with", "s"),
-        Column("compared", "Compared are"),
+        Column("compared", "Runs compared"),
     ]
     columns += [Column(f"{each.key}_ratio", f"{each.title}, ratio", interval=True) for each in _with_ratios(workshop)]
     columns += [Column(f"{each.key}_verdict", f"{each.subjects} are") for each in _with_verdicts(workshop)]
-    title = f"Sweep '{sweep}': {words} varied"
+    title = f"Sweep '{sweep}': results by {words}"
     return workshop.table(f"sweep-{sweep}", title, columns, rows, runs, _notes(workshop))
 
 
@@ -105,9 +105,10 @@ def _notes(workshop: Workshop) -> list[str]:
     spelt = "; ".join(f"{which} is better: {listed(names)}" for which, names in better.items())
     spoken = listed([quantity.noun for quantity in _with_verdicts(workshop)])
     return [
-        "Ratios to the series of the main configuration; where that was not measured, to the series of the sweep with "
-        f"its value. Verdicts follow from intervals: of the ratio of {spoken}. Where one of the two has a single "
-        "run, run 0 is set against run 0; of a sweep of single runs, how runs differ is not in the interval.",
+        "Ratios compare each series with that of the main configuration, or, if that was not measured, with the series "
+        f"of the sweep that has its value. Verdicts follow from the interval of the ratio of {spoken}. If either "
+        "series has a single run, run 0 is compared with run 0; intervals of single runs do not cover the variance "
+        "between runs.",
         *([f"{spelt[0].upper()}{spelt[1:]}."] if spelt else []),
         *workshop.run_set.notes,
     ]
@@ -123,7 +124,7 @@ def _row(workshop: Workshop, series: Series, axis: str, runs: list[Run]) -> list
     runs += series.hot_runs or series.runs
     base = baseline(workshop.run_set, series, axis)
     if base is series:
-        return [*row, None, None, "the others with it", *[None] * (len(ratios) + len(verdicts))]
+        return [*row, None, None, "the baseline", *[None] * (len(ratios) + len(verdicts))]
     if base is None:
         row += [None, None, None]
     else:

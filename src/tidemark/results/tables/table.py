@@ -17,7 +17,7 @@ from tidemark.analysis.words import Cell, Missing, shown
 from tidemark.errors import AnalysisError
 from tidemark.paths import remove_others, write_atomically, write_if_changed
 from tidemark.results.publication import Publication
-from tidemark.runs.provenance import mixture
+from tidemark.runs.provenance import mixture, unfinished
 from tidemark.runs.run import Run, source_runs
 from tidemark.runs.runset import RunSet
 from tidemark.runs.views import dataset_label
@@ -157,7 +157,7 @@ class Workshop:
             tuple(tuple(row) for row in rows),
             tuple(source_runs(runs)),
             dataset_label(self.run_set),
-            (*mixture(self.run_set), *notes, *stack),
+            (*unfinished(self.run_set), *mixture(self.run_set), *notes, *stack),
         )
 
 

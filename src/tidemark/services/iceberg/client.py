@@ -31,7 +31,7 @@ def drop_namespace(uri: str, warehouse: str, oauth: OAuth | None, name: str) -> 
 
     Nothing happens when it is not there. An OSError says what the catalog refused.
     """
-    headers = {} if oauth is None else {"Authorization": f"Bearer {_token(oauth)}"}
+    headers = {} if oauth is None else {"Authorization": f"Bearer {token(oauth)}"}
     base = f"{uri.rstrip('/')}/v1"
     config = _ask("GET", f"{base}/config?{urllib.parse.urlencode({'warehouse': warehouse})}", headers)
     prefix = {**config.get("defaults", {}), **config.get("overrides", {})}.get("prefix")
@@ -53,7 +53,8 @@ def _drop_table(place: str, headers: dict[str, str]) -> None:
         _ask("DELETE", place, headers)  # a catalog may be set never to delete files
 
 
-def _token(oauth: OAuth) -> str:
+def token(oauth: OAuth) -> str:
+    """What client credentials are exchanged for."""
     form = {"grant_type": "client_credentials", "client_id": oauth.client_id, "client_secret": oauth.client_secret}
     data = urllib.parse.urlencode({**form, "scope": oauth.scope}).encode()
     headers = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -95,24 +95,37 @@ def archive_classes(workspace: Workspace, jars: list[Path], launcher: Path) -> P
     return class_data(workspace, "iceberg-rest", (), [launcher, *jars], trainee)
 
 
+def jdbc_backend(address: str) -> dict[str, str]:
+    """The environment of a server that keeps its tables' pointers in the database at `address`, a JDBC URL."""
+    return {
+        "CATALOG_CATALOG__IMPL": "org.apache.iceberg.jdbc.JdbcCatalog",
+        "CATALOG_URI": address,
+        "CATALOG_JDBC_SCHEMA__VERSION": "V1",
+    }
+
+
 class IcebergRest(RestCatalog):
     """The reference server of Iceberg 1.10.1 on a loopback port that the kernel picks; as nobody when we are root."""
 
     name: ClassVar[str] = "iceberg-rest"
     title: ClassVar[str] = "Iceberg REST catalog"
     locks: ClassVar[tuple[str, ...]] = ("iceberg-rest",)
-    address_key: ClassVar[str] = "iceberg_rest_address"
+    address_key: ClassVar[str | None] = "iceberg_rest_address"
     file_io: ClassVar[str] = "org.apache.iceberg.hadoop.HadoopFileIO"
+    _beside: tuple[Path, ...] = ()  # jars that a subclass needs beside the server's own
 
     def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
         super().__init__(workspace, directory, settings.postgres)
-        if settings.address is None and (settings.postgres is None or not settings.warehouse):
-            raise ServiceError(f"{self.title} needs a PostgreSQL and a warehouse, or the address of a running one.")
+        self._check(settings)
         self.settings = settings
         self._jars: list[Path] = []
         self._launcher = Path()
         self._class_data: Path | None = None
         self._port = 0
+
+    def _check(self, settings: IcebergRestSettings) -> None:
+        if settings.address is None and (settings.postgres is None or not settings.warehouse):
+            raise ServiceError(f"{self.title} needs a PostgreSQL and a warehouse, or the address of a running one.")
 
     @classmethod
     def from_config(
@@ -122,12 +135,13 @@ class IcebergRest(RestCatalog):
         config: ServicesConfig,
         running: Mapping[type[Service], Service],
     ) -> Self:
-        postgres = running[Postgres]
-        assert isinstance(postgres, Postgres)
+        postgres = running[Postgres] if Postgres in cls.needs else None
+        assert postgres is None or isinstance(postgres, Postgres)
+        address = cls.address_in(config)
         settings = IcebergRestSettings(
             postgres=postgres,
-            warehouse="" if config.iceberg_rest_address else str(directory / "warehouse"),
-            address=config.iceberg_rest_address,
+            warehouse="" if address else str(directory / "warehouse"),
+            address=address,
             heap_mb=config.iceberg_rest_heap_mb,
         )
         return cls(workspace, directory, settings)
@@ -170,7 +184,7 @@ class IcebergRest(RestCatalog):
 
     def _program_files(self) -> tuple[Path, ...]:
         archive = [self._class_data] if self._class_data else []
-        return (*self._jars, self._launcher, *archive, *runtime_files())
+        return (*self._jars, *self._beside, self._launcher, *archive, *runtime_files())
 
     def _provision(self) -> None:
         self._jars = provision("iceberg-rest", self.workspace)
@@ -189,14 +203,16 @@ class IcebergRest(RestCatalog):
             shutil.rmtree(self._warehouse_folder, ignore_errors=True)
 
     def _launch(self) -> Child:
+        # The archive of class data fits a class path that begins as its own does.
+        jars = [self._launcher, *self._jars, *self._beside]
         options = [*COMMON_OPTIONS, f"-Xmx{self.settings.heap_mb}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
         return Child.start(
             self.title,
-            [JAVA, *options, *self._class_options(), "-cp", class_path([self._launcher, *self._jars]), MAIN_CLASS],
+            [JAVA, *options, *self._class_options(), "-cp", class_path(jars), MAIN_CLASS],
             self.log_path,
             env=server_environment(
                 CATALOG_IO__IMPL=self.file_io,
-                CATALOG_WAREHOUSE=self.settings.warehouse,
+                CATALOG_WAREHOUSE=self.warehouse,
                 **self._backend(),
             ),
             cwd=self.directory,
@@ -209,13 +225,7 @@ class IcebergRest(RestCatalog):
     def _backend(self) -> dict[str, str]:
         """The environment by which the server finds what keeps its tables' pointers."""
         address, user, password = self._own_database()
-        return {
-            "CATALOG_CATALOG__IMPL": "org.apache.iceberg.jdbc.JdbcCatalog",
-            "CATALOG_URI": address,
-            "CATALOG_JDBC_USER": user,
-            "CATALOG_JDBC_PASSWORD": password,
-            "CATALOG_JDBC_SCHEMA__VERSION": "V1",
-        }
+        return {**jdbc_backend(address), "CATALOG_JDBC_USER": user, "CATALOG_JDBC_PASSWORD": password}
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, PORT_LINE, 120, log_start)
@@ -231,13 +241,13 @@ class IcebergRestNio(IcebergRest):
     title: ClassVar[str] = "Iceberg REST catalog (java.nio)"
     file_io: ClassVar[str] = "org.apache.iceberg.rest.NioFileIO"
 
-    def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
+    def _check(self, settings: IcebergRestSettings) -> None:
         if settings.address is not None:
             raise ServiceError(
                 f"file_io: nio is of a catalog that is started here; found services.iceberg_rest_address, "
                 f"{settings.address}. Remove that address, or leave file_io at hadoop."
             )
-        super().__init__(workspace, directory, settings)
+        super()._check(settings)
 
 
 class _Trainee(IcebergRest):
@@ -247,9 +257,11 @@ class _Trainee(IcebergRest):
     """
 
     def __init__(self, workspace: Workspace, directory: Path, options: tuple[str, ...]) -> None:
-        RestCatalog.__init__(self, workspace, directory, None)
-        self.settings = IcebergRestSettings(warehouse=str(directory / "warehouse"))
+        super().__init__(workspace, directory, IcebergRestSettings(warehouse=str(directory / "warehouse")))
         self._options = options
+
+    def _check(self, settings: IcebergRestSettings) -> None:
+        pass
 
     def _provision(self) -> None:
         self._jars = provision("iceberg-rest", self.workspace)

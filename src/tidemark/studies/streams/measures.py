@@ -60,8 +60,8 @@ class StreamEvidence(Evidence):
                     return self.series(system, SINGLE, sweep, read_ahead=1)
         main = self.series(system, SINGLE)
         raise Absent(
-            f"not comparable: up to {main.read_ahead:,} events were read in one go, so that times of reading are means "
-            "of goes, and the thesis read one event at a time; measure with 'streams.sweeps=[main, reads]'"
+            f"not comparable: one read returns up to {main.read_ahead:,} events, so read times are means over read "
+            "batches, but the thesis read one event at a time; measure with 'streams.sweeps=[main, reads]'"
         )
 
     def _varies_reads(self, sweep: str) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.statistics import Replicates
 from tidemark.analysis.words import brief, estimate_text, listed, number
 from tidemark.dataset.distribution import MONTH_TRIPS
 from tidemark.runs.coding.fields import spelt
@@ -42,11 +44,16 @@ def values(run_set: RunSet) -> dict[str, str]:
         "batch-size": listed([f"{size:,}" for size in batches]) or "none",
         "encoding": run_set.config.text("encoding", "default"),
         "compression": run_set.config.text("compression", "default"),
-        "threads": listed(sorted({f"{series.threads:,}" for series in run_set.select()})) or "1",
+        "threads": _threads(run_set),
         "producer": listed(sorted({run.manifest.producer_mode for run in run_set.runs})),
         "thesis-rows": f"{MONTH_TRIPS:,}",
     }
     return made | {f"thesis-{name}": value for name, value in published.HARDWARE.items()}
+
+
+def _threads(run_set: RunSet) -> str:
+    counts = sorted({series.threads for series in run_set.select()}) or [1]
+    return f"{listed([f'{count:,}' for count in counts])} thread{'' if counts == [1] else 's'}"
 
 
 def parts(measures: Measures, bench: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -56,38 +63,44 @@ def parts(measures: Measures, bench: Mapping[str, Any] | None) -> dict[str, Any]
 
 def _results(measures: Measures, mode: str) -> dict[str, Any]:
     """The table of one mode in the body of the paper: hot runs, with the thesis's median beside ours."""
-    heads = ["System", "Median write", "Write p99", "Harness throughput", "Growth per 1,000 commits", "Thesis's median"]
+    heads = ["System", *(head for head, _ in IN_TABLE), "Thesis, median (ms)"]
     rows: list[dict[str, Any]] = []
     for series in measures.run_set.select(mode=mode, harness=False):
         theirs = published.WRITE_MS[mode].get(series.system)
-        thesis = f"{theirs.median:,g} ms" if theirs else "–"
+        thesis = f"{theirs.median:,g}" if theirs else "–"
         if not series.hot_runs:
             rows.append(
                 {"system": series.title, "missing": series.missing(), "columns": len(heads) - 2, "thesis": thesis}
             )
             continue
-        cells = [
-            _estimate(measures, WRITE_MEDIAN, series),
-            _estimate(measures, WRITE_P99, series),
-            _estimate(measures, HARNESS_RATE, series),
-            _growth(measures, series),
-        ]
+        cells = [_cell(partial(compute, measures, series)) for _, compute in IN_TABLE]
         rows.append({"system": series.title, "cells": cells, "thesis": thesis})
     return {"heads": heads, "rows": rows}
 
 
-def _estimate(measures: Measures, quantity: Quantity, series: Series) -> str:
+def _cell(compute: Callable[[], Replicates]) -> str:
+    """An estimate with its interval; its unit is in the head."""
     try:
-        return estimate_text(measures.hot(quantity, series).estimate(quantity.unit))
+        return estimate_text(compute().estimate(""))
     except Absent as absent:
         return f"– ({brief(str(absent))})"
 
 
-def _growth(measures: Measures, series: Series) -> str:
-    try:
-        return estimate_text(measures.hot(RELATIVE_GROWTH, series).scaled(100).estimate("%"))
-    except Absent as absent:
-        return f"– ({brief(str(absent))})"
+def _hot(quantity: Quantity) -> Callable[[Measures, Series], Replicates]:
+    return lambda measures, series: measures.hot(quantity, series)
+
+
+def _growth(measures: Measures, series: Series) -> Replicates:
+    return measures.hot(RELATIVE_GROWTH, series).scaled(100)
+
+
+# What the body's table of a mode shows of a series, by the heads of its columns.
+IN_TABLE: tuple[tuple[str, Callable[[Measures, Series], Replicates]], ...] = (
+    ("Median write (ms)", _hot(WRITE_MEDIAN)),
+    ("p99 write (ms)", _hot(WRITE_P99)),
+    ("Harness throughput (events/s)", _hot(HARNESS_RATE)),
+    ("Growth (% per 1,000 commits)", _growth),
+)
 
 
 def _harness(bench: Mapping[str, Any] | None) -> list[dict[str, str]]:
@@ -113,36 +126,37 @@ def _producer(run_set: RunSet) -> str:
     modes = {run.manifest.producer_mode for run in run_set.runs}
     if modes == {"ahead"}:
         return (
-            "The producer works before the window opens, so as not to compete with what is measured; where it "
-            "stopped too early, the clock stands still while more events are produced."
+            "The producer fills the topic before the window opens, so it does not compete with the measured loop. If "
+            "the topic runs dry, the clock stops while the producer adds events."
         )
-    return "The producer works while the window is open, and competes with what is measured."
+    return "The producer runs while the window is open and competes with the measured loop."
 
 
 def _read_ahead(run_set: RunSet) -> str:
     most = run_set.config.integer("read_ahead", 1)
     if most == 1:
-        return "One event is read, and written, before the next."
+        return "The loop reads and writes one event before it reads the next."
     alone = sorted(
         {series.sweep for series in run_set.series if series.mode == SINGLE and series.read_ahead == 1 and series.runs}
     )
-    found = f"The sweep {listed(alone)} reads" if alone else "No series of these read"
+    found = f"The sweep {listed(alone)} reads" if alone else "No series in these results reads"
     return (
-        f"Up to {most:,} events that the client holds already are read in one go; each is decoded, written and timed "
-        "by itself, and has an equal part of the time that reading took. Times of reading are therefore means of goes "
-        f"and not of events, and no claim on them is judged by such runs. {found} one event at a time."
+        f"One read returns up to {most:,} events that the client has already fetched, the read batch. The loop "
+        "decodes, writes and times each event by itself, and assigns each an equal share of the read time. Read "
+        "times are therefore means over read batches, not times of single events, and no claim on read times is "
+        f"judged by them. {found} one event at a time."
     )
 
 
 def _stretches(run_set: RunSet) -> str:
     several = [run for run in run_set.runs if run.manifest.stretches > 1]
     if not several:
-        return "Every window was measured in one piece."
+        return "Every window runs without interruption."
     systems = list(dict.fromkeys(run.manifest.system.title for run in several))
     return (
-        f"{len(several):,} windows (of {listed(systems)}) were measured in up to "
-        f"{max(run.manifest.stretches for run in several):,} stretches: the topic was refilled in between, outside of "
-        "what is counted."
+        f"{len(several):,} windows (of {listed(systems)}) consist of up to "
+        f"{max(run.manifest.stretches for run in several):,} stretches: the topic is refilled between them, and that "
+        "time does not count."
     )
 
 
@@ -150,13 +164,13 @@ def _charged(run_set: RunSet) -> str:
     disks = [run.manifest.disk for run in run_set.runs if run.manifest.disk.charged_bytes is not None]
     if not disks:
         why = next((run.manifest.disk.why_not_charged for run in run_set.runs), None)
-        return f"Nothing can be said of it here: {why}."
+        return f"These runs do not show it: {why}."
     stream = max(disk.stream_bytes or 0 for disk in disks) / MB
     left = max(disk.left_bytes or 0 for disk in disks) / MB
     seconds = max(disk.sync_seconds or 0.0 for disk in disks)
     return (
-        f"In these runs the stream wrote at most {stream:.2f} MB in a window, at most {left:.2f} MB were still "
-        f"unwritten at an opening, and the sync took at most {seconds:.2f} s."
+        f"In these runs, the stream writes at most {stream:.2f} MB per window, at most {left:.2f} MB are unwritten "
+        f"when a window opens, and the sync takes at most {seconds:.2f} s."
     )
 
 
@@ -170,6 +184,6 @@ def _checkpoints(run_set: RunSet) -> str:
     if not found:
         return ""
     return (
-        f"Delta's interval of checkpoints is set, to {listed(list(found))}, which is the interval of the format's "
-        "documents and of the thesis; delta-rs left alone takes 100."
+        f"Delta's checkpoint interval is set to {listed(list(found))}, as in the format's documentation and the "
+        "thesis; the default of delta-rs is 100."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from tidemark.config import Config
@@ -13,6 +13,7 @@ from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.streams.settings import SECTION, StreamSettings, StreamsSection, Sweep
 from tidemark.systems.base import Capability, Variant
+from tidemark.systems.tables import TableSystem
 from tidemark.systems.variants import variant, with_defaults
 
 PROCESSORS = ("threads", "cpus")  # axes that the machine's processors bound
@@ -20,7 +21,7 @@ PROCESSORS = ("threads", "cpus")  # axes that the machine's processors bound
 
 def section(config: Config) -> StreamsSection:
     """The study's section, parsed and checked; ConfigError for what is wrong with it."""
-    return StreamsSection.parse(config.sections[SECTION], config.protocol, asdict(config.services), config.origin)
+    return StreamsSection.parse(config.sections[SECTION], config.protocol, config.services, config.origin)
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
@@ -28,7 +29,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     streams = section(config)
     made: list[SeriesSpec] = []
     for entry, mode in itertools.product(streams.systems, streams.modes):
-        chosen = variant(entry, config.origin, (SECTION, "systems"))
+        chosen = variant(entry, config.origin, (SECTION, "systems"), TableSystem)
         _check_compression(chosen, streams, config)
         settings = streams.settings(mode)
         spec = replace(
@@ -44,10 +45,10 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             runs=streams.protocol.runs,
         )
         if streams.main:
-            made += _repeated(spec, streams.protocol.repeats)
+            made += _repeated(spec, streams.protocol.repeats, chosen)
         for sweep in streams.sweeps:
             for varied in _vary(spec, settings, sweep, streams, config):
-                made += _repeated(varied, sweep.repeats or streams.protocol.repeats)
+                made += _repeated(varied, sweep.repeats or streams.protocol.repeats, chosen)
     return made
 
 
@@ -63,13 +64,18 @@ def limits(config: Config) -> list[str]:
     ]
 
 
+def _stores(chosen: Variant) -> bool:
+    return Capability.READ_BACK in chosen.system.capabilities
+
+
 def _window_seconds(chosen: Variant, streams: StreamsSection) -> float:
-    stores = Capability.READ_BACK in chosen.system.capabilities
-    return streams.protocol.window_seconds if stores else streams.protocol.harness_window_seconds
+    return streams.protocol.window_seconds if _stores(chosen) else streams.protocol.harness_window_seconds
 
 
-def _repeated(spec: SeriesSpec, repeats: int) -> list[SeriesSpec]:
-    return [replace(spec, repeat=number) for number in range(1, repeats + 1)]
+def _repeated(spec: SeriesSpec, repeats: int, chosen: Variant) -> list[SeriesSpec]:
+    """One a repeat. What stores nothing only bounds the others' numbers: once, in the last round, is enough."""
+    first = 1 if _stores(chosen) else repeats
+    return [replace(spec, repeat=number) for number in range(first, repeats + 1)]
 
 
 def _check_compression(chosen: Variant, streams: StreamsSection, config: Config) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.quantities import (
     HIGHER,
     LOWER,
@@ -18,6 +21,7 @@ from tidemark.analysis.quantities import (
     Quantity,
     Range,
     Relative,
+    sum_of_groups,
 )
 from tidemark.analysis.statistics import (
     Replicates,
@@ -29,6 +33,12 @@ from tidemark.analysis.statistics import (
     theil_sen,
 )
 from tidemark.runs.run import Run
+from tidemark.runs.samples import Groups
+
+MILLION = 1e6
+MANY_COMMITS, COMMITS_LOOKED_AT = 10_000, 500
+WRITER, SERVERS, STREAM = "writer", "servers", "stream"  # whose processes: see `_party`
+STREAM_GROUPS = ("kafka", "producer")  # as the workload names them
 
 
 def _maximum(run: Run) -> Replicates:
@@ -150,6 +160,57 @@ def _metadata_bytes(run: Run) -> Replicates:
     return _counted(run.footprint.metadata_bytes, "metadata files")
 
 
+def _files_left(run: Run) -> Replicates:
+    """Of a million events: data and metadata files before inlined rows are flushed."""
+    footprint = run.footprint
+    files = footprint.data_files + footprint.metadata_files
+    if run.manifest.system.is_harness:
+        raise Absent("nothing is stored")
+    if files == 0:
+        raise Absent("0 files: its rows are in the catalog until they are flushed")
+    return known(files / run.manifest.events * MILLION)
+
+
+def _slower_after(run: Run) -> Replicates:
+    """By how much the writes before the 10,000th commit are slower than the first ones, medians of 500 each."""
+    if run.manifest.operations < MANY_COMMITS:
+        raise Absent(f"needs {MANY_COMMITS:,} commits, the run has {run.manifest.operations:,}")
+    write = run.column("write_ns")
+    parts = {"first": write[:COMMITS_LOOKED_AT], "later": write[MANY_COMMITS - COMMITS_LOOKED_AT : MANY_COMMITS]}
+    medians = {name: median(BlockSample.prepare(part, generator(run.label, name))) for name, part in parts.items()}
+    times = medians["later"].ratio(medians["first"]).linear()
+    return replace(times, centre=times.centre - 1, draws=None if times.draws is None else times.draws - 1)
+
+
+def _party(group: str) -> str:
+    """Whose a group of processes is: the writer's, the system's servers', the stream's."""
+    return WRITER if group == "harness" else STREAM if group in STREAM_GROUPS else SERVERS
+
+
+def _of(run: Run, party: str, groups: Groups) -> NDArray[np.float64]:
+    """The sum over the groups of a party, a value a second; Absent where nothing was seen of it."""
+    if not groups:
+        raise Absent("the harness that measured it did not look")
+    names = {name for name, _ in groups if _party(name) == party}
+    if not names and party == SERVERS:
+        given = dict(run.manifest.config).get("services") or {}
+        if any(value is not None for key, value in given.items() if key.endswith("_address")):
+            raise Absent("a server that was not started here is not watched")
+        raise Absent("it has no server")
+    return sum_of_groups(groups, names)
+
+
+def _cpu(run: Run, party: str) -> Replicates:
+    seconds = run.seconds()
+    cores = _of(run, party, seconds.groups) / 100
+    used = float(np.average(cores, weights=seconds.length)) * run.elapsed_s
+    return _counted(used / run.manifest.events * MILLION, "ticks of the processor's clock")
+
+
+def _memory(run: Run, party: str) -> Replicates:
+    return _counted(float(_of(run, party, run.seconds().memory).max()) / MILLION, "bytes")
+
+
 def _counted(value: float, what: str) -> Replicates:
     if value <= 0:
         raise Absent(f"there are no {what}")
@@ -203,6 +264,21 @@ DATA_FILES = Quantity("data files", "files", "Data files", _data_files)
 DATA_BYTES = Quantity("data bytes", "bytes", "Data bytes", _data_bytes)
 METADATA_BYTES = Quantity("metadata bytes", "bytes", "Metadata bytes", _metadata_bytes)
 
+FILES_LEFT = Quantity("files left", "files/million events", "Files left", _files_left, LOWER)
+SLOWER_AFTER = Quantity(
+    "slower after 10,000 commits", "1/10,000 commits", "Slower after 10,000 commits", _slower_after, LOWER, signed=True
+)
+# Seconds of processor time for a million events. The writer's process holds the client and the timed loop.
+WRITER_CPU, SERVERS_CPU, STREAM_CPU = (
+    Quantity(f"{party} CPU", "s/million events", f"CPU time, {party}", partial(_cpu, party=party), LOWER)
+    for party in (WRITER, SERVERS, STREAM)
+)
+# The most that was resident in any second.
+WRITER_MEMORY, SERVERS_MEMORY = (
+    Quantity(f"{party} memory", "MB", f"Peak memory, {party}", partial(_memory, party=party), LOWER)
+    for party in (WRITER, SERVERS)
+)
+
 QUANTITIES = Quantities(
     all=(
         WRITE_MEDIAN, WRITE_IQR, WRITE_P90, WRITE_P99, WRITE_P999, WRITE_MAX,
@@ -210,6 +286,7 @@ QUANTITIES = Quantities(
         EVENTS, HARNESS_RATE, SYSTEM_RATE, GROWTH, RELATIVE_GROWTH, FLUSH, MERGE,
         FILE_BYTES, STORED_PER_EVENT, WRITE_AMPLIFICATION, FIRST_WRITE,
         FLUSH_PER_ROW, MERGE_PER_ROW, POLLING, FILES_PER_COMMIT, DATA_FILES, DATA_BYTES, METADATA_BYTES,
+        FILES_LEFT, SLOWER_AFTER, WRITER_CPU, SERVERS_CPU, STREAM_CPU, WRITER_MEMORY, SERVERS_MEMORY,
     ),
     headline=(WRITE_MEDIAN, WRITE_P99, HARNESS_RATE, SYSTEM_RATE, GROWTH),
     code=("studies/streams/quantities.py",),

@@ -13,8 +13,10 @@ from tidemark.results.tables.table import Table, Workshop
 from tidemark.runs.names import BATCH, SINGLE
 from tidemark.runs.runset import RunSet
 from tidemark.studies.streams import paper, published
+from tidemark.studies.streams.findings import findings
 from tidemark.studies.streams.measures import MEASURES, StreamEvidence
 from tidemark.studies.streams.quantities import QUANTITIES
+from tidemark.studies.streams.questions import QUESTIONS
 from tidemark.studies.streams.sentences import WAY
 from tidemark.studies.streams.study import STUDY
 from tidemark.studies.streams.tables import performance, storage
@@ -74,7 +76,14 @@ RESULTS = Results(
         ),
     ),
     paper=Contribution(
-        chapter=HERE / "chapter.typ", ways=WAY, values=paper.values, sentences=paper.sentences, parts=paper.parts
+        chapter=HERE / "chapter.typ",
+        front=HERE / "front.typ",
+        ways=WAY,
+        values=paper.values,
+        sentences=paper.sentences,
+        parts=paper.parts,
+        findings=findings,
     ),
     notes=_notes,
+    questions=QUESTIONS,
 )

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from tidemark.analysis.measures import Measures
+from tidemark.analysis.prose import SentenceWriter, conclusion, or_why, sentence
 from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Estimate, Replicates
-from tidemark.analysis.words import against, estimate_text, listed, number
+from tidemark.analysis.words import against, listed, number, with_unit
 from tidemark.runs.names import BATCH, MODES, SINGLE
-from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.runset import Series
 from tidemark.studies.streams.quantities import (
+    FILES_PER_COMMIT,
     FIRST_WRITE,
     HARNESS_RATE,
     RELATIVE_GROWTH,
@@ -24,8 +25,9 @@ from tidemark.studies.streams.quantities import (
     WRITE_P99,
 )
 
-EVENT = {SINGLE: "a single event", BATCH: "a batch"}
 WAY = {SINGLE: "One event at a time", BATCH: "In batches"}
+GROWS, FALLS, FLAT = "grows with the number of commits", "falls with the number of commits", "shows no trend"
+LIKE_HOT = "is not distinguishable from that of hot runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +37,17 @@ class Known:
     series: Series
     value: Estimate
 
-
-class Writer:
-    """Writes what the runs say; where they say nothing, it writes why."""
-
-    def __init__(self, measures: Measures) -> None:
-        self.measures = measures
+    @property
+    def title(self) -> str:
+        return self.series.title
 
     @property
-    def run_set(self) -> RunSet:
-        return self.measures.run_set
+    def text(self) -> str:
+        """The value without its interval, which the tables and figures beside the text give."""
+        return with_unit(number(self.value.value, 3), self.value.unit)
 
+
+class Writer(SentenceWriter):
     def sentences(self) -> dict[str, str]:
         """All sentences by name; those of a mode as `name-mode`."""
         made: dict[str, str] = {}
@@ -56,29 +58,30 @@ class Writer:
                 ("tails", self.tails),
                 ("growth", self.growth),
                 ("throughputs", self.throughputs),
-                ("cold", self.cold),
+                ("first-write", self.first_write),
                 ("footprint", self.footprint),
             ):
-                made[f"{name}-{mode}"] = self._or_why(write, mode)
+                made[f"{name}-{mode}"] = or_why(partial(write, mode))
             for name, first, second in (
                 ("formats", "ducklake", "iceberg-duckdb"),
                 ("clients", "iceberg-duckdb", "iceberg-pyiceberg"),
                 ("inlining", "ducklake-inlined", "ducklake"),
             ):
                 made[f"{name}-{mode}"] = self.pair(first, second, mode)
-                made[f"{name}-{mode}-alone"] = f"{WAY[mode]}: {made[f'{name}-{mode}']}"
-        made["gain"] = self._or_why(lambda _: self.gain(), "")
+        for name in ("cold", "files"):
+            made[name] = self.together(name)
+        made["gain"] = or_why(self.gain)
         made["flush"] = self.flush()
-        for mode in MODES:
-            made[f"first-write-{mode}"] = self._or_why(self.first_write, mode)
         return made
 
-    @staticmethod
-    def _or_why(write: Callable[[str], str], mode: str) -> str:
-        try:
-            return write(mode)
-        except Absent as absent:
-            return f"Nothing can be said here: {absent}."
+    def together(self, name: str) -> str:
+        """The sentence of both modes ("cold" or "files"): once, if it is the same for both."""
+        write = {"cold": self.cold, "files": self.files}[name]
+        said = [or_why(partial(write, mode)) for mode in MODES]
+        rests = {text.removeprefix(WAY[mode]) for mode, text in zip(MODES, said, strict=True)}
+        if len(rests) > 1:
+            return " ".join(said)
+        return f"In both modes{rests.pop()}" if said[0].startswith(WAY[MODES[0]]) else said[0]
 
     def known(self, mode: str, compute: Callable[[Series], Replicates], unit: str) -> list[Known]:
         """Systems of a mode with a quantity, in the order of tables; Absent if fewer than two have it."""
@@ -93,29 +96,43 @@ class Writer:
     def hot(self, mode: str, quantity: Quantity) -> list[Known]:
         return self.known(mode, lambda series: self.measures.hot(quantity, series), quantity.unit)
 
+    def ranked(self, mode: str) -> list[Known]:
+        """Systems by their median write, fastest first."""
+        return sorted(self.hot(mode, WRITE_MEDIAN), key=lambda known: known.value.value)
+
+    def slower(self, a: Known, b: Known) -> Estimate:
+        """The median write of `a` over that of `b`."""
+        return self.measures.ratio(WRITE_MEDIAN, a.series, b.series).estimate("x")
+
     # Sentences of one mode
 
     def fastest(self, mode: str) -> str:
-        ranked = sorted(self.hot(mode, WRITE_MEDIAN), key=lambda known: known.value.value)
-        first, last = ranked[0], ranked[-1]
-        ratio = self.measures.ratio(WRITE_MEDIAN, last.series, first.series).estimate("x")
-        return (
-            f"By the median write of {EVENT[mode]}, {first.series.title} is the fastest with "
-            f"{estimate_text(first.value)}, and {last.series.title} the slowest with {estimate_text(last.value)}: "
-            f"{estimate_text(ratio)} as long."
-        )
+        first, *others = self.ranked(mode)
+        last = others[-1]
+        alike = [known.title for known in others if not self.slower(known, first).is_above(1)]
+        if len(alike) == len(others):
+            return f"{WAY[mode]}, no system is distinguishably faster than the others; {first.title} ranks first."
+        lead = f"{WAY[mode]}, {first.title} has the shortest median write, {first.text}"
+        lead += f", but is not distinguishable from {listed(alike)}." if alike else "."
+        if last.title in alike:
+            return lead
+        times = number(self.slower(last, first).value, 3)
+        return f"{lead} {last.title} is the slowest and takes {times} times as long."
 
     def order(self, mode: str) -> str:
-        ranked = sorted(self.hot(mode, WRITE_MEDIAN), key=lambda known: known.value.value)
-        alike = []
-        for first, second in pairwise(ranked):
-            ratio = self.measures.ratio(WRITE_MEDIAN, second.series, first.series).estimate("x")
-            if not ratio.is_above(1):
-                alike.append(f"{first.series.title} from {second.series.title} ({estimate_text(ratio)})")
-        names = listed([known.series.title for known in ranked])
+        ranked = self.ranked(mode)
+        alike = [
+            f"{first.title} and {second.title}"
+            for first, second in pairwise(ranked)
+            if not self.slower(second, first).is_above(1)
+        ]
+        names = listed([known.title for known in ranked])
+        ranking = f"From fastest to slowest, the systems are {names}."
         if not alike:
-            return f"From the fastest to the slowest they are {names}, and intervals tell each from the next."
-        return f"From the fastest to the slowest they are {names}; intervals do not tell {listed(alike)}."
+            return f"{ranking} Each is distinguishable from the next."
+        if len(alike) == 1:
+            return f"{ranking} {alike[0]} are not distinguishable from each other."
+        return f"{ranking} These neighbours are not distinguishable from each other: {'; '.join(alike)}."
 
     def tails(self, mode: str) -> str:
         tails = []
@@ -127,124 +144,129 @@ class Writer:
             raise Absent("no first hot run has enough operations for a 99th percentile")
         (least, calm), (most, wild) = min(tails), max(tails)
         if calm == wild:
-            return f"The 99th percentile of {calm} is {number(least, 3)} times its median, in the first hot run."
+            return f"In the first hot run, the 99th percentile of {calm} is {number(least, 3)} times its median."
         return (
-            f"In the first hot run, the 99th percentile lies between {number(least, 3)} ({calm}) and "
-            f"{number(most, 3)} times ({wild}) the median."
+            f"In the first hot run, the ratio of the 99th percentile to the median is lowest for {calm}, "
+            f"{number(least, 3)}, and highest for {wild}, {number(most, 3)}."
         )
 
+    def relative_growth(self, mode: str) -> list[Known]:
+        """Growth in % of the median write per 1,000 commits."""
+        return self.known(mode, lambda series: self.measures.hot(RELATIVE_GROWTH, series).scaled(100), "%")
+
     def growth(self, mode: str) -> str:
-        unit = "% per 1,000 commits"
-        found = self.known(mode, lambda s: self.measures.hot(RELATIVE_GROWTH, s).scaled(100), unit)
-        grows = [f"{k.series.title} ({estimate_text(k.value)})" for k in found if k.value.is_above(0)]
-        falls = [f"{k.series.title} ({estimate_text(k.value)})" for k in found if k.value.is_below(0)]
-        rest = [k.series.title for k in found if not k.value.is_above(0) and not k.value.is_below(0)]
-        parts = []
-        if grows:
-            parts.append(f"the write time grows with the commits for {listed(grows)}")
-        if falls:
-            parts.append(f"it falls for {listed(falls)}")
-        if rest:
-            parts.append(f"no change is seen for {listed(rest)}")
-        return f"{WAY[mode]}, {'; '.join(parts)}."
+        groups: dict[str, list[str]] = {GROWS: [], FLAT: [], FALLS: []}
+        for known in self.relative_growth(mode):
+            said = GROWS if known.value.is_above(0) else FALLS if known.value.is_below(0) else FLAT
+            groups[said].append(known.title)
+        return sentence(f"{WAY[mode]}, {conclusion('the write time', 'it', groups)}")
 
     def throughputs(self, mode: str) -> str:
         harness, system = self.hot(mode, HARNESS_RATE), self.hot(mode, SYSTEM_RATE)
-        shares = sorted(
-            (100 * h.value.value / s.value.value, h.series.title) for h, s in zip(harness, system, strict=True)
-        )
+        shares = sorted((100 * h.value.value / s.value.value, h.title) for h, s in zip(harness, system, strict=True))
+        (least, first), (most, last) = shares[0], shares[-1]
         return (
-            f"{WAY[mode]}, harness throughput is between {shares[0][0]:.0f} % ({shares[0][1]}) and "
-            f"{shares[-1][0]:.0f} % ({shares[-1][1]}) of system throughput; the rest of a window is spent reading, "
-            "decoding and assembling events."
+            f"{WAY[mode]}, harness throughput is at least {least:.0f} % of system throughput ({first}) and at most "
+            f"{most:.0f} % ({last})."
         )
 
     def cold(self, mode: str) -> str:
-        found = self.known(mode, lambda series: self.measures.cold_effect(WRITE_MEDIAN, series), "x")
-        words: dict[str, list[str]] = {"slower": [], "faster": [], "not to be told apart": []}
-        for known in found:
-            word = against(known.value, "slower", "faster", "not to be told apart")
-            words[word].append(f"{known.series.title} ({estimate_text(known.value)})")
-        parts = [
-            f"{word} than hot ones for {listed(names)}" for word, names in words.items() if names and word[0] != "n"
-        ]
-        if words["not to be told apart"]:
-            parts.append(f"not to be told from hot ones for {listed(words['not to be told apart'])}")
-        return f"{WAY[mode]}, the median write of the first run was {', '.join(parts)}."
+        groups: dict[str, list[str]] = {
+            "is longer than that of hot runs": [],
+            LIKE_HOT: [],
+            "is shorter than that of hot runs": [],
+        }
+        longer, same, shorter = groups
+        for known in self.known(mode, partial(self.measures.cold_effect, WRITE_MEDIAN), "x"):
+            groups[against(known.value, longer, shorter, same)].append(known.title)
+        return sentence(f"{WAY[mode]}, {conclusion('the median write of run 0', 'it', groups)}")
 
     def first_write(self, mode: str) -> str:
         found = sorted(
             self.known(mode, partial(self.measures.cold_start, FIRST_WRITE), "x"), key=lambda known: known.value.value
         )
         first, last = found[0], found[-1]
-        states = sorted({run.state for known in found for run in known.series.cold_runs})
+        states = " or ".join(sorted({run.state for known in found for run in known.series.cold_runs}))
         return (
-            f"{WAY[mode]}, the very first write of run 0 ({listed(states)}) took between "
-            f"{estimate_text(first.value)} ({first.series.title}) and {estimate_text(last.value)} "
-            f"({last.series.title}) of the first write of a hot run."
+            f"{WAY[mode]}, the ratio of the first write of run 0 ({states}) to that of a hot run is lowest for "
+            f"{first.title}, {number(first.value.value, 3)}, and highest for {last.title}, "
+            f"{number(last.value.value, 3)}."
         )
 
     def footprint(self, mode: str) -> str:
         found = sorted(self.hot(mode, STORED_PER_EVENT), key=lambda known: known.value.value)
         first, last = found[0], found[-1]
         return (
-            f"{WAY[mode]}, an event takes between {number(first.value.value, 3)} bytes ({first.series.title}) and "
-            f"{number(last.value.value, 3)} bytes ({last.series.title}) of data, metadata and catalog, in the mean of "
-            "the hot runs."
+            f"{WAY[mode]}, {first.title} stores the fewest bytes per event, {number(first.value.value, 3)}, and "
+            f"{last.title} the most, {number(last.value.value, 3)}."
         )
 
+    def files(self, mode: str) -> str:
+        most = max(self.hot(mode, FILES_PER_COMMIT), key=lambda known: known.value.value)
+        return f"{WAY[mode]}, {most.title} leaves the most files, {number(most.value.value, 3)} per commit."
+
     def pair(self, first: str, second: str, mode: str) -> str:
-        """The throughput of one system against that of another."""
+        """The throughput of one system against that of another; nothing if the configuration lacks either."""
         a, b = self.run_set.find(first, mode), self.run_set.find(second, mode)
-        names = f"{a.title if a else first} and {b.title if b else second}"
+        if a is None or b is None:
+            return ""
+        names = f"{a.title} and {b.title}"
         try:
             ratio = self.measures.ratio(HARNESS_RATE, a, b).estimate("x")
         except Absent as absent:
             return f"{names} cannot be compared: {absent}."
-        if a is None or b is None:
-            return f"{names} cannot be compared."
         word = against(ratio, "a higher", "a lower", "")
         if not word:
-            return f"{names} do not differ in throughput as far as can be seen ({estimate_text(ratio)})."
-        return f"{a.title} has {word} throughput than {b.title}, {estimate_text(ratio)} of it."
+            return f"The throughputs of {names} are not distinguishable."
+        return (
+            f"{a.title} has {word} throughput than {b.title}, {number(ratio.value, 3)} times as many events per second."
+        )
 
     # Sentences of the whole run set
 
     def gain(self) -> str:
+        groups: dict[str, list[str]] = {"raise throughput": [], "do not change it distinguishably": [], "lower it": []}
+        more, same, less = groups
         gains = []
         for batch in self.run_set.select(mode=BATCH, harness=False):
             with suppress(Absent):
                 single = self.measures.hot(HARNESS_RATE, self.run_set.find(batch.system, SINGLE))
                 ratio = self.measures.hot(HARNESS_RATE, batch).ratio(single).estimate("")
-                gains.append((ratio.value, batch.title, ratio))
+                groups[against(ratio, more, less, same)].append(batch.title)
+                gains.append((ratio.value, batch.title))
         if not gains:
             raise Absent("no system has runs in both modes")
-        least, most = min(gains), max(gains)
-        return (
-            f"Batches raise throughput least for {least[1]}, by a factor of {estimate_text(least[2])}, and most for "
-            f"{most[1]}, by {estimate_text(most[2])}."
-        )
+        (least, first), (most, last) = min(gains), max(gains)
+        whole = sentence(conclusion("batches", "they", groups))
+        if first == last:
+            return f"{whole} The factor is {number(least, 3)}."
+        ends = f"lowest for {first}, {number(least, 3)}, and highest for {last}, {number(most, 3)}"
+        return f"{whole} The factor is {ends}."
 
     def flush(self) -> str:
-        parts = []
-        for mode in MODES:
-            for series in self.run_set.select(mode=mode, harness=False):
-                flush = series.hot_runs[-1].manifest.flush if series.hot_runs else None
-                if flush is not None and flush.rows:
-                    each = number(flush.seconds / flush.rows * 1e6, 3)
-                    rows = f"{flush.rows:,} rows of {series.title} in {mode} mode"
-                    parts.append(f"{flush.seconds:.2f} s for {rows} ({each} µs a row)")
-        merged = []
-        for series in self.run_set.select(mode=SINGLE, harness=False):
-            merge = series.runs[-1].manifest.merge if series.runs else None
-            if merge is not None and merge.files_before > 1:
-                each = number(merge.seconds / series.runs[-1].manifest.events * 1e6, 3)
-                merged.append(
-                    f"{merge.seconds:.2f} s for the {merge.files_before:,} of {series.title} ({each} µs a row)"
-                )
-        first = (
-            f"In the last hot run, flushing inlined rows took {listed(parts)}." if parts else "No rows were inlined."
-        )
-        if not merged:
-            return f"{first} No merge of small files was timed."
-        return f"{first} Merging the files of single events took {listed(merged)}."
+        """What it costs per row to bring rows into few files, by flushing inlined rows or by merging small files."""
+        flushes = [
+            (run.manifest.flush.seconds / run.manifest.flush.rows * 1e6, f"{series.title} ({series.mode_title})")
+            for mode in MODES
+            for series in self.run_set.select(mode=mode, harness=False)
+            for run in series.hot_runs[-1:]
+            if run.manifest.flush is not None and run.manifest.flush.rows
+        ]
+        merges = [
+            (run.manifest.merge.seconds / run.manifest.events * 1e6, series.title)
+            for series in self.run_set.select(mode=SINGLE, harness=False)
+            for run in series.runs[-1:]
+            if run.manifest.merge is not None and run.manifest.merge.files_before > 1
+        ]
+        flushed = _costs("Flushing inlined rows", flushes) or "No rows were inlined."
+        merged = _costs("Merging the files of single events", merges) or "No merge of small files was timed."
+        return f"{flushed} {merged}"
+
+
+def _costs(what: str, found: list[tuple[float, str]]) -> str:
+    """From how many to how many µs a row `what` costs; nothing if nothing was found."""
+    if not found:
+        return ""
+    (least, first), (most, last) = min(found), max(found)
+    lowest = f"{what} after the last run costs {number(least, 3)} µs per row for {first}"
+    return f"{lowest}." if first == last else f"{lowest} and {number(most, 3)} µs for {last}."

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
+from tidemark.config import ServicesConfig
 from tidemark.errors import ConfigError
 from tidemark.runs.names import BATCH, MAIN, SINGLE
-from tidemark.runs.spec import SeriesSpec
+from tidemark.runs.spec import WorkloadSettings
 from tidemark.schema import Key, Origin, one_of
 from tidemark.systems.variants import SystemEntry
 
@@ -17,7 +18,7 @@ NULL_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class StreamSettings:
+class StreamSettings(WorkloadSettings):
     """What decides how a series writes its stream, beside the system and its options."""
 
     mode: str  # SINGLE or BATCH
@@ -30,19 +31,10 @@ class StreamSettings:
     read_ahead: int  # events read in one go in single mode; 1 in batch mode
     maintenance: bool
 
-    @classmethod
-    def of(cls, spec: SeriesSpec) -> StreamSettings:
-        given = dict(spec.settings)
-        return cls(**{field.name: given[field.name] for field in fields(cls)})
-
     @property
     def label(self) -> str:
         """The mode as a part of a path."""
         return SINGLE if self.mode == SINGLE else f"{BATCH}-{self.batch_size}"
-
-    @property
-    def pairs(self) -> tuple[tuple[str, Any], ...]:
-        return tuple(asdict(self).items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +94,7 @@ class StreamsSection:
     given: Mapping[str, Any]  # all of it by name
 
     @classmethod
-    def parse(
-        cls, given: Mapping[str, Any], protocol: str, services: Mapping[str, Any], origin: Origin
-    ) -> StreamsSection:
+    def parse(cls, given: Mapping[str, Any], protocol: str, services: ServicesConfig, origin: Origin) -> StreamsSection:
         """ConfigError, with the place of the key, for names that stand for nothing."""
         one_of(protocol, given["protocols"], ("protocol",), origin)
         for name in given["sweeps"]:
@@ -140,18 +130,14 @@ class StreamsSection:
         )
 
 
-def _check_polaris(given: Mapping[str, Any], services: Mapping[str, Any], origin: Origin) -> None:
+def _check_polaris(given: Mapping[str, Any], services: ServicesConfig, origin: Origin) -> None:
     """Refuse commits through a Polaris that nobody could start or reach."""
-    if services["polaris_path"] is not None or services["polaris_address"] is not None:
-        return
     asking: list[Key] = [(SECTION, "catalog")] if given["catalog"] == "polaris" else []
     asking += [
         (SECTION, "systems", name, "catalog")
         for name, entry in given["systems"].items()
         if entry.get("catalog") == "polaris"
     ]
-    if asking:
-        raise ConfigError(
-            f"{origin.place(asking[0])}: found 'polaris', but no Polaris; give services.polaris_path (a distribution), "
-            "or services.polaris_address (a running one); its server is in no package registry"
-        )
+    missing = services.why_no_polaris()
+    if missing and asking:
+        raise ConfigError(f"{origin.place(asking[0])}: found 'polaris', but {missing}")

@@ -11,13 +11,15 @@ from tidemark.systems.base import TABLE, Capability, Context
 from tidemark.systems.delta import client as delta_client
 from tidemark.systems.delta.table import LOG, NO_SERVICE, DeltaTable
 from tidemark.systems.duckdb_client import DuckDBSystem, literal, reader_name, release
+from tidemark.systems.duckdb_writer import DuckDBDoor
+from tidemark.systems.writers import Door
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
 # DuckDB gives the table in an attached Delta directory the name of the alias.
 ALIAS = "trips"
+CONFLICT = "commit conflict at version"  # in what DuckDB says of a commit that another one overtook
 INVALID_LOG = (
     "what DuckDB 1.4.4 writes only DuckDB can read: the log's paths begin with a slash, and in place of a file's size "
     "it has its number of rows"
@@ -34,7 +36,7 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
     )
     extensions: ClassVar[tuple[str, ...]] = ("delta",)
     table = f"{ALIAS}.{ALIAS}"
-    capabilities: frozenset[Capability] = TABLE | {Capability.THREADS}
+    capabilities: frozenset[Capability] = TABLE | {Capability.THREADS, Capability.WRITERS}
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy"})  # the extension has no setting
 
     def __init__(self, context: Context, options: Any) -> None:
@@ -50,8 +52,12 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
         self._create(schema)
         self._open()
 
-    def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        connection.execute(f"ATTACH {literal(self._location)} AS {ALIAS} (TYPE delta)")
+    def _attachments(self) -> tuple[str, ...]:
+        return (f"ATTACH {literal(self._location)} AS {ALIAS} (TYPE delta)",)
+
+    def door(self) -> Door:
+        given = self.context
+        return DuckDBDoor(self.extensions, given.directory, given.threads, self._attachments(), self.table, CONFLICT)
 
     @property
     def reader(self) -> str:

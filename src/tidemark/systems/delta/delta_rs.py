@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.systems import duckdb_client
-from tidemark.systems.base import TABLE, Capability, Context
+from tidemark.systems.base import TABLE, Capability, Context, Options
 from tidemark.systems.delta import client as delta_client
-from tidemark.systems.delta.table import CLIENT_INTERVAL, NO_SERVICE, DeltaTable
+from tidemark.systems.delta.table import CLIENT_INTERVAL, NO_SERVICE, DeltaRsOptions, DeltaTable
+from tidemark.systems.delta.writer import DeltaRsDoor, DeltaRsWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from deltalake import DeltaTable as Table
 
 READER = ("delta",)  # DuckDB's extension
 
@@ -31,7 +31,9 @@ class DeltaRs(DeltaTable):
         Capability.MERGE,
         Capability.COMMIT_RETRY,
         Capability.READ_BY_OTHERS,
+        Capability.WRITERS,
     }
+    Options: ClassVar[type[Options]] = DeltaRsOptions
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -40,18 +42,18 @@ class DeltaRs(DeltaTable):
                 f"a checkpoint every {options.checkpoint_interval} commits, where delta-rs left alone makes one every "
                 f"{CLIENT_INTERVAL}: 10 is the format's default, and the thesis's"
             )
-        self._table: Table | None = None
+        self._writer: DeltaRsWriter | None = None
 
     def create(self, schema: pa.Schema) -> None:
-        from deltalake import WriterProperties, write_deltalake
-
-        self._table = self._create(schema)
-        self._properties = WriterProperties(compression=self.context.codec.upper())  # type: ignore[arg-type]
-        self._append = write_deltalake
+        table = self._create(schema)
+        self._writer = DeltaRsWriter(self.door(), table)
+        self._append = self._writer.write
 
     def write(self, rows: pa.Table) -> None:
-        # With the handle kept, delta-rs does not read the log again from its last checkpoint on.
-        self._append(self._table, rows, mode="append", writer_properties=self._properties)  # type: ignore[call-overload]
+        self._append(rows)
+
+    def door(self) -> DeltaRsDoor:
+        return DeltaRsDoor(self._location, self.context.codec, self.options.commit_retries)
 
     @property
     def reader(self) -> str:
@@ -74,14 +76,15 @@ class DeltaRs(DeltaTable):
 
     def merge(self) -> None:
         # The handle that wrote knows the newest version; whoever writes has it, and need not load the table again.
-        assert self._table is not None
-        self._table.optimize.compact(writer_properties=self._properties)
+        assert self._writer is not None
+        table = self._writer.table
+        table.optimize.compact(writer_properties=self._writer.properties)
         # By default removed files stay for a week, in case somebody still reads the old version.
-        self._table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+        table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:
         return {"deltalake": delta_client.installed_version()}
 
     def close(self) -> None:
-        self._table = None
+        self._writer = None

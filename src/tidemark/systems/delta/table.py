@@ -50,6 +50,18 @@ class DeltaOptions(DurabilityOptions):
     unity_schema: str = field(default="unity.default", metadata={"help": "Its catalog and schema, with a dot."})
 
 
+@dataclass(frozen=True, slots=True)
+class DeltaRsOptions(DeltaOptions):
+    commit_retries: int | None = field(
+        default=None,
+        metadata={
+            "help": "How often a commit that another one overtook is tried again (max_commit_retries); delta-rs: 15.",
+            "minimum": 0,
+            "examples": (50,),
+        },
+    )
+
+
 class DeltaTable(FullDurability):
     """A table on a path, created by delta-rs; its commits are files that appear in its log."""
 

@@ -47,6 +47,16 @@ def commits(catalog: Catalog) -> int:
     return int(count)
 
 
+def refused(catalog: Catalog) -> int:
+    """The transactions that PostgreSQL rolled back in the catalog's database: commits that another one overtook.
+
+    One writer alone has none. A session's are counted once it has ended.
+    """
+    query = "SELECT xact_rollback FROM pg_stat_database WHERE datname = current_database()"
+    ((count,),) = catalog.execute(query).fetchall()
+    return int(count)
+
+
 def ids(catalog: Catalog, table: str) -> pa.ChunkedArray:
     """The `id` column (int64) of `table`'s current rows, in files and inlined, in any order.
 

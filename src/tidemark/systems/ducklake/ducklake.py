@@ -17,12 +17,24 @@ from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import Service, files_below
 from tidemark.services.postgres import Postgres
-from tidemark.systems.base import NONE_PER_WRITE, TABLE, USERS_OWN, Capability, Context, Durability, PerWrite
+from tidemark.systems.base import (
+    NONE_PER_WRITE,
+    TABLE,
+    USERS_OWN,
+    Capability,
+    Context,
+    Durability,
+    Options,
+    PerWrite,
+)
 from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.duckdb_client import DuckDBSystem, connect, identifier, literal, reader_name, release
+from tidemark.systems.duckdb_writer import DuckDBDoor
 from tidemark.systems.ducklake import catalog as ducklake_catalog
+from tidemark.systems.ducklake.options import DuckLakePostgresOptions
 from tidemark.systems.full_durability import FullDurability
 from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, promised, shown
+from tidemark.systems.writers import Door
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,6 +46,7 @@ CATALOG_FILE = "catalog.ducklake"  # beside it lies its log, whose name begins w
 METADATA = f"__ducklake_metadata_{LAKE}"
 LOSES_SIGN = "DuckLake 0.3 loses the sign of -0.0 in rows that it inlines"
 REFUSES_INFINITY = "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL"
+GAVE_UP_COMMIT = "Exceeded the maximum retry count"  # in what DuckLake says of a commit that others overtook
 
 POSTGRES_DURABILITY = Durability(
     "The server flushes its log before it acknowledges the commit (synchronous_commit = on); the client leaves "
@@ -71,12 +84,12 @@ class DuckLakeTable(FullDurability, DuckDBSystem):
     @abstractmethod
     def _catalog_bytes(self) -> int: ...
 
-    def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._attach_catalog(connection, self._catalog_address)
+    def _attachments(self) -> tuple[str, ...]:
+        return (self._attachment(self._catalog_address),)
 
-    def _attach_catalog(self, connection: duckdb.DuckDBPyConnection, address: str) -> None:
+    def _attachment(self, address: str) -> str:
         # The limit is always given: a later DuckLake inlines up to 10 rows when it is not.
-        connection.execute(
+        return (
             f"ATTACH {literal(f'ducklake:{address}')} AS {LAKE} "
             f"(DATA_PATH {literal(f'{self._data}/')}, DATA_INLINING_ROW_LIMIT {self._row_limit})"
         )
@@ -169,8 +182,9 @@ class CatalogInPostgres(DuckLakeTable):
 
     catalog: str = "PostgreSQL"
     # A file's catalog is open to one process at a time, so that nobody can overtake there.
-    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {Capability.COMMIT_RETRY}
+    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {Capability.COMMIT_RETRY, Capability.WRITERS}
     needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
+    Options: ClassVar[type[Options]] = DuckLakePostgresOptions
     extensions: ClassVar[tuple[str, ...]] = ("ducklake", "postgres_scanner")
     durability: Durability = POSTGRES_DURABILITY
 
@@ -213,6 +227,19 @@ class CatalogInPostgres(DuckLakeTable):
         with self._postgres.connect(self._database) as catalog:
             return ducklake_catalog.commits(catalog)
 
+    def _attachments(self) -> tuple[str, ...]:
+        return (*super()._attachments(), *self.options.statements)
+
+    def door(self) -> Door:
+        given = self.context
+        return DuckDBDoor(
+            self.extensions, given.directory, given.threads, self._attachments(), self.table, GAVE_UP_COMMIT
+        )
+
+    def refused(self) -> int:
+        with self._postgres.connect(self._database) as catalog:
+            return ducklake_catalog.refused(catalog)
+
     @property
     def _catalog_address(self) -> str:
         return f"postgres:{self._address}"
@@ -230,6 +257,11 @@ class CatalogInFile(DuckLakeTable):
     catalog: str = "DuckDB file"
     extensions: ClassVar[tuple[str, ...]] = ("ducklake",)
     durability: Durability = FILE_DURABILITY
+
+    @classmethod
+    def refuses_writers(cls, options: Any) -> str | None:
+        del options
+        return "its catalog is a DuckDB file, which one process at a time may have open"
 
     @property
     def _catalog_address(self) -> str:
@@ -253,7 +285,7 @@ class CatalogInFile(DuckLakeTable):
             for path in self.context.directory.glob(f"{CATALOG_FILE}*"):
                 shutil.copyfile(path, beside / path.name)
             with connect(self.extensions, self.context.directory) as reader:
-                self._attach_catalog(reader, str(beside / CATALOG_FILE))
+                reader.execute(self._attachment(str(beside / CATALOG_FILE)))
                 yield reader
         finally:
             shutil.rmtree(beside)

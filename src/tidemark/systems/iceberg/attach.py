@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.systems.duckdb_client import literal, release
-
-if TYPE_CHECKING:
-    import duckdb
 
 CATALOG = "iceberg"  # what SQL calls it
 EXTENSIONS = ("avro", "httpfs", "iceberg")
@@ -19,20 +14,22 @@ def refuses(uri: str) -> bool:
     return uri != uri.lower() and not release().iceberg_keeps_case_of_endpoint
 
 
-def attach(connection: duckdb.DuckDBPyConnection, catalog: RestCatalog) -> None:
-    """Make `catalog` reachable as CATALOG; `connection` has EXTENSIONS loaded."""
+def attachments(catalog: RestCatalog) -> tuple[str, ...]:
+    """SQL that makes `catalog` reachable as CATALOG, for a DuckDB with EXTENSIONS loaded."""
     access, warehouse = catalog.oauth, catalog.warehouse
+    secrets: tuple[str, ...] = ()
     if access is None:
         warehouse = warehouse if catalog.is_external else ""
         shown = "AUTHORIZATION_TYPE 'none'"
     else:
-        connection.execute(
+        secrets = (
             f"CREATE SECRET tidemark (TYPE iceberg, CLIENT_ID {literal(access.client_id)}, "
             f"CLIENT_SECRET {literal(access.client_secret)}, OAUTH2_SERVER_URI {literal(access.token_uri)}, "
-            f"OAUTH2_SCOPE {literal(access.scope)})"
+            f"OAUTH2_SCOPE {literal(access.scope)})",
         )
         # Files on a local disk need no credentials, and a server that has none refuses to be asked.
         shown = "SECRET tidemark, ACCESS_DELEGATION_MODE 'none'"
-    connection.execute(
-        f"ATTACH {literal(warehouse)} AS {CATALOG} (TYPE iceberg, ENDPOINT {literal(catalog.uri)}, {shown})"
+    return (
+        *secrets,
+        f"ATTACH {literal(warehouse)} AS {CATALOG} (TYPE iceberg, ENDPOINT {literal(catalog.uri)}, {shown})",
     )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from tidemark.systems import releases
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.rest import RestCatalog
 
 CLIENT = "PyIceberg"
 
@@ -16,12 +21,13 @@ class Release(releases.Release):
 
     retries_commits: bool  # that another writer's commit overtook
     shares_expiring_snapshots: bool  # one set for all tables of the process, which is added to for ever
+    asks_for_namespaces: bool  # whether one exists, without its properties
 
 
 # Oldest first.
 RELEASES = (
-    Release((0, 10, 0), retries_commits=False, shares_expiring_snapshots=True),
-    Release((0, 12, 0), retries_commits=True, shares_expiring_snapshots=False),
+    Release((0, 10, 0), retries_commits=False, shares_expiring_snapshots=True, asks_for_namespaces=False),
+    Release((0, 12, 0), retries_commits=True, shares_expiring_snapshots=False, asks_for_namespaces=True),
 )
 
 
@@ -32,6 +38,13 @@ def installed_version() -> str:
 def release() -> Release:
     """The rules for the installed PyIceberg."""
     return releases.nearest(CLIENT, RELEASES, installed_version())
+
+
+def catalog(access: Mapping[str, str]) -> RestCatalog:
+    """A new client of the REST catalog that `access` names by PyIceberg's own keys."""
+    from pyiceberg.catalog.rest import RestCatalog
+
+    return RestCatalog("tidemark", **access)
 
 
 def reader_name() -> str:

@@ -10,15 +10,17 @@ from tidemark.errors import SystemFailure
 from tidemark.systems import base
 from tidemark.systems.base import Capability, Context, Options
 from tidemark.systems.duckdb_client import DuckDBSystem, literal, release
+from tidemark.systems.duckdb_writer import DuckDBDoor
 from tidemark.systems.iceberg import client as pyiceberg_client
-from tidemark.systems.iceberg.attach import CATALOG, EXTENSIONS, attach, refuses
+from tidemark.systems.iceberg.attach import CATALOG, EXTENSIONS, attachments, refuses
 from tidemark.systems.iceberg.table import TABLE, IcebergOptions, IcebergTable
+from tidemark.systems.writers import Door
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
 CLIENT_SETTING = "httpfs_client_implementation"
+CONFLICT = "Conflict_409"  # in what DuckDB says of a commit that the catalog refused
 SLOW_HTTP = "DuckDB 1.4.4's default HTTP client adds some 40 ms to a commit; http_client: curl does not"
 
 
@@ -42,7 +44,11 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
         SLOW_HTTP,
     )
     extensions: ClassVar[tuple[str, ...]] = EXTENSIONS
-    capabilities: frozenset[Capability] = base.TABLE | {Capability.THREADS, Capability.READ_BY_OTHERS}
+    capabilities: frozenset[Capability] = base.TABLE | {
+        Capability.THREADS,
+        Capability.READ_BY_OTHERS,
+        Capability.WRITERS,
+    }
     # The writer of 1.4.4 does not look at the table's property.
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy"})
     Options: ClassVar[type[Options]] = IcebergDuckDBOptions
@@ -59,14 +65,17 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
         self._create(schema)
         self._open()
 
-    def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def _attachments(self) -> tuple[str, ...]:
         if refuses(self._rest.uri):
             raise SystemFailure(
                 f"{self.name}: the catalog's address {self._rest.uri} has capital letters, which this DuckDB would "
                 "change to small ones. Give the catalog an address without, or use a later DuckDB."
             )
-        connection.execute(f"SET {CLIENT_SETTING} = {literal(self.options.http_client)}")
-        attach(connection, self._rest)
+        return (f"SET {CLIENT_SETTING} = {literal(self.options.http_client)}", *attachments(self._rest))
+
+    def door(self) -> Door:
+        given = self.context
+        return DuckDBDoor(self.extensions, given.directory, given.threads, self._attachments(), self.table, CONFLICT)
 
     @property
     def reader(self) -> str:

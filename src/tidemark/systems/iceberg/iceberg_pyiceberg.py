@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import TABLE, Capability, Context, Options
 from tidemark.systems.iceberg import client as pyiceberg_client
-from tidemark.systems.iceberg.attach import CATALOG, EXTENSIONS, attach, refuses
+from tidemark.systems.iceberg.attach import CATALOG, EXTENSIONS, attachments, refuses
 from tidemark.systems.iceberg.table import TABLE as TABLE_NAME
 from tidemark.systems.iceberg.table import IcebergOptions, IcebergTable, set_workers, workers
+from tidemark.systems.iceberg.writer import PyIcebergDoor
+from tidemark.systems.writers import Door
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +39,23 @@ class PyIcebergOptions(IcebergOptions):
         default=False,
         metadata={"help": "Merge manifests when 100 have come together (commit.manifest-merge.enabled)."},
     )
+    commit_retries: int | None = field(
+        default=None,
+        metadata={
+            "help": "How often a commit that another one overtook is tried again (commit.retry.num-retries); PyIceberg "
+            "0.12: 4. 0.10 never does.",
+            "minimum": 0,
+            "examples": (50,),
+        },
+    )
+    retry_wait_ms: int | None = field(
+        default=None,
+        metadata={
+            "help": "Wait before the first of these (commit.retry.min-wait-ms); PyIceberg 0.12: 100.",
+            "minimum": 1,
+            "examples": (5,),
+        },
+    )
     expire_every: int | None = field(
         default=None,
         metadata={
@@ -52,7 +71,11 @@ class IcebergPyIceberg(IcebergTable):
     title: ClassVar[str] = "Iceberg (PyIceberg)"
     client: ClassVar[str] = "PyIceberg"
     libraries: ClassVar[tuple[str, ...]] = ("pyiceberg*",)
-    capabilities: frozenset[Capability] = TABLE | {Capability.THREADS, Capability.READ_BY_OTHERS}
+    capabilities: frozenset[Capability] = TABLE | {
+        Capability.THREADS,
+        Capability.READ_BY_OTHERS,
+        Capability.WRITERS,
+    }
     Options: ClassVar[type[Options]] = PyIcebergOptions
 
     def __init__(self, context: Context, options: Any) -> None:
@@ -65,8 +88,29 @@ class IcebergPyIceberg(IcebergTable):
     def of_release(cls) -> frozenset[Capability]:
         return frozenset({Capability.COMMIT_RETRY} if pyiceberg_client.release().retries_commits else ())
 
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        if (options.commit_retries, options.retry_wait_ms) != (None, None) and Capability.COMMIT_RETRY not in (
+            cls.of_release()
+        ):
+            return (
+                f"PyIceberg {pyiceberg_client.installed_version()} tries no commit again, whatever commit_retries and "
+                "retry_wait_ms say"
+            )
+        return super().unavailable(options)
+
+    @classmethod
+    def refuses_writers(cls, options: Any) -> str | None:
+        if options.expire_every is not None:
+            return "expire_every counts the writes of one process"
+        return super().refuses_writers(options)
+
     def _properties(self) -> dict[str, str]:
         properties = super()._properties()
+        if self.options.commit_retries is not None:
+            properties["commit.retry.num-retries"] = str(self.options.commit_retries)
+        if self.options.retry_wait_ms is not None:
+            properties["commit.retry.min-wait-ms"] = str(self.options.retry_wait_ms)
         if self.options.delete_after_commit:
             properties["write.metadata.delete-after-commit.enabled"] = "true"
         if self.options.previous_versions_max is not None:
@@ -83,6 +127,9 @@ class IcebergPyIceberg(IcebergTable):
 
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
+
+    def door(self) -> Door:
+        return PyIcebergDoor(self._access(), (self._namespace, TABLE_NAME), self.context.threads)
 
     def _append_and_expire(self, rows: pa.Table) -> None:
         assert self._table is not None
@@ -109,7 +156,8 @@ class IcebergPyIceberg(IcebergTable):
             if refuses(self._rest.uri):
                 source = f"iceberg_scan({duckdb_client.literal(self._load().metadata_location)})"
             else:
-                attach(connection, self._rest)
+                for statement in attachments(self._rest):
+                    connection.execute(statement)
                 source = f"{CATALOG}.{self._namespace}.{TABLE_NAME}"
             return connection.sql(f"SELECT id FROM {source}").to_arrow_table().column(0)
 

@@ -103,10 +103,8 @@ class IcebergTable(FullDurability):
             return f"file_io: {options.file_io} is of the reference server alone; the catalog is {options.catalog}"
         return super().unavailable(options)
 
-    def _catalog(self) -> RestCatalog:
-        """A new client of the catalog."""
-        from pyiceberg.catalog.rest import RestCatalog
-
+    def _access(self) -> dict[str, str]:
+        """What a client of the catalog is made with."""
         access, shown = self._rest.oauth, {}
         if access is not None:
             shown = {
@@ -116,7 +114,11 @@ class IcebergTable(FullDurability):
                 # Files on a local disk need no credentials, and a server that has none refuses to be asked.
                 "header.X-Iceberg-Access-Delegation": "",
             }
-        return RestCatalog("tidemark", uri=self._rest.uri, warehouse=self._rest.warehouse, **shown)
+        return {"uri": self._rest.uri, "warehouse": self._rest.warehouse, **shown}
+
+    def _catalog(self) -> RestCatalog:
+        """A new client of the catalog."""
+        return pyiceberg_client.catalog(self._access())
 
     def _load(self) -> Table:
         """The table as somebody else would open it now."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from tidemark.analysis.measures import Absent
+from tidemark.analysis.prose import lowest_and_highest
 from tidemark.analysis.words import Missing, attempt
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
@@ -23,15 +25,15 @@ def sketches() -> Iterator[Sketch]:
     """Figures 4.1 and 4.2 and batch-size; a sweep that the configuration leaves out has no figure."""
     yield Sketch("figure-4.1", "The components of a measurement", components)
     yield Sketch("figure-4.2", "Events written with one thread and with more", threads, optional=True)
-    yield Sketch("batch-size", "Throughput by the size of batches", batch_sizes, optional=True)
+    yield Sketch("batch-size", "Throughput by batch size", batch_sizes, optional=True)
 
 
 def components(studio: Studio) -> Drawn:
     """The way of a trip from the file to a figure."""
-    made = style.frame(style.PAGE, 1.62)
-    axes = made.axes(0.1, 0.1, bottom=-0.38, height=2.0)  # there is no axis below that would need the room
+    made = style.frame(style.PAGE, 1.42)
+    axes = made.axes(0.1, 0.1, bottom=-0.38, height=1.8)  # there is no axis below that would need the room
     axes.set_xlim(0, 6.8)
-    axes.set_ylim(0.1, 2.1)
+    axes.set_ylim(0.1, 1.9)
     axes.set_axis_off()
     systems = studio.run_set.select(harness=False)
     clients = ", ".join(dict.fromkeys(s.runs[0].manifest.system.client for s in systems if s.runs)) or "client"
@@ -40,12 +42,12 @@ def components(studio: Studio) -> Drawn:
     ours, theirs = "#E8F1F8", "#FBEFDD"
     places = {
         "trips": (0.7, 1.55, "Trips", "Parquet, with ids", ours),
-        "producer": (2.15, 1.55, "Producer", "a process of its own;\na trip, an Arrow message", ours),
-        "broker": (3.6, 1.55, "Kafka broker", "one topic,\none partition a run", theirs),
+        "producer": (2.15, 1.55, "Producer", "its own process;\nan Arrow message per trip", ours),
+        "broker": (3.6, 1.55, "Kafka broker", "one topic and one\npartition per run", theirs),
         "harness": (5.4, 1.55, "Harness", "poll, decode, assemble,\nthen the timed write", ours),
         "table": (5.4, 0.45, "System under test", f"{clients}:\n{formats}", theirs),
         "catalog": (3.6, 0.45, "Catalog", catalogs, theirs),
-        "runs": (2.15, 0.45, "Run files", "an operation a row;\nCPU, disk, proofs", ours),
+        "runs": (2.15, 0.45, "Run files", "a row per operation;\nCPU, disk, proofs", ours),
         "results": (0.7, 0.45, "Results", "database, tables,\nfigures, claims", ours),
     }
     for x, y, name, words, colour in places.values():
@@ -54,9 +56,9 @@ def components(studio: Studio) -> Drawn:
             FancyBboxPatch((x - wide / 2, y - BOX_HEIGHT / 2), wide, BOX_HEIGHT, boxstyle="round,pad=0.02",
                            facecolor=colour, edgecolor=style.FAINT, linewidth=0.7)
         )  # fmt: skip
-        axes.text(x, y + 0.14, name, ha="center", va="center", fontsize=7, fontweight="bold")
+        axes.text(x, y + 0.14, name, ha="center", va="center", fontsize=style.TEXT, fontweight="bold")
         axes.text(x, y - 0.09, words if "\n" in words else style.two_lines(words, 26), ha="center", va="center",
-                  fontsize=5.6, color=style.INK)  # fmt: skip
+                  fontsize=style.SMALL, color=style.INK)  # fmt: skip
     half = BOX_WIDTH / 2 + 0.03
     arrows = [
         ((0.7 + half, 1.55), (2.15 - half, 1.55), ""),
@@ -71,11 +73,15 @@ def components(studio: Studio) -> Drawn:
         axes.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=7, linewidth=0.9, color=style.INK))
         # Beside an upright arrow, below a slanting one: a line through the words would cross them out.
         upright = start[0] == end[0]
-        axes.text((start[0] + end[0]) / 2 + (0.05 if upright else 0.12), (start[1] + end[1]) / 2, label, fontsize=5.6,
-                  va="center" if upright else "top")  # fmt: skip
-    notes = ["Blue: ours. Orange: other people's programs, in processes of their own but for the client."]
+        axes.text((start[0] + end[0]) / 2 + (0.05 if upright else 0.12), (start[1] + end[1]) / 2, label,
+                  fontsize=style.SMALL, va="center" if upright else "top")  # fmt: skip
+    notes = [
+        "Blue boxes are Tidemark's; orange boxes are other programs, in their own processes except for the client."
+    ]
     runs = [run for series in systems for run in series.runs]
-    return studio.finish(made, "The components of a measurement", notes, runs)
+    shown = "A trip passes from the file through Kafka and the harness into a table; the samples become the results."
+    drawn = studio.finish(made, "The components of a measurement", notes, runs, shown)
+    return replace(drawn, notes=tuple(notes))  # it shows no run, so that no warning about one belongs to it
 
 
 def threads(studio: Studio) -> Drawn:
@@ -96,8 +102,14 @@ def threads(studio: Studio) -> Drawn:
     windows = sorted({round(run.manifest.window_s) for run in runs})
     made, _ = plots.bars_by_run(rows, f"events written in {' or '.join(f'{window:,}' for window in windows)} s")
     machine = runs[0].manifest.machine
-    notes = [f"A bar a run. This machine has {machine.threads} hardware threads.", *studio.run_set.notes]
-    return studio.finish(made, "Events written with one thread and with more", notes, runs)
+    notes = [f"A bar is a run. This machine has {machine.threads} hardware threads.", *studio.run_set.notes]
+    totals = [
+        (run.manifest.events, f"{series.title} with {series.threads} thread{'s' if series.threads > 1 else ''}")
+        for series in chosen
+        for run in series.runs
+    ]
+    shown = lowest_and_highest("The number of events", [(float(events), name) for events, name in totals])
+    return studio.finish(made, "Events written with one thread and with more", notes, runs, shown)
 
 
 def batch_sizes(studio: Studio) -> Drawn:
@@ -131,7 +143,7 @@ def batch_sizes(studio: Studio) -> Drawn:
     axes.xaxis.set_major_formatter(plots.plain_ticks())
     axes.yaxis.set_major_formatter(plots.plain_ticks())
     axes.grid()
-    axes.set_xlabel("events a write, log scale")
+    axes.set_xlabel("events per write, log scale")
     axes.set_ylabel("events/s in the window, log scale")
     low, high = axes.get_ylim()
     ends.sort()
@@ -139,11 +151,12 @@ def batch_sizes(studio: Studio) -> Drawn:
     for (value, title, colour), height in zip(ends, heights, strict=True):
         axes.annotate(
             style.two_lines(title), (points_end, value), xytext=(1.06, low * (high / low) ** height),
-            textcoords=axes.get_yaxis_transform(), fontsize=5.8, color=style.ink(colour), fontweight="bold",
+            textcoords=axes.get_yaxis_transform(), fontsize=style.SMALL, color=style.ink(colour), fontweight="bold",
             va="center", arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkB": 3},
         )  # fmt: skip
-    notes = ["The last run of each series; lines up and down: 95 % interval within that run."]
-    return studio.finish(made, "Throughput by the size of batches", notes, runs)
+    notes = ["Points are the last run of each series; vertical lines are the 95 % interval within that run."]
+    shown = lowest_and_highest("With the largest batches, throughput", [(value, title) for value, title, _ in ends])
+    return studio.finish(made, "Throughput by batch size", notes, runs, shown)
 
 
 def apart(heights: Sequence[float], least: float) -> list[float]:

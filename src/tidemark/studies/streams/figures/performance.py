@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from tidemark.analysis.measures import Absent, Measures
+from tidemark.analysis.prose import lowest_and_highest
 from tidemark.analysis.quantities import Quantity
 from tidemark.analysis.statistics import Estimate, Replicates
 from tidemark.analysis.words import Missing, attempt, number
@@ -20,7 +21,9 @@ from tidemark.runs.runset import Series
 from tidemark.runs.views import last_hot
 from tidemark.studies.streams.figures.published import MODE_WORDS
 from tidemark.studies.streams.quantities import HARNESS_RATE, RELATIVE_GROWTH, SYSTEM_RATE, WRITE_MEDIAN
+from tidemark.studies.streams.sentences import Writer
 
+COLD_EFFECT, TIME_BUDGET = "Run 0 compared with hot runs: median write", "Time budget of the first hot run"
 type StackedRow = tuple[str, tuple[tuple[str, float], ...], str]  # title, parts, note or reason
 
 
@@ -28,16 +31,24 @@ def sketches() -> Iterator[Sketch]:
     """All of them; those that compare systems once for each mode."""
     for mode, words in MODE_WORDS.items():
         yield Sketch(f"throughput-{mode}", f"Harness and system throughput, {words}", partial(throughput, mode=mode))
-        yield Sketch(f"latency-{mode}", f"Writes slower than a time, {words}", partial(latency, mode=mode))
+        yield Sketch(f"latency-{mode}", f"Tail of the write times, {words}", partial(latency, mode=mode))
         yield Sketch(f"growth-{mode}", f"Growth of the write time, {words}", partial(growth, mode=mode))
         yield Sketch(f"footprint-{mode}", f"Bytes stored per event, {words}", partial(footprint, mode=mode))
-    yield Sketch("cold-effect", "Run 0 against hot runs: median write time", cold_effect)
-    yield Sketch("time-budget", "Where the time goes, first hot run", time_budget)
+    yield Sketch("cold-effect", COLD_EFFECT, cold_effect)
+    yield Sketch("time-budget", TIME_BUDGET, time_budget)
 
 
 def _estimate(quantity: Quantity, measures: Measures, series: Series) -> Estimate | str:
     found = attempt(quantity.unit, partial(measures.hot, quantity, series))
     return found.reason if isinstance(found, Missing) else found
+
+
+def _said(write: Callable[[], str]) -> str:
+    """What a sentence of the text says, as the finding of a figure; nothing where the runs do not show it."""
+    try:
+        return write()
+    except Absent:
+        return ""
 
 
 def _hot_runs(all_series: tuple[Series, ...]) -> list[Run]:
@@ -59,10 +70,12 @@ def throughput(studio: Studio, mode: str) -> Drawn:
         if not isinstance(system, str):
             points.append((_estimate(HARNESS_RATE, studio.measures, series), colour, False))
         rows.append((series.title, points))
-    made = plots.dots(rows, "events a second", log=True)
-    notes = ["Filled: events by the time inside write. Hollow: events by the window. Lines: 95 % intervals, hot runs. "
-             "Null stores nothing, so that no time of it is inside write.", studio.run_set.coverage]  # fmt: skip
-    return studio.finish(made, f"Harness and system throughput, {MODE_WORDS[mode]}", notes, runs)
+    made = plots.dots(rows, "events per second", log=True)
+    notes = ["Filled: events per second inside write (system). Hollow: events per second of the window (harness). "
+             "Lines are 95 % intervals over hot runs. Null stores nothing, so it has no system throughput.",
+             studio.run_set.coverage]  # fmt: skip
+    shown = _said(partial(Writer(studio.measures).throughputs, mode))
+    return studio.finish(made, f"Harness and system throughput, {MODE_WORDS[mode]}", notes, runs, shown)
 
 
 def growth(studio: Studio, mode: str) -> Drawn:
@@ -75,10 +88,11 @@ def growth(studio: Studio, mode: str) -> Drawn:
         rows.append(
             (series.title, [(found.reason if isinstance(found, Missing) else found, studio.colour(series), True)])
         )
-    made = plots.dots(rows, "% of the median write, per 1,000 commits", line=0.0)
-    notes = ["Theil-Sen slope, hot runs. Lines: 95 % intervals; one that contains 0 does not show growth.",
+    made = plots.dots(rows, "% of the median per 1,000 commits", line=0.0)
+    notes = ["Theil-Sen slopes over hot runs. Lines are 95 % intervals; one that contains 0 shows no trend.",
              studio.run_set.coverage]  # fmt: skip
-    return studio.finish(made, f"Growth of the write time, {MODE_WORDS[mode]}", notes, runs)
+    shown = _said(partial(Writer(studio.measures).growth, mode))
+    return studio.finish(made, f"Growth of the write time, {MODE_WORDS[mode]}", notes, runs, shown)
 
 
 def _percent(measures: Measures, series: Series) -> Replicates:
@@ -101,27 +115,28 @@ def cold_effect(studio: Studio) -> Drawn:
         raise Absent("no series has both a run 0 and a hot run")
     made = plots.dots(rows, "median write, run 0 / hot", line=1.0, from_zero=False)
     notes = [
-        "Filled: one by one, hollow: in batches. Lines: 95 % intervals; one that contains 1 does not show an effect. "
+        "Filled: one by one; hollow: in batches. Lines are 95 % intervals; one that contains 1 shows no difference. "
         "The axis does not start at zero.",
         studio.run_set.coverage,
     ]
-    return studio.finish(made, "Run 0 against hot runs: median write time", notes, runs)
+    shown = Writer(studio.measures).together("cold")
+    return studio.finish(made, COLD_EFFECT, notes, runs, shown)
 
 
 def latency(studio: Studio, mode: str) -> Drawn:
     """Share of the writes of the first hot run that took longer than a time; both axes logarithmic."""
     groups, runs = studio.groups(mode, 1, lambda run: (np.sort(run.column("write_ns")) / 1e6, None))
     filled = sorted((group for group in groups if len(group.values)), key=lambda group: -float(np.median(group.values)))
-    made = style.frame(style.COLUMN, 0.35 + 0.25 * max(len(filled), 6))
-    axes = made.axes(1.0, 1.12)
+    made = style.frame(style.COLUMN, 0.3 + 0.3 * max(len(filled), 5))
+    axes = made.axes(0.98, 1.12)
     lowest = min(1 / len(group.values) for group in filled)
     for place, group in enumerate(filled):
         n = len(group.values)
         ranks = np.unique(np.concatenate([np.linspace(0, n - 1, 400), n - np.geomspace(1, n, 400)]).astype(int))
         axes.step(group.values[ranks], (n - ranks) / n, where="post", color=group.colour, linewidth=1.2)
-        words = f"{style.two_lines(group.title, 24)}\nn {n:,}, max {number(float(group.values[-1]), 3)} ms"
-        axes.text(1.04, 1 - (place + 0.5) / len(filled), words, transform=axes.transAxes, fontsize=5.4, va="center",
-                  color=style.ink(group.colour), linespacing=1.1)  # fmt: skip
+        words = f"{style.two_lines(group.title, 25)}\nmax {number(float(group.values[-1]), 3)} ms"
+        axes.text(1.04, 1 - (place + 0.5) / len(filled), words, transform=axes.transAxes, fontsize=style.SMALL,
+                  va="center", color=style.ink(group.colour), linespacing=1.0)  # fmt: skip
     plots.log_axis(axes)
     axes.set_yscale("log")
     axes.set_ylim(lowest * 0.7, 1.3)
@@ -130,10 +145,12 @@ def latency(studio: Studio, mode: str) -> Drawn:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{levels.get(value, '')}{100 * value:g} %"))
     axes.xaxis.set_major_formatter(plots.plain_ticks())
     axes.grid()
-    axes.set_xlabel("time of a write (ms), log scale")
-    axes.set_ylabel("writes that took longer, log scale")
-    notes = ["First hot run; every write is in. The names are in the order of the medians, slowest first."]
-    return studio.finish(made, f"Writes slower than a time, {MODE_WORDS[mode]}", notes, runs)
+    axes.set_xlabel("write time (ms), log scale")
+    axes.set_ylabel("writes that take longer")
+    notes = ["Share of the writes that take longer than a time; all writes of the first hot run, both axes "
+             "logarithmic. Names are ordered by median, slowest first."]  # fmt: skip
+    shown = _said(partial(Writer(studio.measures).tails, mode))
+    return studio.finish(made, f"Tail of the write times, {MODE_WORDS[mode]}", notes, runs, shown)
 
 
 def footprint(studio: Studio, mode: str) -> Drawn:
@@ -158,14 +175,17 @@ def footprint(studio: Studio, mode: str) -> Drawn:
         raise Absent("no run was measured")
     arrow = runs[0].manifest.logical_bytes / runs[0].manifest.events
     made = stacked(rows, "bytes per event")
-    notes = [f"As it lies on disk after the last run, before inlined rows are flushed. An event is {arrow:,.0f} bytes "
-             "in Arrow. What an empty catalog takes is in, so that short windows overstate it."]  # fmt: skip
-    return studio.finish(made, f"Bytes stored per event, {MODE_WORDS[mode]}", notes, runs)
+    notes = [f"Bytes on disk after the last run, before inlined rows are flushed. One event has {arrow:,.0f} bytes in "
+             "Arrow. The bars include an empty catalog, so short windows overstate the catalog."]  # fmt: skip
+    totals = [(sum(size for _, size in parts), title) for title, parts, note in rows if parts and not note]
+    shown = lowest_and_highest("The stored size per event", totals)
+    return studio.finish(made, f"Bytes stored per event, {MODE_WORDS[mode]}", notes, runs, shown)
 
 
 def time_budget(studio: Studio) -> Drawn:
     """Shares of the window of each first hot run (of run 0 where there is no other)."""
     rows: list[StackedRow] = []
+    written: list[tuple[float, str]] = []
     runs: list[Run] = []
     for mode in MODES:
         for series in studio.run_set.select(mode=mode):
@@ -178,11 +198,14 @@ def time_budget(studio: Studio) -> Drawn:
             budget = dict(run.manifest.time_budget_ns)
             shares = tuple((part, 100 * budget.get(part, 0) / run.manifest.elapsed_ns) for part in STAGES)
             rows.append((label, shares, f"write {dict(shares)['write']:.1f} %"))
+            if not series.is_harness:
+                written.append((dict(shares)["write"], label))
     if not runs:
         raise Absent("no series has a hot run")
     made = stacked(rows, "% of the window", total=False, most=100.0, width=style.PAGE)
-    notes = ["Null stores nothing: all of it is harness. Parts in the order of a cycle."]
-    return studio.finish(made, "Where the time goes, first hot run", notes, runs)
+    notes = ["Parts are in the order of a cycle. Null stores nothing, so its whole window is harness."]
+    shown = lowest_and_highest("The share of the window inside write", written)
+    return studio.finish(made, TIME_BUDGET, notes, runs, shown)
 
 
 def stacked(
@@ -193,11 +216,12 @@ def stacked(
     most: float | None = None,
     width: float = style.COLUMN,
 ) -> style.Frame:
-    """A bar a row made of named parts, with a key above it; a row without parts says why."""
-    tall = 0.26 if width == style.COLUMN else 0.2
+    """A bar per row made of named parts, with a key above it; a row without parts says why."""
+    tall = plots.ROW if width == style.COLUMN else 0.2
     left = plots.LEFT if width == style.COLUMN else 2.4
-    made = style.frame(width, tall * len(rows) + 0.2)
-    axes = made.axes(left, 0.62, height=tall * len(rows))
+    right = 0.8
+    made = style.frame(width, tall * len(rows) + 0.24)
+    axes = made.axes(left, right, height=tall * len(rows))
     longest = most or max((sum(size for _, size in parts) for _, parts, _ in rows), default=1.0) or 1.0
     for row, (_, parts, note) in enumerate(rows):
         if not parts:
@@ -208,7 +232,7 @@ def stacked(
             axes.barh(row, size, left=start, height=0.66, color=style.PARTS[part], linewidth=0)
             start += size
         text = f"{number(start, 3)} {note}".strip() if total else note
-        axes.text(start + 0.012 * longest, row, text, fontsize=5.4, va="center")
+        axes.text(start + 0.012 * longest, row, text, fontsize=style.SMALL, va="center_baseline")
     axes.set_xlim(0, longest * (1.0 if most else 1.05))
     plots.titles(axes, [title for title, _, _ in rows])
     if width != style.COLUMN:
@@ -220,7 +244,9 @@ def stacked(
     place = 0.0
     for part in dict.fromkeys(part for _, parts, _ in rows for part, _ in parts):
         name = part.replace("_", " ")
-        axes.text(place, 1.02, "■", transform=axes.transAxes, fontsize=6.5, color=style.PARTS[part], va="bottom")
-        axes.text(place + 0.11 / (width - left - 0.62), 1.02, name, transform=axes.transAxes, fontsize=6, va="bottom")
-        place += (0.047 * len(name) + 0.24) / (width - left - 0.62)
+        axes.text(place, 1.02, "■", transform=axes.transAxes, fontsize=style.SMALL, color=style.PARTS[part],
+                  va="bottom")  # fmt: skip
+        axes.text(place + 0.12 / (width - left - right), 1.02, name, transform=axes.transAxes, fontsize=style.SMALL,
+                  va="bottom")  # fmt: skip
+        place += (1.05 * style.CHARACTER * len(name) + 0.24) / (width - left - right)
     return made

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidemark.analysis.measures import Absent
+from tidemark.analysis.prose import conclusion, lowest_and_highest, sentence
 from tidemark.results.figures import plots
 from tidemark.results.figures.panels import cpu_strips, scatter_panels
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.names import BATCH, SINGLE
 from tidemark.runs.run import Run
 from tidemark.studies.streams.quantities import GROWTH
+from tidemark.studies.streams.sentences import FALLS, FLAT, GROWS
 
 COLD, FIRST_HOT, SECOND_HOT = 0, 1, 2
 RUN_WORDS = {COLD: "run 0", FIRST_HOT: "first hot run", SECOND_HOT: "second hot run"}
@@ -50,13 +53,20 @@ def totals(studio: Studio, mode: str) -> Drawn:
     windows = sorted({round(run.manifest.window_s) for run in runs}) or [0]
     window = f"{windows[0]:,} s" if len(windows) == 1 else f"{windows[0]:,} to {windows[-1]:,} s"
     made, notes = plots.bars_by_run(rows, f"events written in {window}")
-    if any(len(series.repeats) > 1 for series in studio.series(mode)):
-        notes.append("In parentheses: the repeat of the series.")
-    return studio.finish(made, f"Events written by run, {MODE_WORDS[mode]}", notes, runs)
+    repeated = any(len(series.repeats) > 1 for series in studio.series(mode))
+    if repeated and max(len(series.runs) for series in studio.series(mode)) <= plots.MOST_BARS:
+        notes.append("Numbers in parentheses name the repeat of the series.")
+    means = [
+        (float(np.mean([run.manifest.events for run in series.hot_runs])), series.title)
+        for series in studio.series(mode)
+        if series.hot_runs
+    ]
+    shown = lowest_and_highest("The number of events per hot run", means)
+    return studio.finish(made, f"Events written by run, {MODE_WORDS[mode]}", notes, runs, shown)
 
 
 def _run_words(run: Run, repeat: int | None) -> str:
-    """A run's number, and that of its repeat; of run 0 also what it may be called; and whether it was disturbed."""
+    """A run's number, and that of its repeat; of run 0 also its state; and whether it was disturbed."""
     words = f"run {run.number}" if repeat is None else f"run {run.number} ({repeat})"
     words = f"{words}, {run.state}" if run.cold else words
     return f"{words}, DISTURBED" if run.disturbed else words
@@ -70,17 +80,17 @@ def disk(studio: Studio, mode: str, number: int, title: str) -> Drawn:
         return (np.empty(0) if found is None else found[np.isfinite(found)] / 1e6), None
 
     groups, runs = studio.groups(mode, number, values)
-    made, notes = plots.boxes(groups, "written to disk in each second", "MB")
+    made, notes = plots.boxes(groups, "written to disk per second", "MB")
     notes.append(
-        "All that reached the device in a second; runs in which the stream was over a tenth of it are left out."
+        "Bytes are those of all processes; a run in which the stream wrote more than a tenth of them is left out."
     )
-    return studio.finish(made, title, notes, runs)
+    return studio.finish(made, title, notes, runs, _medians("The median of the bytes per second", groups))
 
 
 def write_times(studio: Studio, mode: str, number: int, title: str) -> Drawn:
     groups, runs = studio.groups(mode, number, lambda run: (run.column("write_ns") / 1e6, None))
-    made, notes = plots.boxes(groups, "time of a write", "ms")
-    return studio.finish(made, title, notes, runs)
+    made, notes = plots.boxes(groups, "write time", "ms")
+    return studio.finish(made, title, notes, runs, _medians("The median write of this run", groups))
 
 
 def read_times(studio: Studio, mode: str, number: int, title: str) -> Drawn:
@@ -88,20 +98,36 @@ def read_times(studio: Studio, mode: str, number: int, title: str) -> Drawn:
     groups, runs = studio.groups(mode, number, lambda run: (run.column("poll_ns") / run.column("rows") / 1e3, None))
     made, notes = plots.boxes(groups, "time to read an event", "µs")
     if mode == BATCH:
-        notes.append("Events of a batch are fetched together: each sample is a batch's time by its events.")
+        notes.append("A batch is fetched at once: a sample is the time of a batch divided by its events.")
     elif most := max((series.read_ahead for series in studio.series(mode) if series.reads_in_goes), default=0):
-        notes.append(f"Up to {most:,} events are read in one go: each sample is the mean of a go, not an event's time.")
-    return studio.finish(made, title, notes, runs)
+        notes.append(f"One read returns up to {most:,} events (a read batch): a sample is the mean over a read batch.")
+    return studio.finish(made, title, notes, runs, _medians("The median read time of this run", groups))
 
 
 def scatter(studio: Studio, mode: str, number: int, title: str) -> Drawn:
     groups, runs = studio.groups(mode, number, lambda run: (run.column("write_ns") / 1e6, run.column("start_ns") / 1e9))
     made, notes = scatter_panels(studio, groups, {run.label: run for run in runs}, "write", GROWTH)
-    return studio.finish(made, title, notes, runs)
+    trends: dict[str, list[str]] = {GROWS: [], FLAT: [], FALLS: []}
+    for run in runs:
+        try:
+            slope = studio.measures.of_run(GROWTH, run).estimate("")
+        except Absent:
+            continue
+        said = GROWS if slope.is_above(0) else FALLS if slope.is_below(0) else FLAT
+        trends[said].append(run.manifest.system.title)
+    shown = sentence(conclusion("in this run, the write time", "it", trends))
+    return studio.finish(made, title, notes, runs, shown)
+
+
+def _medians(subject: str, groups: Sequence[plots.Group]) -> str:
+    """Whose median is lowest and whose highest, in the one run that a figure shows."""
+    return lowest_and_highest(
+        subject, [(float(np.median(group.values)), group.title) for group in groups if len(group.values)]
+    )
 
 
 def cpu(studio: Studio, mode: str, number: int, title: str) -> Drawn:
-    """CPU of the whole machine in each second."""
+    """CPU of the whole machine per second."""
 
     def values(run: Run) -> Samples:
         seconds = run.seconds()
@@ -109,7 +135,7 @@ def cpu(studio: Studio, mode: str, number: int, title: str) -> Drawn:
 
     groups, runs = studio.groups(mode, number, values)
     made, notes = cpu_strips(groups)
-    return studio.finish(made, title, notes, runs)
+    return studio.finish(made, title, notes, runs, _medians("The median processor load", groups))
 
 
 _KINDS = {

@@ -64,15 +64,15 @@ def _throughput(workshop: Workshop) -> Table:
         Column("events", "Events"),
         Column("harness", "Harness throughput", "events/s", interval=True),
         Column("system_rate", "System throughput", "events/s", interval=True),
-        Column("share", "Harness of system", "%"),
+        Column("share", "Harness / system", "%"),
     )
     notes = [
-        "Harness throughput: events by the seconds of the window, the thesis's definition. System throughput: events "
-        "by the seconds spent inside the write call.",
-        "A run's interval covers that run; 'hot runs' is their geometric mean, and its interval covers how runs, or "
-        "repeats of a series, differ. Nothing is averaged across cold and hot.",
+        "Harness throughput: events per second of the window, the thesis's definition. System throughput: events per "
+        "second inside the write call.",
+        "The interval of a run covers that run. 'Hot runs' is their geometric mean, whose interval also covers the "
+        "variance between runs, or between repeats of a series. Cold and hot runs are never averaged.",
     ]
-    title = "Harness and system throughput, by run"
+    title = "Harness and system throughput of every run"
     return workshop.table("throughput", title, columns, rows, workshop.run_set.runs, notes)
 
 
@@ -99,8 +99,8 @@ def _latency(workshop: Workshop) -> Table:
         *(Column(_key(quantity), _heading(quantity), quantity.unit, interval=True) for quantity in asked),
     )
     notes = [
-        "Per operation: in batches, a write and a read are of a whole batch. Outliers are in. A quantile needs as "
-        "many operations as to have one beyond it on average; a maximum has no interval.",
+        "Times are per operation: in batches, a write or a read covers a whole batch. Outliers are included. A "
+        "quantile is given if at least one operation lies beyond it on average; a maximum has no interval.",
         *reading_notes(workshop.run_set.select()),
     ]
     return workshop.table("latency", "Write and read times of every run", columns, rows, workshop.run_set.runs, notes)
@@ -112,9 +112,9 @@ def reading_notes(series: Sequence[Series]) -> tuple[str, ...]:
     if most == 1:
         return ()
     return (
-        f"Single events are read up to {most:,} in one go, and each is given an equal share of its go: their times of "
-        "reading are means of goes, whose tails are shorter than those of events. The sweep 'reads' reads one event "
-        "at a time.",
+        f"In single mode, one read returns up to {most:,} events (a read batch), and each event is assigned an equal "
+        "share of the read time. Read times are therefore means over read batches, with shorter tails than those of "
+        "single events. The sweep 'reads' reads one event at a time.",
     )
 
 
@@ -143,12 +143,13 @@ def _growth(workshop: Workshop) -> Table:
         Column("hot_runs", "Hot runs"),
         Column("commits", "Commits"),
         Column("growth", "Growth per 1,000 commits", "ms", interval=True),
-        Column("relative", "of the median write", "%", interval=True),
-        Column("verdict", "Does the write time grow?"),
+        Column("relative", "Growth of the median write", "%", interval=True),
+        Column("verdict", "Write time"),
     )
     notes = [
-        "Theil-Sen slope over medians of up to 64 stretches of each hot run; mean over hot runs. The interval comes "
-        "from blocks of residuals and from how runs differ. A short window extrapolates to 1,000 commits."
+        "Theil-Sen slope over the medians of up to 64 stretches of each hot run, averaged over hot runs. The interval "
+        "combines resampled blocks of residuals with the variance between runs. A short window extrapolates to 1,000 "
+        "commits."
     ]
     title = "Growth of the write time with the number of commits"
     return workshop.table("growth", title, columns, rows, runs, notes)
@@ -178,14 +179,15 @@ def _ratios(workshop: Workshop) -> Table:
         Column("write_ratio", "Median write time, A / B", interval=True),
         Column("rate_ratio", "Harness throughput, A / B", interval=True),
         Column("delta", "Cliff's delta of write times", interval=True),
-        Column("verdict", "Writes of A are"),
+        Column("verdict", "Writes of A"),
     )
     notes = [
-        "Ratios of the typical hot runs. Cliff's delta: the share of pairs in which A's write takes longer, less the "
-        "share in which B's does; 0 means neither. The verdict follows from the interval of the ratio of medians.",
+        "Ratios compare the typical hot runs. Cliff's delta is the share of pairs in which A's write takes longer "
+        "minus the share in which B's does; 0 means neither. The verdict follows from the interval of the ratio of "
+        "medians.",
         f"Intervals are 95 %. {workshop.run_set.coverage}",
     ]
-    title = "Systems in pairs: ratios of hot runs"
+    title = "Pairs of systems: ratios of hot runs"
     return workshop.table("ratios", title, columns, rows, runs, notes)
 
 
@@ -214,24 +216,24 @@ def _cold_effect(workshop: Workshop) -> Table:
         )
     columns = (
         *IDENTITY,
-        Column("state", "Run 0 was"),
+        Column("state", "State of run 0"),
         Column("cold", "Median write, run 0", "ms", interval=True),
         Column("hot", "Median write, hot", "ms", interval=True),
         Column("median_ratio", "Median write, run 0 / hot", interval=True),
         Column("p99_ratio", "p99 write, run 0 / hot", interval=True),
         Column("rate_ratio", "Harness throughput, run 0 / hot", interval=True),
-        Column("verdict", "Writes of run 0 are"),
+        Column("verdict", "Writes of run 0"),
         Column("first_write", "First write of run 0", "ms"),
         Column("first_write_ratio", "First write, run 0 / median of hot", interval=True),
     )
     notes = [
-        "There is one run 0 a series: unless series were repeated, how far it might have come out otherwise is "
-        "taken from how hot runs of all systems differ.",
-        f"'Run 0 was': {STATES}",
-        "The first write is the very first of a window (of the first repeat, where series were repeated). In a run "
-        "that began with a cold start it is the first write after it, and shows what starting cold costs.",
+        "A series has one run 0. Unless series are repeated, its variance is estimated from the hot runs of all "
+        "systems.",
+        f"State of run 0: {STATES}",
+        "The first write is the very first of a window (of the first repeat, if series are repeated). After a cold "
+        "start, it shows what starting cold costs.",
     ]
-    title = "Run 0 against the hot runs: what a cold start costs"
+    title = "Cost of a cold start: run 0 compared with hot runs"
     return workshop.table("cold-effect", title, columns, rows, workshop.run_set.runs, notes)
 
 
@@ -249,5 +251,5 @@ def _time_budget(workshop: Workshop) -> Table:
         *(Column(part, part.replace("_", " ").capitalize(), "%") for part in STAGES),
         Column("accounted", "Accounted for", "%"),
     )
-    title = "Where the time of each run went"
+    title = "Time budget of each run"
     return workshop.table("time-budget", title, columns, rows, workshop.run_set.runs)

@@ -17,10 +17,10 @@ from tidemark.studies.streams.quantities import DISK_IQR, DISK_MEDIAN, WRITE_IQR
 
 FIRST_HOT = 1
 IN_SECONDS = (
-    "Bytes that reached the device under the data in each second, of whichever process. Topics are filled and synced "
-    "before the window, so that the broker writes next to nothing in it; a run in which broker and producer wrote more "
-    "than a tenth of what reached the disk is left out, with the reason. What a sync after the window brought is not "
-    "in the seconds; the table 'disk' has it."
+    "Bytes per second that reached the data's device, of all processes. Topics are filled and synced before the "
+    "window, so the broker writes next to nothing in it; a run in which broker and producer wrote more than a tenth "
+    "of the bytes is left out, with the reason. The bytes of the sync after the window are in the table 'disk', not "
+    "here."
 )
 
 
@@ -74,7 +74,7 @@ def _spread(
             ]
         )
         runs += series.hot_runs
-    what = "Bytes written to disk in each second" if median is DISK_MEDIAN else "Time of a write"
+    what = "Bytes written to disk per second" if median is DISK_MEDIAN else "Write time"
     columns = (
         SYSTEM,
         Column("median", "Median", unit, interval=True),
@@ -88,8 +88,8 @@ def _spread(
     notes = [IN_SECONDS] if median is DISK_MEDIAN else []
     notes += [
         "Median, IQR and n are those of the first hot run (run 1), as in the thesis; their intervals cover that run "
-        "only. 'Hot runs' covers how runs, or repeats of a series, differ as well. All intervals are 95 %; no cold run "
-        "is in this table."
+        "only. The interval of 'Median, hot runs' also covers the variance between runs, or between repeats of a "
+        "series. All intervals are 95 %; the table has no cold run."
     ]
     title = f"{what} when {mode_words(workshop, mode)}: median and interquartile range"
     return workshop.table(name, title, columns, rows, runs, notes)
@@ -130,7 +130,7 @@ def _flush(workshop: Workshop, name: str, mode: str) -> Table:
         Column("per_row", "Flush per row", "µs"),
         Column("thesis_flush", f"Flush ({ORIGIN})", unit),
     )
-    notes = ["One value a run, hence no interval. Rows differ between runs: compare the time per row."]
+    notes = ["One value per run has no interval. The number of rows differs between runs: compare the time per row."]
     if not inlining:
         notes = ["No system of this configuration inlines rows in this mode."]
     title = f"Time to flush inlined rows to Parquet after {mode_words(workshop, mode)}"
@@ -185,8 +185,8 @@ def _footprint(workshop: Workshop) -> Table:
         Column("thesis_metadata_mb", f"Metadata ({ORIGIN})", "MB"),
     )
     notes = [
-        "Sums over all runs of a series, as the thesis counts them, before inlined rows are flushed. They depend on "
-        "how many events a run wrote; the table 'footprint' has them per event."
+        "Sums over all runs of a series, as in the thesis, before inlined rows are flushed. They depend on the "
+        "number of events; the table 'footprint' gives sizes per event."
     ]
-    title = "Files and bytes of each table, events one by one and in batches"
+    title = "Files and bytes of each table"
     return workshop.table("table-6.1", title, columns, rows, runs, notes)

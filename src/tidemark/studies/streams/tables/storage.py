@@ -70,10 +70,10 @@ def _footprint(workshop: Workshop) -> Table:
         Column("write_amplification", "Written to the device per Arrow byte", interval=True),
     )
     notes = [
-        "Sizes of the last run's table, before inlined rows are flushed. Written to the device: what the system is "
-        "charged with, see the table 'disk'; hot runs."
+        "Sizes are those of the last run's table, before inlined rows are flushed. 'Written to the device' is what the "
+        "system is charged with in hot runs; see the table 'disk'."
     ]
-    title = "Footprint per event, and write amplification"
+    title = "Footprint per event and write amplification"
     return workshop.table("footprint", title, columns, rows, runs, notes)
 
 
@@ -105,7 +105,7 @@ def _disk(workshop: Workshop) -> Table:
         Column("charged", "Charged to the system", "MB"),
         Column("window", "In the window", "MB"),
         Column("sync", "By the sync after it", "MB"),
-        Column("stream", "Of these, the stream", "MB"),
+        Column("stream", "Written by the stream", "MB"),
         Column("sync_seconds", "Sync took", "s"),
         Column("left", "Unwritten at the opening", "MB"),
         Column("rest", "Unwritten at rest", "MB"),
@@ -113,14 +113,14 @@ def _disk(workshop: Workshop) -> Table:
         Column("written_by", "Sent to storage by (MB)"),
     )
     notes = [
-        "A system is charged with what reached the device under the data from the opening of the window to the end of "
-        "a sync right after it, less what the stream (broker and producer) wrote, and never with less than nothing: "
-        "its client, its servers and the file system's own bookkeeping are in it.",
-        "'Unwritten' are dirty pages and pages in write-back of the whole machine: what was left of them at the "
-        "opening, above what there is at rest, reaches the disk in the window, and is charged as well. 'Sent to "
-        "storage by' are the processes' own counters, which do not know of what the file system adds.",
+        "A system is charged with the bytes that reach the data's device from the opening of the window to the end of "
+        "the sync that follows it, minus the bytes that the stream (broker and producer) writes, and at least zero. "
+        "The charge includes the client, the servers and the file system's metadata.",
+        "'Unwritten' counts dirty pages and pages in write-back of the whole machine. Those present at the opening, "
+        "above the level at rest, reach the disk in the window and are charged as well. 'Sent to storage by' gives the "
+        "processes' own counters, which omit what the file system adds.",
     ]
-    title = "What reached the disk, and what of it the system is charged with"
+    title = "Bytes that reached the disk, and the share charged to the system"
     return workshop.table("disk", title, columns, rows, workshop.run_set.runs, notes)
 
 
@@ -163,7 +163,7 @@ def _flush_and_merge(workshop: Workshop) -> Table:
         Column("seconds", "Time", "s"),
         Column("per_row", "Time per row", "µs"),
     )
-    notes = ["Each was timed once in a run, outside the window. The thesis's rows are 'roughly 30,000'."]
+    notes = ["Each operation is timed once per run, outside the window. The thesis gives 'roughly 30,000' rows."]
     return workshop.table(
-        "flush-vs-merge", "Flushing inlined rows against merging small files", columns, rows, runs, notes
+        "flush-vs-merge", "Flushing inlined rows compared with merging small files", columns, rows, runs, notes
     )

@@ -29,7 +29,8 @@ from tidemark.stream.sizes import EventSizes
 from tidemark.stream.source import Source
 from tidemark.studies.streams.window.loop import run_stretch
 from tidemark.studies.streams.window.samples import Samples, StreamWindow
-from tidemark.systems.base import Context, System
+from tidemark.systems.base import Context
+from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     from tidemark.studies.streams.workload import Streams
@@ -50,7 +51,7 @@ class StreamStage(Stage[StreamWindow]):
         rig: Rig,
         directory: Path,
         topic: str,
-        system: System,
+        system: TableSystem,
         consumer: EventConsumer,
         codec: EventCodec,
         show: Show,
@@ -138,6 +139,7 @@ class StreamStage(Stage[StreamWindow]):
 
     def describe(self, window: StreamWindow) -> Description:
         assert self._produced is not None, "`finish` comes first"
+        assert self._rig.dataset is not None, "a stream is made of trips"
         sizes = EventSizes.read(self._streams.trips.with_name("events.json"))
         topics = self._streams.topics(self._rig)
         producer = ProducerPart.of(
@@ -206,7 +208,7 @@ def staged(streams: Streams, rig: Rig, name: str, seconds: float, show: Show) ->
             threads=settings.threads,
             compression=settings.compression,
         )
-        system = rig.variant.open(context)
+        system = rig.variant.open_as(TableSystem, context)
         stack.callback(system.close)
         system.create(producer.schema)  # while the topic is being filled
         topics.wait_until_filled()

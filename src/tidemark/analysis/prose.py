@@ -1,0 +1,66 @@
+"""Sentences that state first what most systems share, and then the exceptions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.words import listed
+from tidemark.runs.runset import RunSet
+
+NEGATIVE = re.compile(r"\b(?:not|no)\b")  # "does not grow for every system" could be read as "for some"
+NOT_SHOWN = "These runs do not show it"
+FEWEST_SHARED = 3  # so many systems are called "3 of 4 systems"; fewer are named
+
+
+def conclusion(subject: str, pronoun: str, groups: Mapping[str, Sequence[str]]) -> str:
+    """`the write time grows for 4 of 6 systems; it shows no trend for A and B`: no capital, no full stop.
+
+    `groups` maps what can be said of `subject` to the names of those of which it holds; every name stands in one of
+    them. The largest group comes first; of groups of one size, the first in order.
+    """
+    filled = sorted(((said, names) for said, names in groups.items() if names), key=lambda group: -len(group[1]))
+    if not filled:
+        return ""
+    total = sum(len(names) for _, names in filled)
+    (main, most), *rest = filled
+    if not rest:
+        all_of_them = "any system" if NEGATIVE.search(main) else "every system"
+        return f"{subject} {main} for {all_of_them if total > 1 else most[0]}"
+    shared = len(most) >= FEWEST_SHARED and 2 * len(most) > total
+    who = f"{len(most):,} of {total:,} systems" if shared else listed(most)
+    return f"{subject} {main} for {who}; {pronoun} {listed([f'{said} for {listed(names)}' for said, names in rest])}"
+
+
+class SentenceWriter:
+    """Writes what the runs say; a study's subclass has a method a sentence, which raises Absent where they do not."""
+
+    def __init__(self, measures: Measures) -> None:
+        self.measures = measures
+
+    @property
+    def run_set(self) -> RunSet:
+        return self.measures.run_set
+
+
+def or_why(write: Callable[[], str]) -> str:
+    """What `write` says of the runs, or why they do not show it."""
+    try:
+        return write()
+    except Absent as absent:
+        return f"{NOT_SHOWN}: {absent}."
+
+
+def sentence(text: str) -> str:
+    """`text` with a capital and a full stop; nothing of nothing."""
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def lowest_and_highest(subject: str, values: Sequence[tuple[float, str]]) -> str:
+    """Whose of `values` (each with a name) is lowest and whose highest, as a sentence; empty for fewer than two."""
+    if len(values) < 2:
+        return ""
+    (_, lowest), (_, highest) = min(values), max(values)
+    return f"{subject} is lowest for {lowest} and highest for {highest}."

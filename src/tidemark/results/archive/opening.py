@@ -1,0 +1,30 @@
+"""A result set of ours or of others, wherever it lies."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tidemark.errors import AnalysisError
+from tidemark.results.archive.unpack import unpack_archive
+from tidemark.runs.runset import RunSet
+
+
+@contextmanager
+def opened(place: Path) -> Iterator[RunSet]:
+    """A results folder, a workspace that has one, or an archive, which is unpacked for as long as it is needed.
+
+    AnalysisError, naming the file, for what is none of these or not as it was packed.
+    """
+    if place.is_file():
+        with tempfile.TemporaryDirectory(prefix="tidemark-archive-") as folder:
+            yield RunSet.load(unpack_archive(place, Path(folder)).parent)
+        return
+    found = next((folder for folder in (place, place / "results") if (folder / "plan.json").is_file()), None)
+    if found is None:
+        raise AnalysisError(
+            f"{place}: found no plan.json; allowed: a results folder, or an archive of './tidemark archive'"
+        )
+    yield RunSet.load(found)

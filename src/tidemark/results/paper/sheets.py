@@ -1,0 +1,113 @@
+"""Tables as the paper prints them: cells as texts, and columns split into blocks that fit the page's width."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.words import Cell, Missing, brief, shown
+from tidemark.results.tables.table import OF_SWEEPS, RUN
+
+# Which row a line of a block is: repeated in every block. A position in the plan is one as well.
+IDENTITY = {"position", "stack", *(column.key for column in (*OF_SWEEPS, RUN))}
+LINE = 138  # characters across the page at the size of the appendix's tables
+WIDE = 0.6  # of a line: a wider block is as wide as the page, its columns as wide as their contents ask
+GAP = 2  # characters between two columns
+TEXT = 26  # characters at which a column of words begins to wrap
+
+
+def sheet(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table with its cells as texts; columns that are empty throughout are left out, reasons go into notes."""
+    reasons: list[str] = []
+
+    def text(cell: Any, unit: str) -> str:
+        parsed = _cell(cell)
+        if not isinstance(parsed, Missing):
+            return shown(parsed, unit, 3)
+        reason = brief(parsed.reason)
+        if reason not in reasons:
+            reasons.append(reason)
+        return f"– ({reasons.index(reason) + 1})"
+
+    units = [column["unit"] for column in table["columns"]]
+    rows = [[text(*pair) for pair in zip(row, units, strict=True)] for row in table["rows"]]
+    kept = [place for place in range(len(table["columns"])) if not rows or any(row[place] for row in rows)]
+    heads = [table["columns"][place] for place in kept]
+    titles = [f"{head['title']} ({head['unit']})" if head["unit"] else head["title"] for head in heads]
+    numeric = [all(_is_number(row[place]) for row in table["rows"]) for place in kept]
+    cells = [[row[place] for place in kept] for row in rows]
+    widths = [
+        _width(title, [row[place] for row in cells], number)
+        for place, (title, number) in enumerate(zip(titles, numeric, strict=True))
+    ]
+    keys = _identity([head["key"] for head in heads])
+    return {
+        "name": table["name"],
+        "title": table["title"],
+        "blocks": [
+            {
+                "heads": [titles[place] for place in places],
+                "widths": [widths[place] for place in places],
+                "wide": sum(widths[place] for place in places) > LINE * WIDE,
+                "numeric": [numeric[place] for place in places],
+                "rows": [[row[place] for place in places] for row in cells],
+            }
+            for places in blocks(widths, keys)
+        ],
+        "notes": [*table["notes"], *(f"({place}) {reason}." for place, reason in enumerate(reasons, 1))],
+    }
+
+
+def blocks(widths: Sequence[int], keys: int, line: int = LINE) -> list[list[int]]:
+    """Places of columns by block: the first `keys` in each, the others in order and about as wide in each block."""
+    fewest = len(_filled(widths, keys, line))
+    for narrower in range(min(line, max(widths, default=0)), line):
+        found = _filled(widths, keys, narrower)
+        if len(found) == fewest:
+            return found
+    return _filled(widths, keys, line)
+
+
+def _filled(widths: Sequence[int], keys: int, line: int) -> list[list[int]]:
+    given = list(range(keys))
+    made: list[list[int]] = [list(given)]
+    room = line - sum(widths[:keys])
+    left = room
+    for place in range(keys, len(widths)):
+        if widths[place] > left and len(made[-1]) > keys:
+            made.append(list(given))
+            left = room
+        made[-1].append(place)
+        left -= widths[place]
+    return made
+
+
+def _identity(keys: Sequence[str]) -> int:
+    """How many of the leading columns say which row it is; at least the first one does."""
+    count = next((place for place, key in enumerate(keys) if key not in IDENTITY), len(keys))
+    return max(count, 1)
+
+
+def _width(title: str, cells: Sequence[str], numeric: bool) -> int:
+    """Characters that a column takes; titles wrap between words, and so do long texts."""
+    words = max((len(word) for word in title.split()), default=0)
+    longest = max(map(len, cells), default=0)
+    if not numeric:
+        token = max((len(word) for cell in cells for word in cell.split()), default=0)
+        longest = min(longest, max(TEXT, token))
+    return max(words, -(-len(title) // 3), longest) + GAP
+
+
+def _is_number(cell: object) -> bool:
+    return cell is None or isinstance(cell, int | float | dict)
+
+
+def _cell(cell: Any) -> Cell:
+    if isinstance(cell, dict) and "missing" in cell:
+        return Missing(cell["missing"])
+    if isinstance(cell, dict):
+        if cell["value"] is None:
+            return None
+        return Estimate(cell["value"], cell["low"], cell["high"], cell["n"], cell["unit"], cell["runs"])
+    return cell  # type: ignore[no-any-return]

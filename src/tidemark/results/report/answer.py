@@ -1,0 +1,68 @@
+"""The answer in a few sentences: for the head of the report, and for the terminal once all is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidemark.analysis.statistics import Replicates
+from tidemark.analysis.words import estimate_text, listed
+from tidemark.results.report.matrix import Group, Row
+from tidemark.results.report.questions import Question
+
+BEST = "best"
+LEVEL = 0.95  # that all comparisons of an answer hold together
+CLOSE = 0.05
+LINES = 2  # one by one, and in batches
+
+
+def answers(group: Group, questions: Sequence[Question]) -> list[dict[str, Any]]:
+    """Of each question that is asked in words: who it is, with the value, and who cannot be told from it."""
+    found = []
+    for place, question in enumerate(questions):
+        if question.asks is not None and (ranked := group.ranked(questions, place)):
+            best = question.extreme == BEST
+            found.append({"key": question.key, "title": question.asks, "best": best, **_answer(question, ranked)})
+    return found
+
+
+def _answer(question: Question, ranked: Sequence[tuple[Row, Replicates]]) -> dict[str, str]:
+    ordered = list(ranked) if question.extreme == BEST else list(reversed(ranked))
+    (first, answer), others = ordered[0], ordered[1:]
+    estimate = answer.estimate(question.unit)
+    # The largest of many is large by chance as well: the more are compared, the more their intervals must allow for.
+    level = 1 - (1 - LEVEL) / len(ranked)
+    if question.signed and not answer.estimate(question.unit, level).is_above(0):
+        return {"text": question.none, "apart": ""}
+    same = [row.title for row, other in others if not _differ(question, answer, other, level)]
+    note = question.noted(first.asked)
+    allowing = f" (as far as {len(ranked):,} systems compared at once can tell)" if len(ranked) > 2 else ""
+    apart = f"no difference was shown between it and {listed(same)}{allowing}" if same else ""
+    return {
+        "text": f"{first.title}: {estimate_text(estimate)}{f' ({note})' if note else ''}",
+        "apart": apart if others else "no other system was measured",
+    }
+
+
+def _differ(question: Question, one: Replicates, other: Replicates, level: float) -> bool:
+    """Whether the interval of their comparison leaves out that they are the same.
+
+    Counts of one run have no interval; those that are close count as the same.
+    """
+    ratio, same = question.worse(one, other).estimate("", level), 0.0 if question.signed else 1.0
+    if ratio.low is None:
+        return abs(ratio.value - same) > CLOSE
+    return ratio.is_above(same) or ratio.is_below(same)
+
+
+def in_lines(found: Sequence[dict[str, Any]], synthetic: bool, repeated: bool) -> list[str]:
+    """Three lines for a terminal: who is best at what is asked first, and what could not be told apart.
+
+    `repeated`: whether intervals cover how repeats of a series differ.
+    """
+    chosen = [each for each in found if each["best"]][:LINES]
+    apart = [f"{each['title'].lower()}: {each['apart']}" for each in chosen if each["apart"]]
+    said = "; ".join(apart) or "nothing: each differs from all others by more than their intervals"
+    said += "" if repeated else "; each was measured once, and how repeats differ is not known"
+    lines = [f"{each['title']}: {each['text']}." for each in chosen]
+    return [*lines, f"Not told apart: {said}{' (SYNTHETIC dataset)' if synthetic else ''}."] if chosen else []

@@ -1,0 +1,96 @@
+"""What to read before any number: of what the numbers are, and what bounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidemark import __version__
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import HIGHER, Absent
+from tidemark.analysis.words import estimate_text
+from tidemark.runs.provenance import harness_words, machine_words, mixture, unfinished
+from tidemark.runs.runset import RunSet
+from tidemark.runs.views import dataset_label, modes
+
+
+def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, Any]]:
+    """Label, text and whether it is a warning, in the order in which they are shown."""
+    synthetic = any(dataset.synthetic for dataset in run_set.datasets)
+    found = [
+        *(("Not finished", sentence, True) for sentence in unfinished(run_set)),
+        ("Dataset", dataset_label(run_set), synthetic),
+        ("Machine", "; ".join(machine_words(machine) for machine in run_set.machines) or "no run", False),
+        ("Protocol", _protocol(run_set), False),
+        ("What bounds the numbers", _bounds(run_set, studies), False),
+        ("Marks", *_marks(run_set)),
+        ("Failures", *_failures(run_set)),
+        *(("Does not belong together", sentence, True) for sentence in mixture(run_set)),
+        *_older(run_set),
+        ("Measured by", f"{_harnesses(run_set)}; page made by Tidemark {__version__}", False),
+    ]
+    return [{"label": label, "text": text, "warning": warning} for label, text, warning in found]
+
+
+def _older(run_set: RunSet) -> list[tuple[str, str, bool]]:
+    if all(harness is not None for harness in run_set.harnesses):
+        return []
+    said = (
+        "Runs of version 1 are among these: which code measured them is not known, and their disk quantities are left "
+        "out, since the stream's log was charged to the systems."
+    )
+    return [("Old runs", said, True)]
+
+
+def _protocol(run_set: RunSet) -> str:
+    names = ", ".join(dict.fromkeys(series.protocol for series in run_set.series))
+    windows = dict.fromkeys(
+        f"{run.manifest.window_s:.3g} s" for run in run_set.runs if not run.manifest.system.is_harness
+    )
+    spelt = " or ".join(windows) or "none measured"
+    operations = sum(run.manifest.operations for run in run_set.runs)
+    return (
+        f"{names}: {len(run_set.runs):,} runs of {len(run_set.repeats):,} series, windows of {spelt}, "
+        f"{operations:,} operations timed"
+    )
+
+
+def _bounds(run_set: RunSet, studies: Sequence[Measures]) -> str:
+    """What intervals cover, and how fast the measuring program is by itself."""
+    limits = []
+    for measures in studies:
+        rate = next((each for each in measures.quantities.headline if each.better == HIGHER), None)
+        for mode in modes(measures.run_set) if rate is not None else ():
+            for series in measures.run_set.select(mode=mode):
+                if series.is_harness and rate is not None:
+                    try:
+                        found = estimate_text(measures.hot(rate, series).estimate(rate.unit))
+                    except Absent:
+                        continue
+                    limits.append(f"{series.mode_title} {found}")
+    harness = f" The measuring program alone (null, which stores nothing) reaches {', '.join(limits)}."
+    told = f"Intervals are 95 %. {run_set.coverage}{harness if limits else ''}"
+    return f"{told} One client writes to one table on one machine."
+
+
+def _marks(run_set: RunSet) -> tuple[str, bool]:
+    disturbed = sum(bool(run.disturbed) for run in run_set.runs)
+    other = sum(bool(set(run.manifest.marks) - set(run.disturbed)) for run in run_set.runs)
+    kept = len(run_set.kept_runs)
+    said = f"{disturbed:,} of {len(run_set.runs):,} counted runs were disturbed by other work on the machine"
+    said += f"; {other:,} carry another mark" if other else ""
+    return said + (f"; {kept:,} more were measured again and are kept beside" if kept else ""), False
+
+
+def _failures(run_set: RunSet) -> tuple[str, bool]:
+    ended = [series for series in run_set.series if series.status != "complete"]
+    attempts = sum(len(repeat.failures) for repeat in run_set.repeats)
+    if not ended:
+        earlier = f"; {attempts:,} earlier attempts failed, see the runs" if attempts else ""
+        return f"none: every series is complete and held all that it acknowledged{earlier}", False
+    said = "; ".join(f"{each.title}, {each.mode_title}: {each.status}: {each.missing()}" for each in ended)
+    return said, any(each.status == "failed" for each in ended)
+
+
+def _harnesses(run_set: RunSet) -> str:
+    return "; ".join(harness_words(each) for each in run_set.harnesses) or "no run"

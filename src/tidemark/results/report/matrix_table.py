@@ -1,0 +1,37 @@
+"""The report's first table as one of the tables: CSV, Markdown and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.words import Cell, Missing
+from tidemark.results.report.matrix import groups
+from tidemark.results.report.questions import Question
+from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+
+
+def matrix_table(workshop: Workshop, questions: Sequence[Question]) -> Table:
+    """A row a system and stack, a column a question."""
+    made = groups(workshop.measures, questions)
+    columns = (
+        SYSTEM,
+        Column("stack", "Stack"),
+        Column("durability", "Durability"),
+        *(Column(each.key.replace("-", "_"), _title(each), each.unit, interval=True) for each in questions),
+    )
+    rows: list[list[Cell]] = []
+    for group in made:
+        for row in group.rows:
+            rows.append([row.title, group.stack, row.level])
+            rows[-1] += [
+                Missing(str(answer)) if isinstance(answer, Absent) else answer.estimate(question.unit)
+                for question, answer in zip(questions, row.answers, strict=True)
+            ]
+    runs = [run for group in made for row in group.rows for series in row.asked.series for run in series.runs]
+    notes = [f"{_title(each)}: {each.hint}" for each in questions]
+    return workshop.table("matrix", "Which system for which write", columns, rows, runs, notes)
+
+
+def _title(question: Question) -> str:
+    return f"{question.title}, {question.mode}" if question.mode else question.title

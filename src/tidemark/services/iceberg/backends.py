@@ -1,0 +1,179 @@
+"""The reference catalog server over other backends, for who measures catalogs: what keeps its pointers is varied alone.
+
+All of them have one pool of connections, one heap and one way of writing metadata files.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, Self
+
+from tidemark.config import ServicesConfig
+from tidemark.errors import ServiceError
+from tidemark.paths import Workspace, private_directory
+from tidemark.services.base import Service
+from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings, jdbc_backend
+from tidemark.services.mariadb import MariaDB
+from tidemark.services.programs.process import give
+from tidemark.services.programs.provision import provision
+
+POOL = 16  # connections of the server to its database; the server's own default is 2
+
+
+def _pooled(address: str) -> dict[str, str]:
+    return {**jdbc_backend(address), "CATALOG_CLIENTS": str(POOL)}
+
+
+class IcebergRestPostgres(IcebergRest):
+    """Over PostgreSQL."""
+
+    name: ClassVar[str] = "iceberg-rest-postgres"
+    title: ClassVar[str] = "Iceberg REST catalog over PostgreSQL"
+    address_key: ClassVar[str | None] = None
+    clients: ClassVar[int] = POOL
+
+    def _backend(self) -> dict[str, str]:
+        return {**super()._backend(), "CATALOG_CLIENTS": str(self.clients)}
+
+
+class IcebergRestTwoClients(IcebergRestPostgres):
+    """Over PostgreSQL, with the server's own pool."""
+
+    name: ClassVar[str] = "iceberg-rest-postgres-2"
+    title: ClassVar[str] = "Iceberg REST catalog over PostgreSQL, two connections"
+    clients: ClassVar[int] = 2
+
+
+class IcebergRestMariadb(IcebergRest):
+    """Over MariaDB."""
+
+    name: ClassVar[str] = "iceberg-rest-mariadb"
+    title: ClassVar[str] = "Iceberg REST catalog over MariaDB"
+    needs: ClassVar[tuple[type[Service], ...]] = (MariaDB,)
+    address_key: ClassVar[str | None] = None
+    locks: ClassVar[tuple[str, ...]] = ("iceberg-rest", "mariadb-driver")
+
+    def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings, mariadb: MariaDB) -> None:
+        super().__init__(workspace, directory, settings)
+        self.mariadb = mariadb
+
+    def _check(self, settings: IcebergRestSettings) -> None:
+        if settings.postgres is not None or settings.address is not None:
+            raise ServiceError(f"{self.title} keeps its pointers in MariaDB; it takes no PostgreSQL and no address.")
+
+    @classmethod
+    def from_config(
+        cls,
+        workspace: Workspace,
+        directory: Path,
+        config: ServicesConfig,
+        running: Mapping[type[Service], Service],
+    ) -> Self:
+        mariadb = running[MariaDB]
+        assert isinstance(mariadb, MariaDB)
+        settings = IcebergRestSettings(warehouse=str(directory / "warehouse"), heap_mb=config.iceberg_rest_heap_mb)
+        return cls(workspace, directory, settings, mariadb)
+
+    @classmethod
+    def provide(cls, workspace: Workspace) -> None:
+        super().provide(workspace)
+        provision("mariadb-driver", workspace)
+
+    def _provision(self) -> None:
+        super()._provision()
+        self._beside = tuple(provision("mariadb-driver", self.workspace))
+
+    def _backend(self) -> dict[str, str]:
+        if not self._has_database:
+            self.mariadb.create_database(self._database)
+            self._has_database = True
+        address, user, password = self.mariadb.jdbc(self._database)
+        return {**_pooled(address), "CATALOG_JDBC_USER": user, "CATALOG_JDBC_PASSWORD": password}
+
+    def database_bytes(self) -> int | None:
+        return self.mariadb.database_bytes(self._database)
+
+    def remove_data(self) -> None:
+        """What it made in MariaDB goes with that one's data, which nobody else uses."""
+        super().remove_data()
+        self._has_database = False
+
+
+class Embedded(IcebergRest):
+    """Over a database that runs inside the server; what it keeps lies in `data_directory`."""
+
+    needs: ClassVar[tuple[type[Service], ...]] = ()
+    address_key: ClassVar[str | None] = None
+
+    def _check(self, settings: IcebergRestSettings) -> None:
+        if settings.postgres is not None or settings.address is not None:
+            raise ServiceError(f"{self.title} keeps its pointers itself; it takes no PostgreSQL and no address.")
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        give(private_directory(self.data_directory))
+
+    def remove_data(self) -> None:
+        super().remove_data()
+        shutil.rmtree(self._warehouse_folder, ignore_errors=True)
+
+    def database_bytes(self) -> int | None:
+        return sum(path.stat().st_size for path in self.data_directory.rglob("*") if path.is_file())
+
+
+class IcebergRestSqlite(Embedded):
+    """Over SQLite as the driver opens it: a rollback journal."""
+
+    name: ClassVar[str] = "iceberg-rest-sqlite"
+    title: ClassVar[str] = "Iceberg REST catalog over SQLite"
+    parameters: ClassVar[str] = ""
+
+    @property
+    def database_path(self) -> Path:
+        return self.data_directory / "catalog.sqlite"
+
+    def _backend(self) -> dict[str, str]:
+        return _pooled(f"jdbc:sqlite:{self.database_path}{self.parameters}")
+
+
+class IcebergRestSqliteWal(IcebergRestSqlite):
+    """Over SQLite with a write-ahead log."""
+
+    name: ClassVar[str] = "iceberg-rest-sqlite-wal"
+    title: ClassVar[str] = "Iceberg REST catalog over SQLite (WAL)"
+    parameters: ClassVar[str] = "?journal_mode=WAL"
+
+
+class IcebergRestH2(Embedded):
+    """Over H2 in a file, as H2 opens it, but for the case of names.
+
+    In capitals, which are H2's own way, the server does not find its table again, and cannot be started a second time.
+    """
+
+    name: ClassVar[str] = "iceberg-rest-h2"
+    title: ClassVar[str] = "Iceberg REST catalog over H2"
+    locks: ClassVar[tuple[str, ...]] = ("h2", "iceberg-rest")
+
+    @classmethod
+    def provide(cls, workspace: Workspace) -> None:
+        super().provide(workspace)
+        provision("h2", workspace)
+
+    def _provision(self) -> None:
+        super()._provision()
+        self._beside = tuple(provision("h2", self.workspace))
+
+    def _backend(self) -> dict[str, str]:
+        return _pooled(f"jdbc:h2:file:{self.data_directory / 'catalog'};DATABASE_TO_LOWER=TRUE")
+
+
+class IcebergRestMemory(Embedded):
+    """Tables and their metadata files are in the server's memory alone: what is left is the server itself."""
+
+    name: ClassVar[str] = "iceberg-rest-memory"
+    title: ClassVar[str] = "Iceberg REST catalog in memory"
+
+    def _backend(self) -> dict[str, str]:
+        return {"CATALOG_CATALOG__IMPL": "org.apache.iceberg.inmemory.InMemoryCatalog"}

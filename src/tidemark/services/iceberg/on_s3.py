@@ -1,0 +1,52 @@
+"""The reference catalog server with its metadata files in an S3 server: the file store is varied alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, Self
+
+from tidemark.config import ServicesConfig
+from tidemark.paths import Workspace
+from tidemark.services.base import Service
+from tidemark.services.iceberg.backends import IcebergRestPostgres
+from tidemark.services.postgres import Postgres
+from tidemark.services.seaweedfs import REGION, InBucket, SeaweedFS
+
+
+class IcebergRestS3(InBucket, IcebergRestPostgres):
+    """Over PostgreSQL."""
+
+    name: ClassVar[str] = "iceberg-rest-postgres-s3"
+    title: ClassVar[str] = "Iceberg REST catalog over PostgreSQL and S3"
+    needs: ClassVar[tuple[type[Service], ...]] = (Postgres, SeaweedFS)
+    file_io: ClassVar[str] = "org.apache.iceberg.aws.s3.S3FileIO"
+
+    @classmethod
+    def from_config(
+        cls,
+        workspace: Workspace,
+        directory: Path,
+        config: ServicesConfig,
+        running: Mapping[type[Service], Service],
+    ) -> Self:
+        made = super().from_config(workspace, directory, config, running)
+        store = running[SeaweedFS]
+        assert isinstance(store, SeaweedFS)
+        made.store = store
+        return made
+
+    @property
+    def warehouse(self) -> str:
+        return f"s3://{self.bucket.name}/warehouse"
+
+    def _backend(self) -> dict[str, str]:
+        bucket = self.bucket
+        return {
+            **super()._backend(),
+            "CATALOG_S3_ENDPOINT": bucket.endpoint,
+            "CATALOG_S3_PATH__STYLE__ACCESS": "true",
+            "CATALOG_S3_ACCESS__KEY__ID": bucket.access_key,
+            "CATALOG_S3_SECRET__ACCESS__KEY": bucket.secret_key,
+            "CATALOG_CLIENT_REGION": REGION,
+        }

@@ -1,0 +1,164 @@
+"""MariaDB: a backend of the Iceberg REST server, spoken to by the client program that comes with it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+from pathlib import Path
+from typing import ClassVar
+
+from tidemark.errors import ServiceError
+from tidemark.paths import Workspace, private_directory
+from tidemark.services.base import files_below
+from tidemark.services.own import OwnServer
+from tidemark.services.programs.process import (
+    Child,
+    free_ports,
+    give,
+    is_free,
+    server_environment,
+    unprivileged_account,
+    wait_for_line,
+)
+from tidemark.services.programs.provision import unpack_mariadb
+
+USER = "tidemark"
+DURABILITY_SETTINGS = ("innodb_doublewrite", "innodb_flush_log_at_trx_commit", "log_bin", "sync_binlog")
+ANSWER_S = 30
+
+
+class MariaDB(OwnServer):
+    """MariaDB 11.4.5 on a free loopback port, one user with a generated password, all else as it comes.
+
+    When we are root it runs as nobody, who owns its data directory and keeps the right to enter our folders.
+    """
+
+    name: ClassVar[str] = "mariadb"
+    title: ClassVar[str] = "MariaDB"
+    locks: ClassVar[tuple[str, ...]] = ("mariadb",)
+
+    def __init__(self, workspace: Workspace, directory: Path) -> None:
+        super().__init__(workspace, directory)
+        self._home = Path()
+        self._port = 0
+        self._password = ""
+
+    @classmethod
+    def provide(cls, workspace: Workspace) -> None:
+        unpack_mariadb(workspace)
+
+    def jdbc(self, database: str) -> tuple[str, str, str]:
+        """The JDBC address of a database that is there (without credentials), the user and the password."""
+        return f"jdbc:mariadb://127.0.0.1:{self._port}/{database}?sslMode=disable", USER, self._password
+
+    def ask(self, sql: str) -> list[tuple[str, ...]]:
+        """What statements give, as text; ServiceError, with the server's words, where it refuses one."""
+        command: list[str | Path] = [self._home / "bin" / "mariadb", "--no-defaults", "--batch", "--skip-column-names"]
+        command += ["--skip-ssl", "--host=127.0.0.1", f"--port={self._port}", f"--user={USER}"]
+        done = subprocess.run(
+            command,
+            input=sql,
+            env=server_environment(MYSQL_PWD=self._password),
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_S,
+            check=False,
+        )
+        if done.returncode:
+            raise ServiceError(f"{self.title} refused a statement: {done.stderr.strip()}")
+        return [tuple(line.split("\t")) for line in done.stdout.splitlines()]
+
+    def create_database(self, name: str) -> None:
+        """Create the database `name`; ServiceError when there is one."""
+        self.ask(f"CREATE DATABASE `{name}`")
+
+    def drop_database(self, name: str) -> None:
+        """Drop the database `name`; nothing happens when there is none."""
+        self.ask(f"DROP DATABASE IF EXISTS `{name}`")
+
+    def database_bytes(self, name: str) -> int:
+        """The size on disk of the files of a database's tables, as the server says it."""
+        query = "SELECT COALESCE(SUM(FILE_SIZE), 0) FROM information_schema.INNODB_SYS_TABLESPACES"
+        ((size,),) = self.ask(f"{query} WHERE NAME LIKE '{name}/%'")
+        return int(size)
+
+    def counters(self) -> dict[str, int]:
+        """Transactions that wrote, the server's own statistics of tables among them, and bytes of the log, so far."""
+        (written,), (log,) = self.ask(
+            "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rw_commits'; "
+            "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Innodb_lsn_current'"
+        )
+        return {"write_transactions": int(written), "wal_bytes": int(log)}
+
+    def durability_settings(self) -> dict[str, str]:
+        """The settings that decide what a commit has on the disk, as a session finds them."""
+        names = ", ".join(f"'{name}'" for name in DURABILITY_SETTINGS)
+        query = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"
+        return dict(sorted((name, value) for name, value in self.ask(query)))
+
+    def version(self) -> str:
+        ((version,),) = self.ask("SELECT VERSION()")
+        return version
+
+    def _reach(self) -> None:
+        self.version()
+
+    def _program_files(self) -> tuple[Path, ...]:
+        return (self._home / "bin" / "mariadbd", *files_below(self._home / "share" / "english"))
+
+    def _provision(self) -> None:
+        self._home = unpack_mariadb(self.workspace)
+
+    def _prepare(self) -> None:
+        self._password = secrets.token_urlsafe(24)
+        give(private_directory(self.directory / "tmp"))
+        give(private_directory(self.data_directory))
+        command: list[str | Path] = ["/bin/sh", self._home / "scripts" / "mariadb-install-db", "--no-defaults"]
+        command += [f"--basedir={self._home}", f"--datadir={self.data_directory}"]
+        command += ["--auth-root-authentication-method=normal", "--skip-name-resolve", "--skip-test-db"]
+        Child.start(
+            "mariadb-install-db",
+            command,
+            self.directory / "mariadb-install-db.log",
+            env=server_environment(TMPDIR=str(self.directory / "tmp")),  # as an option its path could have no space
+            cwd=self.directory,
+            account=unprivileged_account(),
+        ).run_to_end(120)
+
+    def _launch(self) -> Child:
+        # Where it was before, if it ran: servers that work on it know that place, and find it again.
+        self._port = self._port if is_free(self._port) else free_ports(1)[0]
+        command: list[str | Path] = [self._home / "bin" / "mariadbd", "--no-defaults", f"--basedir={self._home}"]
+        command += [f"--datadir={self.data_directory}", f"--tmpdir={self.directory / 'tmp'}"]
+        # No socket file: its path would be limited to 107 bytes, and nobody needs it. No name is looked up.
+        command += ["--bind-address=127.0.0.1", f"--port={self._port}", "--socket=", "--skip-name-resolve"]
+        command += ["--skip-ssl", "--innodb-monitor-enable=trx_rw_commits", f"--init-file={self._write_users()}"]
+        return Child.start(
+            self.title,
+            command,
+            self.log_path,
+            env=server_environment(),
+            cwd=self.directory,
+            account=unprivileged_account(),
+        )
+
+    def _wait_until_ready(self, child: Child, log_start: int) -> None:
+        try:
+            wait_for_line(child, "ready for connections", 60, log_start)
+        finally:
+            self._users.unlink(missing_ok=True)
+
+    @property
+    def _users(self) -> Path:
+        return self.directory / "users.sql"
+
+    def _write_users(self) -> Path:
+        """What the server does before it takes a connection: only the user of the generated password can come."""
+        path = self._users
+        path.unlink(missing_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(f"CREATE OR REPLACE USER '{USER}'@'127.0.0.1' IDENTIFIED BY '{self._password}';\n")
+            file.write(f"GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'127.0.0.1';\n")
+            file.write("DELETE FROM mysql.global_priv WHERE User = 'root';\nFLUSH PRIVILEGES;\n")
+        return give(path)

@@ -1,0 +1,216 @@
+"""Project Nessie, a catalog server that keeps all its tables in one history, over the backends it was found to run on.
+
+It refuses locations of a local file system, so that its metadata files lie in an S3 server. What it is told, keys and
+passwords among it, reaches it by its environment.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, Self
+from urllib.parse import urlencode
+
+from tidemark.config import ServicesConfig
+from tidemark.errors import ServiceError
+from tidemark.paths import Workspace, private_directory
+from tidemark.services.base import Service, files_below
+from tidemark.services.http import open_url
+from tidemark.services.iceberg.backends import POOL
+from tidemark.services.iceberg.catalog import RestCatalog
+from tidemark.services.postgres import Postgres
+from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, runtime_files
+from tidemark.services.programs.process import (
+    Child,
+    free_ports,
+    give,
+    server_environment,
+    unprivileged_account,
+    wait_for_line,
+)
+from tidemark.services.programs.provision import provision
+from tidemark.services.seaweedfs import REGION, InBucket, SeaweedFS
+from tidemark.services.secantusdb import SecantusDB
+
+WAREHOUSE = "warehouse"
+HEAP_MB = 1024
+KEYS = "tidemark.store"  # what it is told to look its keys of the S3 server up by
+
+
+class Nessie(InBucket, RestCatalog):
+    """Nessie 0.99.0 on loopback; as nobody when we are root. A subclass says what keeps its history."""
+
+    needs: ClassVar[tuple[type[Service], ...]] = (SeaweedFS,)
+    locks: ClassVar[tuple[str, ...]] = ("nessie",)
+    places_are_free: ClassVar[bool] = False
+    port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "seems to be in use by another process")
+
+    def __init__(
+        self, workspace: Workspace, directory: Path, store: SeaweedFS, running: Mapping[type[Service], Service]
+    ) -> None:
+        """`running` holds what keeps its history, where that is a server."""
+        postgres = running.get(Postgres)
+        assert postgres is None or isinstance(postgres, Postgres)
+        super().__init__(workspace, directory, postgres)
+        self.store = store
+        self._jar = Path()
+        self._port = 0
+
+    @classmethod
+    def from_config(
+        cls,
+        workspace: Workspace,
+        directory: Path,
+        config: ServicesConfig,
+        running: Mapping[type[Service], Service],
+    ) -> Self:
+        del config
+        store = running[SeaweedFS]
+        assert isinstance(store, SeaweedFS)
+        return cls(workspace, directory, store, {kind: running[kind] for kind in cls.needs})
+
+    @property
+    def is_external(self) -> bool:
+        return False
+
+    @property
+    def uri(self) -> str:
+        return f"http://127.0.0.1:{self._port}/iceberg"
+
+    @property
+    def warehouse(self) -> str:
+        return WAREHOUSE
+
+    def version(self) -> str:
+        named = re.findall(r"Nessie (\S+) on JVM", self.log_path.read_text(errors="replace"))
+        if not named:
+            raise ServiceError(f"{self.title} named no version in {self.log_path}.")
+        return str(named[-1])
+
+    def _reach(self) -> None:
+        with open_url(f"{self.uri}/v1/config?{urlencode({'warehouse': WAREHOUSE})}", 30) as answer:
+            answer.read()
+
+    def _program_files(self) -> tuple[Path, ...]:
+        return (self._jar, *runtime_files())
+
+    def _provision(self) -> None:
+        (self._jar,) = provision("nessie", self.workspace)
+
+    def _prepare(self) -> None:
+        give(private_directory(self.directory / "tmp"))
+        give(private_directory(self.data_directory))
+        self._has_database = False
+
+    @abstractmethod
+    def _backend(self) -> dict[str, str]:
+        """The environment by which it finds what keeps its history."""
+
+    def _launch(self) -> Child:
+        self._port, management_port = free_ports(2)
+        bucket = self.bucket
+        store = "nessie.catalog.service.s3.default-options"
+        # By their own names, which an environment may hold: not all of them are found by names in capitals.
+        told = {
+            "quarkus.http.host": "127.0.0.1",
+            "quarkus.http.port": str(self._port),
+            "quarkus.management.host": "127.0.0.1",
+            "quarkus.management.port": str(management_port),
+            "quarkus.otel.sdk.disabled": "true",
+            # A line a request, in a log that nobody reads.
+            "quarkus.http.access-log.enabled": "false",
+            "nessie.catalog.default-warehouse": WAREHOUSE,
+            f"nessie.catalog.warehouses.{WAREHOUSE}.location": f"s3://{bucket.name}/{WAREHOUSE}/",
+            f"{store}.endpoint": f"{bucket.endpoint}/",
+            f"{store}.path-style-access": "true",
+            f"{store}.region": REGION,
+            f"{store}.access-key": f"urn:nessie-secret:quarkus:{KEYS}",
+            f"{KEYS}.name": bucket.access_key,
+            f"{KEYS}.secret": bucket.secret_key,
+        }
+        options = [*COMMON_OPTIONS, f"-Xmx{HEAP_MB}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
+        return Child.start(
+            self.title,
+            [JAVA, *options, "-jar", self._jar],
+            self.log_path,
+            env=server_environment(**told, **self._backend()),
+            cwd=self.directory,
+            account=unprivileged_account(),
+        )
+
+    def _wait_until_ready(self, child: Child, log_start: int) -> None:
+        wait_for_line(child, "Listening on:", 180, log_start)
+        self._reach()
+
+
+class NessieMemory(Nessie):
+    """Its history is in the server's memory; metadata files are written."""
+
+    name: ClassVar[str] = "nessie-memory"
+    title: ClassVar[str] = "Nessie in memory"
+
+    def _backend(self) -> dict[str, str]:
+        return {"nessie.version.store.type": "IN_MEMORY"}
+
+
+class NessieRocksDB(Nessie):
+    """Over RocksDB, which runs inside the server."""
+
+    name: ClassVar[str] = "nessie-rocksdb"
+    title: ClassVar[str] = "Nessie over RocksDB"
+
+    def _backend(self) -> dict[str, str]:
+        return {
+            "nessie.version.store.type": "ROCKSDB",
+            "nessie.version.store.persist.rocks.database-path": str(self.data_directory),
+        }
+
+    def database_bytes(self) -> int | None:
+        return sum(path.stat().st_size for path in files_below(self.data_directory))
+
+
+class NessiePostgres(Nessie):
+    """Over PostgreSQL, with as many connections as the reference server is given."""
+
+    name: ClassVar[str] = "nessie-postgres"
+    title: ClassVar[str] = "Nessie over PostgreSQL"
+    needs: ClassVar[tuple[type[Service], ...]] = (Postgres, SeaweedFS)
+
+    def _backend(self) -> dict[str, str]:
+        address, user, password = self._own_database()
+        return {
+            "nessie.version.store.type": "JDBC2",
+            "nessie.version.store.persist.jdbc.datasource": "postgresql",
+            "quarkus.datasource.postgresql.jdbc.url": address,
+            "quarkus.datasource.postgresql.username": user,
+            "quarkus.datasource.postgresql.password": password,
+            "quarkus.datasource.postgresql.jdbc.max-size": str(POOL),
+        }
+
+
+class NessieMongo(Nessie):
+    """Over documents, in a stand-in for MongoDB."""
+
+    name: ClassVar[str] = "nessie-mongo"
+    title: ClassVar[str] = "Nessie over SecantusDB (a stand-in for MongoDB)"
+    needs: ClassVar[tuple[type[Service], ...]] = (SecantusDB, SeaweedFS)
+
+    def __init__(
+        self, workspace: Workspace, directory: Path, store: SeaweedFS, running: Mapping[type[Service], Service]
+    ) -> None:
+        super().__init__(workspace, directory, store, running)
+        documents = running[SecantusDB]
+        assert isinstance(documents, SecantusDB)
+        self._documents = documents
+
+    def _backend(self) -> dict[str, str]:
+        return {
+            "nessie.version.store.type": "MONGODB2",
+            "quarkus.mongodb.connection-string": self._documents.uri,
+            "quarkus.mongodb.database": "nessie",
+        }
+
+    def database_bytes(self) -> int | None:
+        return sum(path.stat().st_size for path in files_below(self._documents.data_directory))

@@ -1,0 +1,39 @@
+"""Where a tool lies: a program of others in a Python environment of its own, which `software.tools` makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tidemark import seals
+from tidemark.errors import ProvisionError
+from tidemark.paths import REPOSITORY, Workspace
+from tidemark.services.programs.provision import sha256_of
+
+TOOLS = REPOSITORY / "envs" / "tools"
+
+
+def tool_lock(name: str) -> Path:
+    """The lock of the tool `name`; ProvisionError when there is none."""
+    path = TOOLS / f"{name}.lock"
+    if not path.is_file():
+        known = ", ".join(sorted(each.stem for each in TOOLS.glob("*.lock"))) or "none"
+        raise ProvisionError(f"{path} is missing; tools that have a lock: {known}.")
+    return path
+
+
+def tool_environment(name: str, workspace: Workspace) -> Path:
+    """The folder of the tool's environment, there or not; it changes with the lock."""
+    return workspace.cache.absolute() / "tools" / f"{name}-{sha256_of(tool_lock(name))[:12]}"
+
+
+def tool_program(name: str, program: str, workspace: Workspace) -> Path:
+    """The file `program` of the tool's environment, which is looked at first, unless it lies where nobody changes it.
+
+    ProvisionError where it is not there, or is not what was installed by the hashes of its lock.
+    """
+    folder = tool_environment(name, workspace)
+    found = [] if seals.in_a_store(folder) else seals.differences(folder)
+    if found is None or found:
+        said = "; ".join(found[: seals.SHOWN]) if found else f"{folder} is not there, or was never finished"
+        raise ProvisionError(f"{said}. './tidemark tool {name}' makes it by {tool_lock(name)}.")
+    return folder / "bin" / program

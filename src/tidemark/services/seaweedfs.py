@@ -1,0 +1,208 @@
+"""SeaweedFS as an S3 server on loopback: where catalogs put metadata files that they do not write to a file system.
+
+One process is master, volume server, filer and S3 gateway. It acknowledges an object before it is on the disk: what it
+flushes, if anything, is counted beside each system. Keys are made anew for each series and reach it by its environment.
+The gateway alone asks for them, and not the parts behind it, which listen on loopback as well.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from signal import Signals
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tidemark.paths import Workspace, private_directory
+from tidemark.services.http import open_url
+from tidemark.services.own import OwnServer
+from tidemark.services.programs.process import (
+    Child,
+    free_ports,
+    give,
+    is_free,
+    server_environment,
+    unprivileged_account,
+    wait_for_line,
+)
+from tidemark.services.programs.tools import tool_program
+
+if TYPE_CHECKING:
+    from pyarrow.fs import S3FileSystem
+
+TOOL = "seaweedfs"
+REGION = "us-east-1"  # clients must name one; the server has none
+PARTS = ("master", "volume", "filer", "s3")
+# Its parts talk to each other through these, whose place it lets nobody choose and which a kill leaves there.
+SOCKETS = Path("/tmp")
+SOCKET = "seaweedfs-*-grpc-*.sock"
+VOLUME_MB = 1024
+MOST_VOLUMES = 64  # a bucket takes seven with its first object
+READY_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket, and what a client needs to use it: `endpoint` is http://host:port, without a slash."""
+
+    name: str
+    endpoint: str
+    access_key: str = field(repr=False)
+    secret_key: str = field(repr=False)
+
+    def file_system(self) -> S3FileSystem:
+        """A client of the store."""
+        from pyarrow.fs import S3FileSystem
+
+        return S3FileSystem(
+            access_key=self.access_key,
+            secret_key=self.secret_key,
+            endpoint_override=self.endpoint,
+            region=REGION,
+            allow_bucket_creation=True,
+        )
+
+    def stored(self) -> tuple[int, int]:
+        """Objects in it, and their bytes."""
+        from pyarrow.fs import FileSelector, FileType
+
+        found = self.file_system().get_file_info(FileSelector(self.name, recursive=True))
+        sizes = [each.size for each in found if each.type is FileType.File]
+        return len(sizes), sum(sizes)
+
+
+class SeaweedFS(OwnServer):
+    """The S3 server of `envs/tools/seaweedfs.lock`."""
+
+    name: ClassVar[str] = "seaweedfs"
+    title: ClassVar[str] = "SeaweedFS"
+    tools: ClassVar[tuple[str, ...]] = (TOOL,)
+    # Asked to end, it waits 15 s for a stream that it holds itself. What it has answered is written by then.
+    stop_signal: ClassVar[Signals] = Signals.SIGKILL
+    port_taken: ClassVar[tuple[str, ...]] = ("address already in use",)
+
+    def __init__(self, workspace: Workspace, directory: Path) -> None:
+        super().__init__(workspace, directory)
+        self._program = Path()
+        self._keys = ("", "")
+        self._ports: list[int] = []
+        self._port = self._master_port = 0
+        self._sockets: tuple[Path, ...] = ()
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def make_bucket(self, name: str) -> Bucket:
+        """The bucket `name`, made unless it is there; it goes with the server's data."""
+        bucket = Bucket(name, self.endpoint, *self._keys)
+        bucket.file_system().create_dir(name)
+        return bucket
+
+    def version(self) -> str:
+        return str(self._status()["Version"])
+
+    def _program_files(self) -> tuple[Path, ...]:
+        return (self._program,)
+
+    def _provision(self) -> None:
+        self._program = tool_program(TOOL, "weed", self.workspace)
+
+    def _prepare(self) -> None:
+        give(private_directory(self.data_directory))
+        self._keys = (secrets.token_hex(10), secrets.token_hex(20))
+
+    def _launch(self) -> Child:
+        remove_sockets(SOCKETS)
+        # Where it was before, if it ran: servers that keep files in it know that place.
+        before = self._ports
+        self._ports = ports = before if before and all(map(is_free, before)) else free_ports(2 * len(PARTS))
+        taken = dict(zip(PARTS, zip(ports[::2], ports[1::2], strict=True), strict=True))
+        self._master_port, self._port = taken["master"][0], taken["s3"][0]
+        self._sockets = tuple(SOCKETS / f"seaweedfs-{part}-grpc-{taken[part][1]}.sock" for part in PARTS)
+        options = {
+            "ip": "127.0.0.1",
+            "ip.bind": "127.0.0.1",
+            # The folder that it runs in: its path may hold a comma, which would make two of it.
+            "dir": ".",
+            **{f"{part}.port": str(http) for part, (http, _) in taken.items()},
+            **{f"{part}.port.grpc": str(grpc) for part, (_, grpc) in taken.items()},
+            "filer": "true",
+            "s3": "true",
+            # It would tell its makers about itself.
+            "master.telemetry": "false",
+            "master.volumeSizeLimitMB": str(VOLUME_MB),
+            "volume.max": str(MOST_VOLUMES),
+            # There as well: a socket's path may have 107 bytes.
+            "filer.localSocket": "filer.sock",
+            "s3.localSocket": "s3.sock",
+            # Further servers of it, which nobody asks.
+            "s3.port.iceberg": "0",
+            "s3.port.lance": "0",
+            "s3.iam": "false",
+        }
+        access_key, secret_key = self._keys
+        return Child.start(
+            self.title,
+            [self._program, "-logtostderr=true", "server", *(f"-{key}={value}" for key, value in options.items())],
+            self.log_path,
+            env=server_environment(
+                AWS_ACCESS_KEY_ID=access_key, AWS_SECRET_ACCESS_KEY=secret_key, HOME=str(self.data_directory)
+            ),
+            cwd=self.data_directory,
+            account=unprivileged_account(),
+        )
+
+    def _wait_until_ready(self, child: Child, log_start: int) -> None:
+        wait_for_line(child, "Start Seaweed S3 API Server", READY_S, log_start)
+        deadline = time.monotonic() + READY_S
+        while not self._has_room():
+            child.check()
+            if time.monotonic() > deadline:
+                raise child.failure(f"had no volume server within {READY_S:.0f} s")
+            time.sleep(0.05)
+
+    def _has_room(self) -> bool:
+        """Whether its volume server has reported to its master: objects are refused before."""
+        return bool(self._status()["Topology"]["Max"] > 0)
+
+    def _status(self) -> dict[str, Any]:
+        """What its master knows."""
+        with open_url(f"http://127.0.0.1:{self._master_port}/dir/status", 10) as answer:
+            found: dict[str, Any] = json.loads(answer.read())
+        return found
+
+    def _end(self, how: Signals) -> None:
+        super()._end(how)
+        for path in self._sockets:
+            path.unlink(missing_ok=True)
+
+
+class InBucket:
+    """Of a catalog whose metadata files lie in a bucket of `store`, its own."""
+
+    store: SeaweedFS
+
+    @cached_property
+    def _bucket_name(self) -> str:
+        return f"tidemark-{secrets.token_hex(6)}"
+
+    @property
+    def bucket(self) -> Bucket:
+        """Made if need be; its address is that of the store, which changes with each start of it."""
+        return self.store.make_bucket(self._bucket_name)
+
+
+def remove_sockets(folder: Path) -> None:
+    """Remove what servers that were killed left in `folder`: sockets of ours on which nobody listens."""
+    for path in folder.glob(SOCKET):
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+            try:
+                client.connect(str(path))
+            except ConnectionRefusedError:
+                path.unlink(missing_ok=True)

@@ -1,0 +1,142 @@
+"""Figures of the study: response times by catalog, rates against users, outcomes on one hot table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from tidemark.analysis.measures import Absent
+from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.words import Missing, attempt
+from tidemark.results.figures import plots, style
+from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.runs.run import Run
+from tidemark.runs.runset import Series
+from tidemark.studies.catalogs.quantities import CREATING, MEDIAN, MIXES, RATE, READ, UPDATE, Sort, response_ms
+from tidemark.studies.catalogs.settings import users_of
+
+SHOWN = (*CREATING, READ, UPDATE)
+TABLES = CREATING[1]
+TAILS = MIXES[:2]  # half of each, in an open loop
+FEWEST = 20  # responses, of which a distribution is drawn
+
+
+def sketches() -> Iterator[Sketch]:
+    for sort in SHOWN:
+        name = f"catalog-{sort.name.replace(' ', '-')}"
+        yield Sketch(name, f"{sort.title}: median response", partial(response, sort=sort))
+    yield Sketch("catalog-rates", "Tables created in a second, by users", rates)
+    for sort in TAILS:
+        yield Sketch(f"catalog-tail-{sort.name.split()[-1]}s", f"{sort.title}: responses", partial(tail, sort=sort))
+
+
+def _by_system(studio: Studio) -> dict[str, list[Series]]:
+    found: dict[str, list[Series]] = {}
+    for series in studio.run_set.select():
+        found.setdefault(series.system, []).append(series)
+    if not found:
+        raise Absent("no catalog was measured")
+    return {name: sorted(each, key=lambda series: users_of(series.mode)) for name, each in found.items()}
+
+
+def response(studio: Studio, sort: Sort) -> Drawn:
+    """Medians with one user (filled) and with the most (hollow)."""
+    rows = []
+    runs = []
+    for found in _by_system(studio).values():
+        points: list[tuple[Estimate | str, str, bool]] = []
+        for series in (found[0], found[-1]) if len(found) > 1 else found:
+            value = attempt("ms", partial(studio.measures.hot, MEDIAN[sort.name], series))
+            text = f"{series.mode}: {value.reason}" if isinstance(value, Missing) else value
+            points.append((text, studio.colour(series), series is found[0]))
+            runs += list(series.hot_runs)
+        rows.append((found[0].title, points))
+    if not runs:
+        raise Absent("there is no hot run")
+    made = plots.dots(rows, "median response (ms)", log=True)
+    modes = sorted({users_of(series.mode) for series in studio.run_set.select()})
+    notes = [
+        f"Hot runs. Filled: {modes[0]:,} user, hollow: {modes[-1]:,} users. Lines: 95 % intervals. The null catalog "
+        "is what the load generator itself takes. Backends do not promise the same: see catalog-durability.",
+        studio.run_set.coverage,
+    ]
+    return studio.finish(made, f"{sort.title}: median response", notes, runs)
+
+
+def _name(axes: Axes, series: Series, colour: str, line: int) -> None:
+    """Beside the axes, below those of other systems."""
+    name = style.two_lines(series.title)
+    axes.text(1.03, 0.97 - 0.13 * line, name, transform=axes.transAxes, fontsize=5.4, color=style.ink(colour), va="top")
+
+
+def tail(studio: Studio, sort: Sort) -> Drawn:
+    """The share of responses that took longer than a time, with the most users; both axes logarithmic."""
+    made = style.frame(style.COLUMN, 2.1)
+    axes = made.axes(0.5, 1.1)
+    runs: list[Run] = []
+    lines = 0
+    for found in _by_system(studio).values():
+        series, times = found[-1], []
+        for run in series.hot_runs:
+            with suppress(Absent):
+                times.append(response_ms(run, sort))
+        if sum(map(len, times)) < FEWEST:
+            continue
+        values = np.sort(np.concatenate(times))
+        colour = studio.colour(series)
+        axes.step(values, 1 - np.arange(len(values)) / len(values), where="post", color=colour, linewidth=1.1)
+        _name(axes, series, colour, lines)
+        runs += list(series.hot_runs)
+        lines += 1
+    if not runs:
+        raise Absent(f"no catalog answered {FEWEST} such requests")
+    plots.log_axis(axes)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(plots.plain_ticks())
+    axes.yaxis.set_major_formatter(plots.plain_ticks())
+    axes.grid()
+    axes.set_xlabel("response (ms), log scale")
+    axes.set_ylabel("share that took longer, log scale")
+    users = max(users_of(series.mode) for series in studio.run_set.select())
+    notes = [
+        f"Hot runs with {users:,} users; requests that succeeded, from when each was due. The lower a line ends on the "
+        "right, the rarer are slow responses; the level 0.01 is the 99th percentile.",
+        studio.run_set.coverage,
+    ]
+    return studio.finish(made, f"{sort.title}: responses", notes, runs)
+
+
+def rates(studio: Studio) -> Drawn:
+    """Requests a second against users, both axes logarithmic."""
+    made = style.frame(style.COLUMN, 2.1)
+    axes = made.axes(0.5, 1.1)
+    runs, lines = [], 0
+    for found in _by_system(studio).values():
+        points = []
+        for series in found:
+            value = attempt("", partial(studio.measures.hot, RATE[TABLES.name], series))
+            if isinstance(value, Estimate):
+                points.append((users_of(series.mode), value.value))
+                runs += list(series.hot_runs)
+        if points:
+            users, values = np.array(points).T
+            colour = studio.colour(found[0])
+            axes.plot(users, values, "o-", color=colour, linewidth=1.1, markersize=3)
+            _name(axes, found[0], colour, lines)
+            lines += 1
+    if not runs:
+        raise Absent("there is no hot run")
+    plots.log_axis(axes)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(plots.plain_ticks())
+    axes.yaxis.set_major_formatter(plots.plain_ticks())
+    axes.grid()
+    axes.set_xlabel("users, log scale")
+    axes.set_ylabel("tables a second, log scale")
+    notes = ["Hot runs; creations of tables that succeeded, by the time from the first to the last.",
+             studio.run_set.coverage]  # fmt: skip
+    return studio.finish(made, "Tables created in a second, by users", notes, runs)

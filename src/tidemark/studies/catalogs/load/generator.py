@@ -1,0 +1,192 @@
+"""The load generator's process, seen from here: given an order, told to go phase by phase, ended for certain."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidemark.code import PACKAGE
+from tidemark.errors import MachineError
+from tidemark.services.programs.process import LAUNCHER, server_environment, tail
+from tidemark.studies.catalogs.requests import FILL, KINDS, MOST_ATTEMPTS, MOST_RETRIES
+from tidemark.studies.catalogs.window.phases import LISTING, Phase
+from tidemark.systems.catalogs.kind import Endpoint
+from tidemark.systems.catalogs.library import LibraryCatalog
+
+TOOL = "locust"
+PLAYER = "tidemark.studies.catalogs.load.player"
+LIBRARY = "tidemark.studies.catalogs.load.library"
+READY_S = 60.0
+LOOK_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What became of the requests of an order, in its order: columns of equal length, and some answers in words."""
+
+    columns: dict[str, list[int]]
+    began_ns: list[int]
+    said: tuple[str, ...]
+
+
+def _way(phase: Phase) -> dict[str, Any]:
+    return {name: getattr(phase, name) for name in ("users", "due_s", "own", "ramp")}
+
+
+def _for_rest(phases: Sequence[Phase], endpoint: Endpoint, timeout_s: float) -> dict[str, Any]:
+    """What `player` reads."""
+    numbers = {name: number for number, name in enumerate(KINDS)}
+    return {
+        "base": endpoint.base,
+        "headers": {"Content-Type": "application/json", **endpoint.headers},
+        "timeout_s": timeout_s,
+        "fill": FILL,
+        "most_attempts": MOST_ATTEMPTS,
+        "most_retries": MOST_RETRIES,
+        "listing": LISTING.name,
+        "kinds": [[kind.name, kind.method, kind.body] for kind in KINDS.values()],
+        "phases": [
+            {
+                **_way(phase),
+                "requests": [[numbers[each.kind.name], each.address(endpoint), each.fill] for each in phase.requests],
+            }
+            for phase in phases
+        ],
+    }
+
+
+def _for_library(phases: Sequence[Phase], system: LibraryCatalog) -> dict[str, Any]:
+    """What `library` reads."""
+    return {
+        "system": system.name,
+        "given": dict(system.given()),
+        "phases": [
+            {
+                **_way(phase),
+                "requests": [[each.kind.name, each.path, each.name, each.key] for each in phase.requests],
+            }
+            for phase in phases
+        ],
+    }
+
+
+class Generator:
+    """A context manager; `play` is called once for each phase, then `played`."""
+
+    def __init__(self, program: Sequence[str | Path], folder: Path, order: Mapping[str, Any]) -> None:
+        """`program` is what reads the order, and the environment's interpreter before it."""
+        self._result, self._log = folder / "played.json", folder / "load-generator.log"
+        self._stopping = folder / "stopping"
+        path = folder / "order.json"
+        path.write_text(json.dumps({**order, "stopping": str(self._stopping)}))
+        self._command = [sys.executable, "-I", "-S", LAUNCHER, os.getpid(), "-", *program, path, self._result]
+        self._folder = folder
+        self._abandoned = False
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def of_rest(
+        cls, python: Path, folder: Path, phases: Sequence[Phase], endpoint: Endpoint, timeout_s: float
+    ) -> Generator:
+        """Locust's users, in the environment of the interpreter `python`, for a server."""
+        player = Path(__file__).with_name(f"{PLAYER.rpartition('.')[2]}.py")
+        return cls([python, "-I", player], folder, _for_rest(phases, endpoint, timeout_s))
+
+    @classmethod
+    def of_library(cls, folder: Path, phases: Sequence[Phase], system: LibraryCatalog) -> Generator:
+        """A process a user, in this environment, for a catalog that clients work on by themselves."""
+        return cls([sys.executable, "-m", LIBRARY], folder, _for_library(phases, system))
+
+    def __enter__(self) -> Generator:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [str(word) for word in self._command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=server_environment(HOME=str(self._folder), PYTHONPATH=str(PACKAGE.parent)),
+                cwd=self._folder,
+            )
+        self._said = b""
+        try:
+            self._hear(time.monotonic() + READY_S, "ready")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    if stream is not None:
+                        stream.close()
+
+    @property
+    def pids(self) -> list[int]:
+        return [] if self._process is None else [self._process.pid]
+
+    def has_ended(self) -> bool:
+        return self._process is not None and self._process.poll() is not None
+
+    def abandon(self) -> None:
+        """Called from another thread: let `play` end."""
+        self._abandoned = True
+
+    def let_stop(self) -> None:
+        """From now on a user whose request is not answered, or failed by the server (5xx), is done with its phase."""
+        self._stopping.touch()
+
+    def play(self, number: int, deadline: float) -> int | None:
+        """Have phase `number` played; nanoseconds that it took, or None where it was abandoned or too long."""
+        self._tell(f"go {number}\n")
+        words = self._hear(deadline, "done", str(number))
+        return int(words[2]) if words else None
+
+    def played(self) -> Played:
+        self._hear(time.monotonic() + READY_S, "written")
+        found: dict[str, Any] = json.loads(self._result.read_text())
+        return Played(found["columns"], found["began_ns"], tuple(found["said"]))
+
+    def _tell(self, line: str) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        try:
+            self._process.stdin.write(line.encode())
+            self._process.stdin.flush()
+        except OSError as error:
+            raise self._failure("ended on its own") from error
+
+    def _hear(self, deadline: float, *expected: str) -> list[str]:
+        """The words of its next line; none where the time is up or it was abandoned, unless it was just starting."""
+        assert self._process is not None and self._process.stdout is not None
+        while b"\n" not in self._said:
+            if select.select([self._process.stdout], [], [], LOOK_S)[0]:
+                more = os.read(self._process.stdout.fileno(), 4096)
+                if not more:
+                    raise self._failure("ended on its own")
+                self._said += more
+            elif self._abandoned or time.monotonic() > deadline:
+                if expected[0] != "done":
+                    raise self._failure(f"did not say '{expected[0]}' in time")
+                return []
+        line, _, self._said = self._said.partition(b"\n")
+        words = line.decode().split()
+        if words[: len(expected)] != list(expected):
+            raise self._failure(f"said {line.decode()!r} where '{' '.join(expected)}' was expected")
+        return words
+
+    def _failure(self, happened: str) -> MachineError:
+        said = tail(self._log) or "(it is empty)"
+        return MachineError(f"the load generator {happened}. Its log, {self._log}, ends:\n{said}")

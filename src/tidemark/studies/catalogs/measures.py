@@ -1,0 +1,157 @@
+"""The study's own measures of claims: of numbers of users, of the report's own numbers, and of what cannot run here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from tidemark.analysis.blocks import REPLICATES
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.statistics import Replicates, generator
+from tidemark.analysis.words import estimate_text
+from tidemark.results.claims.evidence import Evidence, extreme, positive
+from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
+from tidemark.runs.names import MAIN
+from tidemark.runs.runset import Series
+from tidemark.studies.catalogs import published
+from tidemark.studies.catalogs.quantities import MEDIAN, SORTS
+from tidemark.studies.catalogs.settings import USERS, users_of
+
+STAND_IN = "rest-jdbc-postgres"  # whose numbers stand beside those that nothing here can test
+WHY_NOT = {
+    published.RELATIONAL: "Polaris with EclipseLink is in no registry, and was removed from its sources",
+    published.DOCUMENT: "Polaris with pull request 1189 and MongoDB are in no registry",
+}
+SORT_OF = {  # of ours, what the report's query is
+    "Create Namespace": "create namespace",
+    "Create Table": "create table",
+    "Create View": "create view",
+}
+
+
+class CatalogEvidence(Evidence):
+    """Runs of catalog servers; a number of users that was not measured is said, with those that were."""
+
+    def series(self, system: str, mode: str, sweep: str = MAIN) -> Series:
+        found = self.of_sweep(system, mode, sweep)
+        if not found:
+            others = [each.mode for each in self.measures.run_set.select(stack=self.stack) if each.system == system]
+            if others:
+                raise Absent(f"{system} was measured with {', '.join(others)} and not with {mode}")
+        return self.noted(found, f"{system} with {mode}")
+
+    def of_each(self, measured: Callable[[str], Replicates]) -> list[Replicates]:
+        """`measured` of every system that is no harness; Absent where there is none."""
+        series = self.measures.run_set.select(stack=self.stack, harness=False)
+        if not series:
+            raise Absent("no catalog is in this run set")
+        return [measured(system) for system in dict.fromkeys(each.system for each in series)]
+
+    def hot_of_each(self, quantity: Quantity, mode: str) -> list[Replicates]:
+        """Its hot runs of every system; with the most users where no mode is named."""
+        return self.of_each(lambda system: self.hot(quantity, system, mode or self.most_users()))
+
+    def most_users(self) -> str:
+        """The mode with the most users that there is."""
+        modes = {series.mode for series in self.measures.run_set.select(stack=self.stack, harness=False)}
+        if not modes:
+            raise Absent("no catalog is in this run set")
+        return max(modes, key=users_of)
+
+
+OWN: dict[str, Measure] = {}
+
+
+@measure(OWN)
+def users_ratio(evidence: CatalogEvidence, quantity: Quantity, system: str, users: list[int]) -> Measured:
+    """The quantity with the first number of users over that with the second."""
+    many, few = (positive(evidence.hot(quantity, system, f"{USERS}{count}")) for count in users)
+    return many.ratio(few), TIMES
+
+
+@measure(OWN)
+def over_quantity(evidence: CatalogEvidence, quantity: Quantity, over: Quantity, system: str, mode: str) -> Measured:
+    """One quantity over another of the same system."""
+    return positive(evidence.hot(quantity, system, mode)).ratio(positive(evidence.hot(over, system, mode))), TIMES
+
+
+@measure(OWN)
+def largest_over_quantity(evidence: CatalogEvidence, quantity: Quantity, over: Quantity, mode: str) -> Measured:
+    """One quantity over another, of the catalog in which that is the most."""
+    ratios = evidence.of_each(lambda system: over_quantity(evidence, quantity, over, system, mode)[0])
+    return extreme(ratios, largest=True), TIMES
+
+
+@measure(OWN)
+def smallest(evidence: CatalogEvidence, quantity: Quantity, mode: str = "") -> Measured:
+    """The quantity of the catalog that has the least of it; with the most users where no mode is named."""
+    return extreme(evidence.hot_of_each(quantity, mode), largest=False), quantity.unit
+
+
+@measure(OWN)
+def most(evidence: CatalogEvidence, quantity: Quantity, mode: str = "") -> Measured:
+    """The quantity of the catalog that has the most of it; with the most users where no mode is named."""
+    return extreme(evidence.hot_of_each(quantity, mode), largest=True), quantity.unit
+
+
+@measure(OWN)
+def printed_change(_evidence: CatalogEvidence, mode: str, case: str, query: str, what: str) -> Measured:
+    """How much longer the report's new layer took than the old one, in percent, by its own appendix.
+
+    The appendix gives whole milliseconds: a number is anywhere within half of one.
+    """
+    old, new = (published.row(mode, case, system, query) for system in (published.RELATIONAL, published.DOCUMENT))
+    before, after = _rounded(getattr(old, what), f"old {query}"), _rounded(getattr(new, what), f"new {query}")
+    change = after.ratio(before).linear()
+    draws = None if change.draws is None else 100 * (change.draws - 1)
+    return Replicates(100 * (change.value - 1), draws, 2, log=False), "%"
+
+
+@measure(OWN)
+def printed_gain(_evidence: CatalogEvidence, query: str, users: int) -> Measured:
+    """Requests a second with many users over those of one, by Little's law from the report's own means."""
+    alone, many = (
+        _rounded(published.row(mode, "Dataset", published.DOCUMENT, query).mean, f"{mode} {query}")
+        for mode in (published.SEQUENTIAL, published.CONCURRENT)
+    )
+    return alone.ratio(many).scaled(users), TIMES
+
+
+@measure(OWN)
+def printed_spread(_evidence: CatalogEvidence, case: str, query: str) -> Measured:
+    """The maximum over the median of the report's new layer under load, by its own appendix."""
+    row = published.row(published.CONCURRENT, case, published.DOCUMENT, query)
+    return _rounded(row.maximum, "maximum").ratio(_rounded(row.median, "median")), TIMES
+
+
+@measure(OWN)
+def not_here(evidence: CatalogEvidence, mode: str, case: str, layer: str, query: str) -> Measured:
+    """A row of the appendix, of programs that nobody can run here: what stands in its place is said, not judged."""
+    row = published.row(mode, case, layer, query)
+    raise Absent(f"{WHY_NOT[row.system]}; {_stand_in(evidence, row)}")
+
+
+def _stand_in(evidence: CatalogEvidence, row: published.Printed) -> str:
+    act = row.query.lower()
+    name = SORT_OF.get(row.query, f"open-{row.case[:2]} {act}")
+    if name not in {sort.name for sort in SORTS}:
+        return "no catalog here has the operation"
+    users = f"{USERS}1" if row.mode == published.SEQUENTIAL else evidence.most_users()
+    try:
+        ours = evidence.hot(MEDIAN[name], STAND_IN, users).estimate("ms")
+    except Absent as absent:
+        return f"beside it would stand {STAND_IN} ({absent})"
+    return f"beside it, not judged: {STAND_IN} with {users}, median {estimate_text(ours)}"
+
+
+def _rounded(value: float, name: str) -> Replicates:
+    """A printed whole number as what it may have been before it was rounded."""
+    if value <= 0:
+        raise Absent("the report gives no time for requests that failed")
+    draws = generator("printed", name, value).uniform(value - 0.5, value + 0.5, REPLICATES)
+    return Replicates(math.log(value), np.log(draws), 1)
+
+
+MEASURES = GENERAL | OWN

@@ -1,0 +1,54 @@
+"""The series of the study: each catalog server with each number of users."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+from tidemark.config import Config
+from tidemark.errors import ConfigError
+from tidemark.runs.spec import SeriesSpec
+from tidemark.services.polaris.server import Polaris
+from tidemark.studies.catalogs.settings import SECTION, CatalogsSection
+from tidemark.systems.catalogs.kind import CatalogSystem
+from tidemark.systems.variants import variant, with_defaults
+
+
+def section(config: Config) -> CatalogsSection:
+    """The study's section, parsed and checked; ConfigError for what is wrong with it."""
+    catalogs = CatalogsSection.parse(config.sections[SECTION], config.protocol, config.origin)
+    missing = config.services.why_no_polaris()
+    for entry in catalogs.systems:
+        needed = variant(entry, config.origin, (SECTION, "systems"), CatalogSystem).needs
+        if missing and Polaris in needed:
+            place = config.origin.place((SECTION, "systems", entry.name))
+            raise ConfigError(f"{place}: found '{entry.like}', but {missing}")
+    return catalogs
+
+
+def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
+    """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
+    catalogs = section(config)
+    made: list[SeriesSpec] = []
+    for entry, users in itertools.product(catalogs.systems, catalogs.protocol.users):
+        chosen = variant(entry, config.origin, (SECTION, "systems"), CatalogSystem)
+        settings = catalogs.settings(users)
+        spec = replace(
+            base,
+            name=entry.name,
+            title=chosen.title,
+            system=entry.like,
+            options=with_defaults(entry, catalogs.given).options,
+            mode=settings.label,
+            settings=settings.pairs,
+            window_seconds=float(catalogs.protocol.window_seconds),
+            runs=catalogs.protocol.runs,
+        )
+        made += [replace(spec, repeat=number) for number in range(1, catalogs.protocol.repeats + 1)]
+    return made
+
+
+def limits(config: Config) -> list[str]:
+    """Nothing: users are connections, of which a machine has enough whatever its processors."""
+    section(config)
+    return []

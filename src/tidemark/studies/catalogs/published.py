@@ -1,0 +1,81 @@
+"""What the report prints: the two tables of its appendix (report.csv, typed from it), its machine and software."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ORIGIN = "Report"
+SEQUENTIAL, CONCURRENT = "sequential", "concurrent"
+USERS = 50  # at most, of its concurrent series
+RAMP_USERS = 17  # that created namespaces
+RELATIONAL, DOCUMENT = "EclipseLink-PG", "Persistence-Mongo"
+HARDWARE = {
+    "CPU": "8 vCPU (EC2 m5d.2xlarge)",
+    "Memory": "32 GiB",
+    "Disk": "300 GB NVMe",
+}
+SOFTWARE = {
+    "Apache Polaris": "6a345913, and pull request 1189",
+    "PostgreSQL": "not told, serializable isolation",
+    "MongoDB": "not told",
+    "Gatling": "not told",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """One row of the appendix; times in milliseconds."""
+
+    mode: str
+    case: str
+    system: str
+    query: str
+    requests: int
+    succeeded: int
+    failed: int
+    mean: float
+    minimum: float
+    median: float
+    maximum: float
+
+    @property
+    def key(self) -> str:
+        return f"{self.mode} {self.case} {self.query}"
+
+
+def users_of(query: str) -> int:
+    """How many users were at most behind a creation of its concurrent series."""
+    return RAMP_USERS if query == "Create Namespace" else USERS
+
+
+@cache
+def rows() -> tuple[Printed, ...]:
+    """All rows, in the order of the appendix."""
+    with Path(__file__).with_name("report.csv").open() as file:
+        return tuple(
+            Printed(
+                mode=row["mode"],
+                case=row["case"],
+                system=row["system"],
+                query=row["query"],
+                requests=int(row["requests"]),
+                succeeded=int(row["succeeded"]),
+                failed=int(row["failed"]),
+                mean=float(row["mean_ms"]),
+                minimum=float(row["minimum_ms"]),
+                median=float(row["median_ms"]),
+                maximum=float(row["maximum_ms"]),
+            )
+            for row in csv.DictReader(file)
+        )
+
+
+def row(mode: str, case: str, system: str, query: str) -> Printed:
+    """One of them, `case` by its first word; KeyError where the appendix has none."""
+    for each in rows():
+        if each.case.startswith(case) and (each.mode, each.system, each.query) == (mode, system, query):
+            return each
+    raise KeyError(f"{mode} {case} {system} {query}")

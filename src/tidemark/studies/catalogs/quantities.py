@@ -1,0 +1,220 @@
+"""The quantities of the study: response times of each kind of request, rates, and the share of those that succeeded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.analysis.blocks import REPLICATES, BlockSample
+from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity, sum_of_groups
+from tidemark.analysis.statistics import Replicates, generator, known, quantile, ratio_of_sums
+from tidemark.runs.run import Run
+from tidemark.studies.catalogs.outcomes import ACKED, CASCADED
+from tidemark.studies.catalogs.requests import CREATIONS, READS, UPDATES
+
+NOT_SERVERS = ("harness", "load generator")  # groups of processes that are no part of what is asked
+READING, WRITING = tuple(kind.name for kind in READS), tuple(kind.name for kind in UPDATES)
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Requests that belong together: of some parts of a window, and of some kinds; `title` begins a heading."""
+
+    name: str
+    title: str
+    parts: tuple[str, ...]
+    kinds: tuple[str, ...] = ()  # all of them where empty
+
+    def of(self, run: Run) -> NDArray[np.bool_]:
+        """Which requests of a run are among them; Absent where none is."""
+        found: NDArray[np.bool_] = np.isin(run.words("part"), self.parts)
+        if self.kinds:
+            found &= np.isin(run.words("kind"), self.kinds)
+        if not found.any():
+            raise Absent(f"the window had no such part: {', '.join(self.parts)}")
+        return found
+
+
+CREATING = tuple(Sort(kind.name, f"{kind.name.capitalize()}", ("create",), (kind.name,)) for kind in CREATIONS)
+READ = Sort("read", "Read", ("read",))
+UPDATE = Sort("update", "Update", ("update",))
+MIXES = tuple(
+    Sort(f"{part} {act}", f"{words}, {act}s", (part,), kinds)
+    for part, words in (
+        ("open-50", "50/50 open loop"),
+        ("open-99", "99/1 open loop"),
+        ("mixed-50", "50/50 closed loop"),
+        ("mixed-99", "99/1 closed loop"),
+    )
+    for act, kinds in (("read", READING), ("write", WRITING))
+)
+HOT = Sort("hot update", "Update of one table by all", ("hot",))
+APPENDED = Sort("append", "Snapshot appended to one table by all", ("append",))
+RACE = Sort("race", "Creation of one name by all", ("race",))
+RAMPED = Sort("ramp", "Create namespace, a user more each second", ("create-ramp",))
+CHURNING = tuple(
+    Sort(f"churn {act}", f"{act.capitalize()} tables that come and go", ("churn",), (f"{act} {what}",))
+    for act, what in (("rename", "table"), ("drop", "table"), ("list", "tables"))
+)
+CHURN = Sort("churn", "Requests about tables that come and go", ("churn",))
+SORTS = (*CREATING, READ, UPDATE, *MIXES, HOT, APPENDED, RAMPED, *CHURNING, CHURN)
+CREATION = Sort("creation", "Creation", ("create",))
+
+
+def _times(run: Run, sort: Sort) -> NDArray[Any]:
+    """Nanoseconds of the requests that succeeded, from when each was due, in the order of time."""
+    chosen = sort.of(run) & (run.words("outcome") == ACKED)
+    if not chosen.any():
+        raise Absent("no such request succeeded")
+    times: NDArray[Any] = np.maximum(run.column("response_ns")[chosen], 1)
+    return times
+
+
+def response_ms(run: Run, sort: Sort) -> NDArray[np.float64]:
+    """Milliseconds of those that succeeded, from when each was due; Absent where none did."""
+    times: NDArray[np.float64] = _times(run, sort) * 1e-6
+    return times
+
+
+def _sample(run: Run, sort: Sort) -> BlockSample:
+    return BlockSample.prepare(_times(run, sort), generator(run.label, sort.name))
+
+
+def _quantile(run: Run, sort: Sort, probability: float) -> Replicates:
+    sample = _sample(run, sort)
+    least = round(1 / (1 - probability))
+    if sample.n < least:
+        raise Absent(f"needs {least:,} requests, the run has {sample.n:,}")
+    return quantile(sample, probability).scaled(1e-6)
+
+
+def _mean(run: Run, sort: Sort) -> Replicates:
+    times = _times(run, sort)
+    return ratio_of_sums(times, np.ones(len(times)), generator(run.label, f"{sort.name} mean")).scaled(1e-6)
+
+
+def _minimum(run: Run, sort: Sort) -> Replicates:
+    return known(float(_times(run, sort).min()) * 1e-6)
+
+
+def _maximum(run: Run, sort: Sort) -> Replicates:
+    return known(float(_times(run, sort).max()) * 1e-6)
+
+
+def _rate(run: Run, sort: Sort) -> Replicates:
+    """Requests that succeeded by the time from the first one's begin to the end of the last that did."""
+    chosen = sort.of(run)
+    starts = run.column("start_ns")[chosen]
+    ends = starts + run.column("elapsed_ns")[chosen]
+    done = np.sort(ends[run.words("outcome")[chosen] == ACKED])
+    if not len(done):
+        raise Absent("no such request succeeded")
+    between = np.maximum(np.diff(done, prepend=int(starts.min())), 1)
+    return ratio_of_sums(np.ones(len(done)), between, generator(run.label, f"{sort.name} rate")).scaled(1e9)
+
+
+def _success(run: Run, sort: Sort) -> Replicates:
+    """The share that succeeded of those that did not fail for another's failure, with an interval after Jeffreys."""
+    outcome = run.words("outcome")[sort.of(run)]
+    done, whole = int((outcome == ACKED).sum()), int((outcome != CASCADED).sum())
+    if whole == 0:
+        raise Absent("all of them were consequences of other failures")
+    draws = generator(run.label, f"{sort.name} success").beta(done + 0.5, whole - done + 0.5, REPLICATES)
+    return Replicates(done / whole, draws, whole, log=False, bounds=(0.0, 1.0))
+
+
+def _tail(run: Run, sort: Sort) -> Replicates:
+    """The 99th percentile over the median."""
+    sample = _sample(run, sort)
+    if sample.n < 100:
+        raise Absent(f"needs 100 requests, the run has {sample.n:,}")
+    return quantile(sample, 0.99).ratio(quantile(sample, 0.5))
+
+
+def _attempts(run: Run, sort: Sort) -> Replicates:
+    """Requests for each that succeeded: those before it since the last one, and itself."""
+    places = np.flatnonzero(run.words("outcome")[sort.of(run)] == ACKED)
+    if not len(places):
+        raise Absent("no such request succeeded")
+    return ratio_of_sums(np.diff(places, prepend=-1), np.ones(len(places)), generator(run.label, f"{sort.name} tries"))
+
+
+def _tries(run: Run, sort: Sort) -> Replicates:
+    """Attempts at each that succeeded, the client's own."""
+    chosen = sort.of(run) & (run.words("outcome") == ACKED)
+    if not chosen.any():
+        raise Absent("no such request succeeded")
+    tries = run.column("attempts")[chosen]
+    return ratio_of_sums(tries, np.ones(len(tries)), generator(run.label, f"{sort.name} tries"))
+
+
+def _in_flight(run: Run) -> Replicates:
+    return known(float(dict(run.manifest.found)["in_flight"]))
+
+
+def _server_cpu(run: Run) -> Replicates:
+    """Milliseconds of processors a request, of the server and its database, over all parts of the window."""
+    found: dict[str, Any] = dict(run.manifest.found)
+    spent = [value for step in found["steps"] for name, value in step["cpu_s"].items() if name not in NOT_SERVERS]
+    if sum(spent) <= 0:
+        raise Absent("less than the processor's clock can tell")
+    return known(1000 * sum(spent) / run.manifest.operations)
+
+
+def _server_memory(run: Run) -> Replicates:
+    """The most that the server and its database had in memory together in any second."""
+    memory = run.seconds().memory
+    most = float(sum_of_groups(memory, {name for name, _ in memory} - set(NOT_SERVERS)).max())
+    if most <= 0:
+        raise Absent("a server that was not started here is not watched")
+    return known(most / 1e6)
+
+
+def _median_of(sort: Sort) -> Quantity:
+    how = partial(_quantile, sort=sort, probability=0.5)
+    key = sort.name.replace(" ", "_").replace("-", "_")
+    title = f"{sort.title}: median"
+    return Quantity(f"{sort.name} median", "ms", title, how, LOWER, key, "Requests", ("slower", "faster"))
+
+
+MEDIAN = {sort.name: _median_of(sort) for sort in SORTS}
+MEAN = {s.name: Quantity(f"{s.name} mean", "ms", f"{s.title}: mean", partial(_mean, sort=s), LOWER) for s in SORTS}
+P99 = {
+    s.name: Quantity(f"{s.name} p99", "ms", f"{s.title}: p99", partial(_quantile, sort=s, probability=0.99), LOWER)
+    for s in SORTS
+}
+MINIMUM = {
+    s.name: Quantity(f"{s.name} minimum", "ms", f"{s.title}: minimum", partial(_minimum, sort=s), LOWER) for s in SORTS
+}
+MAXIMUM = {
+    s.name: Quantity(f"{s.name} maximum", "ms", f"{s.title}: maximum", partial(_maximum, sort=s), LOWER) for s in SORTS
+}
+RATE = {
+    s.name: Quantity(f"{s.name} rate", "requests/s", f"{s.title}: rate", partial(_rate, sort=s), HIGHER) for s in SORTS
+}
+TAIL = {s.name: Quantity(f"{s.name} tail", "", f"{s.title}: p99 / median", partial(_tail, sort=s)) for s in SORTS}
+SUCCESS = {
+    s.name: Quantity(
+        f"{s.name} success", "", f"{s.title}: share that succeeded", partial(_success, sort=s), HIGHER, signed=True
+    )
+    for s in (*SORTS, CREATION)
+}
+ATTEMPTS = Quantity("hot update attempts", "", "Requests an update of one table", partial(_attempts, sort=HOT), LOWER)
+TRIES = Quantity("append attempts", "", "Attempts at an append that succeeded", partial(_tries, sort=APPENDED), LOWER)
+SERVER_CPU = Quantity("server CPU", "ms", "CPU a request, server and database", _server_cpu, LOWER)
+SERVER_MEMORY = Quantity("server memory", "MB", "Peak memory, server and database", _server_memory, LOWER)
+IN_FLIGHT = Quantity("requests in flight", "requests", "Requests under way at once, at most", _in_flight)
+CREATE_TABLE = MEDIAN["create table"]
+
+QUANTITIES = Quantities(
+    all=(
+        *MEDIAN.values(), *MEAN.values(), *P99.values(), *MINIMUM.values(), *MAXIMUM.values(), *RATE.values(),
+        *TAIL.values(), *SUCCESS.values(), ATTEMPTS, TRIES, SERVER_CPU, SERVER_MEMORY, IN_FLIGHT,
+    ),
+    headline=(CREATE_TABLE, MEDIAN["create namespace"], MEDIAN["create view"], MEDIAN["read"], MEDIAN["update"]),
+    code=("studies/catalogs/quantities.py", "studies/catalogs/outcomes.py", "studies/catalogs/requests.py"),
+)  # fmt: skip

@@ -1,0 +1,129 @@
+"""The requests of a catalog by Iceberg's REST protocol: kinds, what each is about, and how it is put on the wire."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tidemark.studies.catalogs.tree import COLUMNS, PROPERTIES
+from tidemark.systems.catalogs.kind import Endpoint, Entity
+
+FILL = "@@FILL@@"  # in a body, in place of what differs from request to request
+CREATE, READ, UPDATE, APPEND, RENAME, DROP = "create", "read", "update", "append", "rename", "drop"
+SCHEMA = {
+    "type": "struct",
+    "schema-id": 0,
+    "identifier-field-ids": [1],
+    "fields": [{"id": number, "name": name, "type": "int", "required": True} for number, name in enumerate(COLUMNS, 1)],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of request: what is done (`act`) to what, how it is called, and its body but for what differs."""
+
+    name: str
+    act: str
+    entity: Entity
+    method: str
+    place: str  # after the namespace's address, or "" for the namespace itself; {name} is the entity's
+    body: str = ""
+
+
+def _set(update: str) -> str:
+    return '{"requirements": [], "updates": [{"action": "set-properties", "updates": %s}]}' % update  # noqa: UP031
+
+
+_TABLE = {"name": FILL, "schema": SCHEMA, "stage-create": False, "properties": PROPERTIES}
+_VERSION: dict[str, Any] = {
+    "version-id": 1,
+    "timestamp-ms": 1,
+    "schema-id": 0,
+    "summary": {"engine-name": "spark"},
+    "representations": [{"type": "sql", "sql": f"SELECT * FROM {FILL}", "dialect": "spark"}],
+    "default-namespace": [],
+}
+_VIEW = {"name": FILL, "schema": SCHEMA, "view-version": _VERSION, "properties": PROPERTIES}
+_ONE = '{"%s": "1"}' % FILL  # noqa: UP031
+N, T, V = Entity.NAMESPACE, Entity.TABLE, Entity.VIEW
+CREATIONS = (
+    Kind("create namespace", CREATE, N, "POST", "", f'{{"namespace": {FILL}, "properties": {json.dumps(PROPERTIES)}}}'),
+    Kind("create table", CREATE, T, "POST", "/tables", json.dumps(_TABLE)),
+    Kind("create view", CREATE, V, "POST", "/views", json.dumps(_VIEW)),
+)
+READS = (
+    Kind("list namespaces", READ, N, "GET", "?parent"),
+    Kind("namespace exists", READ, N, "HEAD", ""),
+    Kind("get namespace", READ, N, "GET", ""),
+    Kind("list tables", READ, T, "GET", "/tables"),
+    Kind("table exists", READ, T, "HEAD", "/tables/{name}"),
+    Kind("get table", READ, T, "GET", "/tables/{name}"),
+    Kind("list views", READ, V, "GET", "/views"),
+    Kind("view exists", READ, V, "HEAD", "/views/{name}"),
+    Kind("get view", READ, V, "GET", "/views/{name}"),
+)
+UPDATES = (
+    Kind("update namespace", UPDATE, N, "POST", "/properties", '{"removals": [], "updates": %s}' % _ONE),  # noqa: UP031
+    Kind("update table", UPDATE, T, "POST", "/tables/{name}", _set(_ONE)),
+    Kind("update view", UPDATE, V, "POST", "/views/{name}", _set(_ONE)),
+)
+# A commit as a writer of a stream makes it, of a snapshot whose files nobody reads: the table is read, and the snapshot
+# added on the condition that the branch still is where it was seen; where it is not, all of it again. The load
+# generator puts in what it has seen.
+COMMIT = {
+    "requirements": [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}],
+    "updates": [
+        {
+            "action": "add-snapshot",
+            "snapshot": {
+                "snapshot-id": 0,
+                "sequence-number": 0,
+                "timestamp-ms": 0,
+                "manifest-list": "file:///nobody-reads-this.avro",
+                "summary": {"operation": "append"},
+                "schema-id": 0,
+            },
+        },
+        {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": 0},
+    ],
+}
+MOST_ATTEMPTS = 50  # at one append
+MOST_RETRIES = 5  # where users come one by one, of a request that the server failed at (500)
+APPENDING = Kind("append", APPEND, T, APPEND.upper(), "/tables/{name}", json.dumps(COMMIT))
+RENAMING = Kind("rename table", RENAME, T, "POST", "/tables/rename", FILL)
+DROPPING = Kind("drop table", DROP, T, "DELETE", "/tables/{name}")
+KINDS = {kind.name: kind for kind in (*CREATIONS, *READS, *UPDATES, APPENDING, RENAMING, DROPPING)}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request; `key` is the property that an update sets, to "1", the id of a snapshot that is appended, or the
+    name that a table is given.
+    """
+
+    kind: Kind
+    path: tuple[str, ...]
+    name: str = ""  # of a table or a view
+    key: str = ""
+
+    def address(self, endpoint: Endpoint) -> str:
+        """The address, from the server's root."""
+        kind = self.kind
+        if kind is CREATIONS[0]:
+            return endpoint.namespaces()
+        if kind.place == "?parent":
+            return f"{endpoint.namespaces()}?parent={endpoint.separator.join(self.path)}"
+        if kind is RENAMING:
+            return endpoint.prefix + kind.place
+        return endpoint.namespaces(self.path) + kind.place.format(name=self.name)
+
+    @property
+    def fill(self) -> str:
+        """What goes into the place of FILL in the body."""
+        if self.kind is CREATIONS[0]:
+            return json.dumps(self.path)
+        if self.kind is RENAMING:
+            both = zip(("source", "destination"), (self.name, self.key), strict=True)
+            return json.dumps({which: {"namespace": self.path, "name": name} for which, name in both})
+        return self.key if self.kind.act in (UPDATE, APPEND) else self.name

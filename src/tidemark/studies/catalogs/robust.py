@@ -1,0 +1,139 @@
+"""What must hold whatever happens, as runs recorded it: after kills, and while tables come and go."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import betaincinv
+
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.words import listed, number
+from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.catalogs.outcomes import ACKED, WRONG
+from tidemark.studies.catalogs.quantities import CHURN
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Kills:
+    """All kills of one server or database in one series. Counts are of requests, but `lost`: entities and updates."""
+
+    series: Series
+    run: Run  # the one after which they were
+    title: str  # of what was killed
+    each: tuple[dict[str, Any], ...]
+    window: dict[str, Any] | None  # what of the run's own entities was found after the last; None where nobody could
+
+    @property
+    def lost_of_window(self) -> int | None:
+        """Entities and updates of the run's own; None where nobody could look."""
+        return None if self.window is None else sum(self.window[name] for name in ("lost", "lost_updates", "torn"))
+
+    def total(self, name: str) -> int:
+        return sum(kill[name] for kill in self.each)
+
+    @property
+    def answered_s(self) -> list[float]:
+        """From each new start until a table was read, where it ever was."""
+        return [kill["answered_s"] for kill in self.each if kill["answered_s"] is not None]
+
+    @property
+    def with_loss(self) -> int:
+        """After how many something was lost or wrong, or nothing could be asked any more."""
+        return sum(not kill["holds"] for kill in self.each)
+
+    @property
+    def window_holds(self) -> bool:
+        return self.window is not None and not any(self.window[name] for name in WRONG)
+
+    @property
+    def holds(self) -> bool:
+        return not self.with_loss and self.window_holds
+
+    @property
+    def at_most(self) -> float:
+        """The upper end of a one-sided 95 % interval for the probability that a kill loses something (exact binomial).
+
+        Without any loss it is about 3 / n: the rule of three.
+        """
+        count, losses = len(self.each), self.with_loss
+        return 1.0 if losses == count else float(betaincinv(losses + 1, count - losses, CONFIDENCE))
+
+    @property
+    def command(self) -> str:
+        """What repeats them."""
+        system, series = self.run.manifest.system, self.run.manifest.series
+        entry = {} if system.name == system.base else {"like": system.base, **dict(system.options)}
+        words = ["studies=[catalogs]", f"protocol={series.protocol}"]
+        words.append(f"catalogs.systems={json.dumps({system.name: entry})}")
+        return f"./tidemark all --config {' '.join(shlex.quote(word) for word in words)}"
+
+
+def crashes(run_set: RunSet) -> Iterator[Kills | tuple[Series, str]]:
+    """The kills of each series by what was killed; of a series of which nothing could be killed, why."""
+    for series in run_set.select(harness=False):
+        for run in series.runs:
+            found: dict[str, Any] = dict(run.manifest.found).get("crash") or {}
+            if "excused" in found:
+                yield series, found["excused"]
+            kills = found.get("kills", [])
+            for title in dict.fromkeys(kill["title"] for kill in kills):
+                each = tuple(kill for kill in kills if kill["title"] == title)
+                yield Kills(series, run, title, each, found["window"])
+
+
+def crash_sentence(run_set: RunSet) -> str:
+    """What is there after kills, and what so many of them say of the next one; Absent where nothing was killed."""
+    kills = [each for each in crashes(run_set) if isinstance(each, Kills)]
+    if not kills:
+        raise Absent("no server was killed")
+    said = f"While users write, a server or its database is killed {sum(len(each.each) for each in kills):,} times."
+    said += "".join(f" {_loss(each)}" for each in kills if not each.holds)
+    kept = [f"{each.series.title} ({each.title}: {number(each.at_most, 2)})" for each in kills if each.holds]
+    if kept:
+        said += (
+            f" All that was acknowledged is there in {listed(kept)}; in brackets, what was killed, and the most that "
+            "the probability of a loss may be after so many kills without one (95 %)."
+        )
+    seconds = [second for each in kills for second in each.answered_s]
+    if seconds:
+        said += f" After a new start, it answers within {number(min(seconds), 2)} to {number(max(seconds), 2)} s."
+    return said
+
+
+def _loss(kills: Kills) -> str:
+    after = f"{kills.with_loss:,} of {len(kills.each):,} kills of {kills.title}"
+    gone = kills.total("lost") + (kills.lost_of_window or 0)
+    what = f"{gone:,} acknowledged entities and updates are lost"
+    if not gone:
+        is_back = len(kills.answered_s) == len(kills.each)
+        what = "entities are not as they were" if is_back else "it does not answer again"
+    return f"{kills.series.title} does not hold: after {after}, {what}. To repeat it: {kills.command}."
+
+
+def churn_sentence(run_set: RunSet) -> str:
+    """What became of renames and drops, and what listings showed meanwhile; Absent where nothing came and went."""
+    asked = done = listings = twice = undead = 0
+    for run in (run for series in run_set.select(harness=False) for run in series.runs):
+        churned = np.isin(run.words("part"), CHURN.parts)
+        kind, outcome = (run.words(name)[churned] for name in ("kind", "outcome"))
+        chosen = np.isin(kind, ("rename table", "drop table"))
+        asked += int(chosen.sum())
+        done += int((outcome[chosen] == ACKED).sum())
+        listings += int((kind == "list tables").sum())
+        twice += int((run.column("doubled")[churned] > 0).sum())
+        undead += dict(run.manifest.found)["oracle"].get("undead", 0)
+    if not asked:
+        raise Absent("no window had tables that come and go")
+    return (
+        f"While tables come and go, {done:,} of {asked:,} renames and drops succeed. Under a name that they no longer "
+        f"have, {undead or 'no':} tables are found afterwards, and {twice or 'none':} of {listings:,} listings show a "
+        "name twice."
+    )

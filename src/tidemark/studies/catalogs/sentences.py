@@ -1,0 +1,232 @@
+"""What the study's chapter says, computed: each sentence takes its verb from an interval, or says why it cannot."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+from tidemark.analysis.prose import SentenceWriter, or_why
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.words import estimate_text, listed, number
+from tidemark.runs.runset import Series
+from tidemark.studies.catalogs import published, robust
+from tidemark.studies.catalogs.measures import CatalogEvidence, printed_change, printed_gain
+from tidemark.studies.catalogs.outcomes import CONFLICT
+from tidemark.studies.catalogs.quantities import APPENDED, CREATING, HOT, MEDIAN, RATE, READ, TRIES, UPDATE
+from tidemark.studies.catalogs.settings import ALONE, users_of
+
+GENERATOR_SHARE = 5.0  # percent of a response above which the load generator must be told of
+RELATIONAL, FILE, MEMORY = "rest-jdbc-postgres", "rest-jdbc-sqlite", "rest-memory"
+
+
+class Writer(SentenceWriter):
+    def sentences(self) -> dict[str, str]:
+        """All sentences by name."""
+        made = {}
+        for name, write in (
+            ("alone", self.alone),
+            ("order", self.order),
+            ("backend", self.backend),
+            ("scaling", self.scaling),
+            ("hot-table", self.hot_table),
+            ("appends", self.appends),
+            ("churn", self.churn),
+            ("generator", self.generator),
+            ("oracle", self.oracle),
+            ("crash", self.crash),
+            ("durability", self.durability),
+            ("mistakes", self.mistakes),
+        ):
+            made[f"catalogs-{name}"] = or_why(write)
+        return made
+
+    def _of(self, users: int, harness: bool = False) -> list[Series]:
+        return [each for each in self.run_set.select(harness=harness) if users_of(each.mode) == users]
+
+    @property
+    def most_users(self) -> int:
+        return max((users_of(each.mode) for each in self.run_set.select()), default=ALONE)
+
+    def _hot(self, quantity: Quantity, series: Series) -> str:
+        return estimate_text(self.measures.hot(quantity, series).estimate(quantity.unit))
+
+    def alone(self) -> str:
+        parts = []
+        for sort in (*CREATING, READ, UPDATE):
+            found = []
+            for series in self._of(ALONE):
+                with suppress(Absent):
+                    found.append((self.measures.hot(MEDIAN[sort.name], series).value, series.title))
+            if found:
+                (least, quick), (longest, slow) = min(found), max(found)
+                ends = f"{number(least, 3)} ms ({quick})"
+                parts.append(
+                    f"{sort.name} {ends}"
+                    if quick == slow
+                    else f"{sort.name} from {ends} to {number(longest, 3)} ms ({slow})"
+                )
+        if not parts:
+            raise Absent("no catalog was measured with one user")
+        return f"One request at a time, the medians of hot runs are: {'; '.join(parts)}."
+
+    def order(self) -> str:
+        """Which creation costs more than the next, where intervals tell."""
+        found = []
+        for series in self._of(ALONE):
+            with suppress(Absent):
+                costs = [(self.measures.hot(MEDIAN[sort.name], series), sort.name.split()[-1]) for sort in CREATING]
+                costs.sort(key=lambda cost: -cost[0].value)
+                words = costs[0][1]
+                for (before, _), (after, name) in pairwise(costs):
+                    words += f" {'>' if before.ratio(after).estimate('x').is_above(1) else '≈'} {name}"
+                found.append(f"{words} ({series.title})")
+        if not found:
+            raise Absent("no catalog has all creations")
+        ours = f"By the medians of creations, where ≈ is what intervals do not tell apart, the order is {listed(found)}"
+        return f"{ours}; the report's old layer had view > table > namespace."
+
+    def backend(self) -> str:
+        """One server, one operation, another backend: what the database itself costs."""
+        by_name = {series.system: series for series in self._of(ALONE)}
+        if MEMORY not in by_name:
+            raise Absent("the server was not measured in memory")
+        parts = []
+        for name in (RELATIONAL, FILE):
+            if name in by_name:
+                ratio = self.measures.ratio(MEDIAN["create table"], by_name[name], by_name[MEMORY]).estimate("x")
+                parts.append(f"{estimate_text(ratio)} over {by_name[name].title.partition(', ')[2]}")
+        if not parts:
+            raise Absent("the server was measured over one backend alone")
+        return (
+            f"The same server takes {listed(parts)} as long to create a table as it takes in memory, where it "
+            "writes no metadata file either."
+        )
+
+    def scaling(self) -> str:
+        most = self.most_users
+        if most == ALONE:
+            raise Absent("there was one user alone")
+        alone = {series.system: series for series in self._of(ALONE)}
+        parts = []
+        for series in self._of(most):
+            if series.system in alone:
+                with suppress(Absent):
+                    ratio = self.measures.ratio(RATE["create table"], series, alone[series.system]).estimate("x")
+                    parts.append(f"{estimate_text(ratio)} ({series.title})")
+        if not parts:
+            raise Absent("no catalog was measured with one user and with several")
+        return f"With {most:,} users, tables are created at so many times the rate of one user: {listed(parts)}."
+
+    def hot_table(self) -> str:
+        most = self.most_users
+        parts = []
+        for series in self._of(most):
+            for run in series.hot_runs[:1]:
+                chosen = run.words("part") == HOT.parts[0]
+                if chosen.any():
+                    outcome = run.words("outcome")[chosen]
+                    conflicts = int((outcome == CONFLICT).sum())
+                    parts.append(f"{conflicts:,} of {len(outcome):,} ({series.title})")
+        if not parts:
+            raise Absent("no window had updates of one table by all users")
+        return (
+            f"When {most:,} users update one table, these updates end in a conflict that the server's own retries "
+            f"did not resolve: {listed(parts)}."
+        )
+
+    def appends(self) -> str:
+        """The commit race of a stream: what it costs to add a snapshot that nobody else may have overtaken."""
+        most = self.most_users
+        parts = []
+        for series in self._of(most):
+            with suppress(Absent):
+                tries = self.measures.hot(TRIES, series).estimate("")
+                rate = self.measures.hot(RATE[APPENDED.name], series).estimate("a second")
+                parts.append(f"{estimate_text(tries)} attempts, {estimate_text(rate)} ({series.title})")
+        if not parts:
+            raise Absent("no window had appends to one table by all users")
+        return (
+            f"When {most:,} users append snapshots to one table, each on the condition that nobody was quicker, an "
+            f"append takes {listed(parts)}."
+        )
+
+    def churn(self) -> str:
+        return robust.churn_sentence(self.run_set)
+
+    def crash(self) -> str:
+        return robust.crash_sentence(self.run_set)
+
+    def generator(self) -> str:
+        """What asking costs when the answer costs nothing, against the cells in which that is most."""
+        parts = []
+        for users in dict.fromkeys((ALONE, self.most_users)):
+            null = next((each for each in self._of(users, harness=True) if each.is_harness), None)
+            if null is None:
+                continue
+            own = self.measures.hot(MEDIAN["read"], null).estimate("ms")
+            shares = []
+            for series in self._of(users):
+                for sort in (*CREATING, READ, UPDATE):
+                    with suppress(Absent):
+                        share = 100 * own.value / self.measures.hot(MEDIAN[sort.name], series).value
+                        shares.append((share, f"{sort.name} of {series.title}"))
+            above = [share for share in shares if share[0] > GENERATOR_SHARE]
+            told = f"below {GENERATOR_SHARE:g} % of every response"
+            if above:
+                most, which = max(above)
+                told = (
+                    f"above {GENERATOR_SHARE:g} % of the response in {len(above):,} of {len(shares):,} cells (most in "
+                    f"{which}: {number(most, 2)} %)"
+                )
+            parts.append(f"{estimate_text(own)} with {users:,} {'user' if users == 1 else 'users'}, {told}")
+        if not parts:
+            raise Absent("the server that answers at once was not measured")
+        return f"Asking a server that answers at once takes a median of {'; '.join(parts)}."
+
+    def oracle(self) -> str:
+        checked = [run for run in self.run_set.runs if run.manifest.oracle.applicable]
+        if not checked:
+            raise Absent("no run could be checked")
+        wrong = [run.label for run in checked if not run.manifest.oracle.verdict]
+        entities = sum(run.manifest.oracle.found for run in checked)
+        unknown = done = 0
+        for run in checked:
+            found: dict[str, Any] = dict(run.manifest.found)["oracle"]
+            done += found["resolved_done"]
+            unknown += found["resolved_done"] + found["resolved_not"]
+        open_ends = f" Of {unknown:,} requests without a certain outcome, {done:,} had been done." if unknown else ""
+        if wrong:
+            return f"These runs do not hold what was answered with success: {listed(wrong)}.{open_ends}"
+        return (
+            f"All {len(checked):,} runs hold what was answered with success, and nothing else: {entities:,} entities "
+            f"and properties, read back through another client.{open_ends}"
+        )
+
+    def durability(self) -> str:
+        found = dict.fromkeys(
+            f"{series.title}: {series.runs[0].manifest.system.durability}"
+            for series in self.run_set.select(harness=False)
+            if series.runs
+        )
+        if not found:
+            raise Absent("no catalog has a run")
+        return f"They do not promise the same when they answer. {'. '.join(found)}."
+
+    def mistakes(self) -> str:
+        """Where the report's text has another sign than its own appendix."""
+        evidence = CatalogEvidence(self.measures)
+        changes = []
+        for case in ("50/50", "99/01"):
+            change = printed_change(evidence, published.SEQUENTIAL, case, "Write", "mean")[0].estimate("%")
+            if change.is_above(0):
+                changes.append(f"{case}: {estimate_text(change)} longer")
+        gain = printed_gain(evidence, "Create Catalog", published.USERS)[0].estimate("x")
+        fewer = (
+            f" By Little's law on its own means, the new layer creates {estimate_text(gain)} as many catalogs a second "
+        )
+        fewer += f"with {published.USERS} users as with one." if gain.is_below(1) else "with many users."
+        return (
+            f"{len(changes)} signs of its analysis are wrong: it calls writes of the new layer faster in both mixes, "
+            f"where its appendix has them slower ({'; '.join(changes)}).{fewer}"
+        )

@@ -1,0 +1,139 @@
+"""The section `catalogs` of the configuration, and what of it a series is set to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidemark.errors import ConfigError
+from tidemark.runs.spec import WorkloadSettings
+from tidemark.schema import Origin, one_of
+from tidemark.systems.variants import SystemEntry
+
+SECTION = "catalogs"
+CREATE, CRASH = "create", "crash"
+CRASH_USERS = 8  # while whom servers are killed, or the nearest number below that is measured
+ALONE = 1  # users of a sequential series
+LONGEST_PATH = 255  # characters of a namespace's path that the reference server's databases keep
+USERS = "users-"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSettings(WorkloadSettings):
+    """What decides what a series asks of its catalog, beside the system and its options."""
+
+    users: int
+    depth: int
+    parts: str  # their names with commas between them, in their order
+    mixed_requests: int
+    open_seconds: float
+    rate: float  # arrivals a second of the open loops
+    hot_updates: int
+    appends: int
+    races: int
+    churns: int
+    kills: int  # of each server and database; none in most series
+    timeout_seconds: float
+
+    @property
+    def label(self) -> str:
+        """The mode as a part of a path."""
+        return f"{USERS}{self.users}"
+
+
+def users_of(mode: str) -> int:
+    """The users of a series, by its mode."""
+    return int(mode.removeprefix(USERS))
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """A named set of sizes."""
+
+    depth: int
+    users: tuple[int, ...]
+    runs: int
+    window_seconds: float
+    mixed_requests: int
+    open_seconds: float
+    sequential_rate: float
+    concurrent_rate: float
+    hot_updates: int
+    appends: int
+    races: int
+    churns: int
+    kills: int
+    repeats: int
+    concurrent_depth: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogsSection:
+    """The section, parsed."""
+
+    protocol: Protocol
+    systems: tuple[SystemEntry, ...]
+    parts: tuple[str, ...]
+    timeout_seconds: float
+    given: Mapping[str, Any]  # all of it by name
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any], protocol: str, origin: Origin) -> CatalogsSection:
+        """ConfigError, with the place of the key, for names that stand for nothing and trees that do not fit."""
+        one_of(protocol, given["protocols"], ("protocol",), origin)
+        sizes = given["protocols"][protocol]
+        for key in ("depth", "concurrent_depth"):
+            if key in sizes and longest_path(sizes[key]) > LONGEST_PATH:
+                allowed = max(depth for depth in range(1, 21) if longest_path(depth) <= LONGEST_PATH)
+                raise ConfigError(
+                    f"{origin.place((SECTION, 'protocols', protocol, key))}: found {sizes[key]}; allowed: at most "
+                    f"{allowed}, because catalogs keep a namespace's path in {LONGEST_PATH} characters"
+                )
+        if given["parts"][0] != CREATE:
+            raise ConfigError(
+                f"{origin.place((SECTION, 'parts'))}: found '{given['parts'][0]}' first; allowed: '{CREATE}', without "
+                "which there is nothing to read or to update"
+            )
+        if CRASH in given["parts"][:-1]:
+            raise ConfigError(
+                f"{origin.place((SECTION, 'parts'))}: found '{CRASH}' before '{given['parts'][-1]}'; allowed: "
+                f"'{CRASH}' at the end, because a server that was killed is not the one that the other parts measure"
+            )
+        return cls(
+            protocol=Protocol(**{**sizes, "users": tuple(sizes["users"])}),
+            systems=tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items()),
+            parts=tuple(given["parts"]),
+            timeout_seconds=given["timeout_seconds"],
+            given=given,
+        )
+
+    def settings(self, users: int) -> CatalogSettings:
+        """What a series of so many users is set to."""
+        sizes = self.protocol
+        several = users > ALONE
+        return CatalogSettings(
+            users=users,
+            depth=sizes.concurrent_depth or sizes.depth if several else sizes.depth,
+            parts=",".join(self.parts),
+            mixed_requests=sizes.mixed_requests,
+            open_seconds=float(sizes.open_seconds),
+            rate=float(sizes.concurrent_rate if several else sizes.sequential_rate),
+            hot_updates=sizes.hot_updates,
+            appends=sizes.appends,
+            races=sizes.races,
+            churns=sizes.churns,
+            kills=sizes.kills if CRASH in self.parts and users == killed_users(sizes.users) else 0,
+            timeout_seconds=float(self.timeout_seconds),
+        )
+
+
+def killed_users(measured: tuple[int, ...]) -> int:
+    """The one number of users, of those that are measured, with which servers are killed."""
+    return max((users for users in measured if users <= CRASH_USERS), default=min(measured))
+
+
+def longest_path(depth: int) -> int:
+    """Characters of the longest path in a tree of `depth` levels, with a dot between names and a run's mark."""
+    last = [2**level - 1 for level in range(1, depth)]  # the rightmost node of each level has the longest number
+    return len("NS_0_warm_up.Ramp") + sum(len(f".NS_{2 * node}") for node in last)

@@ -1,0 +1,222 @@
+"""Servers and databases that are killed while users write: what was acknowledged must be there once they are back."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tidemark.errors import ServiceError, SystemFailure
+from tidemark.measure.workload import Rig, Show
+from tidemark.paths import Workspace, private_directory
+from tidemark.services.base import Service
+from tidemark.software.tools import tool_python
+from tidemark.studies.catalogs.load.generator import TOOL, Generator
+from tidemark.studies.catalogs.outcomes import ACKED, UNKNOWN, outcomes
+from tidemark.studies.catalogs.requests import CREATE, CREATIONS, Request
+from tidemark.studies.catalogs.settings import CatalogSettings
+from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look
+from tidemark.studies.catalogs.window.phases import HOT_UPDATE, Phase
+from tidemark.systems.catalogs.kind import CatalogReader, CatalogSystem, Entity
+from tidemark.systems.catalogs.library import LibraryCatalog
+
+NAMESPACE, TABLE, _ = CREATIONS
+HOT = "Hot"  # the table that all users update
+FIRST_S, LAST_S = 0.5, 2.0  # of the moments of kills, after the users began
+MOST_REQUESTS = 4000  # more than any catalog answers until it is killed
+ANSWER_S = 10.0  # after which a request's outcome is unknown
+BACK_S = 60.0  # the longest that one waits for a server that was started again
+LOOK_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One kill, and what was found after it. Requests are those since the kill before; `lost` are of all until then."""
+
+    killed: str  # the name of the server
+    title: str
+    moment_s: float  # after the users began
+    in_flight: int  # requests, at that moment
+    acknowledged: int
+    unknown: int
+    done: int  # of the unknown, as they were read back
+    not_done: int
+    lost: int  # acknowledged entities and updates; with an entity go its updates, which are not counted again
+    holds: bool  # it is back, and nothing is lost, doubled, wrong or made up
+    named: tuple[str, ...]  # the first of what differs
+    answered_s: float | None  # from its new start until a table was read; None where that never was
+    said: str = ""  # why not
+
+
+def why_not(rig: Rig, system: CatalogSystem) -> str | None:
+    """Why nothing of it is killed, in words; None where something is."""
+    if not system.stores:
+        return "keeps nothing"
+    if system.volatile:
+        return "nothing of it outlives its server, as it says itself"
+    if any(rig.servers.by_class[kind].is_external for kind in rig.variant.needs):
+        return "its server was not started here"
+    if not victims(rig):
+        return "no server: its database is a file that each client opens by itself"
+    return None
+
+
+def victims(rig: Rig) -> list[Service]:
+    """What is killed in turn: its servers, then the databases that they need, as far as they were started here."""
+    return [each for each in reversed(list(rig.servers.by_class.values())) if not each.is_external]
+
+
+class Crash:
+    """Kills what a catalog stands on, again and again; each kill is a round of requests of its own."""
+
+    def __init__(
+        self, rig: Rig, settings: CatalogSettings, system: CatalogSystem, directory: Path, mark: str, private: Path
+    ) -> None:
+        """`mark` tells the entities of these rounds from all others."""
+        self._rig, self._settings, self._system, self._mark = rig, settings, system, mark
+        self._directory, self._private = directory, private
+        self._rng = random.Random(f"{rig.spec.seed} {settings.label} crash")
+        self._sent: list[Request] = []  # into the present root
+        self._found: list[str] = []
+        self._roots = 0
+
+    @property
+    def _root(self) -> tuple[str, ...]:
+        return (f"NS_0_{self._mark}_{self._roots}",)
+
+    def all(self, window: Ledger, root: tuple[str, ...], show: Show) -> dict[str, Any]:
+        """All kills as JSON has them, and what became of all that the `window` below `root` had acknowledged before."""
+        kills: list[Kill] = []
+        for turn in range(self._settings.kills):
+            for victim in victims(self._rig):
+                show(f"kill {turn + 1} of {self._settings.kills} of {victim.title}")
+                kills.append(self._kill(victim, len(kills)))
+                if kills[-1].answered_s is None:
+                    return {"kills": [asdict(each) for each in kills], "window": None}
+        self._rig.servers.check()
+        whole = look(self._system.open_reader(), window, root, self._system.keeps_properties)
+        return {"kills": [asdict(each) for each in kills], "window": whole.plain()}
+
+    def _kill(self, victim: Service, number: int) -> Kill:
+        moment = self._rng.uniform(FIRST_S, LAST_S)
+        in_flight, sent, found = self._until_killed(victim, number, moment)
+        acknowledged, unknown = found.count(ACKED), found.count(UNKNOWN)
+        answered, said = self._back(victim)
+        finding, done, not_done = Finding(), 0, 0
+        if answered is not None:
+            reader = self._system.open_reader()
+            for place, request in enumerate(sent):
+                if found[place] == UNKNOWN and (there := self._is_there(reader, request)) is not None:
+                    done, not_done = done + there, not_done + (not there)
+                    found[place] = ACKED if there else UNKNOWN  # what was read once must stay
+            self._sent, self._found = self._sent + sent, self._found + found
+            ledger = Ledger.of(self._sent, self._found)
+            finding = look(reader, ledger, self._root, self._system.keeps_properties)
+        if not finding.holds:  # the next kill does not answer for this one
+            self._sent, self._found, self._roots = [], [], self._roots + 1
+        return Kill(
+            killed=victim.name,
+            title=victim.title,
+            moment_s=round(moment, 3),
+            in_flight=in_flight,
+            acknowledged=acknowledged,
+            unknown=unknown,
+            done=done,
+            not_done=not_done,
+            lost=finding.lost + finding.lost_updates + finding.torn,
+            holds=answered is not None and finding.holds,
+            named=tuple(finding.named),
+            answered_s=answered,
+            said=said,
+        )
+
+    def _until_killed(self, victim: Service, number: int, moment: float) -> tuple[int, list[Request], list[str]]:
+        """Users create and update until nobody answers; requests in flight at the kill, and all with their outcomes."""
+        opening = () if self._sent else (Request(NAMESPACE, self._root), Request(TABLE, self._root, HOT))
+        users = self._settings.users
+        phases = [Phase("crash", "opening", 1, opening)] if opening else []
+        phases.append(Phase("crash", "crash", users, tuple(self._requests(number))))
+        killed_ns: list[int] = []
+
+        with self._generator(phases, number) as generator:
+
+            def kill() -> None:
+                generator.let_stop()
+                killed_ns.append(time.perf_counter_ns())
+                victim.kill()
+
+            timer = threading.Timer(moment, kill)
+            if opening:
+                generator.play(0, time.monotonic() + ANSWER_S * len(opening))
+            timer.start()
+            try:
+                ended = generator.play(len(phases) - 1, time.monotonic() + LAST_S + 3 * ANSWER_S)
+            finally:
+                timer.join()
+            if ended is None:
+                raise ServiceError(f"{victim.title} was killed, and users still waited for it after {3 * ANSWER_S} s")
+            played = generator.played()
+        columns = {name: np.array(values, np.int64) for name, values in played.columns.items()}
+        requests = [request for phase in phases for request in phase.requests]
+        all_found = outcomes(columns["status"], np.array([each.kind.act == CREATE for each in requests]))
+        if opening and set(all_found[: len(opening)]) != {ACKED}:
+            raise SystemFailure(f"the table that is updated until a kill was not created: {'; '.join(played.said)}")
+        starts = columns["start_ns"]
+        ends = starts + columns["elapsed_ns"]
+        in_flight = int(((starts > 0) & (starts <= killed_ns[0]) & (ends >= killed_ns[0])).sum())
+        places = np.flatnonzero(starts)  # those that were sent at all
+        return in_flight, [requests[place] for place in places], [str(all_found[place]) for place in places]
+
+    def _requests(self, number: int) -> Iterable[Request]:
+        """Namespaces, tables, and updates of one table in turn, all with names of their own."""
+        for place in range(number * MOST_REQUESTS, (number + 1) * MOST_REQUESTS, 3):
+            yield Request(NAMESPACE, (*self._root, f"NS_{place}"))
+            yield Request(TABLE, self._root, f"T_{place}")
+            yield Request(HOT_UPDATE, self._root, HOT, f"Hot_{place}")
+
+    def _generator(self, phases: list[Phase], number: int) -> Generator:
+        folder, system = private_directory(self._directory / f"kill-{number}"), self._system
+        if isinstance(system, LibraryCatalog):
+            return Generator.of_library(folder, phases, system)
+        python = tool_python(TOOL, Workspace(self._private.parent))
+        return Generator.of_rest(python, folder, phases, system.endpoint, ANSWER_S)
+
+    def _back(self, victim: Service) -> tuple[float | None, str]:
+        """Start it on the same data; seconds until a table can be read, or None and why.
+
+        ServiceError where another server has died meanwhile, which is no answer to the question.
+        """
+        victim.prepare()
+        began = time.monotonic()
+        try:
+            victim.start()
+        except ServiceError as error:
+            return None, str(error)
+        self._system.reconnect()
+        said = ""
+        while time.monotonic() - began < BACK_S:
+            try:
+                self._system.open_reader().fetch(Entity.TABLE, self._root, HOT)
+                return time.monotonic() - began, ""
+            except Exception as error:
+                said = f"{type(error).__name__}: {error}"
+            for other in self._rig.servers.by_class.values():
+                if other is not victim:
+                    other.check()
+            time.sleep(LOOK_S)
+        return None, f"no answer in {BACK_S:g} s: {said}"
+
+    def _is_there(self, reader: CatalogReader, request: Request) -> bool | None:
+        """Whether a request was done; None where nobody can tell, as what it set may have been replaced."""
+        kept = reader.fetch(request.kind.entity, request.path, request.name)
+        if request.kind.act == CREATE:
+            return kept is not None
+        if kept is not None and request.key in kept.properties:
+            return True
+        return False if self._system.keeps_properties else None

@@ -1,0 +1,215 @@
+"""The oracle: what was answered with success is there, once, as another client reads it; and nothing else is."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidemark.runs.proofs import Oracle
+from tidemark.studies.catalogs.outcomes import ACKED, UNKNOWN, WRONG
+from tidemark.studies.catalogs.requests import APPEND, CREATE, DROP, READ, RENAME, UPDATE, Request
+from tidemark.studies.catalogs.tree import COLUMNS, PROPERTIES
+from tidemark.systems.catalogs.kind import CatalogReader, Entity
+
+type Place = tuple[Entity, tuple[str, ...], str]
+MOST_NAMED = 10  # entities that a verdict names
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What a catalog must hold, and what it may: from the requests of a window and what became of them.
+
+    Requests about one table that is renamed or dropped are given in the order in which they were sent.
+    """
+
+    created: Counter[Place] = field(default_factory=Counter)  # acknowledged creations of each
+    maybe: set[Place] = field(default_factory=set)  # whose creation has an unknown outcome
+    updated: dict[Place, set[str]] = field(default_factory=dict)  # properties whose update was acknowledged
+    may_update: dict[Place, set[str]] = field(default_factory=dict)
+    appended: dict[Place, set[str]] = field(default_factory=dict)  # snapshots whose commit was acknowledged
+    may_append: dict[Place, set[str]] = field(default_factory=dict)
+    gone: set[Place] = field(default_factory=set)  # dropped, or renamed to another name
+    may_be_gone: set[Place] = field(default_factory=set)  # whose drop has an unknown outcome
+    either: dict[Place, Place] = field(default_factory=dict)  # new and old name, where the renaming has one
+    unknown: int = 0
+
+    @classmethod
+    def of(cls, requests: Iterable[Request], found: Iterable[str]) -> Ledger:
+        ledger = cls()
+        for request, outcome in zip(requests, found, strict=True):
+            act, place = request.kind.act, (request.kind.entity, request.path, request.name)
+            ledger.unknown += outcome == UNKNOWN and act != READ
+            if act == CREATE and outcome == ACKED:
+                ledger.created[place] += 1
+            elif act == CREATE and outcome == UNKNOWN:
+                ledger.maybe.add(place)
+            elif act == UPDATE and outcome in (ACKED, UNKNOWN):
+                known = ledger.updated if outcome == ACKED else ledger.may_update
+                known.setdefault(place, set()).add(request.key)
+            elif act == APPEND and outcome in (ACKED, UNKNOWN):
+                known = ledger.appended if outcome == ACKED else ledger.may_append
+                known.setdefault(place, set()).add(request.key)
+            elif act == RENAME and outcome in (ACKED, UNKNOWN):
+                ledger._rename(place, (request.kind.entity, request.path, request.key), outcome == ACKED)
+            elif act == DROP and outcome in (ACKED, UNKNOWN):
+                ledger._drop(place, outcome == ACKED)
+        return ledger
+
+    def _rename(self, old: Place, new: Place, certain: bool) -> None:
+        was_there = self.created.pop(old, 0)
+        if certain:
+            self.created[new] += 1
+            self.maybe.discard(old)
+            self.gone.add(old)
+        elif was_there:
+            self.either[new] = old
+        else:
+            self.maybe.add(new)
+
+    def _drop(self, place: Place, certain: bool) -> None:
+        self.created.pop(place, 0)
+        if (old := self.either.pop(place, None)) is not None:
+            self.maybe.add(old)
+        if certain:
+            self.maybe.discard(place)
+            self.gone.add(place)
+        else:
+            self.may_be_gone.add(place)
+
+    def allows(self, place: Place) -> bool:
+        """Whether it may be there."""
+        known = (self.created, self.maybe, self.may_be_gone, self.either, self.either.values())
+        return any(place in each for each in known)
+
+
+@dataclass(slots=True)
+class Finding:
+    """What differs, counted; `named` has the first of them in words."""
+
+    expected: int = 0
+    found: int = 0
+    lost: int = 0  # acknowledged, and not there
+    undead: int = 0  # dropped or renamed, and there under that name
+    phantom: int = 0  # there, and neither acknowledged nor unknown
+    doubled: int = 0  # listed twice, acknowledged twice, or there under two names
+    wrong: int = 0  # other properties or columns than it was created with
+    lost_updates: int = 0  # properties and snapshots
+    torn: int = 0  # listed, and cannot be fetched
+    resolved_done: int = 0  # of an unknown outcome: it was done
+    resolved_not: int = 0
+    named: list[str] = field(default_factory=list)
+
+    def differs(self, what: str, place: Place) -> None:
+        setattr(self, what, getattr(self, what) + 1)
+        if len(self.named) < MOST_NAMED:
+            entity, path, name = place
+            self.named.append(f"{what.replace('_', ' ')}: {entity} {'.'.join((*path, name) if name else path)}")
+
+    def resolve(self, done: bool) -> None:
+        self.resolved_done += done
+        self.resolved_not += not done
+
+    @property
+    def holds(self) -> bool:
+        return not any(getattr(self, name) for name in WRONG)
+
+    def plain(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in (*WRONG, "resolved_done", "resolved_not")} | {
+            "named": list(self.named)
+        }
+
+
+def look(reader: CatalogReader, ledger: Ledger, root: tuple[str, ...], keeps_properties: bool = True) -> Finding:
+    """Read everything below `root`, and hold it to the ledger.
+
+    Where a catalog keeps of all that is set the last alone, it must be one of those that were acknowledged.
+    """
+    finding = Finding()
+    listed = Counter[Place]()
+    for path in reader.walk(root):
+        listed[Entity.NAMESPACE, path, ""] += 1
+        for entity in (Entity.TABLE, Entity.VIEW):
+            listed.update((entity, path, name) for name in reader.names(entity, path))
+    expected = sum(
+        len(keys) if keeps_properties else 1 for known in (ledger.updated, ledger.appended) for keys in known.values()
+    )
+    finding.expected = len(ledger.created) + expected
+    for place, times in listed.items():
+        if times > 1 or ledger.created[place] > 1:
+            finding.differs("doubled", place)
+        if place in ledger.gone:
+            finding.differs("undead", place)
+        elif not ledger.allows(place):
+            finding.differs("phantom", place)
+    for place in ledger.created:
+        if place not in listed:
+            finding.differs("lost", place)
+    for place in ledger.maybe - ledger.created.keys() - ledger.may_be_gone:
+        finding.resolve(place in listed)
+    for place in ledger.may_be_gone:
+        finding.resolve(place not in listed)
+    for new, old in ledger.either.items():
+        finding.resolve(new in listed)
+        if (new in listed) == (old in listed):
+            finding.differs("doubled" if new in listed else "lost", new)
+    for place in listed:
+        _look_at(reader, ledger, place, finding, keeps_properties)
+    return finding
+
+
+def _look_at(reader: CatalogReader, ledger: Ledger, place: Place, finding: Finding, keeps_properties: bool) -> None:
+    entity, path, name = place
+    kept = reader.fetch(entity, path, name)
+    if kept is None:
+        finding.differs("torn", place)
+        return
+    finding.found += 1
+    properties = kept.properties
+    whole = not keeps_properties or all(properties.get(key) == value for key, value in PROPERTIES.items())
+    # A namespace has no columns, and not all readers show those of a view.
+    if not whole or not (kept.columns == COLUMNS or (entity is not Entity.TABLE and not kept.columns)):
+        finding.differs("wrong", place)
+    if not keeps_properties:
+        _look_at_last(ledger, place, set(properties), finding)
+        return
+    for certain, perhaps, there in (
+        (ledger.updated, ledger.may_update, set(properties)),
+        (ledger.appended, ledger.may_append, set(kept.snapshots)),
+    ):
+        known = certain.get(place, set())
+        finding.found += len(known & there)
+        for _ in known - there:
+            finding.differs("lost_updates", place)
+        for key in perhaps.get(place, set()) - known:
+            finding.resolve(key in there)
+    for _ in set(kept.snapshots) - ledger.appended.get(place, set()) - ledger.may_append.get(place, set()):
+        finding.differs("phantom", place)
+    if len(kept.snapshots) != len(set(kept.snapshots)):
+        finding.differs("doubled", place)
+
+
+def _look_at_last(ledger: Ledger, place: Place, there: set[str], finding: Finding) -> None:
+    """Of all that was set the last is there: one of the acknowledged, or one of those that nobody knows of."""
+    known, perhaps = ledger.updated.get(place, set()), ledger.may_update.get(place, set())
+    if there and there <= known | perhaps:
+        finding.found += bool(known)
+    elif known or there:
+        finding.differs("lost_updates" if known else "phantom", place)
+
+
+def verdict(finding: Finding, reader: str, began: float) -> Oracle:
+    """`finding` as all oracles say it; `began` is when it was asked, of the monotonic clock."""
+    return Oracle(
+        verdict=finding.holds,
+        applicable=True,
+        expected=finding.expected,
+        found=finding.found,
+        missing=finding.lost + finding.lost_updates + finding.torn + finding.wrong,
+        duplicated=finding.doubled,
+        unexpected=finding.phantom + finding.undead,
+        reader=reader,
+        seconds=time.monotonic() - began,
+    )

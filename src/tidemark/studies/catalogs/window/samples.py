@@ -1,0 +1,112 @@
+"""What one window left behind: a row a request, and what each of its steps took of processors and databases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.studies.catalogs.load.generator import Played
+from tidemark.studies.catalogs.outcomes import ACKED, CONFLICT, UNKNOWN, outcomes
+from tidemark.studies.catalogs.requests import CREATE
+from tidemark.studies.catalogs.window.phases import Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a window: `elapsed_ns` is the time of its phases, `counted` what backends counted meanwhile."""
+
+    name: str
+    part: str
+    users: int
+    requests: int
+    elapsed_ns: int
+    cpu_s: Mapping[str, float]
+    counted: Mapping[str, int]
+
+    def plain(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("name", "part", "users", "requests", "elapsed_ns")} | {
+            "cpu_s": dict(self.cpu_s),
+            "counted": dict(self.counted),
+        }
+
+
+@dataclass(slots=True)
+class CatalogWindow:
+    """Filled once the load generator has said what became of each request."""
+
+    phases: Sequence[Phase]
+    elapsed_ns: int = 0
+    steps: list[Step] = field(default_factory=list)
+    columns: dict[str, NDArray[Any]] = field(default_factory=dict)  # in the order of the phases' requests
+    said: tuple[str, ...] = ()
+    ended: bool = False  # all phases were played
+
+    def take(self, played: Played) -> None:
+        """Turn what the load generator wrote down into rows."""
+        asked = [(phase, request) for phase in self.phases for request in phase.requests]
+        numbers = {name: np.array(values, np.int64) for name, values in played.columns.items()}
+        creates = np.array([request.kind.act == CREATE for _, request in asked])
+        late = np.maximum(numbers["late_ns"], 0)
+        outcome = outcomes(numbers["status"], creates)
+        # A creation that was tried again after the server failed at it may have met itself.
+        outcome[creates & (numbers["attempts"] > 1) & (outcome == CONFLICT)] = UNKNOWN
+        self.columns = {
+            "start_ns": numbers["start_ns"] - played.began_ns[0],
+            "elapsed_ns": numbers["elapsed_ns"],
+            "response_ns": numbers["elapsed_ns"] + late,
+            "late_ns": late,
+            "part": np.array([phase.part for phase, _ in asked], object),
+            "step": np.array([phase.step for phase, _ in asked], object),
+            "kind": np.array([request.kind.name for _, request in asked], object),
+            "status": numbers["status"],
+            "outcome": outcome,
+            "user": numbers["user"],
+            "attempts": numbers["attempts"],
+            "doubled": numbers["doubled"],
+        }
+        self.columns["rows"] = (self.columns["outcome"] == ACKED).astype(np.int64)
+        self.said = played.said
+
+    @property
+    def operations(self) -> int:
+        return len(self.columns["start_ns"])
+
+    @property
+    def rows(self) -> int:
+        """Requests that the server said were done."""
+        return int(self.columns["rows"].sum())
+
+    def elapsed(self) -> NDArray[np.int64]:
+        found: NDArray[np.int64] = self.columns["elapsed_ns"][self._order]
+        return found
+
+    @property
+    def _order(self) -> NDArray[np.int64]:
+        return np.argsort(self.columns["start_ns"], kind="stable")
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests were under way at once, where most."""
+        starts, ends = self.columns["start_ns"], self.columns["start_ns"] + self.columns["elapsed_ns"]
+        moments = np.concatenate([starts, ends])
+        changes = np.concatenate([np.ones(len(starts), np.int64), -np.ones(len(ends), np.int64)])
+        # Where one ends as another begins, the end comes first.
+        return int(np.cumsum(changes[np.lexsort((changes, moments))]).max(initial=0))
+
+    def budget(self) -> dict[str, int]:
+        steps = {step.part: 0 for step in self.steps}
+        for step in self.steps:
+            steps[step.part] += step.elapsed_ns
+        return {**steps, "rest": self.elapsed_ns - sum(steps.values())}
+
+    def write_parquet(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        order = self._order
+        pq.write_table(pa.table({name: values[order] for name, values in self.columns.items()}), path)

@@ -1,0 +1,196 @@
+"""What a window of requests happens on: a tree of its own in a running catalog, and a load generator at its gate."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tidemark.errors import ServiceError, SystemFailure
+from tidemark.measure.describe import system_part
+from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.paths import Workspace, private_directory
+from tidemark.runs.manifest import Footprint
+from tidemark.runs.proofs import Oracle
+from tidemark.software.tools import tool_packages, tool_python, tool_versions
+from tidemark.studies.catalogs.load.generator import TOOL, Generator
+from tidemark.studies.catalogs.tree import Tree
+from tidemark.studies.catalogs.window.crash import Crash, why_not
+from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look, verdict
+from tidemark.studies.catalogs.window.phases import CHURN, RAMP
+from tidemark.studies.catalogs.window.samples import CatalogWindow, Step
+from tidemark.systems.base import Context
+from tidemark.systems.catalogs.kind import CatalogSystem, Entity
+from tidemark.systems.catalogs.library import LibraryCatalog
+
+if TYPE_CHECKING:
+    from tidemark.studies.catalogs.workload import Catalogs
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was spent and counted so far."""
+
+    cpu_s: Mapping[str, float]
+    backend: Mapping[str, int]
+
+    @classmethod
+    def now(cls, rig: Rig, system: CatalogSystem) -> Counted:
+        spent = {name: group.cpu_seconds() for name, group in rig.groups().items()}
+        return cls({name: seconds for name, seconds in spent.items() if seconds is not None}, system.counters())
+
+    def since(self, before: Counted) -> tuple[dict[str, float], dict[str, int]]:
+        cpu = {name: round(value - before.cpu_s.get(name, 0.0), 3) for name, value in self.cpu_s.items()}
+        return cpu, {name: value - before.backend.get(name, 0) for name, value in self.backend.items()}
+
+
+class CatalogStage(Stage[CatalogWindow]):
+    """One tree of one catalog, not there yet; `staged` makes it."""
+
+    def __init__(
+        self, catalogs: Catalogs, rig: Rig, directory: Path, tree: Tree, system: CatalogSystem, generator: Generator
+    ) -> None:
+        self.directory, self.system = directory, system
+        self._catalogs, self._rig, self._tree, self._generator = catalogs, rig, tree, generator
+        self._stored_before = system.stored()
+        self._finding: Finding | None = None
+        self._crash: dict[str, Any] = {}
+
+    def new_window(self) -> CatalogWindow:
+        return CatalogWindow(self._catalogs.phases(self._tree))
+
+    def stretches(self, window: CatalogWindow, until_seconds: float) -> Iterator[None]:
+        """One: requests follow each other until all are answered."""
+        del window, until_seconds
+        yield
+        self._rig.servers.check()
+
+    def advance(self, window: CatalogWindow, until_seconds: float) -> None:
+        deadline = time.monotonic() + until_seconds
+        began, before = time.perf_counter_ns(), Counted.now(self._rig, self.system)
+        numbered = enumerate(window.phases)
+        for step, together in groupby(numbered, key=lambda each: each[1].step):
+            played = list(together)
+            elapsed = 0
+            for number, _ in played:
+                took = self._generator.play(number, deadline)
+                if took is None:
+                    return
+                elapsed += took
+            after = Counted.now(self._rig, self.system)
+            first, requests = played[0][1], sum(len(phase.requests) for _, phase in played)
+            window.steps.append(Step(step, first.part, first.users, requests, elapsed, *after.since(before)))
+            before = after
+        window.elapsed_ns = time.perf_counter_ns() - began
+        window.ended = True
+
+    def abandon(self) -> None:
+        self._generator.abandon()
+
+    def finish(self, window: CatalogWindow) -> None:
+        self._rig.servers.check()
+        if not window.ended:
+            done = f"'{window.steps[-1].name}'" if window.steps else "nothing"
+            raise ServiceError(
+                f"the window of {self._rig.spec.window_seconds:g} s was over before all requests were answered; "
+                f"done by then: {done}. Give the protocol a longer window_seconds, or less to do"
+            )
+        window.take(self._generator.played())
+        if window.rows == 0:
+            raise SystemFailure(f"not one request succeeded; the first answers: {'; '.join(window.said)}")
+
+    def check(self, window: CatalogWindow, last: bool, show: Show) -> Findings:
+        show("oracle")
+        files, size, database = self.system.stored()
+        old_files, old_size, old_database = self._stored_before
+        grown = None if database is None or old_database is None else max(0, database - old_database)
+        reason = None if grown is not None else "the server keeps no database that can be looked at"
+        footprint = Footprint(0, 0, files - old_files, size - old_size, grown, reason)
+        if not self.system.stores:
+            self._crash = self._kill(Ledger(), last, show)
+            nothing = Oracle(True, False, window.rows, 0, 0, 0, 0, self.system.reader, 0.0)
+            return Findings(nothing, footprint)
+        began = time.monotonic()
+        requests = (request for phase in window.phases for request in phase.requests)
+        ledger = Ledger.of(requests, window.columns["outcome"])
+        self._finding = look(self.system.open_reader(), ledger, (self._tree.root,), self.system.keeps_properties)
+        if twice := int(window.columns["doubled"].sum()):
+            self._finding.doubled += twice
+            self._finding.named.append(f"doubled: {twice:,} names in listings of tables that come and go")
+        self._check_closed_form(ledger)
+        found = verdict(self._finding, self.system.reader, began)
+        self._crash = self._kill(ledger, last, show)
+        return Findings(found, footprint)
+
+    def _kill(self, ledger: Ledger, last: bool, show: Show) -> dict[str, Any]:
+        """What the crash part found, after the last window of a series that has one: its numbers are in by then."""
+        catalogs, tree = self._catalogs, self._tree
+        if not (last and catalogs.settings.kills):
+            return {}
+        if (reason := why_not(self._rig, self.system)) is not None:
+            return {"excused": reason}
+        crash = Crash(self._rig, catalogs.settings, self.system, self.directory, f"{tree.mark}_crash", catalogs.private)
+        return crash.all(ledger, (tree.root,), show)
+
+    def _check_closed_form(self, ledger: Ledger) -> None:
+        """The tree as the closed form counts it, where nothing was refused: else the ledger itself is wrong."""
+        tree = self._tree
+        whole = {Entity.NAMESPACE: tree.namespaces, Entity.TABLE: tree.tables, Entity.VIEW: tree.views}
+        for entity, count in whole.items():
+            made = sum(1 for kind, path, name in ledger.created if kind is entity and not _is_beside(path, name))
+            if made > count:
+                raise SystemFailure(f"{made:,} creations of a {entity} were acknowledged, {count:,} were asked for")
+
+    def describe(self, window: CatalogWindow) -> Description:
+        oracle = self._finding.plain() if self._finding else {}
+        found = {
+            "steps": [step.plain() for step in window.steps],
+            "oracle": oracle,
+            "crash": self._crash,
+            "in_flight": window.in_flight,
+            "first_answers": list(window.said),
+            "tree": {"namespaces": self._tree.namespaces, "tables": self._tree.tables, "views": self._tree.views},
+        }
+        library = isinstance(self.system, LibraryCatalog)
+        marks = [] if self._finding is None or self._finding.holds else ["not what was acknowledged"]
+        return Description(
+            system=system_part(self._rig.variant, self.system, pa.schema([])),
+            versions={**({} if library else {"Locust": tool_versions(TOOL)[TOOL]}), "PyArrow": pa.__version__},
+            marks=tuple(marks),
+            found=found,
+        )
+
+
+def _is_beside(path: Sequence[str], name: str) -> bool:
+    """Whether an entity is none of the tree's own."""
+    return CHURN in path or RAMP in path or name.startswith("Race_")
+
+
+@contextmanager
+def staged(catalogs: Catalogs, rig: Rig, name: str, show: Show) -> Iterator[CatalogStage]:
+    """A tree's place in the running catalog, and the load generator with its connections, waiting."""
+    directory = private_directory(rig.work / name)
+    tree = Tree(catalogs.settings.depth, catalogs.mark(name))
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        workspace = Workspace(catalogs.private.parent)
+        tools = {tool: tool_packages(tool, workspace).absolute() for tool in rig.variant.system.tools}
+        system = rig.variant.open_as(CatalogSystem, Context(directory, rig.servers.by_class, 1, tools=tools))
+        stack.callback(system.close)
+        show("starting the load generator")
+        asked = catalogs.phases(tree)
+        if isinstance(system, LibraryCatalog):
+            ready = Generator.of_library(directory, asked, system)
+        else:
+            python = tool_python(TOOL, workspace)
+            ready = Generator.of_rest(python, directory, asked, system.endpoint, catalogs.settings.timeout_seconds)
+        generator = stack.enter_context(ready)
+        stack.enter_context(catalogs.playing(generator))
+        yield CatalogStage(catalogs, rig, directory, tree, system, generator)

@@ -1,0 +1,111 @@
+"""The study's workload: a tree is created in a catalog, read, updated, and asked for by many users at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidemark.machine.sampler import Group
+from tidemark.measure.workload import Files, Rig, Show, Workload
+from tidemark.paths import Workspace
+from tidemark.runs.spec import SeriesSpec
+from tidemark.software.tools import tool_files
+from tidemark.studies.catalogs.settings import ALONE, CatalogSettings
+from tidemark.studies.catalogs.tree import Tree
+from tidemark.systems.base import Variant
+from tidemark.systems.catalogs.kind import CatalogSystem
+
+if TYPE_CHECKING:
+    from tidemark.studies.catalogs.load.generator import Generator
+    from tidemark.studies.catalogs.window.phases import Phase
+    from tidemark.studies.catalogs.window.stage import CatalogStage
+
+GENERATOR = "load generator"
+REQUEST_SECONDS = 0.012
+KILL_SECONDS = 15.0  # with the restart, of a server and its database
+
+
+class Catalogs(Workload):
+    """Users ask a catalog for one thing after the other; run 0 on a server that has just started."""
+
+    name = "catalogs"
+    takes_trips = False
+    ends_by_itself = True
+    tools = ("locust",)
+
+    def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
+        super().__init__(spec, variant, trips, private)
+        self.settings = CatalogSettings.of(spec)
+        self._generator: Generator | None = None
+        self._windows = 0  # of this sitting, those that were measured once more among them
+
+    def mark(self, name: str) -> str:
+        """What tells the tree of a window from all others in the same catalog."""
+        self._windows += 1
+        return f"{name.replace('-', '_')}_{self._windows}"
+
+    @classmethod
+    def likely_seconds(cls, spec: SeriesSpec) -> float:
+        """By what was seen of such servers on two processors."""
+        from tidemark.studies.catalogs.window.phases import phases
+
+        settings = CatalogSettings.of(spec)
+        asked = phases(settings, Tree(settings.depth, ""), spec.seed)
+        closed = sum(len(phase.requests) for phase in asked if phase.due_s is None)
+        opened = sum(settings.open_seconds for phase in asked if phase.due_s is not None)
+        killed = settings.kills * KILL_SECONDS / spec.runs  # after the last of them
+        return min(spec.window_seconds, opened + closed * REQUEST_SECONDS) + killed
+
+    @classmethod
+    def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
+        system, users = variant.system, CatalogSettings.of(spec).users
+        if issubclass(system, CatalogSystem) and system.alone is not None and users > ALONE:
+            return f"{system.alone}: measured with one user, and not with {users}"
+        return super().unavailable(spec, variant)
+
+    def inputs(self) -> Files:
+        workspace = Workspace(self.private.parent)
+        return {f"packages of {tool}": tool_files(tool, workspace) for tool in self.variant.system.tools}
+
+    def started(self, work: Path) -> AbstractContextManager[None]:
+        del work  # the load generator is of a window: it is given its requests when it starts
+        return nullcontext()
+
+    def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[CatalogStage]:
+        from tidemark.studies.catalogs.window.stage import staged
+
+        del seconds  # a window is as long as its requests take
+        return staged(self, rig, name, show)
+
+    def phases(self, tree: Tree) -> list[Phase]:
+        """What a window asks for; the same again for the same tree."""
+        from tidemark.studies.catalogs.window.phases import POOL, phases
+
+        system = self.variant.system
+        assert issubclass(system, CatalogSystem)
+        return phases(self.settings, tree, self.spec.seed, system.requests, ALONE if system.alone else POOL)
+
+    @contextmanager
+    def playing(self, generator: Generator) -> Iterator[None]:
+        """While this lasts, `generator` is the one whose process is told from the others."""
+        self._generator = generator
+        try:
+            yield
+        finally:
+            self._generator = None
+
+    def groups(self) -> Mapping[str, Group]:
+        return {GENERATOR: Group(lambda: self._generator.pids if self._generator else [])}
+
+    def has_ended(self) -> bool:
+        return self._generator is not None and self._generator.has_ended()
+
+    @property
+    def warms_up(self) -> bool:
+        """A window is as long as its requests take; the first one warms up for the others, which is what they show."""
+        return False
+
+
+WORKLOAD = Catalogs

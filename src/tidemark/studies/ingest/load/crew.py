@@ -1,0 +1,167 @@
+"""The writers' processes, seen from here: started with their orders, let go at one moment, heard, ended for certain."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.code import PACKAGE
+from tidemark.errors import MachineError, SystemFailure
+from tidemark.services.programs.process import LAUNCHER, server_environment, tail
+from tidemark.studies.ingest.load.records import WIDTH
+from tidemark.studies.ingest.load.writer import Order
+
+WRITER = "tidemark.studies.ingest.load.writer"
+READY_S = 120.0
+DRAIN_S = 60.0  # after the window's end, for what is under way
+HEAD_START_NS = 50_000_000  # from the word to the moment that all begin
+LOOK_S = 0.2
+
+
+class Member:
+    """One writer's process."""
+
+    def __init__(self, order: Order, folder: Path) -> None:
+        self.order = order
+        self._log = folder / f"writer-{order.number}.log"
+        self._said = b""
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), "-", sys.executable, "-m", WRITER],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=server_environment(HOME=str(folder), PYTHONPATH=str(PACKAGE.parent)),
+                cwd=folder,
+            )
+        self._send(pickle.dumps(order))
+
+    def tell(self, *words: object) -> None:
+        self._send(f"{' '.join(map(str, words))}\n".encode())
+
+    def _send(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(data)
+            self.process.stdin.flush()
+        except OSError as error:
+            raise self._failure("ended on its own") from error
+
+    def hear(self, expected: str, deadline: float) -> str | None:
+        """What it says after the word `expected`; None where it says nothing by `deadline`."""
+        assert self.process.stdout is not None
+        while b"\n" not in self._said:
+            if select.select([self.process.stdout], [], [], LOOK_S)[0]:
+                more = os.read(self.process.stdout.fileno(), 1 << 16)
+                if not more:
+                    raise self._failure("ended on its own")
+                self._said += more
+            elif time.monotonic() > deadline:
+                return None
+        line, _, self._said = self._said.partition(b"\n")
+        word, _, rest = line.decode().partition(" ")
+        if word != expected:
+            raise self._failure(f"said {line.decode()!r} where '{expected}' was expected")
+        return rest
+
+    def heard(self, expected: str) -> None:
+        if self.hear(expected, time.monotonic() + READY_S) is None:
+            raise self._failure(f"did not say '{expected}' within {READY_S:.0f} s")
+
+    def records(self) -> NDArray[np.int64]:
+        """int64[attempts, fields of a record], in the order of time; also of one that was killed."""
+        path = self.order.records
+        count = int(np.fromfile(path, np.int64, 1)[0])
+        if count >= self.order.most:
+            raise MachineError(
+                f"writer {self.order.number} tried more than {self.order.most:,} commits, for which there is no room"
+            )
+        noted = np.fromfile(path, np.int64, WIDTH * count, offset=8 * WIDTH)
+        return noted.reshape(count, WIDTH)
+
+    def _failure(self, happened: str) -> SystemFailure:
+        said = tail(self._log) or "(it is empty)"
+        return SystemFailure(f"writer {self.order.number} {happened}. Its log, {self._log}, ends:\n{said}")
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            with suppress(OSError):
+                if stream is not None:
+                    stream.close()
+
+
+class Crew:
+    """A context manager: all writers have opened their clients when it is entered."""
+
+    def __init__(self, orders: Sequence[Order], folder: Path) -> None:
+        self._orders, self._folder = orders, folder
+        self._members: list[Member] = []
+        self._abandoned = False
+        self.said: tuple[str, ...] = ()
+
+    def __enter__(self) -> Crew:
+        try:
+            for order in self._orders:
+                self._members.append(Member(order, self._folder))
+            for member in self._members:
+                member.heard("ready")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for member in self._members:
+            member.end()
+
+    @property
+    def pids(self) -> list[int]:
+        return [member.process.pid for member in self._members]
+
+    def has_failed(self) -> bool:
+        """Whether one of them ended otherwise than at the end of its work."""
+        return any(member.process.poll() not in (None, 0) for member in self._members)
+
+    def warm(self) -> None:
+        """Have all of them write, at once, what is not counted."""
+        for member in self._members:
+            member.tell("write")
+        for member in self._members:
+            member.heard("warm")
+
+    def write(self, seconds: float) -> int | None:
+        """Have all of them write for so long; when they began (ns), or None where it was abandoned."""
+        start = time.perf_counter_ns() + HEAD_START_NS
+        for member in self._members:
+            member.tell("go", start, start + round(seconds * 1e9))
+        deadline, said = time.monotonic() + seconds + DRAIN_S, []
+        for member in self._members:
+            while (words := member.hear("done", time.monotonic() + LOOK_S)) is None:
+                if self._abandoned:
+                    return None
+                if time.monotonic() > deadline:
+                    raise SystemFailure(f"a commit did not return within {DRAIN_S:.0f} s of the window's end")
+            said += json.loads(words)
+        self.said = tuple(dict.fromkeys(said))
+        return start
+
+    def abandon(self) -> None:
+        """Called from another thread: let `write` end."""
+        self._abandoned = True
+
+    def records(self) -> list[NDArray[np.int64]]:
+        """Of each writer, in the order of their numbers."""
+        return [member.records() for member in self._members]

@@ -1,0 +1,44 @@
+"""What a writer notes of each attempt, in memory that outlives it: a file that it maps, whole numbers of 8 bytes."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+
+from tidemark.studies.ingest.outcomes import SENT
+
+FIELDS = ("start_ns", "elapsed_ns", "sequence", "attempt", "outcome", "commits")
+WIDTH = len(FIELDS)
+NOT_TOLD = -1  # in place of how many commits the client tried
+
+
+class Records:
+    """The writer's end. The file begins with the number of records, in the place of one; then one an attempt."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        size = 8 * WIDTH * (most + 1)
+        with path.open("wb") as file:
+            file.truncate(size)
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), size)
+        self._numbers = memoryview(self._map).cast("q")
+        self._most = most
+
+    @property
+    def is_full(self) -> bool:
+        return self._numbers[0] >= self._most
+
+    def begin(self, start_ns: int, sequence: int, attempt: int) -> int:
+        """Note that a commit is about to be tried; its place, for `end`."""
+        numbers, count = self._numbers, self._numbers[0] + 1
+        place = WIDTH * count
+        numbers[place], numbers[place + 2], numbers[place + 3] = start_ns, sequence, attempt
+        numbers[place + 4], numbers[place + 5] = SENT, NOT_TOLD
+        numbers[0] = count
+        return place
+
+    def end(self, place: int, end_ns: int, outcome: int, commits: int | None) -> None:
+        numbers = self._numbers
+        numbers[place + 1] = end_ns - numbers[place]
+        numbers[place + 5] = NOT_TOLD if commits is None else commits
+        numbers[place + 4] = outcome

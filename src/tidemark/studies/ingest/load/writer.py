@@ -1,0 +1,143 @@
+"""A program of its own: one writer with a client of its own, in a closed loop.
+
+    python -m tidemark.studies.ingest.load.writer
+
+It is given its `Order` on standard input, pickled, and then a line at a time:
+
+    says "ready", is told "write", says "warm", is told "go <start> <end>", says "done <errors as JSON>"
+
+`write` has it write the batches that are not counted; `start` and `end` are nanoseconds of the kernel's monotonic
+clock, which all processes share. It begins no batch after `end`, and does not try one again.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidemark.studies.ingest.load.records import Records
+from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, GIVEN_UP, NUMBERS
+from tidemark.systems.writers import Door, TableWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SLICES = 64  # different batches of trips, which a writer goes through again and again
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.005, 0.2  # before another try: at most, doubled with each
+MOST_KEPT, LONGEST = 3, 400  # errors in words, and characters of one
+ID_BITS = 40  # of a row's id, below the number of its writer
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    door: Door
+    number: int  # of the writer, from 1
+    trips: Path
+    rows: int
+    tries: int
+    uncounted: int
+    seed: int
+    records: Path
+    most: int  # attempts that there is room for
+
+
+def batches(trips: Path, rows: int, number: int) -> Callable[[int], pa.Table]:
+    """A function from a batch's sequence number to its rows: trips, with ids that no other batch has."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    whole = pq.ParquetFile(trips)
+    prepared = pa.Table.from_batches([next(whole.iter_batches(min(SLICES * rows, whole.metadata.num_rows)))])
+    prepared = prepared.replace_schema_metadata()
+    while prepared.num_rows < rows:
+        prepared = pa.concat_tables([prepared, prepared])
+    count = prepared.num_rows // rows
+    slices = [prepared.slice(rows * place, rows).combine_chunks() for place in range(count)]
+    field, numbers = prepared.schema.field("id"), np.arange(rows, dtype=np.int64)
+
+    def batch(sequence: int) -> pa.Table:
+        ids = pa.array(numbers + ((number << ID_BITS) + rows * sequence))
+        return slices[sequence % count].set_column(0, field, ids)
+
+    return batch
+
+
+class Loop:
+    """The writer at work; what it did is in its records, the first errors in `said`."""
+
+    def __init__(self, order: Order, writer: TableWriter, records: Records) -> None:
+        self.said: list[str] = []
+        self._order, self._writer, self._records = order, writer, records
+        self._batch = batches(order.trips, order.rows, order.number)
+        self._waits = random.Random(order.seed * 1000 + order.number)
+        self._sequence = 0
+
+    def count(self, batches: int) -> None:
+        for _ in range(batches):
+            self._commit(sys.maxsize)
+
+    def until(self, end_ns: int) -> None:
+        while time.perf_counter_ns() < end_ns and not self._records.is_full:
+            self._commit(end_ns)
+
+    def _commit(self, end_ns: int) -> None:
+        """One batch, tried until it is acknowledged, or refused for certain, or unknown."""
+        sequence, self._sequence = self._sequence, self._sequence + 1
+        rows, records, writer, clock = self._batch(sequence), self._records, self._writer, time.perf_counter_ns
+        for attempt in range(1, self._order.tries + 1):
+            place, outcome = records.begin(clock(), sequence, attempt), ACKED
+            try:
+                writer.write(rows)
+                records.end(place, clock(), NUMBERS[ACKED], writer.attempts())
+                return
+            except Exception as error:
+                ended, outcome = clock(), str(writer.fate(error))
+                self._keep(error)
+            if outcome == CONFLICT and attempt == self._order.tries:
+                outcome = GIVEN_UP
+            records.end(place, ended, NUMBERS[outcome], writer.attempts())
+            time.sleep(self._waits.uniform(0, min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**attempt)))
+            self._refresh()
+            if outcome != CONFLICT or clock() >= end_ns or records.is_full:
+                return
+
+    def _refresh(self) -> None:
+        try:
+            self._writer.refresh()
+        except Exception as error:  # the next attempt says what it comes to
+            self._keep(error)
+
+    def _keep(self, error: Exception) -> None:
+        if len(self.said) < MOST_KEPT:
+            self.said.append(f"{type(error).__name__}: {error}"[:LONGEST])
+
+
+def main() -> None:
+    order: Order = pickle.load(sys.stdin.buffer)
+    loop = Loop(order, writer := order.door.open(), Records(order.records, order.most))
+    print("ready", flush=True)
+    for line in sys.stdin.buffer:
+        match line.decode().split():
+            case ["write"]:
+                loop.count(order.uncounted)
+                print("warm", flush=True)
+            case ["go", start, end]:
+                time.sleep(max(0, int(start) - time.perf_counter_ns()) / 1e9)
+                loop.until(int(end))
+                break
+            case other:
+                sys.exit(f"told something else than to write: {other}")
+    writer.close()
+    print("done", json.dumps(loop.said), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""The series of the study: each system with each number of writers, on one table and on a table each."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+from tidemark.config import Config
+from tidemark.errors import ConfigError
+from tidemark.runs.spec import SeriesSpec
+from tidemark.services.polaris.server import Polaris
+from tidemark.studies.ingest.settings import SECTION, IngestSection
+from tidemark.systems.tables import TableSystem
+from tidemark.systems.variants import variant, with_defaults
+
+
+def section(config: Config) -> IngestSection:
+    """The study's section, parsed and checked; ConfigError for what is wrong with it."""
+    return IngestSection.parse(config.sections[SECTION], config.protocol, config.origin)
+
+
+def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
+    """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
+    ingest = section(config)
+    missing = config.services.why_no_polaris()
+    made: list[SeriesSpec] = []
+    for given, settings in itertools.product(ingest.systems, ingest.cells()):
+        entry = with_defaults(given, ingest.given)
+        chosen = variant(entry, config.origin, (SECTION, "systems"), TableSystem)
+        if missing and Polaris in chosen.needs:
+            place = config.origin.place((SECTION, "systems", entry.name))
+            raise ConfigError(f"{place}: found catalog: polaris, but {missing}")
+        spec = replace(
+            base,
+            name=entry.name,
+            title=chosen.title,
+            system=entry.like,
+            options=entry.options,
+            mode=settings.label,
+            settings=settings.pairs,
+            window_seconds=float(ingest.protocol.window_seconds),
+            runs=ingest.protocol.runs,
+        )
+        made += [replace(spec, repeat=number) for number in range(1, ingest.protocol.repeats + 1)]
+    return made
+
+
+def limits(config: Config) -> list[str]:
+    """Nothing: more writers than processors are what the study asks about."""
+    section(config)
+    return []

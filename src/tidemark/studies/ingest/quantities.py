@@ -1,0 +1,206 @@
+"""The quantities of the study: commits and rows a second, times of commits, refusals, fairness, files.
+
+A run whose table does not hold what was acknowledged has counts of what is wrong, and no speed: it is Absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.analysis.blocks import REPLICATES, BlockSample, block_length, draw_cells
+from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity
+from tidemark.analysis.statistics import Replicates, generator, known, quantile, ratio_of_sums
+from tidemark.runs.run import Run
+from tidemark.studies.ingest.load.records import NOT_TOLD
+from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, REFUSED, UNKNOWN
+
+SERVERLESS = ("harness", "writers")  # groups of processes that are no server
+NOT_COMPARABLE = "not comparable: the table does not hold what was acknowledged"
+CELLS = 64  # stretches of a window that fairness is resampled by
+
+
+def _sound(run: Run) -> Run:
+    if not run.manifest.oracle.verdict:
+        raise Absent(NOT_COMPARABLE)
+    return run
+
+
+def outcomes(run: Run) -> NDArray[np.str_]:
+    return run.words("outcome")
+
+
+def acked_inside(run: Run) -> NDArray[np.bool_]:
+    """Which attempts were acknowledged before the window's end."""
+    ends = run.column("start_ns") + run.column("elapsed_ns")
+    found: NDArray[np.bool_] = (outcomes(run) == ACKED) & (ends <= run.manifest.elapsed_ns)
+    if not found.any():
+        raise Absent("no commit was acknowledged inside the window")
+    return found
+
+
+def _commits(run: Run) -> Replicates:
+    """Acknowledged commits by the length of the window."""
+    chosen = acked_inside(_sound(run))
+    ends = np.sort((run.column("start_ns") + run.column("elapsed_ns"))[chosen])
+    between = np.maximum(np.diff(ends, prepend=0), 1)
+    between[-1] += max(run.manifest.elapsed_ns - int(ends[-1]), 0)  # the parts add up to the window
+    return ratio_of_sums(np.ones(len(ends)), between, generator(run.label, "commits")).scaled(1e9)
+
+
+def _rows(run: Run) -> Replicates:
+    return _commits(run).scaled(float(run.column("rows").max()))
+
+
+def _latency(run: Run, probability: float) -> Replicates:
+    """Of commits that were acknowledged, from the first try on, in the order of time."""
+    times = np.maximum(run.column("response_ns")[acked_inside(_sound(run))], 1)
+    least = round(1 / (1 - probability))
+    if len(times) < least:
+        raise Absent(f"needs {least:,} commits, the run has {len(times):,}")
+    sample = BlockSample.prepare(times, generator(run.label, "latency"))
+    return quantile(sample, probability).scaled(1e-6)
+
+
+def refusals(run: Run) -> tuple[int, int, str]:
+    """Commits that were refused, those that were tried, and who counted them."""
+    found: dict[str, Any] = dict(run.manifest.found)
+    outcome, told = outcomes(run), run.column("commits")
+    if found["refused"] is not None:
+        return found["refused"], found["refused"] + found["commits"], "catalog"
+    acked = int((outcome == ACKED).sum())
+    if (told != NOT_TOLD).all():
+        tried = int(told.sum())
+        return tried - acked - int(np.isin(outcome, (FAILED, UNKNOWN)).sum()), tried, "client"
+    return int(np.isin(outcome, REFUSED).sum()), len(outcome), "caller"
+
+
+def _share(run: Run, part: int, whole: int, name: str) -> Replicates:
+    """A share with an interval after Jeffreys."""
+    if whole == 0:
+        raise Absent("there was none")
+    draws = generator(run.label, name).beta(part + 0.5, whole - part + 0.5, REPLICATES)
+    return Replicates(part / whole, draws, whole, log=False, bounds=(0.0, 1.0))
+
+
+def _conflicts(run: Run) -> Replicates:
+    refused, tried, _ = refusals(run)
+    return _share(run, refused, tried, "conflicts")
+
+
+def _conflicts_a_commit(run: Run) -> Replicates:
+    """Refused for each that succeeded, by the odds of the share."""
+    share = _conflicts(run)
+    assert share.draws is not None
+    if share.value >= 1:
+        raise Absent("no commit was acknowledged")
+    draws = np.minimum(share.draws, 1 - 1e-12)
+    odds = draws / (1 - draws)
+    return Replicates(share.value / (1 - share.value), odds, share.n, log=False, bounds=(0.0, np.inf))
+
+
+def _ended(run: Run, ends: tuple[str, ...]) -> Replicates:
+    """Of the batches that came to an end, the share with one of these."""
+    outcome = outcomes(run)
+    ended = int(np.isin(outcome, (ACKED, GIVEN_UP, FAILED, UNKNOWN)).sum())
+    return _share(run, int(np.isin(outcome, ends).sum()), ended, " ".join(ends))
+
+
+def _missing_rows(run: Run) -> Replicates:
+    oracle = run.manifest.oracle
+    if not oracle.applicable:
+        raise Absent("nothing is stored")
+    return _share(run, oracle.missing, oracle.expected, "lost")
+
+
+def _doubled_rows(run: Run) -> Replicates:
+    oracle = run.manifest.oracle
+    if not oracle.applicable:
+        raise Absent("nothing is stored")
+    return _share(run, oracle.duplicated, oracle.expected, "doubled")
+
+
+def _fairness(run: Run) -> Replicates:
+    """Jain's index of the writers' acknowledged commits: 1 where all have as many, 1/N where one has all."""
+    chosen = acked_inside(_sound(run))
+    writers = int(dict(run.manifest.config)["writers"])
+    if writers == 1:
+        raise Absent("there is one writer")
+    cells = np.minimum(run.column("start_ns")[chosen] * CELLS // run.manifest.elapsed_ns, CELLS - 1)
+    flat = cells * writers + run.column("writer")[chosen] - 1
+    counts = np.bincount(flat, minlength=CELLS * writers).reshape(CELLS, writers).astype(np.float64)
+    weights = draw_cells(CELLS, block_length(counts.sum(axis=1)), generator(run.label, "fairness"))
+    draws = _jain(weights.astype(np.float64) @ counts)
+    centre = float(_jain(counts.sum(axis=0, keepdims=True))[0])
+    return Replicates(centre, draws, int(chosen.sum()), log=False, bounds=(1 / writers, 1.0))
+
+
+def _jain(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = counts.sum(axis=1) ** 2 / (counts.shape[1] * (counts**2).sum(axis=1))
+    return found
+
+
+def _files(run: Run) -> Replicates:
+    """Data files on the disk for each commit that was acknowledged, those of refused commits among them."""
+    found: dict[str, Any] = dict(run.manifest.found)
+    if run.footprint.data_files == 0:
+        raise Absent("no data file is kept")
+    return known(run.footprint.data_files / max(found["commits"], 1))
+
+
+def _cpu(run: Run, groups: Callable[[str], bool]) -> Replicates:
+    """Milliseconds of processors for 1,000 acknowledged rows, over the whole seconds of the window."""
+    _sound(run)
+    seconds = run.seconds()
+    spent = [float(np.nansum(percent * seconds.length)) / 100 for name, percent in seconds.groups if groups(name)]
+    inside = run.column("rows")[acked_inside(run)].sum()
+    if not spent:
+        raise Absent("there is no such process")
+    if sum(spent) <= 0 or not len(seconds.length):
+        raise Absent("none was seen in a whole second")
+    whole = float(seconds.length.sum()) * 1e9 / run.manifest.elapsed_ns
+    return known(1e6 * sum(spent) / (float(inside) * whole))
+
+
+def is_server(group: str) -> bool:
+    return group not in SERVERLESS
+
+
+def is_writers(group: str) -> bool:
+    return group == "writers"
+
+
+COMMITS = Quantity("commits", "commits/s", "Commits", _commits, HIGHER, "commits", "Commits", ("more", "fewer"))
+ROWS = Quantity("rows", "rows/s", "Rows", _rows, HIGHER)
+P50, P99, P999 = (
+    Quantity(f"commit {name}", "ms", f"Commit: {title}", partial(_latency, probability=probability), LOWER)
+    for name, title, probability in (("p50", "median", 0.5), ("p99", "p99", 0.99), ("p99.9", "p99.9", 0.999))
+)
+CONFLICTS = Quantity("conflicts", "", "Share of commits tried that are refused", _conflicts, LOWER, signed=True)
+CONFLICTS_A_COMMIT = Quantity(
+    "conflicts a commit", "", "Commits refused for each acknowledged", _conflicts_a_commit, LOWER, signed=True
+)
+ABANDONED = Quantity("given up", "", "Share of batches given up", partial(_ended, ends=(GIVEN_UP,)), LOWER, signed=True)
+ERRORS = Quantity(
+    "errors", "", "Share of batches that ended in an error", partial(_ended, ends=(GIVEN_UP, FAILED, UNKNOWN)),
+    LOWER, signed=True,
+)  # fmt: skip
+LOST = Quantity("lost", "", "Share of acknowledged rows that are not there", _missing_rows, LOWER, signed=True)
+DOUBLED = Quantity("doubled", "", "Share of acknowledged rows that are there twice", _doubled_rows, LOWER, signed=True)
+FAIRNESS = Quantity("fairness", "", "Fairness between writers (Jain)", _fairness, HIGHER, signed=True)
+FILES = Quantity("files a commit", "files", "Data files for each commit", _files, LOWER)
+SERVER_CPU = Quantity("CPU of servers", "ms", "CPU of servers, 1,000 rows", partial(_cpu, groups=is_server), LOWER)
+WRITER_CPU = Quantity("CPU of writers", "ms", "CPU of writers, 1,000 rows", partial(_cpu, groups=is_writers), LOWER)
+
+QUANTITIES = Quantities(
+    all=(
+        COMMITS, ROWS, P50, P99, P999, CONFLICTS, CONFLICTS_A_COMMIT, ABANDONED, ERRORS, LOST, DOUBLED, FAIRNESS,
+        FILES, SERVER_CPU, WRITER_CPU,
+    ),
+    headline=(COMMITS, P50, P99, CONFLICTS, LOST),
+    code=("studies/ingest/quantities.py", "studies/ingest/outcomes.py"),
+)  # fmt: skip

@@ -1,0 +1,81 @@
+"""Which system for many writers: what the report's first table asks of each."""
+
+from __future__ import annotations
+
+from tidemark.analysis.quantities import HIGHER, Absent, Quantity
+from tidemark.analysis.statistics import Replicates
+from tidemark.results.claims.evidence import positive
+from tidemark.results.report.questions import Answering, Asked, Question
+from tidemark.runs.runset import Series
+from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99
+from tidemark.studies.ingest.settings import ONE, mode_of
+
+PERCENT = 100.0
+
+
+def _shared(asked: Asked) -> list[Series]:
+    """Series of one table, by the number of writers."""
+    found = [each for each in asked.series if mode_of(each.mode)[0] == ONE and each.runs]
+    if not found:
+        raise Absent(asked.series[0].missing())
+    return sorted(found, key=lambda each: mode_of(each.mode)[1])
+
+
+def _alone(quantity: Quantity) -> Answering:
+    def answer(asked: Asked, _mode: str | None) -> Replicates:
+        first = _shared(asked)[0]
+        if mode_of(first.mode)[1] != 1:
+            raise Absent("not measured with one writer")
+        return positive(asked.measures.hot(quantity, first))
+
+    return answer
+
+
+def _many(quantity: Quantity, factor: float = 1.0) -> Answering:
+    """With the most writers that there are."""
+
+    def answer(asked: Asked, _mode: str | None) -> Replicates:
+        found = asked.measures.hot(quantity, _shared(asked)[-1]).scaled(factor)
+        return found if quantity.signed else positive(found)
+
+    return answer
+
+
+def _writers(asked: Asked, _mode: str | None) -> str:
+    return f"{mode_of(_shared(asked)[-1].mode)[1]:,} writers"
+
+
+QUESTIONS = (
+    Question(
+        "commits-alone", "Commits/s, one writer", "commits/s", _alone(COMMITS), better=HIGHER,
+        hint="Acknowledged commits of one writer in a closed loop, by the length of the window. Hot runs.",
+    ),
+    Question(
+        "commits-many", "Commits/s, many writers", "commits/s", _many(COMMITS), better=HIGHER, note=_writers,
+        hint="Acknowledged commits of all writers of one table, with the most that were measured. Hot runs.",
+        asks="Most commits a second to one table, many writers",
+    ),
+    Question(
+        "commit-alone", "Commit, one writer", "ms", _alone(P50),
+        hint="Median time of an acknowledged commit of one writer. Hot runs.",
+    ),
+    Question(
+        "commit-p99-many", "Commit p99, many writers", "ms", _many(P99), note=_writers,
+        hint="99 of 100 commits are acknowledged sooner, their retries included, with the most writers. Hot runs.",
+    ),
+    Question(
+        "conflicts-many", "Refused, many writers", "%", _many(CONFLICTS, PERCENT), signed=True, note=_writers,
+        hint="Share of commits tried that are refused because another one came first, with the most writers, as far "
+        "as catalog or client tell. Hot runs.",
+    ),
+    Question(
+        "fairness-many", "Fairness", "", _many(FAIRNESS), better=HIGHER, signed=True, note=_writers,
+        hint="Jain's index of the writers' commits: 1 where all have as many. Hot runs.",
+    ),
+    Question(
+        "lost-many", "Rows lost, many writers", "%", _many(LOST, PERCENT), signed=True, note=_writers,
+        hint="Share of acknowledged rows that another client does not find, with the most writers. Hot runs.",
+        asks="Most rows lost, many writers", extreme="worst",
+        none="No system was seen to lose a row",
+    ),
+)  # fmt: skip

@@ -1,0 +1,11 @@
+"""Many writers on one table: kyma's performance page, and what the thesis left to others."""
+
+from __future__ import annotations
+
+from tidemark.studies.study import Study
+
+STUDY = Study(
+    name="ingest",
+    title="kyma, performance: ingest by concurrent writers, one commit a request",
+    question="How many commits a second does one table take from many writers, and how many are refused or lost?",
+)

@@ -1,0 +1,94 @@
+"""The oracle: acknowledged rows are there, once, as another client reads them; and no row that was refused is.
+
+What it finds is a result of this study and makes no run void: a system that loses acknowledged rows is shown as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tidemark.studies.ingest.load.records import FIELDS
+from tidemark.studies.ingest.load.writer import ID_BITS
+from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, SENT, UNKNOWN
+
+OF_TABLE = 0  # the number of the writer that a table's first rows are of
+REFUSED_BATCH, UNKNOWN_BATCH, ACKED_BATCH = 0, 1, 2
+
+
+@dataclass(slots=True)
+class Finding:
+    """Rows, but where batches are said. A row of an unknown outcome may be there once or not at all."""
+
+    expected: int = 0  # acknowledged
+    found: int = 0
+    lost: int = 0  # acknowledged, and not there
+    doubled: int = 0  # ids that are there more than once
+    risen: int = 0  # ids that were refused, and are there
+    phantom: int = 0  # that nobody wrote
+    partial: int = 0  # batches of which some rows are there and some are not
+    done: int = 0  # batches of an unknown outcome that are there
+    not_done: int = 0  # and that are not
+    unread: str | None = None  # why the table could not be read
+
+    @property
+    def is_exact(self) -> bool:
+        return not (self.lost or self.doubled or self.risen or self.phantom or self.partial or self.unread)
+
+    def add(self, other: Finding) -> None:
+        for name, value in asdict(other).items():
+            if name != "unread":
+                setattr(self, name, getattr(self, name) + value)
+        self.unread = self.unread or other.unread
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def words(self) -> str:
+        """What is wrong; "exact" where nothing is."""
+        if self.unread:
+            return f"cannot be read: {self.unread}"
+        names = ("lost", "doubled", "risen", "phantom")
+        found = [f"{getattr(self, name):,} rows {name}" for name in names if getattr(self, name)]
+        found += [f"{self.partial:,} batches partial"] if self.partial else []
+        return ", ".join(found) or "exact"
+
+
+def states(records: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What became of each batch of a writer, by its number: the best of what became of its attempts."""
+    columns = dict(zip(FIELDS, records.T, strict=True))
+    outcome = columns["outcome"]
+    attempts = np.full(len(outcome), REFUSED_BATCH)
+    attempts[np.isin(outcome, (SENT, NUMBERS[UNKNOWN]))] = UNKNOWN_BATCH
+    attempts[outcome == NUMBERS[ACKED]] = ACKED_BATCH
+    found = np.full(int(columns["sequence"].max(initial=-1)) + 1, REFUSED_BATCH)
+    np.maximum.at(found, columns["sequence"], attempts)
+    return found
+
+
+def look(ids: pa.ChunkedArray, batches: Mapping[int, NDArray[np.int64]], rows: int) -> Finding:
+    """Hold the `ids` of a table to what became of the batches, of `rows` each, of the writers that wrote to it."""
+    seen = ids.drop_null().to_numpy()
+    finding = Finding(found=len(ids), phantom=ids.null_count)
+    writers, places = seen >> ID_BITS, seen & ((1 << ID_BITS) - 1)
+    for writer, known in batches.items():
+        own = places[writers == writer]
+        finding.phantom += int((own >= rows * len(known)).sum())
+        counts = np.bincount(own[own < rows * len(known)], minlength=rows * len(known)).reshape(len(known), rows)
+        acked, refused, unknown = (counts[known == state] for state in (ACKED_BATCH, REFUSED_BATCH, UNKNOWN_BATCH))
+        finding.expected += acked.size
+        finding.lost += int((acked == 0).sum())
+        finding.doubled += int((counts > 1).sum())
+        finding.risen += int((refused > 0).sum())
+        there = (counts > 0).sum(axis=1)
+        finding.partial += int(((there > 0) & (there < rows)).sum())
+        finding.done += int((unknown > 0).any(axis=1).sum())
+        finding.not_done += int((unknown == 0).all(axis=1).sum())
+    finding.phantom += int((~np.isin(writers, list(batches))).sum())
+    return finding

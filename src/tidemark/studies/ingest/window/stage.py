@@ -1,0 +1,177 @@
+"""What a window happens on: fresh tables with a first commit in each, and processes of writers, their clients open."""
+
+from __future__ import annotations
+
+import math
+import platform
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tidemark.errors import SystemFailure
+from tidemark.measure.describe import system_part
+from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.paths import private_directory
+from tidemark.runs.manifest import Footprint
+from tidemark.runs.proofs import Oracle
+from tidemark.studies.ingest.load.crew import Crew
+from tidemark.studies.ingest.load.writer import Order, batches
+from tidemark.studies.ingest.settings import OWN
+from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
+from tidemark.studies.ingest.window.samples import IngestWindow
+from tidemark.systems.base import Capability, Context
+from tidemark.systems.tables import TableSystem
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tidemark.studies.ingest.workload import Ingest
+
+MOST_A_SECOND = 500_000  # attempts of one writer, for which there is room
+COLD_RUN = "run-0"  # whose first commits belong to it
+
+
+class IngestStage(Stage[IngestWindow]):
+    """One table, or as many as writers; `staged` makes it."""
+
+    def __init__(
+        self, ingest: Ingest, rig: Rig, directory: Path, tables: Sequence[TableSystem], crew: Crew, warms: bool
+    ) -> None:
+        self.directory = directory
+        self._ingest, self._rig, self._tables, self._crew, self._warms = ingest, rig, tables, crew, warms
+        self._started: int | None = None
+        self._records: list[NDArray[np.int64]] = []
+        self._finding = Finding()
+        self._referenced = 0
+
+    def new_window(self) -> IngestWindow:
+        return IngestWindow(self._ingest.settings.rows)
+
+    def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
+        """One. Before a hot window, all writers have written together what is not counted."""
+        del window, until_seconds
+        if self._warms:
+            self._crew.warm()
+        yield
+        self._rig.servers.check()
+
+    def advance(self, window: IngestWindow, until_seconds: float) -> None:
+        self._started = self._crew.write(until_seconds)
+        window.elapsed_ns = round(until_seconds * 1e9)
+
+    def abandon(self) -> None:
+        self._crew.abandon()
+
+    def finish(self, window: IngestWindow) -> None:
+        self._rig.servers.check()
+        if self._started is None:
+            raise SystemFailure("the window was abandoned: a writer's process ended")
+        self._records = self._crew.records()
+        window.take(self._records, self._started)
+        window.said = self._crew.said
+        if window.rows == 0:
+            raise SystemFailure(f"not one commit was acknowledged; the first errors: {'; '.join(window.said)}")
+
+    def check(self, window: IngestWindow, last: bool, show: Show) -> Findings:
+        del last  # nothing is done after the last run alone
+        show("oracle")
+        reader = self._tables[0].reader
+        footprint = _together([table.footprint() for table in self._tables])
+        if Capability.READ_BACK not in self._tables[0].capabilities:
+            return Findings(Oracle(True, False, window.rows, 0, 0, 0, 0, reader, 0.0), footprint)
+        began = time.perf_counter()
+        known = {number: states(records) for number, records in enumerate(self._records, 1)}
+        finding = self._finding = self._look(known)
+        seconds = time.perf_counter() - began
+        self._referenced = sum(len(table.data_files()) for table in self._tables)
+        unexpected = finding.risen + finding.phantom
+        counts = (finding.expected, finding.found, finding.lost, finding.doubled, unexpected)
+        return Findings(Oracle(finding.is_exact, True, *counts, reader, seconds), footprint)
+
+    def _look(self, known: dict[int, NDArray[np.int64]]) -> Finding:
+        """Each table by itself, with the writers that it had: all of them, or one."""
+        import numpy as np
+
+        whole, first = Finding(), np.array([ACKED_BATCH])
+        for number, table in enumerate(self._tables, 1):
+            own = known if len(self._tables) == 1 else {number: known[number]}
+            try:
+                ids = table.ids()
+            except Exception as error:
+                whole.add(Finding(unread=f"{type(error).__name__}: {error}"))
+                continue
+            whole.add(look(ids, {OF_TABLE: first, **own}, self._ingest.settings.rows))
+        return whole
+
+    def describe(self, window: IngestWindow) -> Description:
+        refused = [table.refused() for table in self._tables]
+        acked = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
+        found: dict[str, Any] = {
+            "oracle": {**self._finding.plain(), "words": self._finding.words},
+            "commits": acked,  # of writers, uncounted ones among them
+            "refused": None if None in refused else sum(count for count in refused if count is not None),
+            "referenced_files": self._referenced,
+            "first_errors": list(window.said),
+        }
+        exact = self._finding.is_exact
+        return Description(
+            system=system_part(self._rig.variant, self._tables[0], self._ingest.schema),
+            versions={"PyArrow": pa.__version__, "Python": platform.python_version()},
+            marks=() if exact else (f"the table does not hold what was acknowledged: {self._finding.words}",),
+            found=found,
+        )
+
+
+def _together(parts: Sequence[Footprint]) -> Footprint:
+    """The tables as one, but for what of their catalogs nobody can tell apart."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = zip(*((p.data_files, p.data_bytes, p.metadata_files, p.metadata_bytes) for p in parts), strict=True)
+    data_files, data_bytes, metadata_files, metadata_bytes = (sum(each) for each in counts)
+    return Footprint(data_files, data_bytes, metadata_files, metadata_bytes, None, "several tables share the catalog")
+
+
+@contextmanager
+def staged(ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show) -> Iterator[IngestStage]:
+    """Tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
+    settings = ingest.settings
+    directory = private_directory(rig.work / name)
+    with ExitStack() as stack:
+        if not rig.spec.keep_tables:
+            stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        show("making the tables")
+        first = batches(ingest.trips, settings.rows, OF_TABLE)(0)
+        tables = []
+        for number in range(settings.writers if settings.tables == OWN else 1):
+            folder = private_directory(directory / f"table-{number + 1}")
+            table = rig.variant.open_as(TableSystem, Context(folder, rig.servers.by_class, settings.rows))
+            stack.callback(table.close)
+            table.create(ingest.schema)
+            # The first commits of some clients to an empty table do not look whether another one was quicker.
+            table.write(first)
+            tables.append(table)
+        show("starting the writers")
+        most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
+        orders = [
+            Order(
+                door=tables[number % len(tables)].door(),
+                number=number + 1,
+                trips=ingest.trips,
+                rows=settings.rows,
+                tries=settings.tries,
+                uncounted=settings.uncounted,
+                seed=rig.spec.seed,
+                records=directory / f".records-{number + 1}",
+                most=most,
+            )
+            for number in range(settings.writers)
+        ]
+        crew = stack.enter_context(Crew(orders, directory))
+        stack.enter_context(ingest.working(crew))
+        yield IngestStage(ingest, rig, directory, tables, crew, name != COLD_RUN)

@@ -1,0 +1,235 @@
+"""Which system for which write: what the report's first table asks of each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from tidemark.analysis.quantities import HIGHER, LOWER, Absent
+from tidemark.analysis.statistics import Floats, Replicates
+from tidemark.results.report.questions import Asked, Question, cold, hot
+from tidemark.runs.names import BATCH, MAIN, MODES, SINGLE
+from tidemark.runs.runset import Series
+from tidemark.studies.streams.quantities import (
+    FILES_LEFT,
+    FIRST_WRITE,
+    FLUSH_PER_ROW,
+    HARNESS_RATE,
+    MANY_COMMITS,
+    MERGE_PER_ROW,
+    RELATIVE_GROWTH,
+    SERVERS_CPU,
+    SERVERS_MEMORY,
+    SLOWER_AFTER,
+    STORED_PER_EVENT,
+    STREAM_CPU,
+    WRITE_MEDIAN,
+    WRITE_P99,
+    WRITER_CPU,
+    WRITER_MEMORY,
+)
+
+PERCENT = 100.0
+FEWEST_SIZES = 3  # of batches: a line goes through any two
+CLOSE = 0.25  # how far a size may lie off the line
+AFTER = 1_000  # commits
+
+
+def _sizes(asked: Asked) -> list[tuple[int, Replicates]]:
+    """The median write of each size of batch that was measured, with all else alike."""
+    found: dict[int, Replicates] = {}
+    for series in asked.series:
+        varies_size = asked.measures.run_set.axis_of(series.sweep) == "batch_size"
+        if series.runs and (series.sweep == MAIN or varies_size):
+            found.setdefault(series.batch_size, _of(asked, series))
+    return sorted(found.items())
+
+
+def _of(asked: Asked, series: Series) -> Replicates:
+    measures = asked.measures
+    return measures.hot(WRITE_MEDIAN, series) if series.hot_runs else measures.cold(WRITE_MEDIAN, series)
+
+
+def _line(asked: Asked) -> tuple[Replicates, Replicates]:
+    """Milliseconds of a commit without rows, and microseconds a row: the line through all sizes, by relative error."""
+    sizes = _sizes(asked)
+    if len(sizes) < FEWEST_SIZES:
+        raise Absent("needs the sweep of batch sizes: --config 'streams.sweeps=[main, batch-size]'")
+    rows = np.array([size for size, _ in sizes], dtype=np.float64)
+    centre, off = _fit(rows, np.array([[each.value] for _, each in sizes]))
+    if off > CLOSE:
+        raise Absent(f"its write time is no straight line of the rows: a size lies {PERCENT * off:.0f} % off")
+    known = [each.draws for _, each in sizes if each.draws is not None]
+    draws = None
+    if known:
+        shape = len(known[0])
+        times = [np.exp(each.draws) if each.draws is not None else np.full(shape, each.value) for _, each in sizes]
+        draws, _ = _fit(rows, np.array(times))
+    n, runs = sum(each.n for _, each in sizes), sum(each.runs for _, each in sizes)
+    degrees = min(each.degrees for _, each in sizes)
+    found = []
+    for place, factor in ((0, 1.0), (1, 1e3)):
+        value = float(centre[place, 0]) * factor
+        drawn = None if draws is None else draws[place] * factor
+        if value <= 0 or (drawn is not None and not (drawn > 0).all()):
+            raise Absent("too small to be seen beside the rest of the write")
+        found.append(Replicates(math.log(value), None if drawn is None else np.log(drawn), n, runs, degrees))
+    return found[0], found[1]
+
+
+def _fit(rows: Floats, times: Floats) -> tuple[Floats, float]:
+    """float64[2, k]: intercept and slope for each column of `times`, float64[sizes, k]; the largest relative residual.
+
+    Least squares of relative residuals, so that the smallest batches count as much as the largest.
+    """
+    weights = 1 / times**2
+    sums = [np.sum(weights * rows[:, None] ** power, axis=0) for power in range(3)]
+    right = [np.sum(weights * times * rows[:, None] ** power, axis=0) for power in range(2)]
+    determinant = sums[0] * sums[2] - sums[1] ** 2
+    intercept = (right[0] * sums[2] - right[1] * sums[1]) / determinant
+    slope = (sums[0] * right[1] - sums[1] * right[0]) / determinant
+    off = np.abs(intercept + slope * rows[:, None] - times) / times
+    return np.array([intercept, slope]), float(off.max())
+
+
+def _fixed(asked: Asked, _mode: str | None) -> Replicates:
+    return _line(asked)[0]
+
+
+def _per_row(asked: Asked, _mode: str | None) -> Replicates:
+    return _line(asked)[1]
+
+
+def _sizes_used(asked: Asked, _mode: str | None) -> str:
+    return f"batches of {', '.join(f'{size:,}' for size, _ in _sizes(asked))}"
+
+
+def _tidying(asked: Asked, mode: str | None) -> Replicates:
+    """Seconds a million events, which are microseconds a row."""
+    return asked.measures.hot(FLUSH_PER_ROW if _flushes(asked, mode) else MERGE_PER_ROW, asked.main(mode))
+
+
+def _which_tidying(asked: Asked, mode: str | None) -> str:
+    return "flush" if _flushes(asked, mode) else "merge"
+
+
+def _flushes(asked: Asked, mode: str | None) -> bool:
+    """Whether its rows are brought into files by a flush, and not by a merge; Absent where its client has neither."""
+    timed = [run.manifest for run in asked.main(mode).runs]
+    if any(each.flush is not None and each.flush.rows for each in timed):
+        return True
+    if all(each.merge is None for each in timed):
+        raise Absent("no flush or merge was timed: its client has none")
+    return False
+
+
+def _slower(asked: Asked, mode: str | None) -> Replicates:
+    """Absent where no change was seen and even a doubling would not have been: the run had too few commits."""
+    found = asked.measures.hot(RELATIVE_GROWTH, asked.main(mode)).scaled(PERCENT)
+    estimate = found.estimate("%")
+    if estimate.low is None or estimate.high is None:
+        raise Absent("cannot be told from so few commits")
+    if estimate.contains(0) and estimate.high - estimate.low > 2 * PERCENT:
+        commits = _most_commits(asked, mode)
+        raise Absent(f"no change seen in {commits:,} commits; less than {estimate.high:,.0f} % would not show")
+    return found
+
+
+def _most_commits(asked: Asked, mode: str | None) -> int:
+    return max((run.manifest.operations for run in asked.main(mode).hot_runs), default=0)
+
+
+def _commits_seen(asked: Asked, mode: str | None) -> str:
+    most = _most_commits(asked, mode)
+    return f"extrapolated from {most:,} commits" if most < AFTER else ""
+
+
+def _slower_still(asked: Asked, mode: str | None) -> Replicates:
+    return asked.measures.hot(SLOWER_AFTER, asked.main(mode)).scaled(PERCENT)
+
+
+_RATE = Question(
+    "rate", "Events/s", "events/s", hot(HARNESS_RATE), better=HIGHER,
+    hint="Events that were written in a second of the window: reading, decoding and bookkeeping included. Hot runs.",
+)  # fmt: skip
+_P50 = Question("p50", "Write p50", "ms", hot(WRITE_MEDIAN), hint="Median time of one write. Hot runs.")
+_P99 = Question("p99", "Write p99", "ms", hot(WRITE_P99), hint="99 of 100 writes are faster. Hot runs.")
+_SLOWER = Question(
+    "slower-1000", f"Slower after {AFTER:,} commits", "%", _slower, signed=True, note=_commits_seen,
+    none="No system's writes were seen to slow down",
+    hint=f"By how much of its median a write grows with {AFTER:,} commits to one table (Theil-Sen slope). Hot runs.",
+)  # fmt: skip
+_SLOWER_STILL = Question(
+    "slower-10000", f"Slower after {MANY_COMMITS:,} commits", "%", _slower_still, signed=True,
+    hint=f"Median of the 500 writes before commit {MANY_COMMITS:,} against that of the first 500, in runs that long.",
+)  # fmt: skip
+_FILES = Question(
+    "files", "Files left", "files per million events", hot(FILES_LEFT),
+    hint="Data and metadata files in the table's folder after the run, before any flush or merge.",
+)  # fmt: skip
+_BYTES = Question(
+    "bytes", "Bytes left", "MB per million events", hot(STORED_PER_EVENT),
+    hint="Data, metadata and catalog after the run, before any flush or merge.",
+)  # fmt: skip
+_WRITER_CPU = Question(
+    "cpu-writer", "CPU: writer", "s per million events", hot(WRITER_CPU),
+    hint="Processor time of the writing process: the client, and the loop that feeds it (null shows the loop's).",
+)  # fmt: skip
+_SERVERS_CPU = Question(
+    "cpu-servers", "CPU: servers", "s per million events", hot(SERVERS_CPU),
+    hint="Processor time of the system's own servers: PostgreSQL, the catalog's server.",
+)  # fmt: skip
+_STREAM_CPU = Question(
+    "cpu-stream", "CPU: stream", "s per million events", hot(STREAM_CPU),
+    hint="Processor time of broker and producer while the window is open: the measurement's, not the system's.",
+)  # fmt: skip
+_WRITER_MEMORY = Question(
+    "memory-writer", "Peak memory: writer", "MB", hot(WRITER_MEMORY),
+    hint="The most that the writing process had in memory in any second (PSS); null shows what is the loop's.",
+)  # fmt: skip
+_SERVERS_MEMORY = Question(
+    "memory-servers", "Peak memory: servers", "MB", hot(SERVERS_MEMORY),
+    hint="The most that the system's own servers had in memory together in any second (PSS).",
+)  # fmt: skip
+_TIDYING = Question(
+    "tidying", "Flush or merge", "s per million events", _tidying, note=_which_tidying,
+    hint="To bring rows into few files after the run: to flush inlined rows, or to merge files. Not in Events/s.",
+)  # fmt: skip
+_COLD = Question(
+    "cold-start", "First write, cold", "ms", cold(FIRST_WRITE),
+    hint="From the first write after a cold start to its return: the programs' files were out of memory.",
+)  # fmt: skip
+OF_A_MODE = (
+    _RATE, _P50, _P99, _SLOWER, _SLOWER_STILL, _FILES, _BYTES, _WRITER_CPU, _SERVERS_CPU, _STREAM_CPU,
+    _WRITER_MEMORY, _SERVERS_MEMORY, _TIDYING, _COLD,
+)  # fmt: skip
+# What is answered in words.
+ASKED = {
+    ("rate", SINGLE): ("Fastest for single events", "best"),
+    ("rate", BATCH): ("Fastest in batches", "best"),
+    ("slower-1000", SINGLE): ("Slows down most, single events", "worst"),
+    ("files", SINGLE): ("Leaves most files, single events", "worst"),
+}
+# Shown unless readers choose otherwise: what decides most choices, few enough for one look.
+USUAL = {SINGLE: ("rate", "p50", "p99", "slower-1000", "files", "cold-start"), BATCH: ("rate", "p50", "p99", "files")}
+
+
+def _in(mode: str, question: Question) -> Question:
+    asks, extreme = ASKED.get((question.key, mode), (None, "best"))
+    usual = question.key in USUAL[mode]
+    return replace(question, key=f"{question.key}-{mode}", mode=mode, asks=asks, extreme=extreme, usual=usual)
+
+
+QUESTIONS = (
+    *(_in(mode, question) for mode in MODES for question in OF_A_MODE),
+    Question(
+        "fixed", "Fixed time of a commit", "ms", _fixed, better=LOWER, note=_sizes_used,
+        hint="What a commit takes whatever it holds: the line through the median writes of all sizes of batches.",
+    ),
+    Question(
+        "row", "Time of a row", "µs", _per_row, better=LOWER, note=_sizes_used,
+        hint="What each row adds to a commit: the slope of the same line.",
+    ),
+)  # fmt: skip

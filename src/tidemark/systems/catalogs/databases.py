@@ -1,0 +1,207 @@
+"""What a library keeps its catalog in: a database that is made for one run, asked by the oracle, removed after it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from tidemark.services.base import Service, files_below
+from tidemark.services.postgres import Postgres
+from tidemark.systems.base import NONE_PER_WRITE, Context, Durability, PerWrite
+from tidemark.systems.catalogs.counters import postgres_counters, sqlite_counters
+from tidemark.systems.postgres_catalog import POSTGRES_COMMIT
+
+COUNTED = "strace of 20 updates of a table"
+type Ask = Callable[[str], Sequence[tuple[Any, ...]]]
+LETTING_GO_S = 10.0  # until a client that is done has closed its file
+
+
+class Database(ABC):
+    """Of one run. `flushes` says what a commit has on the disk, and `asked` what of that can be read back."""
+
+    title: ClassVar[str]  # as figures spell it
+    needs: ClassVar[tuple[type[Service], ...]] = ()
+    flushes: ClassVar[str]
+    asked: ClassVar[str]
+    client_syncs: ClassVar[PerWrite] = NONE_PER_WRITE  # of an update
+    server_syncs: ClassVar[Mapping[type[Service], PerWrite]] = MappingProxyType({})
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @classmethod
+    def durability(cls, beside: str = "") -> Durability:
+        """What a catalog in it promises; `beside` is what is said of its metadata files."""
+        summary = f"{cls.flushes}; {beside}" if beside else cls.flushes
+        return Durability(summary, cls.client_syncs, cls.server_syncs, COUNTED, cls.asked)
+
+    @abstractmethod
+    def address(self) -> str:
+        """Where clients find it, without a password; what has to be there before they come is made."""
+
+    @abstractmethod
+    def asking(self) -> AbstractContextManager[Ask]:
+        """What asks it by SQL, and is no part of the library that works on it."""
+
+    @abstractmethod
+    def size(self) -> int:
+        """Bytes on the disk."""
+
+    def counters(self) -> Mapping[str, int]:
+        """What it has counted so far; nothing where it counts nothing."""
+        return {}
+
+    @abstractmethod
+    def settings(self) -> Mapping[str, str]:
+        """What decides how durable a commit is, asked of it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Remove what the run's own folder does not hold; safe to call twice."""
+
+
+class PostgresDatabase(Database):
+    title = "PostgreSQL"
+    needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
+    flushes = "PostgreSQL flushes its log at each commit (synchronous_commit)"
+    asked = "fsync, synchronous_commit and wal_sync_method asked of the running server"
+    server_syncs: ClassVar[Mapping[type[Service], PerWrite]] = {Postgres: POSTGRES_COMMIT}
+
+    @property
+    def _postgres(self) -> Postgres:
+        service = self.context.services[Postgres]
+        assert isinstance(service, Postgres)
+        return service
+
+    @cached_property
+    def _name(self) -> str:
+        name = f"tidemark_catalog_{secrets.token_hex(6)}"
+        self._postgres.create_database(name)
+        return name
+
+    def address(self) -> str:
+        """A libpq connection string, which names a file that has the password."""
+        address = conninfo_to_dict(self._postgres.database_dsn(self._name))
+        password = address.pop("password", None)
+        if password is not None:
+            address["passfile"] = str(self._write_passfile(str(password)))
+        return make_conninfo(**{key: str(value) for key, value in address.items()})
+
+    def _write_passfile(self, password: str) -> Path:
+        """Where libpq finds the password, so that neither SQL nor an order holds it."""
+        path = self.context.directory / ".pgpass"
+        escaped = password.replace("\\", "\\\\").replace(":", "\\:")
+        path.unlink(missing_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(f"*:*:*:*:{escaped}\n")
+        return path
+
+    @contextmanager
+    def asking(self) -> Iterator[Ask]:
+        with self._postgres.connect(self._name) as connection:
+            yield lambda query: connection.execute(query.encode()).fetchall()
+
+    def size(self) -> int:
+        return self._postgres.database_bytes(self._name)
+
+    def counters(self) -> Mapping[str, int]:
+        return postgres_counters(self._postgres, self._name)
+
+    def settings(self) -> Mapping[str, str]:
+        return self._postgres.durability_settings(self._name)
+
+    def close(self) -> None:
+        if "_name" in self.__dict__:
+            self._postgres.drop_database(self.__dict__.pop("_name"))
+
+
+class FileDatabase(Database):
+    """In a file, and those that its library puts beside it, below the run's own folder."""
+
+    file_name: ClassVar[str]
+
+    @property
+    def path(self) -> Path:
+        return self.context.directory / "catalog" / self.file_name
+
+    def address(self) -> str:
+        self.path.parent.mkdir(exist_ok=True)
+        return str(self.path)
+
+    def size(self) -> int:
+        return sum(path.stat().st_size for path in files_below(self.path.parent))
+
+    def close(self) -> None:
+        pass
+
+
+@contextmanager
+def asking_sqlite(path: Path) -> Iterator[Ask]:
+    import sqlite3
+
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        yield lambda query: connection.execute(query).fetchall()
+
+
+def sqlite_settings(path: Path) -> dict[str, str]:
+    """What decides how durable a commit in the file at `path` is, asked of it."""
+    with asking_sqlite(path) as ask:
+        return {"journal_mode": str(ask("PRAGMA journal_mode")[0][0])}
+
+
+class SqliteDatabase(FileDatabase):
+    title = "SQLite"
+    file_name = "catalog.sqlite"
+    flushes = "SQLite flushes its rollback journal and its file at each commit"
+    asked = "journal_mode asked of the file; synchronous is the client's own, which nobody outside can ask"
+    client_syncs = PerWrite(4, 4)
+
+    @contextmanager
+    def asking(self) -> Iterator[Ask]:
+        with asking_sqlite(self.path) as ask:
+            yield ask
+
+    def counters(self) -> Mapping[str, int]:
+        return sqlite_counters(self.path)
+
+    def settings(self) -> Mapping[str, str]:
+        return sqlite_settings(self.path)
+
+
+class DuckDBDatabase(FileDatabase):
+    title = "a DuckDB file"
+    file_name = "catalog.duckdb"
+    flushes = "DuckDB flushes its write-ahead log at each commit"
+    client_syncs = PerWrite(1, 1.4)  # more than one where the log is written into the file
+    asked = "checkpoint_threshold asked of a DuckDB that reads the file"
+
+    @contextmanager
+    def asking(self) -> Iterator[Ask]:
+        """As soon as no client holds the file."""
+        import duckdb
+
+        until = time.monotonic() + LETTING_GO_S
+        while True:
+            try:
+                connection = duckdb.connect(self.path, read_only=True)
+                break
+            except duckdb.IOException:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+        with connection:
+            yield lambda query: connection.execute(query).fetchall()
+
+    def settings(self) -> Mapping[str, str]:
+        with self.asking() as ask:
+            return {"checkpoint_threshold": str(ask("SELECT current_setting('checkpoint_threshold')")[0][0])}

@@ -1,0 +1,137 @@
+"""Project Nessie over each backend that it was found to run on.
+
+A table of its shows the last of its snapshots alone. Those before are in the history of its branch, commit by commit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+from urllib.parse import urlencode
+
+from tidemark.services.http import open_url
+from tidemark.services.iceberg.backends import POOL
+from tidemark.services.nessie import NessieMemory, NessieMongo, NessiePostgres, NessieRocksDB
+from tidemark.services.postgres import Postgres
+from tidemark.services.secantusdb import SecantusDB
+from tidemark.systems.base import Durability, PerWrite
+from tidemark.systems.catalogs.databases import COUNTED, PostgresDatabase
+from tidemark.systems.catalogs.kind import CatalogReader, Entity, Kept, Names
+from tidemark.systems.catalogs.on_s3 import ON_S3, UNFLUSHED, OnS3
+from tidemark.systems.catalogs.reading import TIMEOUT_S, PyIcebergReader
+
+HISTORY = "/api/v2/trees/main/history"
+PAGE = 500  # commits that are asked for at once
+NO_SNAPSHOT = -1
+ONE_HISTORY = (
+    "all tables share one history: commits to different tables contend for its branch, as they do nowhere else here"
+)
+STAND_IN = (
+    "SecantusDB stands in for MongoDB, which is in no package registry: it is young, and written in Python over "
+    "WiredTiger; its speed says nothing of MongoDB's"
+)
+LAST_ALONE = "a table shows its last snapshot alone; those before are read from that history"
+FOUR_WRITES = PerWrite(4, 4.6)  # an update of a table is as many transactions of its backend
+
+
+class NessieReader(PyIcebergReader):
+    """Reads as PyIceberg does, and a table's snapshots from the branch's history as it was when first asked for."""
+
+    def fetch(self, entity: Entity, path: Names, name: str = "") -> Kept | None:
+        kept = super().fetch(entity, path, name)
+        if kept is None or not kept.snapshots:
+            return kept
+        last, known = kept.snapshots[0], self._committed.get((*path, name), ())
+        return replace(kept, snapshots=known[known.index(last) :] if last in known else (last,))
+
+    @cached_property
+    def _committed(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+        """The snapshots that each table had, from the last to the first; those of an update of its properties once."""
+        found: dict[tuple[str, ...], list[int]] = {}
+        for commit in self._history():
+            for operation in commit.get("operations", []):
+                if (snapshot := operation.get("content", {}).get("snapshotId", NO_SNAPSHOT)) != NO_SNAPSHOT:
+                    found.setdefault(tuple(operation["key"]["elements"]), []).append(snapshot)
+        return {key: tuple(str(snapshot) for snapshot, _ in groupby(snapshots)) for key, snapshots in found.items()}
+
+    def _history(self) -> Iterator[dict[str, Any]]:
+        """All commits, the last one first."""
+        asked = {"fetch": "ALL", "max-records": str(PAGE)}
+        while True:
+            with open_url(f"{self._endpoint.base}{HISTORY}?{urlencode(asked)}", TIMEOUT_S) as answer:
+                page: dict[str, Any] = json.loads(answer.read())
+            yield from page["logEntries"]
+            if not page.get("hasMore"):
+                return
+            asked["page-token"] = page["token"]
+
+
+class NessieSystem(OnS3):
+    server = "Nessie"
+
+    def open_reader(self) -> CatalogReader:
+        server = self.running
+        return NessieReader(self.endpoint, server.uri, server.warehouse)
+
+    @property
+    def reader(self) -> str:
+        return f"{super().reader}; snapshots from the history of Nessie's branch"
+
+
+class NessieInMemory(NessieSystem):
+    name = "nessie-memory"
+    title = "Nessie, in memory"
+    catalog = "Nessie, its history in its memory"
+    backend = "memory"
+    volatile = True
+    service = NessieMemory
+    notes = (ONE_HISTORY, LAST_ALONE, ON_S3)
+    durability = Durability(
+        f"no history outlives the server; {UNFLUSHED}", counted=COUNTED, remark="metadata files are written"
+    )
+
+
+class NessieOverRocksDB(NessieSystem):
+    name = "nessie-rocksdb"
+    title = "Nessie, RocksDB"
+    catalog = "Nessie over RocksDB"
+    backend = "RocksDB"
+    behind = True
+    service = NessieRocksDB
+    notes = (ONE_HISTORY, LAST_ALONE, ON_S3)
+    durability = Durability(
+        f"RocksDB writes its log without flushing it: a commit may be lost after it was answered; {UNFLUSHED}",
+        counted=COUNTED,
+        remark="embedded in the server: its settings cannot be asked from outside",
+    )  # fmt: skip
+
+
+class NessieOverPostgres(NessieSystem):
+    name = "nessie-jdbc-postgres"
+    title = "Nessie, PostgreSQL"
+    catalog = "Nessie over PostgreSQL"
+    backend = "PostgreSQL"
+    service = NessiePostgres
+    notes = (f"at most {POOL} connections from server to database", ONE_HISTORY, LAST_ALONE, ON_S3)
+    durability = Durability(
+        f"{PostgresDatabase.flushes}, of which an update makes four; {UNFLUSHED}",
+        server_syncs_per_write={Postgres: FOUR_WRITES}, counted=COUNTED,
+        remark=PostgresDatabase.asked,
+    )  # fmt: skip
+
+
+class NessieOverMongo(NessieSystem):
+    name = "nessie-mongo"
+    title = "Nessie, SecantusDB for MongoDB"
+    catalog = "Nessie over SecantusDB, a stand-in for MongoDB"
+    backend = "SecantusDB (not MongoDB)"
+    service = NessieMongo
+    notes = (STAND_IN, ONE_HISTORY, LAST_ALONE, ON_S3)
+    durability = Durability(
+        f"SecantusDB flushes its log at each write of Nessie's, of which an update makes four; {UNFLUSHED}",
+        server_syncs_per_write={SecantusDB: FOUR_WRITES}, counted=COUNTED,
+    )  # fmt: skip

@@ -1,0 +1,94 @@
+"""Readers of a catalog server: PyIceberg where it can, and plain HTTP where it cannot."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tidemark.services.http import open_url
+from tidemark.services.iceberg.catalog import OAuth
+from tidemark.systems.catalogs.kind import CatalogReader, Endpoint, Entity, Kept, Names
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.rest import RestCatalog
+
+TIMEOUT_S = 30
+NOT_THERE = 404
+
+
+class PyIcebergReader(CatalogReader):
+    """Lists and loads through PyIceberg; it cannot load a view, which is asked for over plain HTTP."""
+
+    def __init__(self, endpoint: Endpoint, uri: str, warehouse: str, oauth: OAuth | None = None) -> None:
+        from pyiceberg.catalog.rest import RestCatalog
+
+        self._endpoint = endpoint
+        given = {"uri": uri, **({"warehouse": warehouse} if warehouse else {})}
+        if oauth is not None:
+            given |= {"credential": f"{oauth.client_id}:{oauth.client_secret}", "scope": oauth.scope}
+            given["oauth2-server-uri"] = oauth.token_uri
+        self._catalog: RestCatalog = RestCatalog("reader", **given)
+
+    def namespaces(self, path: Names) -> list[str]:
+        return [found[-1] for found in self._catalog.list_namespaces(tuple(path))]
+
+    def names(self, entity: Entity, path: Names) -> list[str]:
+        listing = self._catalog.list_tables if entity is Entity.TABLE else self._catalog.list_views
+        return [found[-1] for found in listing(tuple(path))]
+
+    def fetch(self, entity: Entity, path: Names, name: str = "") -> Kept | None:
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+        if entity is Entity.VIEW:
+            return self._view(path, name)
+        try:
+            if entity is Entity.NAMESPACE:
+                return Kept(dict(self._catalog.load_namespace_properties(tuple(path))))
+            table = self._catalog.load_table((*path, name))
+            parents = {each.snapshot_id: each.parent_snapshot_id for each in table.metadata.snapshots}
+            snapshots = history(parents, table.metadata.current_snapshot_id)
+            return Kept(dict(table.properties), tuple(table.schema().column_names), snapshots)
+        except (NoSuchNamespaceError, NoSuchTableError):
+            return None
+
+    def _view(self, path: Names, name: str) -> Kept | None:
+        try:
+            url = f"{self._endpoint.base}{self._endpoint.namespaces(path)}/views/{name}"
+            asked = urllib.request.Request(url, headers=dict(self._endpoint.headers))
+            with open_url(asked, TIMEOUT_S) as answer:
+                found: dict[str, Any] = json.loads(answer.read())["metadata"]
+        except urllib.error.HTTPError as error:
+            if error.code == NOT_THERE:
+                return None
+            raise
+        version = next(each for each in found["versions"] if each["version-id"] == found["current-version-id"])
+        schema = next(each for each in found["schemas"] if each["schema-id"] == version["schema-id"])
+        return Kept(found.get("properties", {}), tuple(field["name"] for field in schema["fields"]))
+
+
+def history(parents: Mapping[int, int | None], at: int | None) -> tuple[str, ...]:
+    """The ids of the snapshots from `at`, where the main branch is, back to the first; `parents` has each one's."""
+    found: list[str] = []
+    while at is not None and at in parents and len(found) <= len(parents):
+        found.append(str(at))
+        at = parents[at]
+    return tuple(found)
+
+
+class NullReader(CatalogReader):
+    """Of a catalog that keeps nothing."""
+
+    def namespaces(self, path: Names) -> list[str]:
+        del path
+        return []
+
+    def names(self, entity: Entity, path: Names) -> list[str]:
+        del entity, path
+        return []
+
+    def fetch(self, entity: Entity, path: Names, name: str = "") -> Kept | None:
+        del entity, path, name
+        return None

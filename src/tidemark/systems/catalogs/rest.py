@@ -1,0 +1,235 @@
+"""Iceberg's reference catalog server over each backend that it was found to run on."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import urlencode, urlsplit
+
+from tidemark.services.base import files_below
+from tidemark.services.http import open_url
+from tidemark.services.iceberg.backends import (
+    POOL,
+    IcebergRestH2,
+    IcebergRestMariadb,
+    IcebergRestMemory,
+    IcebergRestPostgres,
+    IcebergRestSqlite,
+    IcebergRestSqliteWal,
+    IcebergRestTwoClients,
+)
+from tidemark.services.iceberg.catalog import RestCatalog
+from tidemark.services.iceberg.client import token
+from tidemark.services.mariadb import MariaDB
+from tidemark.systems.base import Durability, PerWrite
+from tidemark.systems.catalogs.counters import postgres_counters
+from tidemark.systems.catalogs.databases import COUNTED, PostgresDatabase, sqlite_settings
+from tidemark.systems.catalogs.kind import CatalogReader, CatalogSystem, Endpoint
+from tidemark.systems.catalogs.reading import PyIcebergReader
+
+TIMEOUT_S = 10
+CHMOD = PerWrite(2, 2)  # programs that Hadoop's way of writing starts for a metadata file
+MARIADB_COMMIT = PerWrite(1, 1.4)  # more than one where it writes pages of its own meanwhile
+IN_CACHE = "metadata files stay in the page cache"
+UNCHECKED = "creates a table in a namespace that is not there, and answers with success"
+FORKS = (
+    "Hadoop's way of writing a file starts /usr/bin/chmod twice for each metadata file: part of every creation and "
+    "update of a table or a view on local files, whatever the backend"
+)
+
+
+class RestSystem(CatalogSystem):
+    """A server that speaks the REST protocol; a subclass names the service that runs it over a backend."""
+
+    format = "Iceberg"
+    client = "HTTP"
+    service: ClassVar[type[RestCatalog]]
+    libraries = ("pyiceberg", "pyiceberg_core", "pydantic", "pydantic_core")
+    # Programs that the server starts to write a metadata file; None: it starts none.
+    starts: ClassVar[PerWrite | None] = None
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        if "service" in cls.__dict__:
+            cls.needs = (cls.service,)
+            cls.programs_per_write = {} if cls.starts is None else {cls.service: cls.starts}
+
+    @property
+    def running(self) -> RestCatalog:
+        found = self.context.services[self.service]
+        assert isinstance(found, RestCatalog)
+        return found
+
+    @cached_property
+    def endpoint(self) -> Endpoint:
+        server = self.running
+        headers = {} if server.oauth is None else {"Authorization": f"Bearer {token(server.oauth)}"}
+        uri = urlsplit(server.uri.rstrip("/"))
+        base, path = f"{uri.scheme}://{uri.netloc}", uri.path
+        config = f"{base}{path}/v1/config?{urlencode({'warehouse': server.warehouse})}"
+        with open_url(urllib.request.Request(config, headers=headers), TIMEOUT_S) as answer:
+            said: dict[str, Any] = json.loads(answer.read())
+        prefix = {**said.get("defaults", {}), **said.get("overrides", {})}.get("prefix")
+        return Endpoint(base, f"{path}/v1/{prefix}" if prefix else f"{path}/v1", headers=headers)
+
+    def reconnect(self) -> None:
+        self.__dict__.pop("endpoint", None)
+
+    def open_reader(self) -> CatalogReader:
+        server = self.running
+        return PyIcebergReader(self.endpoint, server.uri, server.warehouse, server.oauth)
+
+    @property
+    def reader(self) -> str:
+        from importlib.metadata import version
+
+        return f"PyIceberg {version('pyiceberg')}; views over plain HTTP, which PyIceberg cannot load"
+
+    def counters(self) -> Mapping[str, int]:
+        """Of PostgreSQL: transactions that wrote, and bytes of its log, both exact at any moment."""
+        if (database := self.running.database) is None:
+            return {}
+        return postgres_counters(*database)
+
+    @property
+    def warehouse(self) -> Path:
+        """Where metadata files lie."""
+        return Path(self.running.warehouse)
+
+    def stored(self) -> tuple[int, int, int | None]:
+        files = files_below(self.warehouse)
+        sizes = []
+        for path in files:
+            try:
+                sizes.append(path.stat().st_size)
+            except OSError:
+                continue
+        return len(sizes), sum(sizes), self.running.database_bytes()
+
+    def settings(self) -> Mapping[str, str]:
+        """What decides how durable a commit is, as the running database says it."""
+        if (database := self.running.database) is None:
+            return {}
+        postgres, name = database
+        return postgres.durability_settings(name)
+
+    @classmethod
+    def versions(cls) -> Mapping[str, str]:
+        from importlib.metadata import version
+
+        return {"PyIceberg": version("pyiceberg")}
+
+
+class ReferenceServer(RestSystem):
+    """The server that the REST protocol is tested with."""
+
+    server = "Iceberg reference server"
+    checks_parents = False  # JdbcCatalog does not look
+    starts: ClassVar[PerWrite | None] = CHMOD
+
+
+class RestPostgres(ReferenceServer):
+    name = "rest-jdbc-postgres"
+    title = "Reference server, PostgreSQL"
+    catalog = "Iceberg's reference server over PostgreSQL"
+    backend = "PostgreSQL"
+    service = IcebergRestPostgres
+    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
+    durability = PostgresDatabase.durability(IN_CACHE)
+
+
+class RestPostgresTwo(RestPostgres):
+    name = "rest-jdbc-postgres-2"
+    title = "Reference server, PostgreSQL (2 connections)"
+    service = IcebergRestTwoClients
+    notes = ("2 connections from server to database, the server's own default", UNCHECKED, FORKS)
+
+
+class RestMariadb(ReferenceServer):
+    name = "rest-jdbc-mariadb"
+    title = "Reference server, MariaDB"
+    catalog = "Iceberg's reference server over MariaDB"
+    backend = "MariaDB"
+    service = IcebergRestMariadb
+    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
+    durability = Durability(
+        f"MariaDB flushes InnoDB's log at each commit (innodb_flush_log_at_trx_commit); {IN_CACHE}",
+        server_syncs_per_write={MariaDB: MARIADB_COMMIT}, counted=COUNTED,
+        remark="innodb_flush_log_at_trx_commit, log_bin and sync_binlog asked of the running server",
+    )  # fmt: skip
+
+    @property
+    def _mariadb(self) -> MariaDB:
+        service = self.running
+        assert isinstance(service, IcebergRestMariadb)
+        return service.mariadb
+
+    def counters(self) -> Mapping[str, int]:
+        return self._mariadb.counters()
+
+    def settings(self) -> Mapping[str, str]:
+        return self._mariadb.durability_settings()
+
+
+class RestSqlite(ReferenceServer):
+    name = "rest-jdbc-sqlite"
+    title = "Reference server, SQLite"
+    catalog = "Iceberg's reference server over SQLite"
+    backend = "SQLite"
+    service: ClassVar[type[RestCatalog]] = IcebergRestSqlite
+    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
+    durability = Durability(
+        f"SQLite flushes its rollback journal and its file at each commit; {IN_CACHE}",
+        server_syncs_per_write={IcebergRestSqlite: PerWrite(4, 4)}, counted=COUNTED,
+        remark="journal_mode asked of the file; synchronous is the driver's own, which nobody outside can ask",
+    )  # fmt: skip
+
+    def settings(self) -> Mapping[str, str]:
+        service = self.running
+        assert isinstance(service, IcebergRestSqlite)
+        return sqlite_settings(service.database_path)
+
+
+class RestSqliteWal(RestSqlite):
+    name = "rest-jdbc-sqlite-wal"
+    title = "Reference server, SQLite (WAL)"
+    backend = "SQLite (WAL)"
+    service = IcebergRestSqliteWal
+    durability = Durability(
+        f"SQLite flushes its write-ahead log at each commit, as the driver has it; {IN_CACHE}",
+        server_syncs_per_write={IcebergRestSqliteWal: PerWrite(1, 1.2)}, counted=COUNTED,
+        remark="journal_mode asked of the file; synchronous is the driver's own, which nobody outside can ask",
+    )  # fmt: skip
+
+
+class RestH2(ReferenceServer):
+    name = "rest-jdbc-h2"
+    title = "Reference server, H2"
+    catalog = "Iceberg's reference server over H2"
+    backend = "H2"
+    behind = True
+    service = IcebergRestH2
+    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
+    durability = Durability(
+        f"H2 writes behind and flushes nothing: a commit may be lost after it was answered; {IN_CACHE}",
+        counted=COUNTED,
+        remark="embedded in the server: its settings cannot be asked from outside",
+    )  # fmt: skip
+
+
+class RestMemory(ReferenceServer):
+    name = "rest-memory"
+    title = "Reference server, in memory"
+    catalog = "Iceberg's reference server, in its memory"
+    backend = "memory"
+    volatile = True
+    writes_files = False
+    checks_parents = True
+    starts = None
+    service = IcebergRestMemory
+    notes = ("keeps nothing on disk, not even metadata files: the cost of the server itself",)
+    durability = Durability("nothing outlives the server", counted=COUNTED, remark="no file is written")

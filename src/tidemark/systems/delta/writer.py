@@ -1,0 +1,51 @@
+"""delta-rs with a handle on a table that is there: of the process that made it, or of a further one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidemark.systems.writers import Door, Fate, TableWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import DeltaTable as Table
+
+OVERTAKEN = "Failed to commit transaction"  # in what delta-rs says once it has tried as often as it may
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaRsDoor(Door):
+    location: Path
+    codec: str
+    retries: int | None  # of a commit that another one overtook; None: delta-rs's own number
+
+    def open(self) -> DeltaRsWriter:
+        from deltalake import DeltaTable
+
+        return DeltaRsWriter(self, DeltaTable(str(self.location)))
+
+
+class DeltaRsWriter(TableWriter):
+    def __init__(self, door: DeltaRsDoor, table: Table) -> None:
+        from deltalake import CommitProperties, WriterProperties, exceptions, write_deltalake
+
+        self.table = table
+        self.properties = WriterProperties(compression=door.codec.upper())  # type: ignore[arg-type]
+        self._commit = None if door.retries is None else CommitProperties(max_commit_retries=door.retries)
+        self._conflict = exceptions.CommitFailedError
+        self._certain = (exceptions.SchemaMismatchError, exceptions.TableNotFoundError)
+        self._append = write_deltalake
+
+    def write(self, rows: pa.Table) -> None:
+        # With the handle kept, delta-rs does not read the log again from its last checkpoint on.
+        self._append(self.table, rows, mode="append", writer_properties=self.properties, commit_properties=self._commit)
+
+    def fate(self, error: Exception) -> Fate:
+        if isinstance(error, self._conflict) and OVERTAKEN in str(error):
+            return Fate.CONFLICT
+        return Fate.FAILED if isinstance(error, self._certain) else Fate.UNKNOWN
+
+    def refresh(self) -> None:
+        self.table.update_incremental()

@@ -1,0 +1,39 @@
+"""Settings of DuckLakes whose catalog is in PostgreSQL, where several clients may commit at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tidemark.systems.full_durability import DurabilityOptions
+
+
+@dataclass(frozen=True, slots=True)
+class DuckLakePostgresOptions(DurabilityOptions):
+    commit_retries: int | None = field(
+        default=None,
+        metadata={
+            "help": "How often a commit that another one overtook is tried again (ducklake_max_retry_count); DuckLake: "
+            "10.",
+            "minimum": 0,
+            "examples": (50,),
+        },
+    )
+    retry_wait_ms: int | None = field(
+        default=None,
+        metadata={
+            "help": "Wait before the first of these, which grows by half with each (ducklake_retry_wait_ms); DuckLake: "
+            "100.",
+            "minimum": 1,
+            "examples": (5,),
+        },
+    )
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """What is set of a client, as SQL."""
+        given: Mapping[str, int | None] = {
+            "ducklake_max_retry_count": self.commit_retries,
+            "ducklake_retry_wait_ms": self.retry_wait_ms,
+        }
+        return tuple(f"SET {name} = {value}" for name, value in given.items() if value is not None)

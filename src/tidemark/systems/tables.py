@@ -1,0 +1,90 @@
+"""Tables: what can be done to a system of one format, one client and one catalog. Each has one table, made anew."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tidemark.runs.manifest import Footprint
+from tidemark.systems.base import TABLE, Capability, System
+from tidemark.systems.writers import Door
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class TableSystem(System):
+    """One table of one system, from `create` to `close`."""
+
+    kind: ClassVar[str] = "a table"
+    capabilities: frozenset[Capability] = TABLE
+
+    @abstractmethod
+    def create(self, schema: pa.Schema) -> None:
+        """Make a fresh, empty table with `schema`'s columns. Not timed."""
+
+    @abstractmethod
+    def write(self, rows: pa.Table) -> None:
+        """Append `rows` in one commit. THE timed call: it returns once the rows are committed."""
+
+    @property
+    @abstractmethod
+    def reader(self) -> str:
+        """What `ids` reads through, and its version; where that is the writer's own library, the reason."""
+
+    @abstractmethod
+    def ids(self) -> pa.ChunkedArray:
+        """The `id` column (int64) as it lies in the table now, in any order; the harness asks it first of all.
+
+        Read through another library than the writer's wherever one exists, and never through the writer's connection.
+        """
+
+    @abstractmethod
+    def read(self) -> pa.Table:
+        """Every row and column as an independent reader sees them, in any order: for the conformance suite."""
+
+    @abstractmethod
+    def footprint(self) -> Footprint:
+        """Files and bytes of the table as it is now."""
+
+    def data_files(self) -> list[Path]:
+        """The Parquet files that hold the table's current rows."""
+        return []
+
+    def inlined_rows(self) -> int:
+        """Rows that lie in the catalog and not, or not yet, in Parquet files."""
+        return 0
+
+    def commits(self) -> int | None:
+        """How many commits the table's history shows, creation included; None where nothing is kept."""
+        return None
+
+    @classmethod
+    def refuses_writers(cls, options: Any) -> str | None:
+        """Why several processes cannot write the table at once with `options`; None where they can."""
+        del options
+        if Capability.WRITERS in cls.capabilities:
+            return None
+        return f"{cls.title}: one process at a time may write its table"
+
+    def door(self) -> Door:
+        """How further processes write to this table, once it is created, where `Capability.WRITERS` is declared.
+
+        Their writes promise what `write` does. `ids` and all else here sees their rows, from the acknowledgement on.
+        """
+        raise NotImplementedError(f"{self.name} declares no {Capability.WRITERS}")
+
+    def refused(self) -> int | None:
+        """Commits that the catalog refused since `create` because another came first, those that clients tried again
+        by themselves among them; complete once writers are closed. None where the catalog does not count.
+        """
+        return None
+
+    def flush(self) -> None:
+        """Move inlined rows to Parquet, where `Capability.FLUSH` is declared. Timed: the client's own calls alone."""
+        raise NotImplementedError(f"{self.name} declares no {Capability.FLUSH}")
+
+    def merge(self) -> None:
+        """Replace small files by larger ones, where `Capability.MERGE` is declared, and remove the small. Timed too."""
+        raise NotImplementedError(f"{self.name} declares no {Capability.MERGE}")

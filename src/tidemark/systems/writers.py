@@ -1,0 +1,55 @@
+"""One more client of a table that exists, in a process of its own: how it is opened, and what becomes of its writes.
+
+door = system.door()                    in the process that made the table; pickled, and handed to another one
+writer = door.open()                    there: a client with nothing in common with others but the table
+try:
+    writer.write(rows)                  acknowledged when it returns
+except Exception as error:
+    writer.fate(error)                  whether the rows can be in the table all the same
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Fate(StrEnum):
+    """What became of a write that was not acknowledged."""
+
+    CONFLICT = "conflict"  # refused because another writer's commit came first: not committed
+    FAILED = "failed"  # refused for another reason: not committed
+    UNKNOWN = "unknown"  # it may be committed or not
+
+
+class TableWriter(ABC):
+    """A client of its own, made by `Door.open`, for one thread."""
+
+    @abstractmethod
+    def write(self, rows: pa.Table) -> None:
+        """Append `rows` in one commit, as `TableSystem.write` does; an exception is no acknowledgement."""
+
+    @abstractmethod
+    def fate(self, error: Exception) -> Fate:
+        """What became of the write that ended with `error`; UNKNOWN for whatever the client does not vouch for."""
+
+    def refresh(self) -> None:  # noqa: B027 - most need nothing
+        """After a write that was not acknowledged: look at the table anew, where the client does not by itself."""
+
+    def attempts(self) -> int | None:
+        """Commits that the last write tried, the client's own retries among them; None where it does not tell."""
+        return None
+
+    def close(self) -> None:  # noqa: B027 - some hold nothing
+        """Let go of connections."""
+
+
+class Door(ABC):
+    """How another process opens a client: plain values that can be pickled. They may hold secrets."""
+
+    @abstractmethod
+    def open(self) -> TableWriter: ...

@@ -1,0 +1,164 @@
+"""Several processes write one table, each with a client of its own: every system that declares it, on real servers."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import multiprocessing.pool
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tidemark.systems import of_kind
+from tidemark.systems.base import FULL, Capability
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlined
+from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
+from tidemark.systems.tables import TableSystem
+from tidemark.systems.writers import Door, Fate
+
+from .trips import YELLOW, trips
+
+OpenTable = Callable[..., Any]
+
+pytestmark = pytest.mark.services
+
+KINDS = of_kind(TableSystem)
+DECLARED = {name: kind for name, kind in KINDS.items() if Capability.WRITERS in kind.capabilities}
+ROWS, FIRST = 2, 1 << 40
+# The reference catalog's endpoint for several tables, which DuckDB commits through, acknowledges both of two commits
+# on one snapshot and keeps one.
+LOSES = {IcebergDuckDB.name}
+
+
+def write(door: Door, number: int, batches: int) -> tuple[list[int], list[str]]:
+    """Write batches until each is acknowledged, in whatever process; their ids, and what became of the refused."""
+    writer, refused = door.open(), []
+    ids: list[int] = []
+    for batch in range(batches):
+        rows = trips(YELLOW, ROWS, FIRST * number + ROWS * batch)
+        while True:
+            try:
+                writer.write(rows)
+                break
+            except Exception as error:
+                refused.append(str(writer.fate(error)))
+                writer.refresh()
+        ids += rows.column("id").to_pylist()
+    writer.close()
+    return ids, refused
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[ProcessPoolExecutor]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).parents[1])  # where they find this file
+        with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+            yield pool
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_what_two_processes_wrote_is_there(name: str, open_table: OpenTable, processes: ProcessPoolExecutor) -> None:
+    system = open_table(DECLARED[name])
+    system.create(YELLOW)
+    system.write(trips(YELLOW, 1))
+    at_work = [processes.submit(write, system.door(), number, 8) for number in (1, 2)]
+    done = [each.result(timeout=120) for each in at_work]
+    acknowledged = [0, *(number for ids, _ in done for number in ids)]
+    assert {fate for _, refused in done for fate in refused} <= {Fate.CONFLICT}
+    found = sorted(system.ids().to_pylist())
+    if Capability.READ_BACK not in system.capabilities:
+        assert found == []
+    elif name in LOSES:
+        assert set(found) <= set(acknowledged) and len(set(found)) == len(found)
+    else:
+        assert found == sorted(acknowledged)
+
+
+def overtaken(system: TableSystem) -> Exception:
+    """What a client says of a commit that another one's came before: two threads at once until that happens."""
+    one, two = system.door().open(), system.door().open()
+    with multiprocessing.pool.ThreadPool(2) as pool:
+        for batch in range(100):
+            rows = [trips(YELLOW, 1, FIRST * (2 * batch + place + 1)) for place in (0, 1)]
+            for error in pool.starmap(_attempt, zip((one, two), rows, strict=True)):
+                if error is not None:
+                    return error
+    raise AssertionError("no commit was refused")
+
+
+def _attempt(writer: Any, rows: pa.Table) -> Exception | None:
+    try:
+        writer.write(rows)
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("name", [name for name, kind in DECLARED.items() if Capability.READ_BACK in kind.capabilities])
+def test_a_refused_commit_is_told_as_a_conflict_and_other_errors_are_not(name: str, open_table: OpenTable) -> None:
+    kind = DECLARED[name]
+    retrying = {field.name for field in dataclasses.fields(kind.Options)} & {"commit_retries"}
+    options = kind.Options(**dict.fromkeys(retrying, 0))
+    system = open_table(kind, kind.Options() if kind.unavailable(options) else options)
+    system.create(YELLOW)
+    system.write(trips(YELLOW, 1))
+    error = overtaken(system)
+    writer = system.door().open()
+    assert writer.fate(error) is Fate.CONFLICT, error
+    assert writer.fate(OSError("connection reset by peer")) is Fate.UNKNOWN
+    misfit = _attempt(writer, pa.table({"id": ["no number"], "colour": ["red"]}))
+    assert misfit is not None and writer.fate(misfit) is Fate.FAILED, misfit
+    writer.close()
+
+
+def test_what_the_catalog_refused_is_counted(open_table: OpenTable, processes: ProcessPoolExecutor) -> None:
+    system = open_table(DuckLake)
+    system.create(YELLOW)
+    write(system.door(), 1, 10)
+    assert system.refused() == 0
+    assert len([each.result(120) for each in [processes.submit(write, system.door(), n, 40) for n in (2, 3)]]) == 2
+    refused = system.refused()
+    assert refused is not None and refused > 0
+
+
+def test_a_client_tells_how_often_it_tried(open_table: OpenTable) -> None:
+    system = open_table(IcebergPyIceberg)
+    system.create(YELLOW)
+    one, two = system.door().open(), system.door().open()
+    one.write(trips(YELLOW, 1))
+    assert one.attempts() == 1
+    retries = Capability.COMMIT_RETRY in system.capabilities
+    error = _attempt(two, trips(YELLOW, 1, 1))
+    assert (error is None) == retries and two.attempts() == 1 + retries
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        (DuckLakeInlined, {}, "one process at a time"),
+        (DeltaRs, {"durability": FULL}, "kept for one process"),
+        (IcebergPyIceberg, {"expire_every": 5}, "one process"),
+        (DuckLake, {}, None),
+    ],
+)
+def test_why_several_cannot_write_is_said(kind: type[TableSystem], options: dict[str, Any], said: str | None) -> None:
+    reason = kind.refuses_writers(kind.Options(**options))
+    assert (said is None and reason is None) or (said is not None and said in (reason or ""))
+
+
+def test_retries_as_users_set_them(open_table: OpenTable) -> None:
+    system = open_table(DuckLake, DuckLake.Options(commit_retries=7, retry_wait_ms=3))
+    system.create(YELLOW)
+    names = ("ducklake_max_retry_count", "ducklake_retry_wait_ms")
+    writer: Any = system.door().open()
+    for connection in (system._writer, writer._connection):
+        found = connection.execute(f"SELECT name, value FROM duckdb_settings() WHERE name IN {names}").fetchall()
+        assert dict(found) == dict(zip(names, ("7", "3"), strict=True))
+    set_so = PyIcebergOptions(commit_retries=7)
+    assert (IcebergPyIceberg.unavailable(set_so) is None) == (Capability.COMMIT_RETRY in IcebergPyIceberg.of_release())

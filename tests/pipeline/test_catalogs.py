@@ -1,0 +1,162 @@
+"""The study on catalogs goes from the configuration to the paper alone, on real servers, and survives a killed one."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidemark.analysis.prose import NOT_SHOWN
+
+from .conftest import MakeSandbox
+from .sandbox import Sandbox, finish, wait_for
+
+SYSTEMS = {"null-catalog": {}, "rest-jdbc-postgres": {}, "rest-jdbc-sqlite": {}, "rest-memory": {}}
+SIZES = {"depth": 3, "users": [1, 4], "runs": 2, "window_seconds": 60, "mixed_requests": 30, "open_seconds": 0.5}
+SIZES |= {"churns": 8, "kills": 1}
+SMOKE = {**SIZES, "sequential_rate": 20, "concurrent_rate": 40, "hot_updates": 24, "appends": 12, "races": 2}
+
+
+def configured(systems: dict[str, Any], sizes: dict[str, Any]) -> dict[str, Any]:
+    catalogs = {"systems": systems, "protocols": {"smoke": sizes}}
+    # Measured once, whatever else is at work: no test here looks at times.
+    once = {"retries": 0}
+    return {"studies": ["catalogs"], "protocol": "smoke", "disturbance": once, "catalogs": catalogs}
+
+
+@pytest.fixture(scope="module")
+def done(make_sandbox: MakeSandbox) -> Sandbox:
+    sandbox = make_sandbox(configured(SYSTEMS, SMOKE))
+    made = sandbox.run("all")
+    assert made.returncode == 0, made.stdout
+    return sandbox
+
+
+def rows(sandbox: Sandbox, table: str) -> list[dict[str, str]]:
+    with (sandbox.results / "tables/catalogs" / f"catalog-{table}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_run_has_its_verdict_and_takes_no_trips(done: Sandbox) -> None:
+    runs = done.runs()
+    assert len(runs) == len(SYSTEMS) * 2 * 2
+    for name, run in runs.items():
+        oracle = run["oracle"]
+        assert oracle["applicable"] is ("null" not in name) and oracle["verdict"] is True, (
+            name,
+            run["found"]["oracle"],
+        )
+        assert run["dataset"] is None and run["config"]["dataset_directory"] == ""
+        assert oracle["found"] == oracle["expected"] > 0 or not oracle["applicable"]
+        assert "envs/tools/locust.lock" in run["lock_digests"] and run["found"]["in_flight"] <= 50
+        assert [step["requests"] for step in run["found"]["steps"]][:3] == [7, 8, 8]
+    assert not (done.root / "data").exists()
+    assert not list(done.work.iterdir()) and not done.left_running()
+
+
+def test_its_tables_tell_outcomes_apart(done: Sandbox) -> None:
+    for row in rows(done, "outcomes"):
+        assert row["failed"] == row["cascaded"] == "0", row
+        assert row["oracle"] in ("holds", "keeps nothing")
+    raced = [row for row in rows(done, "contention") if row["users"] == "4" and not row["system"].startswith("Null")]
+    assert raced and all(row["winners"] == row["names"] == "2" for row in raced)
+    sequential = rows(done, "sequential")
+    assert {"EclipseLink-PG (the report's)", "Reference server, SQLite"} <= {row["system"] for row in sequential}
+    cost = [row for row in rows(done, "cost") if row["system"] == "Reference server, PostgreSQL"]
+    created = next(row for row in cost if row["step"] == "create table")
+    assert float(created["transactions"]) >= 1 and float(created["wal_bytes [bytes]"]) > 0
+    promised = {row["system"]: row["settings"] for row in rows(done, "durability")}
+    assert "synchronous_commit = on" in promised["Reference server, PostgreSQL"]
+    assert "journal_mode = delete" in promised["Reference server, SQLite"]
+
+
+def test_servers_and_databases_are_killed_and_hold(done: Sandbox) -> None:
+    """Once the windows of the one series that has kills are over; their own numbers are in by then."""
+    crashes = {name: run["found"]["crash"] for name, run in done.runs().items() if run["found"]["crash"]}
+    assert len(crashes) == len(SYSTEMS) and all("users-4" in name and name.endswith("run-1") for name in crashes)
+    found = {(row["system"], row["killed"]): row for row in rows(done, "crash")}
+    killed = {key: row for key, row in found.items() if row["kills"]}
+    postgres, sqlite = "Reference server, PostgreSQL", "Reference server, SQLite"
+    assert set(killed) == {
+        (postgres, "PostgreSQL"),
+        (postgres, "Iceberg REST catalog over PostgreSQL"),
+        (sqlite, "Iceberg REST catalog over SQLite"),
+    }
+    for row in killed.values():
+        assert row["verdict"] == "holds" and row["lost"] == row["lost_before"] == "0", row
+        assert int(row["acknowledged"]) + int(row["unknown"]) > 0 and float(row["answered [s]"]) > 0
+        assert float(row["at_most"]) == pytest.approx(0.95)
+    excused = {system for (system, _), row in found.items() if row["killed_missing"]}
+    assert len(excused) == 1 and "in memory" in excused.pop()
+
+
+def test_tables_come_and_go(done: Sandbox) -> None:
+    for row in rows(done, "churn"):
+        assert row["created"] == row["renamed"] == "8" and row["dropped"] == "4", row
+        assert row["twice"] == "0" and row["undead"] in ("", "0") and row["unknown"] == row["refused"] == "0"
+
+
+def test_the_report_is_held_to_its_own_appendix(done: Sandbox) -> None:
+    claims = {each["id"]: each for each in json.loads((done.results / "claims.json").read_text())["claims"]}
+    assert {claim["study"] for claim in claims.values()} == {"catalogs"}
+    assert claims["printed-write-50"]["verdict"] == claims["printed-write-99"]["verdict"] == "not reproduced"
+    assert claims["row-sequential-old-table"]["verdict"] == "not testable here"
+    assert "beside it, not judged: rest-jdbc-postgres" in claims["row-sequential-old-table"]["why"]
+    assert all(claim["verdict"] for claim in claims.values())
+
+
+def test_it_has_a_paper_of_its_own(done: Sandbox) -> None:
+    values = json.loads((done.results / "paper/values.json").read_text())
+    assert [each["study"] for each in values["chapters"]] == ["catalogs"]
+    said = {name: text for name, text in values["sentences"].items() if name.startswith("catalogs-")}
+    assert len(said) == 12 and not any(NOT_SHOWN in text for text in said.values()), said
+    assert (done.results / "paper.pdf").read_bytes().startswith(b"%PDF")
+    assert values["synthetic"] is False
+    assert '"study":"catalogs"' in (done.results / "report.html").read_text()
+
+
+def test_the_database_has_a_row_a_request(done: Sandbox) -> None:
+    import duckdb
+
+    with duckdb.connect(done.results / "metrics.duckdb", read_only=True) as connection:
+        query = "SELECT count(*), count(DISTINCT kind), min(response_ns) FROM operations"
+        count, kinds, least = connection.execute(query).fetchone() or (0, 0, 0)
+    assert count == sum(run["operations"] for run in done.runs().values()) and kinds == 18 and least > 0
+
+
+def test_a_server_that_is_killed_gives_one_message_and_is_measured_again(make_sandbox: MakeSandbox) -> None:
+    """In the middle of a window; the next command measures the series, and only it, once more."""
+    long = {**SMOKE, "users": [2], "runs": 1, "open_seconds": 30, "sequential_rate": 20, "concurrent_rate": 20}
+    sandbox = make_sandbox(configured({"rest-jdbc-sqlite": {}}, long))
+    process = sandbox.start("all")
+    wait_for("an open window", lambda: list(sandbox.work.glob("*/run-0/order.json")) and in_play(sandbox), process)
+    os.kill(sandbox.server("LoopbackCatalogServer").pid, signal.SIGKILL)
+    ended = finish(process)
+    assert ended.returncode != 0
+    (outcome,) = sandbox.outcomes().values()
+    assert outcome["status"] == "failed" and "killed by SIGKILL" in outcome["reason"]
+    assert ended.stdout.count("killed by SIGKILL") <= 3
+    assert not sandbox.left_running()
+    sandbox.configure(configured({"rest-jdbc-sqlite": {}}, {**long, "open_seconds": 1}))
+    again = sandbox.run("all")
+    assert again.returncode == 0, again.stdout
+    assert [each["status"] for each in sandbox.outcomes().values()] == ["complete"]
+
+
+def in_play(sandbox: Sandbox) -> bool:
+    """Whether metadata files are written: the window has been open for some requests."""
+    return len(list(sandbox.work.glob("*/iceberg-rest-sqlite/warehouse/**/*.metadata.json"))) > 4
+
+
+def test_a_folder_of_its_own_is_all_that_the_study_has() -> None:
+    repository = Path(__file__).parents[2]
+    general = [
+        *(repository / "src/tidemark/measure").rglob("*.py"),
+        *(repository / "src/tidemark/results").rglob("*.py"),
+    ]
+    assert not [path for path in general if "catalogs" in path.read_text()]

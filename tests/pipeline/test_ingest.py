@@ -1,0 +1,85 @@
+"""The study of many writers goes from the configuration to the paper, on real servers, and shows who loses rows."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import MakeSandbox
+from .sandbox import Sandbox
+
+WRITERS = 4
+SYSTEMS = {"delta-rs": {}, "iceberg-duckdb": {}, "ducklake-inlined": {}}
+SMOKE = {"writers": [WRITERS], "own": [WRITERS], "runs": 2, "window_seconds": 1}
+
+
+@pytest.fixture(scope="module")
+def done(make_sandbox: MakeSandbox) -> Sandbox:
+    ingest = {"systems": SYSTEMS, "protocols": {"smoke": SMOKE}, "rows": 20, "uncounted": 2}
+    sandbox = make_sandbox({"studies": ["ingest"], "protocol": "smoke", "ingest": ingest})
+    made = sandbox.run("all")
+    assert made.returncode == 0, made.stdout
+    return sandbox
+
+
+def rows(sandbox: Sandbox, table: str) -> list[dict[str, str]]:
+    with (sandbox.results / "tables/ingest" / f"ingest-{table}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_run_was_checked_and_those_that_lost_nothing_are_exact(done: Sandbox) -> None:
+    runs = done.runs()
+    assert len(runs) == 2 * 2 * 2
+    for name, run in runs.items():
+        oracle, tables = run["found"]["oracle"], WRITERS if "/own-" in name else 1
+        assert run["oracle"]["applicable"] and run["oracle"]["verdict"] is (oracle["words"] == "exact")
+        assert oracle["expected"] == 20 * (run["found"]["commits"] + tables)
+        assert oracle["found"] == oracle["expected"] - oracle["lost"] + 20 * oracle["done"]
+        if "iceberg-duckdb/one-" not in name:
+            assert oracle["words"] == "exact", (name, oracle)
+    assert not list(done.work.iterdir()) and not done.left_running()
+
+
+def test_what_the_reference_catalog_loses_is_found_and_has_no_speed(done: Sandbox) -> None:
+    """DuckDB's commits through the endpoint for several tables: two of them on one snapshot, both acknowledged."""
+    runs = [run for name, run in done.runs().items() if f"iceberg-duckdb/one-{WRITERS}" in name]
+    assert any(run["found"]["oracle"]["lost"] for run in runs), [run["found"] for run in runs]
+    hot = next(run for run in runs if run["run"] == 1)
+    speeds = {(row["system"], row["tables"]): row for row in rows(done, "writers")}
+    shown = speeds["Iceberg (DuckDB)", "one"]
+    assert (shown["verdict"] == "exact") == bool(shown["commits [commits/s]"]) == hot["oracle"]["verdict"]
+    for system in ("Delta (delta-rs)", "Iceberg (DuckDB)"):
+        assert float(speeds[system, "one each"]["commits [commits/s]"]) > 0
+
+
+def test_a_catalog_in_a_file_is_a_cell_with_its_reason(done: Sandbox) -> None:
+    refused = {name: each for name, each in done.outcomes().items() if "ducklake-inlined" in name}
+    assert len(refused) == 2
+    assert all(each["status"] == "not-run" and "one process" in each["reason"] for each in refused.values())
+    told = [row for row in rows(done, "writers") if row["system"] == "DuckLake + inlining"]
+    assert len(told) == 2 and all("one process" in row["verdict_missing"] for row in told)
+
+
+def test_tables_figures_claims_and_chapter_are_there(done: Sandbox) -> None:
+    outcomes = rows(done, "outcomes")
+    assert {row["counted_by"].partition(":")[0] for row in outcomes if row["run"]} == {"the caller"}
+    for name in ("ingest-commits", "ingest-conflicts"):
+        assert (done.results / "figures/ingest" / f"{name}.svg").stat().st_size > 0
+    claims = {each["id"]: each for each in json.loads((done.results / "claims.json").read_text())["claims"]}
+    assert claims["printed-store-is-saturated"]["verdict"] == "not reproduced"
+    assert claims["row-industry-loki"]["verdict"] == "not testable here"
+    said = json.loads((done.results / "paper/values.json").read_text())["sentences"]
+    assert (
+        "Delta (delta-rs)" in said["ingest-contention"] and "do not keep what they acknowledge" in said["ingest-lost"]
+    )
+    assert (done.results / "paper.pdf").read_bytes().startswith(b"%PDF")
+    assert '"study":"ingest"' in (done.results / "report.html").read_text()
+
+
+def test_a_folder_of_its_own_is_all_that_the_study_has() -> None:
+    package = Path(__file__).parents[2] / "src/tidemark"
+    general = [path for room in ("measure", "results", "systems") for path in (package / room).rglob("*.py")]
+    assert not [path for path in general if "studies.ingest" in path.read_text()]

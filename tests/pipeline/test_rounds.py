@@ -1,0 +1,257 @@
+"""Results come as they are measured: after which rounds they are made, and what a kill between rounds costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tidemark.config import load
+from tidemark.errors import ConfigError
+from tidemark.paths import Workspace
+from tidemark.pipeline import runner as pipeline
+from tidemark.pipeline.failure import LOCKED, Failure
+from tidemark.pipeline.plan import Plan, make_plan
+from tidemark.pipeline.rounds import ROUND, asked_for, due, rounds, to_make
+from tidemark.results.report.answer_file import write_answer
+from tidemark.runs.outcome import Outcome, outcome_path
+from tidemark.runs.plan import PlanFile, Round
+from tidemark.runs.spec import SeriesSpec
+
+from .conftest import MakeSandbox
+from .sandbox import Sandbox, complete, finish, kill_group, wait_for
+
+SHIPPED = Path(__file__).parents[2] / "config.yaml"
+SENTENCE = "Round 1 of 2: each system was measured once so far"
+DONE = Outcome("complete", None, 0, (0, 1))
+
+
+def planned(repeats: int) -> Plan:
+    protocol = f"streams.protocols={{often: {{window_seconds: 1, runs: 2, repeats: {repeats}}}}}"
+    systems = "streams.systems={ducklake: {}, delta-rs: {}}"
+    return make_plan(load(SHIPPED, [protocol, "protocol=often", systems, "streams.modes=[single]"]))
+
+
+def end(workspace: Workspace, series: Iterable[SeriesSpec]) -> None:
+    for spec in series:
+        DONE.write(outcome_path(workspace, spec))
+
+
+@pytest.mark.parametrize(
+    ("repeats", "measured", "made"),
+    [
+        (1, (), ()),  # one round: that of the whole
+        (2, (), (1,)),
+        (2, (1,), ()),  # killed in round 2: straight on
+        (2, (1, 2), ()),
+        (2, (2,), ()),  # what is lacking is of round 1: after it everything is there
+        (3, (), (1, 2)),
+        (3, (1,), (2,)),
+        (3, (2,), (2,)),  # results of round 1 would be older than those that the same series allow
+        (3, (1, 2), ()),
+    ],
+)
+def test_results_are_made_after_a_round_that_brings_some(
+    tmp_path: Path, repeats: int, measured: tuple[int, ...], made: tuple[int, ...]
+) -> None:
+    plan, workspace = planned(repeats), Workspace(tmp_path)
+    end(workspace, (spec for spec in plan.series if spec.repeat in measured))
+    assert to_make(plan, workspace) == tuple(Round(number, repeats) for number in made)
+
+
+def test_one_series_that_is_due_makes_its_round_due(tmp_path: Path) -> None:
+    plan, workspace = planned(2), Workspace(tmp_path)
+    end(workspace, plan.series[1:2])
+    assert to_make(plan, workspace) == (Round(1, 2),)
+    end(workspace, plan.series[:1])
+    assert to_make(plan, workspace) == ()
+    Outcome("failed", "the broker died", 5, ()).write(outcome_path(workspace, plan.series[0]))
+    assert to_make(plan, workspace) == (), "one that failed has been measured, until it is made due again"
+    assert [spec.repeat for spec in due(plan.series, workspace)] == [2, 2]
+
+
+def test_series_that_are_repeated_less_often_are_in_every_round() -> None:
+    sweep = "streams.sweep={cores: {axis: cpus, values: [1], repeats: 1}}"
+    plan = make_plan(load(SHIPPED, ["streams.systems={ducklake: {}}", sweep, "streams.sweeps=[main, cores]"]))
+    assert rounds(plan) == 2
+    first = plan.until(Round(1, 2))
+    assert {spec.sweep for spec in first} == {"main", "cores"} and {spec.repeat for spec in first} == {1}
+    assert plan.until(None) == plan.series and first == plan.series[: len(first)], "the order is that of the whole"
+
+
+def test_the_snakefile_is_told_of_the_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = ["streams.systems={delta-rs: {}}", "streams.modes=[single]", "protocol=quick"]
+    monkeypatch.setenv(pipeline.OVERRIDES, json.dumps(typed))
+    monkeypatch.setenv(LOCKED, "1")
+    monkeypatch.delenv(ROUND, raising=False)
+    plan = pipeline.enter({}, tmp_path, str(SHIPPED))
+    whole, of_round = (Workspace(tmp_path).plan, Workspace(tmp_path).plan_of_round(1))
+    before = whole.read_bytes()
+    assert asked_for(plan) is None and not of_round.exists() and PlanFile.read(whole).round is None
+    monkeypatch.setenv(ROUND, "1")
+    assert pipeline.enter({}, tmp_path, str(SHIPPED)) == plan, "positions and fingerprints are those of the whole"
+    assert whole.read_bytes() == before
+    subset = PlanFile.read(of_round)
+    assert subset.round == Round(1, 2) and subset.series == PlanFile.read(whole).series[:1]
+    monkeypatch.setenv(ROUND, "2")
+    assert asked_for(plan) is None, "after the last one everything is measured"
+
+
+@pytest.mark.parametrize("text", ["", "0", "3", "-1", "one", "1.0", "²"])
+def test_a_round_that_the_plan_has_not_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(ROUND, text)
+    with pytest.raises(ConfigError, match=f"{ROUND}: found '{text}'; allowed: a whole number from 1 to 2"):
+        asked_for(planned(2))
+
+
+@dataclass
+class Hand:
+    """Stands in for the runner: measures what it is asked for at once, as far as `stops` lets it."""
+
+    plan: Plan
+    workspace: Workspace
+    ends: list[Failure | int] = field(default_factory=list)  # how each call ends; well when there are no more
+    stops: bool = False  # before anything is measured
+    asked: list[Round | None] = field(default_factory=list)
+    failure: Failure | None = None
+
+    def make(self, *targets: str, after: Round | None = None) -> int:
+        assert not targets
+        self.asked.append(after)
+        how = self.ends.pop(0) if self.ends else 0
+        if not self.stops:
+            end(self.workspace, self.plan.until(after))
+            (self.workspace.results / "report.html").write_text("")
+            write_answer(self.workspace.results, ["Fastest one by one: a.", "Fastest in batches: b."])
+        self.failure = None if isinstance(how, int) else how
+        return how if isinstance(how, int) else how.exit_code
+
+
+def in_rounds(tmp_path: Path, **how: Any) -> tuple[Hand, int]:
+    plan = planned(2)
+    hand = Hand(plan, Workspace(tmp_path), **how)
+    hand.workspace.results.mkdir()
+    return hand, pipeline.make_in_rounds(cast(pipeline.Runner, hand), plan, hand.workspace)
+
+
+def test_after_a_round_one_line_says_where_its_results_are(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    hand, status = in_rounds(tmp_path)
+    assert status == 0 and hand.asked == [Round(1, 2), None]
+    answer = ["    Fastest one by one: a.", "    Fastest in batches: b."]
+    report = tmp_path / "results/report.html"
+    assert capfd.readouterr().out.splitlines() == [
+        f"tidemark: round 1 of 2 is measured, intervals will still change; the report is {report}",
+        *answer,
+    ]
+    assert pipeline.verdict(hand.plan, hand.workspace, 0) == 0
+    said = capfd.readouterr().out.splitlines()
+    assert said[0].startswith("tidemark: 4 of 4 series complete")
+    assert said[1:] == [f"tidemark: the report is {report}", *answer]
+    assert pipeline.verdict(hand.plan, hand.workspace, 14) == 14
+    assert len(capfd.readouterr().out.splitlines()) == 1, "the report would be that of before"
+
+
+def test_results_that_cannot_be_made_do_not_keep_the_rest_from_being_measured(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    broken = Failure("figures", "a figure is wrong", "results/logs/figures.log", 14)
+    hand, status = in_rounds(tmp_path, ends=[broken])
+    assert status == 0 and hand.asked == [Round(1, 2), None] and hand.failure is None
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert said.err == (
+        "tidemark: figures: failed: a figure is wrong. Its log is results/logs/figures.log. "
+        "The measurement goes on, and results are made anew at its end.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "status"), [(Failure("dataset", "no such month", None, 3), 3), (pipeline.INTERRUPTED, 130), (0, 0)]
+)
+def test_what_stops_before_the_round_is_measured_stops_it_all(
+    tmp_path: Path, how: Failure | int, status: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """With 0: whoever asked Snakemake for something else than everything, as with --until."""
+    hand, ended = in_rounds(tmp_path, ends=[how], stops=True)
+    assert ended == status and hand.asked == [Round(1, 2)]
+    assert capfd.readouterr().out == ""
+
+
+def test_ctrl_c_while_results_of_a_round_are_made_stops_at_once(tmp_path: Path) -> None:
+    hand, ended = in_rounds(tmp_path, ends=[pipeline.INTERRUPTED])
+    assert ended == pipeline.INTERRUPTED and hand.asked == [Round(1, 2)]
+
+
+# With real servers
+
+TWICE = {
+    "protocol": "twice",
+    "protocols": {"twice": {"window_seconds": 0.5, "runs": 2, "repeats": 2}},
+    "systems": {"delta-rs": {}, "ducklake-inlined": {}},
+    "modes": ["single"],
+    "cold": "none",
+}
+MADE = ("plan.json", "metrics.duckdb", "claims.json", "claims.md", "paper.pdf", "report.html", "answer.txt")
+
+
+def in_the_last_series(sandbox: Sandbox) -> bool:
+    position = sandbox.position()
+    if position is None:
+        return False
+    last = sandbox.plan()[-1]["directory"].removeprefix("results/runs/").replace("/", "-")
+    return position.series.name == last and position.consumed > 0
+
+
+def stamps(sandbox: Sandbox, repeat: int) -> dict[str, int]:
+    """When each file of the series of one repeat was written."""
+    folders = [sandbox.root / each["directory"] for each in sandbox.plan() if each["repeat"] == repeat]
+    return {
+        str(path): path.stat().st_mtime_ns
+        for folder in folders
+        for path in [folder / "outcome.json", *folder.rglob("run.json")]
+    }
+
+
+def made(sandbox: Sandbox) -> dict[str, int]:
+    """When each result was made."""
+    return {name: (sandbox.results / name).stat().st_mtime_ns for name in MADE}
+
+
+def test_the_first_results_are_there_while_the_second_round_is_measured(make_sandbox: MakeSandbox) -> None:
+    sandbox = make_sandbox(TWICE)
+    sandbox.know("delta-rs", 500)
+    sandbox.know("ducklake-inlined", 2_000)
+    process = sandbox.start("all")
+    wait_for("the last series", lambda: in_the_last_series(sandbox), process, timeout_s=300)
+    kill_group(process)
+    said = finish(process).stdout
+    assert sandbox.left_running() == []
+
+    assert f"round 1 of 2 is measured, intervals will still change; the report is {sandbox.results}/report.html" in said
+    assert [f"({place} of 4 series)" in said for place in range(1, 5)] == [True, True, True, False], said
+    of_round = PlanFile.read(sandbox.results / "plan.json")
+    whole = PlanFile.read(sandbox.root / ".tidemark/plan.json")
+    assert of_round.round == Round(1, 2) and whole.round is None
+    assert of_round.series == whole.series[:2] and {each.repeat for each in of_round.series} == {1}
+    for name in ("report.html", "claims.md", "tables/streams/throughput.md", "paper/values.json"):
+        assert SENTENCE in (sandbox.results / name).read_text(), name
+    first, before = stamps(sandbox, 1), made(sandbox)
+
+    again = sandbox.run("all")
+    assert again.returncode == 0, again.stdout
+    assert "round 1 of 2" not in again.stdout and again.stdout.count("database: done") == 1
+    assert f"tidemark: the report is {sandbox.results}/report.html" in again.stdout
+    assert stamps(sandbox, 1) == first and list(complete(sandbox)) == []
+    assert (sandbox.results / "plan.json").read_bytes() == (sandbox.root / ".tidemark/plan.json").read_bytes()
+    for name in ("report.html", "claims.md", "tables/streams/throughput.md", "paper/values.json"):
+        assert "of 2: each system" not in (sandbox.results / name).read_text(), name
+    now = made(sandbox)
+    assert all(now[name] > before[name] for name in MADE)
+
+    idle = sandbox.run("all", timeout_s=60)
+    assert idle.returncode == 0 and "Nothing to be done" in idle.stdout
+    assert made(sandbox) == now

@@ -1,0 +1,56 @@
+"""What several files here use: one report, since making it takes the resamples of every claim, and a browser for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.results.browser import Browser, Page
+from tests.results.page_data import data_of, first_screen, gallery, with_data, write_report
+
+
+@pytest.fixture(scope="session")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results' folder with claims and a report; nobody changes it."""
+    return write_report(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    made = Browser(tmp_path_factory.mktemp("browser"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def pages(reported: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A file for each kind of page: as built, with a first screen that was made up, and a gallery that was made up."""
+    folder = tmp_path_factory.mktemp("pages")
+    built = (reported / "report.html").read_text()
+    data = data_of(built)
+    kinds = {"built": first_screen() | data, "made": data | first_screen(), "gallery": gallery()}
+    for name, each in kinds.items():
+        (folder / f"{name}.html").write_text(with_data(built, each))
+    return {name: folder / f"{name}.html" for name in kinds}
+
+
+@pytest.fixture
+def opened(browser: Browser, pages: dict[str, Path]) -> Iterator[Callable[..., Page]]:
+    """Opens a kind of page; in the end none may have complained of anything or fetched anything."""
+    found: list[Page] = []
+
+    def open_page(kind: str, fragment: str = "", **how: Any) -> Page:
+        found.append(browser.open(pages[kind], fragment, **how))
+        return found[-1]
+
+    yield open_page
+    own = {path.name for path in pages.values()}
+    for page in found:
+        page.settle()
+        assert not page.problems
+        assert page.run("document.body.dataset.errors") == "0"
+        asked = {url.partition("#")[0].rpartition("/")[2] for url in page.requests if not url.startswith("data:")}
+        assert asked <= own, "the page asks for something"
+        page.close()

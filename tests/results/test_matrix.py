@@ -1,0 +1,201 @@
+"""The report's first table answers what was planted, compares like with like, and says why where it has no answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.runs.runset import DELTA, DUCKLAKE, ICEBERG_DUCKDB, INLINED, NULL, PYICEBERG, Model, batched, write_run_set
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.statistics import Replicates
+from tidemark.pipeline.build import build_claims, build_report
+from tidemark.results.report.answer import answers, in_lines
+from tidemark.results.report.answer_file import NAME
+from tidemark.results.report.first import read_first
+from tidemark.results.report.matrix import Group, Subject, asking, comparisons, groups, matrix_data, question_data
+from tidemark.runs.runset import RunSet
+from tidemark.studies.registry import registry
+from tidemark.studies.streams.quantities import QUANTITIES, STREAM_GROUPS
+from tidemark.studies.streams.questions import QUESTIONS
+from tidemark.studies.streams.workload import Streams
+
+KEYS = [question.key for question in QUESTIONS]
+SWEEP = {"sweep": {"batch-size": {"axis": "batch_size", "values": [1, 10, 100, 10_000]}}}
+FAST = replace(DUCKLAKE, median_ms=5.0)
+TWIN = replace(FAST, system="ducklake-again", title="DuckLake again")
+SLOW = replace(PYICEBERG, median_ms=50.0, slope_ms=20_000.0)
+
+
+def made(root: Path, models: list[Model], **more: object) -> list[Group]:
+    run_set = RunSet.load(write_run_set(root, models, **more))  # type: ignore[arg-type]
+    return groups(Measures(run_set, QUANTITIES), QUESTIONS)
+
+
+def answer(group: Group, system: str, key: str) -> Replicates | Absent:
+    row = next(row for row in group.rows if row.asked.system == system)
+    return row.answers[KEYS.index(key)]
+
+
+def value(group: Group, system: str, key: str) -> float:
+    found = answer(group, system, key)
+    assert isinstance(found, Replicates), found
+    return found.value
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Group:
+    models = [FAST, TWIN, SLOW, replace(NULL, median_ms=0.5), DELTA, batched(ICEBERG_DUCKDB), INLINED]
+    models[0] = replace(
+        FAST, cores={"harness": 0.5, "postgres": 0.25, "catalog": 0.0, "kafka": 0.1, "producer": 0.05},
+        memory_mb={"harness": 300.0, "postgres": 80.0, "catalog": 20.0},
+    )  # fmt: skip
+    (found,) = made(tmp_path_factory.mktemp("matrix"), models, window_s=8.0)
+    return found
+
+
+def test_planted_values_are_found(measured: Group) -> None:
+    assert value(measured, "ducklake", "p50-single") == pytest.approx(5.0, rel=0.05)
+    events = value(measured, "ducklake", "rate-single")
+    # Half a processor, all the time: half a second for what is written in one.
+    assert value(measured, "ducklake", "cpu-writer-single") == pytest.approx(0.5e6 / events, rel=0.02)
+    assert value(measured, "ducklake", "cpu-servers-single") == pytest.approx(0.25e6 / events, rel=0.02)
+    assert value(measured, "ducklake", "cpu-stream-single") == pytest.approx(0.15e6 / events, rel=0.02)
+    assert value(measured, "ducklake", "memory-writer-single") == pytest.approx(300, rel=1e-6)
+    assert value(measured, "ducklake", "memory-servers-single") == pytest.approx(100, rel=1e-6)
+    assert value(measured, "ducklake", "files-single") == pytest.approx(1e6), "a file an event"
+    assert value(measured, "ducklake", "cold-start-single") == pytest.approx(15.0, rel=0.01), "three writes"
+    assert value(measured, "ducklake-inlined", "tidying-single") > 0
+    assert isinstance(answer(measured, "iceberg-pyiceberg", "tidying-single"), Absent)
+    assert value(measured, "iceberg-pyiceberg", "slower-1000-single") > 5
+
+
+def test_what_was_not_measured_says_why(measured: Group) -> None:
+    assert "not measured" in str(answer(measured, "ducklake", "rate-batch"))
+    assert "no such column" in str(answer(measured, "delta-rs", "rate-single"))
+    assert "streams.sweeps=[main, batch-size]" in str(answer(measured, "ducklake", "fixed"))
+    assert "needs 10,000 commits" in str(answer(measured, "ducklake", "slower-10000-single"))
+
+
+def test_ratios_are_to_each_other_and_say_who_cannot_be_told_apart(measured: Group) -> None:
+    (data,) = matrix_data([measured], QUESTIONS, {})
+    names = [row["system"] for row in data["rows"]]
+    one, twin, slow = (names.index(name) for name in ("ducklake", "ducklake-again", "iceberg-pyiceberg"))
+    rates = data["ratios"]["rate-single"]
+    worse, low, _ = rates[slow][one]
+    assert low > 1 and worse == pytest.approx(rates[one][slow][0] ** -1, rel=1e-3)
+    assert rates[one][twin][1] <= 1 <= rates[one][twin][2], "the same system twice"
+    assert rates[one][one] is None and rates[one][names.index("delta-rs")] is None
+    difference = data["ratios"]["slower-1000-single"][slow][one]
+    assert difference[1] > 0, "signed: by difference"
+    shown = {question["key"]: question["shown"] for question in question_data(QUESTIONS, [measured])}
+    assert shown["rate-single"] and not shown["fixed"], "what nobody answers is not shown"
+    marks = {row["system"]: row["marks"] for row in data["rows"]}
+    assert marks["ducklake"] == [] and "failed" in marks["delta-rs"][0]
+
+
+def test_each_study_s_systems_are_asked_its_own_questions_alone(measured: Group) -> None:
+    measures = measured.rows[0].asked.measures
+    first, second = QUESTIONS[:3], QUESTIONS[3:5]
+    found = comparisons([Subject(measures, first), Subject(measures, second)], {})
+    assert [group["title"] for group in found] == ["streams: Software stack thesis"] * 2
+    for group, asked in zip(found, (first, second), strict=True):
+        keys = [question.key for question in asked]
+        assert group["asked"] == keys == list(group["ratios"])
+        assert all(list(row["cells"]) == keys for row in group["rows"])
+    assert len(asking([Subject(measures, first), Subject(measures, ())])) == 1
+
+
+def test_no_two_studies_ask_by_one_name() -> None:
+    """The page's address names columns by their keys."""
+    keys = [question.key for study in registry().values() for question in study.results.questions]
+    assert len(keys) == len(set(keys)) > len(KEYS)
+
+
+def test_the_answers_leave_out_the_harness_and_name_the_twin(measured: Group) -> None:
+    found = {each["key"]: each for each in answers(measured, QUESTIONS)}
+    fastest = found["rate-single"]
+    assert fastest["text"].startswith("DuckLake") and "events/s [" in fastest["text"]
+    assert "DuckLake" in fastest["apart"] and "Iceberg" not in fastest["apart"] and "Null" not in str(found)
+    assert found["slower-1000-single"]["text"].startswith("Iceberg (PyIceberg): ")
+    assert found["files-single"]["text"].startswith("Iceberg (PyIceberg): 4,000,000")
+    lines = in_lines(list(found.values()), synthetic=True, repeated=False)
+    assert len(lines) == 3 and lines[0].startswith("Fastest for single events: DuckLake")
+    assert lines[2].startswith("Not told apart: fastest for single events") and "SYNTHETIC" in lines[2]
+    assert "how repeats differ is not known" in lines[2]
+    assert "repeats" not in in_lines(list(found.values()), synthetic=True, repeated=True)[2]
+
+
+def test_who_was_measured_alone_is_not_said_to_differ_from_others(tmp_path: Path) -> None:
+    (group,) = made(tmp_path, [FAST, replace(NULL, median_ms=0.5)], window_s=2.0)
+    lines = in_lines(answers(group, QUESTIONS), synthetic=False, repeated=True)
+    assert lines[-1].startswith("Not told apart: fastest for single events: no other system was measured")
+
+
+def test_no_slow_down_is_said_where_none_was_seen(tmp_path: Path) -> None:
+    faster = [replace(model, slope_ms=-1.0) for model in (FAST, TWIN)]
+    (group,) = made(tmp_path, faster, window_s=4.0)
+    found = {each["key"]: each for each in answers(group, QUESTIONS)}
+    assert found["slower-1000-single"]["text"] == "No system's writes were seen to slow down"
+
+
+def test_ten_thousand_commits_are_measured_and_not_extrapolated(tmp_path: Path) -> None:
+    """From 0.5 ms to 1.0 ms over 10,000 commits: twice as slow, less what the first 500 have of it."""
+    growing = replace(FAST, median_ms=0.5, slope_ms=0.05, outliers=0.0, poll_ms=0.01, factors=(1.0, 1.0))
+    (group,) = made(tmp_path, [growing], window_s=10.0)
+    found = answer(group, "ducklake", "slower-10000-single")
+    assert isinstance(found, Replicates), found
+    estimate = found.estimate("%")
+    assert estimate.value == pytest.approx(100 * (0.9875 / 0.5125 - 1), rel=0.1)
+    assert estimate.low is not None and estimate.low > 0
+
+
+def test_unequal_promises_and_stacks_are_not_set_side_by_side(tmp_path: Path) -> None:
+    full = replace(TWIN, system="ducklake-full", durability_level="full")
+    found = made(tmp_path, [FAST, full, replace(FAST, stack="current")], window_s=2.0)
+    assert [(group.key, len(group.rows)) for group in found] == [("thesis", 1), ("thesis-full", 1), ("current", 1)]
+
+
+def sized(size: int, fixed_ms: float, row_us: float, **more: object) -> Model:
+    rows = replace(batched(DUCKLAKE), batch_size=size, median_ms=fixed_ms + size * row_us / 1e3, outliers=0.0)
+    return replace(rows, sweep="main" if size == 1000 else "batch-size", factors=(1.0, 1.0), **more)  # type: ignore[arg-type]
+
+
+def test_the_line_through_all_sizes_gives_a_commit_s_share_and_a_row_s(tmp_path: Path) -> None:
+    models = [sized(size, 8.0, 4.0) for size in (1000, 1, 10, 100, 10_000)]
+    (group,) = made(tmp_path, models, window_s=3.0, config=SWEEP)
+    for key, planted in (("fixed", 8.0), ("row", 4.0)):
+        found = answer(group, "ducklake", key)
+        assert isinstance(found, Replicates), found
+        estimate = found.estimate("")
+        assert estimate.value == pytest.approx(planted, rel=0.05)
+        assert estimate.low is not None and estimate.high is not None and estimate.low < planted < estimate.high
+    (data,) = matrix_data([group], QUESTIONS, {})
+    assert data["rows"][0]["cells"]["fixed"]["note"] == "batches of 1, 10, 100, 1,000, 10,000"
+
+
+def test_no_line_is_drawn_through_what_is_none(tmp_path: Path) -> None:
+    """As where small batches are inlined and large ones are not."""
+    bent = [sized(size, 1.0 if size <= 10 else 20.0, 4.0) for size in (1000, 1, 10, 100, 10_000)]
+    (group,) = made(tmp_path, bent, window_s=2.0, config=SWEEP)
+    assert "no straight line" in str(answer(group, "ducklake", "fixed"))
+
+
+def test_what_to_read_first(tmp_path: Path) -> None:
+    disturbed = replace(FAST, disturbed={1: "foreign processor time: 0.50 processors"}, measured_again={2: "steal"})
+    results = write_run_set(tmp_path, [disturbed, DELTA, replace(NULL, median_ms=1.0)], window_s=2.0)
+    run_set = RunSet.load(results)
+    told = {each["label"]: each for each in read_first(run_set, [Measures(run_set, QUANTITIES)])}
+    assert told["Dataset"]["warning"] and told["Dataset"]["text"].startswith("SYNTHETIC")
+    assert "1 of 6 counted runs were disturbed" in told["Marks"]["text"] and "1 more" in told["Marks"]["text"]
+    assert told["Failures"]["warning"] and "no such column" in told["Failures"]["text"]
+    assert "null, which stores nothing" in told["What bounds the numbers"]["text"]
+    build_claims(results)
+    build_report(results)
+    assert (results / NAME).read_text().splitlines()[0].startswith("Fastest for single events: DuckLake")
+
+
+def test_the_groups_of_the_stream_are_those_that_the_workload_keeps_apart() -> None:
+    assert set(STREAM_GROUPS) == set(Streams.apart)

@@ -1,0 +1,178 @@
+"""The report in a real browser: what it shows, light and dark, wide and narrow, to eyes, keyboard and screen reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.results.browser import CHROMIUM, Page
+from tests.results.page_data import states
+from tests.results.report_page import JUMPS, chosen, hidden, tables, text, tick, told
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on PATH")
+Open = Callable[..., Page]
+SIGNS = {"best": "★ best", "only": "only value", "tied": "≈ best", "open": "no interval", "harness": "not compared"}
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 500])
+@pytest.mark.parametrize("kind", ["built", "made", "gallery"])
+def test_it_is_drawn_without_a_word_on_the_console(opened: Open, kind: str, width: int, dark: bool) -> None:
+    page = opened(kind, width=width, dark=dark)
+    assert page.run("document.documentElement.dataset.theme") == ("dark" if dark else "light")
+    assert not page.run("document.documentElement.scrollWidth > window.innerWidth"), "the page scrolls sideways"
+    figures = "[...document.querySelectorAll('figure')].filter(each => !each.hidden)"
+    drawn = page.run(f"{figures}.map(each => Number(each.querySelector('canvas').dataset.drawn))")
+    if kind != "gallery":
+        assert len(drawn) >= 18 and min(drawn) > 0, "what has nothing to show is hidden"
+
+
+@pytest.mark.parametrize("kind", ["built", "made"])
+def test_the_first_screen_has_warnings_answers_and_the_matrix(opened: Open, pages: dict[str, Path], kind: str) -> None:
+    page, data = opened(kind), told(pages, kind)
+    first = re.sub(r"\s+", " ", page.run("document.getElementById('read-first').textContent"))
+    assert all(re.sub(r"\s+", " ", fact["text"]) in first for fact in data["read_first"])
+    assert "SYNTHETIC" in text(page, "warnings")
+    assert all(
+        each["title"] in text(page, "answers") and each["text"] in text(page, "answers") for each in data["answers"]
+    )
+    assert page.run("document.querySelector('table.matrix tbody').getBoundingClientRect().top") < 900
+    places = ("read-first", "answers", "matrix", "plots", "claims", "runs")
+    order = [page.run(f"document.getElementById('{name}').getBoundingClientRect().top") for name in places]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize("kind", ["built", "made", "gallery"])
+def test_each_cell_says_how_it_stands_to_the_best(opened: Open, pages: dict[str, Path], kind: str) -> None:
+    page, data = opened(kind), told(pages, kind)
+    page.run("change(null, () => { view.columns = new Set(CHOICES.columns.items); view.systems.add('null'); })")
+    signed = {question["key"]: question["signed"] for question in data["matrix"]["questions"]}
+    seen = set()
+    for which, table in enumerate(tables(page)):
+        assert table["group"] == data["matrix"]["groups"][which]["key"]
+        cells = {(row["system"], key): found for row in table["rows"] for key, found in row["cells"].items()}
+        for place, state in states(data, which, chosen(page, "systems")).items():
+            assert state in cells[place]["kind"], place
+            assert SIGNS.get(state, "" if signed[place[1]] else "×") in cells[place]["text"], place
+            if state == "tied":
+                assert "cannot be told apart from the best" in cells[place]["text"]
+            seen.add(state)
+        assert table["rows"][-1]["system"] == "null", "the harness comes last"
+    assert kind == "built" or {"best", "tied", "apart", "open", "harness"} <= seen
+
+
+def test_a_value_that_is_missing_says_why(opened: Open) -> None:
+    page = opened("made")
+    reason = "elta-rs refused the write: no such column 'Airport_fee'"
+    why = "document.querySelector('tr[data-system=\"delta-rs\"] .missing .why')"
+    assert reason in page.run(f"{why}.textContent")
+    page.run(f"{why}.focus()")
+    assert reason in text(page, "bubble") and not hidden(page, "bubble")
+    page.press("Escape")
+    assert hidden(page, "bubble")
+
+
+@pytest.mark.parametrize("kind", ["built", "made"])
+def test_the_best_is_of_those_shown(opened: Open, pages: dict[str, Path], kind: str) -> None:
+    page, data = opened(kind), told(pages, kind)
+    key = next(
+        key
+        for key in tables(page)[0]["keys"]
+        if any("best" in row["cells"][key]["kind"] for row in tables(page)[0]["rows"])
+    )
+    winners = []
+    while winner := next(
+        (row["system"] for row in tables(page)[0]["rows"] if "best" in row["cells"][key]["kind"]), None
+    ):
+        winners.append(winner)
+        tick(page, "systems", winner)
+        expected = states(data, 0, chosen(page, "systems"))
+        for row in tables(page)[0]["rows"]:
+            assert row["system"] != winner
+            assert expected.get((row["system"], key), "missing") in row["cells"][key]["kind"]
+    assert winners and any("only" in row["cells"][key]["kind"] for row in tables(page)[0]["rows"])
+
+
+def test_a_screen_reader_has_names(opened: Open) -> None:
+    page = opened("made")
+    assert set(page.run("[...document.querySelectorAll('table.matrix th')].map(each => each.scope)")) == {
+        "colgroup",
+        "col",
+        "row",
+    }
+    assert page.run("document.querySelector('table.matrix caption').textContent").startswith("Stack thesis")
+    described = "[...document.querySelectorAll('table.matrix [aria-describedby]')]"
+    hints = page.run(
+        f"{described}.map(each => document.getElementById(each.getAttribute('aria-describedby')).textContent)"
+    )
+    assert hints and all("interval" in each for each in hints)
+    asked = "button, input, [role=region], [role=img]"
+    names = "each.textContent.trim() || each.ariaLabel || each.labels?.length || each.getAttribute('aria-labelledby')"
+    assert page.run(f"[...document.querySelectorAll('{asked}')].filter(each => !({names})).length") == 0
+
+
+def test_plots_zoom_and_step_by_keyboard_and_follow_the_theme(opened: Open) -> None:
+    page = opened("built")
+    plot = "plots.find(each => each.kind.title.startsWith('Write times') && each.mode === 'single').plot"
+    page.run(f"{plot}.canvas.focus()")
+    page.press("n")
+    assert re.search(r"DuckLake, run 0: .* ms at .* s", text(page, "tip"))
+    before = page.run(f"{plot}.view.x")
+    page.press("+")
+    zoomed = page.run(f"{plot}.view.x")
+    assert zoomed[1] - zoomed[0] < before[1] - before[0]
+    page.press("0")
+    assert page.run(f"{plot}.view.x") == before
+    picture = page.run(f"{plot}.canvas.toDataURL()")
+    page.run("document.getElementById('theme').click()")
+    assert page.run("document.documentElement.dataset.theme") == "dark"
+    assert page.run("document.getElementById('theme').ariaPressed") == "true"
+    assert page.run(f"{plot}.canvas.toDataURL()") != picture
+    page.run("localStorage.clear()")
+
+
+def test_claims_are_grouped_by_what_became_of_them(opened: Open, pages: dict[str, Path]) -> None:
+    page, claims = opened("built"), told(pages, "built")["claims"]
+    assert text(page, "totals").startswith(f"Of {len(claims['claims'])} published claims, ")
+    of_each = "each => [each.dataset.verdict, [each.querySelectorAll('tbody tr').length, each.querySelector('.count')"
+    of_each += ".textContent]]"
+    groups = dict(page.run(f"[...document.querySelectorAll('#ledger .fold')].map({of_each})"))
+    counts = {verdict.replace(" ", "-"): count for verdict, count in claims["counts"].items() if count}
+    assert groups == {verdict: [count, f" ({count})"] for verdict, count in counts.items()}
+
+
+def test_a_run_opens_with_its_manifest(opened: Open) -> None:
+    page = opened("built")
+    page.run("document.querySelector('#run-list details').open = true")
+    page.settle()
+    assert len(page.run("document.querySelector('#run-list details pre').textContent")) > 500
+
+
+def test_a_gallery_has_its_archives_a_matrix_each_and_nothing_empty(opened: Open) -> None:
+    page = opened("gallery")
+    assert page.run(JUMPS) == ["Results", "Matrix"]
+    assert all(hidden(page, name) for name in ("plots", "claims", "runs", "answers", "about-systems"))
+    rows = page.run("[...document.querySelectorAll('#archives tbody tr')].map(each => each.innerText)")
+    assert len(rows) == 2 and "SYNTHETIC" in rows[0] and "SYNTHETIC" not in rows[1]
+    captions = page.run("[...document.querySelectorAll('table.matrix caption')].map(each => each.innerText)")
+    assert len(captions) == 3 and "laptop (8 cores)" in captions[1]
+    tick(page, "archives", "cloud (2 cores)")
+    tick(page, "stacks", "current")
+    assert [table["group"] for table in tables(page)] == ["b-thesis"]
+    again = opened("gallery", page.run("location.hash"))
+    assert [table["group"] for table in tables(again)] == ["b-thesis"]
+
+
+def test_on_paper_it_is_light_and_whole(opened: Open) -> None:
+    page = opened("made", dark=True, width=500)
+    folded = "document.querySelectorAll('#read-first details:not([open])').length"
+    assert page.run(folded) == 2
+    page.run("dispatchEvent(new Event('beforeprint'))")
+    assert page.run(folded) == 0
+    assert page.run("document.documentElement.dataset.theme") == "light"
+    assert len(page.call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"]) > 20_000
+    page.run("dispatchEvent(new Event('afterprint'))")
+    assert page.run(folded) == 2
+    assert page.run("document.documentElement.dataset.theme") == "dark"

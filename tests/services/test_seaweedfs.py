@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tidemark.config import ServicesConfig
+from tidemark.errors import ProvisionError
+from tidemark.paths import Workspace
+from tidemark.services.programs.tools import tool_program
+from tidemark.services.seaweedfs import PARTS, SOCKETS, Bucket, SeaweedFS, remove_sockets
+from tidemark.software.tools import provide_tool
+
+pytestmark = pytest.mark.services
+
+
+@pytest.fixture(scope="module")
+def store(shared_workspace: Workspace) -> Iterator[SeaweedFS]:
+    provide_tool("seaweedfs", shared_workspace)
+    made = SeaweedFS.from_config(shared_workspace, shared_workspace.work / "seaweedfs", ServicesConfig(), {})
+    with made:
+        yield made
+    made.remove_data()
+    assert not made.data_directory.exists()
+
+
+def put(bucket: Bucket, name: str, content: bytes) -> None:
+    with bucket.file_system().open_output_stream(f"{bucket.name}/{name}") as stream:
+        stream.write(content)
+
+
+def get(bucket: Bucket, name: str) -> bytes:
+    with bucket.file_system().open_input_stream(f"{bucket.name}/{name}") as stream:
+        return stream.read()
+
+
+def sockets(server: SeaweedFS) -> set[Path]:
+    found = {Path(each.laddr) for each in psutil.net_connections("unix") if each.pid in server.pids() and each.laddr}
+    return {path for path in found if path.is_absolute()}
+
+
+def test_it_keeps_what_it_was_given_when_it_is_killed_and_leaves_no_sockets(store: SeaweedFS) -> None:
+    bucket = store.make_bucket("kept")
+    assert bucket.stored() == (0, 0)
+    put(bucket, "a/one", b"1" * 4000)
+    put(bucket, "two", b"22")
+    assert bucket.stored() == (2, 4002)
+    outside = sockets(store)
+    assert len(outside) == len(PARTS) and {path.parent for path in outside} == {SOCKETS}
+    (pid,) = store.pids()
+    os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while not store.has_ended() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert all(path.exists() for path in outside), "a kill leaves them"
+    store.stop()
+    assert not [path for path in outside if path.exists()]
+    store.start()
+    again = store.make_bucket("kept")
+    assert again.endpoint == bucket.endpoint, "servers that keep files in it find it again"
+    assert again.stored() == (2, 4002) and get(again, "two") == b"22"
+    assert store.version().split()[1] == "4.48"
+
+
+def test_it_asks_for_keys_that_it_was_given_by_its_environment(store: SeaweedFS) -> None:
+    bucket = store.make_bucket("closed")
+    put(bucket, "secret", b"x")
+    stranger = Bucket(bucket.name, bucket.endpoint, bucket.access_key, "wrong")
+    with pytest.raises(OSError, match="ACCESS_DENIED"):
+        get(stranger, "secret")
+    shown = "".join(word for pid in store.pids() for word in psutil.Process(pid).cmdline())
+    written = b"".join(path.read_bytes() for path in store.directory.rglob("*") if path.is_file())
+    assert len(bucket.secret_key) == 40 and bucket.secret_key not in repr(bucket)
+    assert bucket.secret_key not in shown and bucket.secret_key.encode() not in written
+
+
+def test_it_listens_on_loopback_alone_and_is_not_root(
+    store: SeaweedFS, listening: Callable[[Iterable[int]], set[str]]
+) -> None:
+    assert listening(store.pids()) == {"127.0.0.1"}
+    uids = {psutil.Process(pid).uids().effective for pid in store.pids()}
+    assert uids == {65534 if os.geteuid() == 0 else os.geteuid()}
+
+
+def test_sockets_that_killed_servers_left_are_removed_and_no_others(tmp_path: Path) -> None:
+    used, left, stranger = (tmp_path / name for name in ("seaweedfs-s3-grpc-1.sock", "seaweedfs-s3-grpc-2.sock", "s"))
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as gone:
+        listener.bind(str(used))
+        listener.listen()
+        gone.bind(str(left))
+        gone.close()
+        stranger.touch()
+        remove_sockets(tmp_path)
+    assert used.exists() and stranger.exists() and not left.exists()
+
+
+def test_without_its_program_it_says_how_to_make_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TIDEMARK_CACHE", raising=False)
+    with pytest.raises(ProvisionError, match=r"tidemark tool seaweedfs"):
+        tool_program("seaweedfs", "weed", Workspace(tmp_path))
+    with pytest.raises(ProvisionError, match=r"locust, seaweedfs, secantusdb, sqlalchemy"):
+        tool_program("nothing", "weed", Workspace(tmp_path))

@@ -1,0 +1,57 @@
+"""What the report prints is there, and its own mistakes are found by its own appendix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from tidemark.results.claims.claims import NOT_REPRODUCED, REPRODUCED, load_claims
+from tidemark.studies.catalogs import published
+from tidemark.studies.catalogs.measures import CatalogEvidence
+from tidemark.studies.catalogs.results import RESULTS
+
+# By the name of the claim: what the appendix says of the text.
+OF_ITSELF = {
+    "printed-catalog": REPRODUCED,
+    "printed-namespace": REPRODUCED,
+    "printed-table": REPRODUCED,
+    "printed-view": REPRODUCED,
+    "printed-write-50": NOT_REPRODUCED,
+    "printed-write-99": NOT_REPRODUCED,
+    "printed-gain-catalog": NOT_REPRODUCED,
+    "printed-consistent-reads": NOT_REPRODUCED,
+    "printed-consistent-writes": NOT_REPRODUCED,
+}
+
+
+def test_the_appendix_is_whole() -> None:
+    rows = published.rows()
+    assert len(rows) == 32 == len({(row.mode, row.case, row.system, row.query) for row in rows})
+    assert all(row.requests == row.succeeded + row.failed for row in rows)
+    assert sum(row.succeeded for row in rows if row.mode == "sequential" and row.case[0] == "D") == 2 * 25_075
+    for row in rows:
+        if row.succeeded:
+            assert row.minimum <= row.median <= row.maximum and row.minimum <= row.mean <= row.maximum
+
+
+def test_every_row_is_a_claim_of_its_own() -> None:
+    claims = {claim.id: claim for claim in load_claims(RESULTS.claims)}
+    rows = [claim for name, claim in claims.items() if name.startswith("row-")]
+    assert len(rows) == 32
+    assert {claim.published.value for claim in rows} >= {63, 3663, 685, 85}
+
+
+def test_the_text_is_held_to_its_appendix() -> None:
+    claims = {claim.id: claim for claim in load_claims(RESULTS.claims)}
+    for name, expected in OF_ITSELF.items():
+        evidence: CatalogEvidence = None  # type: ignore[assignment]  # nothing of ours is looked at
+        replicates, unit = claims[name].measure(evidence)
+        verdict, _, _ = claims[name].criterion.judge(replicates.estimate(unit))
+        assert verdict == expected, name
+
+
+def test_the_published_signs_stay_as_printed() -> None:
+    written = {item["id"]: item for item in yaml.safe_load(Path(RESULTS.claims.path).read_text())}
+    assert written["printed-write-50"]["published"]["value"] == -23
+    assert written["printed-write-99"]["published"]["value"] == -46

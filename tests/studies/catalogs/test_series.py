@@ -1,0 +1,40 @@
+"""Which series of the study can run, and what each runs from beside its stack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tidemark.config import load
+from tidemark.pipeline.plan import make_plan
+from tidemark.pipeline.programs import tools
+from tidemark.runs.spec import SeriesSpec
+from tidemark.studies.catalogs.settings import users_of
+from tidemark.studies.catalogs.workload import Catalogs
+from tidemark.systems.variants import variant_of
+
+CONFIG = Path(__file__).parents[3] / "config.yaml"
+
+
+def planned(*systems: str) -> list[SeriesSpec]:
+    given = ", ".join(f"{name}: {{}}" for name in systems)
+    return list(make_plan(load(CONFIG, ["studies=[catalogs]", f"catalogs.systems={{{given}}}"])).series)
+
+
+def test_packages_of_one_client_make_no_other_series_old() -> None:
+    series = planned("pyiceberg-sql-sqlite", "ducklake-catalog-postgres", "rest-jdbc-postgres")
+    assert {(spec.system, tools(spec)) for spec in series} == {
+        ("pyiceberg-sql-sqlite", ("locust", "sqlalchemy")),
+        ("ducklake-catalog-postgres", ("locust",)),
+        ("rest-jdbc-postgres", ("locust",)),
+    }
+    alone = {spec.system: spec.lock_sha256 for spec in planned("rest-jdbc-postgres")}
+    assert alone.items() <= {spec.system: spec.lock_sha256 for spec in series}.items()
+
+
+def test_a_file_that_one_process_holds_is_measured_with_one_user() -> None:
+    series = planned("ducklake-catalog-file", "ducklake-catalog-sqlite")
+    for spec in series:
+        reason = Catalogs.unavailable(spec, variant_of(spec))
+        can = spec.system == "ducklake-catalog-sqlite" or users_of(spec.mode) == 1
+        assert (reason is None) is can and (can or f"not with {users_of(spec.mode)}" in str(reason))
+    assert {users_of(spec.mode) for spec in series} == {1, 8, 50}

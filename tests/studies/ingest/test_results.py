@@ -1,0 +1,190 @@
+"""Quantities against numbers worked out by hand; cells that the configuration asks for; the page's own numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import yaml
+
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.statistics import Estimate, Replicates
+from tidemark.config import load
+from tidemark.errors import ConfigError
+from tidemark.pipeline.plan import make_plan
+from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, load_claims
+from tidemark.runs.run import Run
+from tidemark.studies.ingest import published, quantities
+from tidemark.studies.ingest.load.records import NOT_TOLD
+from tidemark.studies.ingest.measures import IngestEvidence
+from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
+from tidemark.studies.ingest.results import RESULTS
+from tidemark.studies.ingest.workload import Ingest
+from tidemark.systems.variants import variant_of
+
+SHIPPED = Path(__file__).parents[3] / "config.yaml"
+SECOND = 1_000_000_000
+
+
+def run(
+    outcomes: list[str], *, commits: list[int] | None = None, refused: int | None = None, exact: bool = True
+) -> Run:
+    """Attempts of two writers in turn, one each 10 ms, of 4 ms and 5 rows, in a window of a second."""
+    count = len(outcomes)
+    acked = np.array([name == ACKED for name in outcomes])
+    columns: dict[str, Any] = {
+        "start_ns": np.arange(count) * 10_000_000,
+        "elapsed_ns": np.full(count, 4_000_000),
+        "response_ns": np.full(count, 4_000_000),
+        "outcome": np.array(outcomes, object),
+        "commits": np.array(commits or [NOT_TOLD] * count),
+        "writer": 1 + np.arange(count) % 2,
+        "rows": 5 * acked,
+    }
+    oracle = SimpleNamespace(verdict=exact, applicable=True, missing=0 if exact else 10, duplicated=0, expected=1000)
+    found = {"refused": refused, "commits": int(acked.sum()) + 2}
+    manifest = SimpleNamespace(oracle=oracle, elapsed_ns=SECOND, found=found.items(), config={"writers": 2}.items())
+    read = columns.__getitem__
+    return cast(Run, SimpleNamespace(label="a/b/c/run-1", manifest=manifest, column=read, words=read))
+
+
+def of(quantity: Quantity, measured: Run) -> Estimate:
+    how = quantity.how
+    assert callable(how)
+    found: Replicates = how(measured)
+    return found.estimate(quantity.unit)
+
+
+def test_speed_is_what_was_acknowledged_inside_the_window() -> None:
+    measured = run([ACKED] * 80 + [CONFLICT] * 20)
+    assert of(quantities.COMMITS, measured).value == pytest.approx(80)
+    assert of(quantities.ROWS, measured).value == pytest.approx(400)
+    assert of(quantities.P50, measured).value == pytest.approx(4)
+    late = run([ACKED] * 100)
+    late.column("elapsed_ns")[50:] = SECOND
+    assert of(quantities.COMMITS, late).value == pytest.approx(50)
+
+
+def test_a_run_that_lost_rows_has_no_speed_and_says_how_many_it_lost() -> None:
+    measured = run([ACKED] * 100, exact=False)
+    for quantity in (quantities.COMMITS, quantities.ROWS, quantities.P99, quantities.FAIRNESS):
+        with pytest.raises(Absent, match="does not hold what was acknowledged"):
+            of(quantity, measured)
+    lost = of(quantities.LOST, measured)
+    assert lost.value == 0.01 and lost.is_above(0.003)
+    assert of(quantities.LOST, run([ACKED] * 9)).is_below(0.01)
+
+
+@pytest.mark.parametrize(
+    ("measured", "refused", "tried", "by"),
+    [
+        (run([ACKED] * 8, refused=5), 5, 15, "catalog"),  # with two that were not counted in the window
+        (run([ACKED, CONFLICT, ACKED], commits=[3, 5, 1]), 7, 9, "client"),
+        (run([ACKED, FAILED], commits=[1, 1]), 0, 2, "client"),
+        (run([ACKED, CONFLICT, GIVEN_UP, UNKNOWN]), 2, 4, "caller"),
+    ],
+)
+def test_refusals_are_counted_by_whoever_sees_them(measured: Run, refused: int, tried: int, by: str) -> None:
+    assert quantities.refusals(measured) == (refused, tried, by)
+    assert of(quantities.CONFLICTS, measured).value == pytest.approx(refused / tried)
+
+
+def test_shares_are_of_batches_that_came_to_an_end() -> None:
+    measured = run([CONFLICT] * 50 + [ACKED] * 96 + [GIVEN_UP, GIVEN_UP, FAILED, UNKNOWN])
+    assert of(quantities.ABANDONED, measured).value == pytest.approx(0.02)
+    assert of(quantities.ERRORS, measured).value == pytest.approx(0.04)
+    assert of(quantities.CONFLICTS_A_COMMIT, run([CONFLICT] * 50 + [ACKED] * 50)).value == pytest.approx(1)
+
+
+def test_fairness_is_jains_index() -> None:
+    assert of(quantities.FAIRNESS, run([ACKED] * 100)).value == pytest.approx(1)
+    assert of(quantities.FAIRNESS, run([ACKED, CONFLICT] * 50)).value == pytest.approx(0.5)
+    uneven = of(quantities.FAIRNESS, run(([ACKED] * 3 + [CONFLICT]) * 25))
+    assert uneven.value == pytest.approx(75**2 / (2 * (50**2 + 25**2)))
+    assert uneven.low is not None and uneven.high is not None and 0.5 <= uneven.low <= uneven.value <= uneven.high <= 1
+
+
+def planned(*overrides: str) -> list[Any]:
+    return list(make_plan(load(SHIPPED, ["studies=[ingest]", *overrides])).series)
+
+
+def test_cells_are_each_system_with_each_number_of_writers() -> None:
+    series = planned("protocol=quick", "ingest.systems={ducklake: {}, delta-rs: {}}")
+    assert sorted({each.mode for each in series}) == ["one-1", "one-2", "one-4", "one-8", "own-4"]
+    assert len(series) == 10 and all(each.dataset_directory for each in series)
+    assert {dict(each.settings)["rows"] for each in series} == {500}
+
+
+def test_retries_as_users_set_them_are_variants_of_a_system() -> None:
+    series = {each.name: each for each in planned("protocol=smoke")}
+    assert dict(series["ducklake"].options)["commit_retries"] is None
+    assert dict(series["ducklake-retrying"].options)["commit_retries"] == 100
+    assert series["ducklake-retrying"].fingerprint != series["ducklake"].fingerprint
+
+
+def test_a_system_that_one_process_may_write_is_a_cell_with_a_reason() -> None:
+    for system, reason in (("ducklake-inlined", "one process"), ("ducklake", None)):
+        spec = planned("protocol=smoke", f"ingest.systems={{{system}: {{}}}}")[0]
+        said = Ingest.unavailable(spec, variant_of(spec))
+        assert (said is None and reason is None) or (reason is not None and reason in (said or ""))
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("ingest.protocols.mine={writers: [0], runs: 1, window_seconds: 1}", r"at least 1"),
+        (
+            "ingest.protocols.smoke={writers: [1], own: [3], runs: 1, window_seconds: 1}",
+            r"protocols\.smoke\.own.*found 3; allowed: numbers",
+        ),
+        ("ingest.rows=0", r"ingest\.rows.*at least 1"),
+        ("ingest.systems={ducklake: {catalog: polaris}}", r"does not have"),
+        ("ingest.systems={iceberg-pyiceberg: {catalog: polaris}}", r"no Polaris"),
+        ("ingest.systems={ducklake: {commit_retries: -1}}", r"commit_retries.*at least 0"),
+    ],
+)
+def test_what_is_wrong_is_named(override: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        planned("protocol=smoke", override)
+
+
+# By the name of the claim: what the page's numbers say of its text.
+OF_ITSELF = {
+    "printed-behind": REPRODUCED,
+    "printed-one-file-a-request": REPRODUCED,
+    "printed-clients-count": NOT_REPRODUCED,
+    "printed-store-is-saturated": NOT_REPRODUCED,
+    "printed-buffer-fills": NOT_REPRODUCED,
+    "printed-requests-16": NOT_REPRODUCED,
+    "printed-requests-32": NOT_REPRODUCED,
+    "printed-one-cell": NOT_REPRODUCED,
+    "printed-rows-a-file": NOT_REPRODUCED,
+    "printed-fewer-files": NOT_REPRODUCED,
+    "printed-crash-durability": INCONCLUSIVE,
+}
+
+
+def test_the_page_is_held_to_its_own_numbers() -> None:
+    evidence = IngestEvidence(cast(Any, SimpleNamespace(run_set=SimpleNamespace(stack="thesis"))))
+    found = {
+        claim.id: claim.criterion.judge(claim.measure(evidence)[0].estimate(""))[0]
+        for claim in load_claims(RESULTS.claims)
+        if claim.id.startswith("printed-")
+    }
+    assert found == OF_ITSELF
+
+
+def test_its_cells_are_whole_and_no_claim_names_another_number() -> None:
+    cells = published.cells()
+    assert len(cells) == 18 and all(each.lowest < each.rows_per_s < each.highest for each in cells)
+    claims = yaml.safe_load(RESULTS.claims.path.read_text())
+    assert len(claims) == len({claim["id"] for claim in claims})
+    rates = {each.rows_per_s for each in cells}
+    rows = [claim for claim in claims if claim["id"].startswith(("row-direct", "row-su", "row-si"))]
+    printed = [claim["published"]["value"] for claim in rows if claim["published"]["unit"] == "rows/s"]
+    assert len(printed) == 6 and set(printed) <= rates
+    shown = {name for claim in claims for name in claim["shown"]}
+    assert shown == {"ingest-outcomes", "ingest-scaling", "ingest-kyma", "ingest-not-here", "ingest-contradictions"}

@@ -1,0 +1,76 @@
+// Who is the best of a column, and how far the others are from it. Comparisons stay inside a group of the matrix: one
+// result set with one software stack.
+"use strict";
+
+// Steps of the tint: up to so many times the best; what is beyond the last has the strongest.
+const TINTS = [1.2, 2, 4, 10];
+const MOST_TINT = TINTS.length;
+
+const chosenGroups = () => MATRIX.groups.filter(group => allows("stacks", group.stack) && allows("archives", group.source));
+const chosenColumns = group => QUESTIONS.filter(question => group.asked.includes(question.key) && view.columns.has(question.key) && (!question.mode || view.modes.has(question.mode)));
+const chosenRows = group => group.rows.map((row, place) => ({ row, place })).filter(({ row }) => view.systems.has(row.system));
+
+const cellOf = (row, question) => row.cells[question.key];
+const hasValue = cell => cell !== null && cell !== undefined && cell.missing === undefined && cell.value !== null;
+
+// The place of the row that is best in a question among `rows`, or -1. The harness stores nothing and cannot win.
+function bestOf(rows, question) {
+  let best = -1, value = 0;
+  for (const { row, place } of rows) {
+    const cell = cellOf(row, question);
+    if (row.harness || !hasValue(cell)) continue;
+    if (best < 0 || (question.better === "higher" ? cell.value > value : cell.value < value)) [best, value] = [place, cell.value];
+  }
+  return best;
+}
+
+// What a cell says of itself beside the best: {state, ratio, low, high}. States: "best", "only" (nobody to compare with),
+// "apart", "tied" (cannot be told from the best), "open" (no interval, so neither is known), "harness", "unknown".
+function standing(group, rows, question, place, best) {
+  const { row } = rows.find(each => each.place === place);
+  if (row.harness) return { state: "harness" };
+  if (place === best) {
+    const others = rows.filter(each => !each.row.harness && each.place !== best && hasValue(cellOf(each.row, question)));
+    return { state: others.length ? "best" : "only" };
+  }
+  const found = group.ratios[question.key]?.[place]?.[best];
+  if (!found) return { state: "unknown" };
+  const [ratio, low, high] = found, same = question.signed ? 0 : 1;
+  if (low === null || high === null) return { state: "open", ratio, low: null, high: null };
+  return { state: low <= same && same <= high ? "tied" : "apart", ratio, low, high };
+}
+
+// A change may be zero or less and has no ratio: its tint is its share of the largest difference in the column.
+function tint(question, { state, ratio }, largest) {
+  if (state === "best" || state === "only") return 0;
+  if (ratio === undefined || ratio === null) return null;
+  if (!question.signed) {
+    const step = TINTS.findIndex(limit => ratio <= limit);
+    return step < 0 ? MOST_TINT : step;
+  }
+  // Of differences that cannot be told from none even the largest says nothing.
+  return state === "tied" || largest <= 0 ? 0 : Math.min(MOST_TINT, Math.ceil(Math.max(0, ratio) / largest * MOST_TINT - 1e-9));
+}
+
+// The column that sorts: the chosen one, or the first of those shown where that is hidden.
+function sortColumn(columns) {
+  if (Object.hasOwn(TEXTS, view.sort)) return view.sort;
+  return (columns.find(question => question.key === view.sort) ?? columns[0] ?? { key: "system" }).key;
+}
+
+// Best first, or A to Z; what has no value comes after what has one in either direction, and the harness last.
+function sorted(rows, columns) {
+  const by = sortColumn(columns), question = columns.find(each => each.key === by), turn = view.reversed ? -1 : 1;
+  const value = ({ row }) => hasValue(cellOf(row, question)) ? cellOf(row, question).value : null;
+  const order = (one, other) => {
+    if (one.row.harness !== other.row.harness) return Number(one.row.harness) - Number(other.row.harness);
+    if (!question) {
+      const [a, b] = by === "system" ? [one.row.title, other.row.title] : [one.row.durability, other.row.durability];
+      return turn * a.localeCompare(b, "en") || one.place - other.place;
+    }
+    const a = value(one), b = value(other);
+    if (a === null || b === null) return Number(a === null) - Number(b === null) || one.place - other.place;
+    return turn * (question.better === "higher" ? b - a : a - b) || one.place - other.place;
+  };
+  return [...rows].sort(order);
+}

@@ -1,0 +1,161 @@
+// The matrix: a row a system, a column a question, a cell how many times the best it is, with its value and interval.
+"use strict";
+
+// How many times the best, with as many digits as tell it from 1.
+function times(ratio) {
+  if (ratio < 1.1) return `${ratio.toFixed(2)}×`;
+  return `${ratio >= 9.95 ? Math.round(ratio).toLocaleString("en") : ratio.toFixed(1)}×`;
+}
+
+const difference = (value, unit) => `${value < 0 ? "" : "+"}${shownNumber(value)}${unit ? ` ${unit}` : ""}`;
+const intervalOf = ({ low, high }) => `[${shownNumber(low, 3)}, ${shownNumber(high, 3)}]`;
+
+// The whole of a cell in words: for the bubble and for a screen reader.
+function inWords(question, cell, found, bestTitle) {
+  const words = [];
+  const interval = found.low === null || found.low === undefined ? "" : question.signed
+    ? ` (95 % interval ${difference(found.low, "")} to ${difference(found.high, question.unit)})`
+    : ` (95 % interval ${times(found.low)} to ${times(found.high)})`;
+  const far = () => question.signed ? `${difference(found.ratio, question.unit)} against the best, ${bestTitle}${interval}`
+    : `${times(found.ratio)} the best, ${bestTitle}${interval}`;
+  if (found.state === "best") words.push("The best of the systems shown");
+  if (found.state === "only") words.push("The only value of the systems shown");
+  if (found.state === "apart") words.push(far());
+  if (found.state === "tied") words.push(far(), "cannot be told apart from the best");
+  if (found.state === "open") words.push(far(), "no interval is known, so whether they differ is open");
+  if (found.state === "unknown") words.push("not compared with the best");
+  if (found.state === "harness") words.push("The harness stores nothing and is not compared");
+  if (cell.note) words.push(cell.note);
+  return `${words.join("; ")}.`;
+}
+
+const SIGNS = { best: "★ best", only: "only value", tied: "≈ best", open: "no interval", harness: "not compared", unknown: "not compared" };
+
+function valueCell(question, cell, found, shade, bestTitle) {
+  const far = found.ratio === undefined ? "" : question.signed ? difference(found.ratio, "") : times(found.ratio);
+  const words = inWords(question, cell, found, bestTitle);
+  return make("td", [
+    make("span", [far ? make("b", far) : null, far && SIGNS[found.state] ? " " : null,
+      SIGNS[found.state] ? make("span", SIGNS[found.state], { class: "sign" }) : null], { class: "far", "aria-hidden": "true" }), // the words say it
+    make("span", [shownNumber(cell.value, 3), cell.note ? make("span", " †", { "aria-hidden": "true" }) : null], { class: "value" }),
+    make("span", (cell.low ?? cell.high ?? null) === null ? (found.state === "open" ? "" : "no interval") : intervalOf(cell), { class: "interval" }),
+    unseen(` ${words}`),
+  ], { class: `cell ${found.state}${shade === null ? "" : ` tint-${shade}`}`, "data-tip": words });
+}
+
+// A reason is cut to two lines; the button lets keyboard and finger have the whole of it.
+function missingCell(cell, wide) {
+  const place = { class: "cell missing", ...(wide > 1 ? { colspan: wide } : {}) };
+  if (!cell) return make("td", [make("span", "–", { "aria-hidden": "true" }), unseen("not measured")], place);
+  return make("td", make("button", cell.missing, { type: "button", class: "why", "data-tip": upperFirst(cell.missing) }), place);
+}
+
+// How many columns of one mode, from `at` on, have no value for the same reason: they are one cell, which says it once.
+function alike(row, columns, at) {
+  const reason = question => cellOf(row, question)?.missing;
+  let wide = 1;
+  while (at + wide < columns.length && columns[at + wide].mode === columns[at].mode && reason(columns[at]) !== undefined
+    && reason(columns[at + wide]) === reason(columns[at])) wide += 1;
+  return wide;
+}
+
+function rowHead(row) {
+  const level = row.durability_level ? make("span", row.durability_level, { class: "level" }) : null;
+  const marks = (row.marks ?? []).join("; ");
+  return make("th", [
+    make("span", [swatch(row.colour), row.title], { class: "name" }),
+    make("span", [row.harness ? "the harness, stores nothing " : null, level, marks
+      ? make("button", `⚠ ${counted(row.marks.length, "mark")}`, { type: "button", class: "why marks", "data-tip": marks, "aria-label": `Marks: ${marks}` }) : null],
+    { class: "under" }),
+  ], { scope: "row" });
+}
+
+// A column's head sorts. `aria-sort` says how values run, which is not how good they are: the name says that.
+function columnHead(key, title, unit, hint, sorting, rising, number) {
+  const on = key === sorting, up = rising !== view.reversed;
+  const name = `hint-${number}-${key}`;
+  const button = make("button", [make("span", [title, make("span", on ? (up ? "\u00a0▲" : "\u00a0▼") : "", { class: "arrow", "aria-hidden": "true" })]),
+    unit ? make("span", unit, { class: "unit" }) : null],
+  { type: "button", "data-column": key, ...(hint ? { "aria-describedby": name, "data-tip": hint } : {}) });
+  button.addEventListener("click", () => sortBy(key, title, number, on));
+  return make("th", [button, hint ? make("span", hint, { id: name, hidden: "" }) : null],
+    { scope: "col", "aria-sort": on ? (up ? "ascending" : "descending") : "none" });
+}
+
+// `on`: it sorts already, and is turned round.
+function sortBy(key, title, number, on) {
+  const reversed = on && !view.reversed;
+  change("sort", () => Object.assign(view, { sort: key, reversed }));
+  const text = Object.hasOwn(TEXTS, key);
+  announce(`Sorted by ${title}, ${text ? (reversed ? "Z to A" : "A to Z") : reversed ? "worst first" : "best first"}.`);
+  // The table was made anew: the keyboard stays on the head that it pressed.
+  document.querySelector(`#group-${number} [data-column="${CSS.escape(key)}"]`)?.focus();
+}
+
+// "Events/s" says its unit itself.
+const unitOf = question => question.unit && question.title.toLowerCase() !== question.unit.toLowerCase() ? question.unit : "";
+
+function heads(columns, number) {
+  const sorting = sortColumn(columns), spans = [];
+  for (const { mode } of columns) {
+    const title = mode ? upperFirst(MODES[mode]) : columns.some(each => each.mode) ? "Both modes" : "";
+    if (spans.at(-1)?.title === title) spans.at(-1).count += 1; else spans.push({ title, count: 1 });
+  }
+  const text = key => columnHead(key, TEXTS[key], "", "", sorting, true, number);
+  return make("thead", [
+    make("tr", [make("td", "", { class: "corner" }), ...spans.map(({ title, count }) => make("th", title, { scope: "colgroup", colspan: count })),
+      make("td", "")]),
+    make("tr", [text("system"),
+      ...columns.map(each => columnHead(each.key, each.title, unitOf(each), each.hint, sorting, each.better !== "higher", number)), text("durability")]),
+  ]);
+}
+
+function groupTable(group, number) {
+  const columns = chosenColumns(group), rows = chosenRows(group), best = {}, largest = {}, standings = {};
+  for (const question of columns) {
+    const { key } = question;
+    best[key] = bestOf(rows, question);
+    standings[key] = Object.fromEntries(rows.filter(({ row }) => hasValue(cellOf(row, question)))
+      .map(({ place }) => [place, standing(group, rows, question, place, best[key])]));
+    largest[key] = Math.max(0, ...Object.values(standings[key]).map(each => each.ratio ?? 0));
+  }
+  const cellsOf = (row, place) => {
+    const made = [];
+    for (let at = 0, wide = 1; at < columns.length; at += wide) {
+      const question = columns[at], { key } = question, cell = cellOf(row, question), found = standings[key][place];
+      wide = hasValue(cell) ? 1 : alike(row, columns, at);
+      made.push(hasValue(cell) ? valueCell(question, cell, found, tint(question, found, largest[key]), group.rows[best[key]]?.title) : missingCell(cell, wide));
+      if (at && columns[at - 1].mode !== question.mode) made.at(-1).classList.add("first");
+    }
+    return made;
+  };
+  const body = sorted(rows, columns).map(({ row, place }) => make("tr", [
+    rowHead(row), ...cellsOf(row, place),
+    make("td", row.durability ? make("button", row.durability, { type: "button", class: "why", "data-tip": row.durability }) : "", { class: "durability" }),
+  ], { "data-system": row.system, ...(row.harness ? { class: "harness" } : {}) }));
+  const title = [group.source && !group.title.includes(group.source) ? `${group.source}: ` : "", group.title];
+  const empty = !rows.length ? "No system is chosen." : !columns.length ? "No column is chosen." : "";
+  if (empty) body.splice(0, body.length, make("tr", make("td", empty, { colspan: columns.length + 2 })));
+  // Of one comparison alone the title is that of the section above it.
+  const caption = make("caption", [make("span", title, MATRIX.groups.length > 1 ? {} : { class: "unseen" }), unseen(". Each cell: how far from the best of the systems shown, the value and its 95 % interval.")]);
+  const table = make("table", [caption, heads(columns, number), make("tbody", body)], { class: "matrix", id: `group-${number}`, "data-group": group.key });
+  return make("div", table, { class: "scroll", role: "region", "aria-label": `Comparison: ${title.join("")}`, tabindex: "0" });
+}
+
+function matrix() {
+  const places = [...document.querySelectorAll("#groups .scroll")].map(box => box.scrollLeft);
+  const tables = chosenGroups().map(groupTable);
+  byId("groups").replaceChildren(...(tables.length ? tables : [make("p", "Nothing is chosen: choose a software stack or a result above.")]));
+  document.querySelectorAll("#groups .scroll").forEach((box, place) => { box.scrollLeft = places[place] ?? 0; });
+}
+
+function legend() {
+  const steps = [...TINTS.map(limit => `≤ ${limit}×`), `> ${TINTS.at(-1)}×`];
+  const keys = steps.flatMap((words, step) => [make("span", words, { class: `key tint-${step}` }), " "]);
+  const signed = QUESTIONS.some(question => question.signed);
+  byId("legend").append(
+    make("b", "Times the best: "), ...keys, "(2×: twice the time, files or bytes, or half the rate) ", make("b", "★ best"), " of those shown ",
+    make("b", "≈ best"), " cannot be told apart from it ", ...(signed ? [make("b", "+"), " a change: its difference to the best "] : []),
+    make("b", "[ ]"), " 95 % interval ", make("b", "†"), " has a note",
+  );
+}

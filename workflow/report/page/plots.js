@@ -1,0 +1,121 @@
+// Which plots there are, and what of the chosen series each of them shows.
+"use strict";
+
+const visible = mode => SERIES.filter(series => series.sweep === "main" && series.mode === mode
+  && view.modes.has(mode) && view.systems.has(series.system) && allows("stacks", stackOf(series)));
+const runsOf = series => series.runs.filter(run => view.runs.has(String(run.number)));
+
+const plots = [];
+const ms = value => `${shownNumber(value)} ms`;
+const isCold = run => run.number === 0;
+
+function perRun(key, style) {
+  return mode => visible(mode).flatMap(series => runsOf(series).filter(run => run[key].length).map(run => ({
+    label: `${series.title}, ${run.title}`, colour: colourOf[series.system], style, faint: isCold(run),
+    dash: isCold(run) ? [4, 3] : [], points: run[key],
+  })));
+}
+
+// `of` gives what is shown of a series: the value and both ends of its interval, or nothing.
+function estimates(of) {
+  return mode => visible(mode).map((series, row) => {
+    const found = of(series);
+    return {
+      label: series.title, colour: colourOf[series.system], style: "intervals",
+      points: found ? [[found[0], row, "hot runs", found[1], found[2]]] : [],
+    };
+  });
+}
+
+function estimatesOfRuns(key) {
+  return mode => visible(mode).flatMap((series, row) => runsOf(series).map((run, place) => {
+    const found = run.estimates[key];
+    return {
+      label: `${series.title}, ${run.title}`, colour: colourOf[series.system], style: "intervals", faint: isCold(run),
+      points: found ? [[found[0], row + (place - 1) * 0.2, run.state, found[1], found[2]]] : [],
+    };
+  }));
+}
+
+// The quantities that the studies set side by side: those that may be zero or less have no logarithm.
+const ofRuns = (REPORT.quantities ?? []).filter(quantity => REPORT.of_runs.includes(quantity.key)).map(quantity => ({
+  title: `${quantity.title} of each run`, x: { title: `${quantity.unit}, log scale`, log: true }, y: { rows: [] },
+  layers: estimatesOfRuns(quantity.key), read: point => `${shownNumber(point[0])} ${quantity.unit}`,
+}));
+const ofSeries = (REPORT.quantities ?? []).filter(quantity => !REPORT.of_runs.includes(quantity.key)).map(quantity => ({
+  title: `${quantity.title}, hot runs`, y: { rows: [] },
+  x: quantity.signed ? { title: quantity.unit, free: true } : { title: `${quantity.unit}, log scale`, log: true },
+  layers: estimates(series => series.estimates[quantity.key]), ...(quantity.signed ? { reference: 0 } : {}),
+  read: point => `${shownNumber(point[0])} ${quantity.unit}`,
+}));
+
+const seconds = { title: "seconds since the run began" };
+const KINDS = [
+  ...ofRuns,
+  ...ofSeries,
+  { title: `Run 0 over hot runs, ${REPORT.leading}`, x: { title: "ratio", free: true }, y: { rows: [] }, layers: estimates(series => series.cold),
+    reference: 1, read: point => `${point[0].toFixed(3)} times` },
+  { title: "Write times over the run", x: seconds, y: { title: "ms, log scale", log: true }, layers: perRun("write", "points"),
+    read: point => `${ms(point[1])} at ${point[0].toFixed(2)} s` },
+  { title: "Writes slower than a time", x: { title: "write time in ms, log scale", log: true }, y: { title: "% slower, log scale", log: true },
+    layers: perRun("tail", "line"), read: point => `${shownNumber(point[1])} % take longer than ${ms(point[0])}` },
+  { title: "Read times over the run", x: seconds, y: { title: "ms a read, log scale", log: true }, layers: perRun("read", "points"),
+    read: point => `${ms(point[1])} at ${point[0].toFixed(2)} s` },
+  { title: "CPU of the machine", x: seconds, y: { title: "%" }, layers: perRun("cpu", "line"),
+    read: point => `${shownNumber(point[1])} % at ${point[0].toFixed(1)} s` },
+  { title: "Bytes that reached the disk in each second", x: seconds, y: { title: "MB" }, layers: perRun("disk", "line"),
+    read: point => `${shownNumber(point[1])} MB at ${point[0].toFixed(1)} s` },
+];
+
+// Parts of a bar have the colours of the figures in both themes.
+const partSwatch = colour => make("span", "", { class: "swatch", style: `background:${colour}` });
+
+function buildPlots() {
+  byId("plots").hidden = !SERIES.length;
+  if (!SERIES.length) return;
+  byId("sampling").textContent = REPORT.sampling;
+  for (const [part, colour] of Object.entries(REPORT.parts)) byId("budget-legend").append(make("span", [partSwatch(colour), part.replaceAll("_", " ")]));
+  for (const kind of KINDS) for (const mode of Object.keys(MODES)) {
+    const title = `${kind.title}, ${MODES[mode]}`;
+    const canvas = make("canvas", []);
+    const options = { ...kind, title, x: { ...kind.x }, y: { ...kind.y } };
+    const plot = new Plot(canvas, options);
+    const button = (name, label, act) => {
+      const made = make("button", name, { type: "button", "aria-label": `${label}: ${title}` });
+      made.addEventListener("click", act);
+      return made;
+    };
+    const tools = make("span", [button("+", "Zoom in", () => plot.zoom(0.8)), button("−", "Zoom out", () => plot.zoom(1.25)),
+      button("reset", "Reset", () => plot.reset())]);
+    const figure = make("figure", [make("figcaption", [title, tools]), canvas]);
+    byId("canvases").append(figure);
+    plots.push({ plot, kind, mode, figure });
+  }
+  changed.push(key => { if (key !== "sort" && key !== "columns" && key !== "verdicts") showPlots(); });
+  repaint.push(() => { for (const { plot } of plots) plot.draw(); });
+}
+
+function showPlots() {
+  for (const { plot, kind, mode, figure } of plots) {
+    const layers = view.modes.has(mode) ? kind.layers(mode) : [];
+    figure.hidden = !layers.some(layer => layer.points.length); // an empty frame would say nothing
+    if (figure.hidden) continue;
+    if (plot.options.y.rows) plot.options.y.rows = visible(mode).map(series => series.title);
+    plot.show(layers);
+  }
+  byId("no-plots").hidden = plots.some(({ figure }) => !figure.hidden);
+  budgets();
+}
+
+function budgets() {
+  const rows = [];
+  for (const mode of Object.keys(MODES)) for (const series of visible(mode)) for (const run of runsOf(series)) {
+    const total = Object.values(run.budget).reduce((sum, part) => sum + part, 0);
+    const words = Object.entries(run.budget).map(([part, time]) => `${part.replaceAll("_", " ")} ${(100 * time / total).toFixed(1)} %`).join(", ");
+    const parts = Object.entries(run.budget).map(([part, time]) => make("i", [], { style: `width:${100 * time / total}%;background:${REPORT.parts[part] || "#999"}` }));
+    const name = `${series.title}, ${series.mode_title}, ${run.title}`;
+    rows.push(make("div", [make("span", name), make("div", parts, { role: "img", title: words, "aria-label": `${name}: ${words}` })], { class: "bar" }));
+  }
+  byId("budget").replaceChildren(...rows);
+  byId("budgets").hidden = !rows.length;
+}

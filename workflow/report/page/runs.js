@@ -1,0 +1,35 @@
+// The runs: what was recorded of each, and of series without any why.
+"use strict";
+
+function facts(pairs) {
+  return make("dl", pairs.flatMap(([name, value]) => [make("dt", name), make("dd", value)]), { class: "facts" });
+}
+
+function runSections() {
+  byId("runs").hidden = !SERIES.length;
+  for (const series of SERIES) {
+    const kind = `${series.mode_title}${series.sweep === "main" ? "" : `, sweep ${series.sweep}`}`;
+    const tags = run => ({ "data-system": series.system, "data-mode": series.mode, "data-stack": stackOf(series) ?? "", "data-run": run });
+    if (!series.runs.length) byId("run-list").append(make("p", [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}: ${series.status}: ${series.reason}`], tags("")));
+    for (const line of series.attempts) byId("run-list").append(make("p", [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}: ${line}`], { class: "attempts", ...tags("") }));
+    for (const run of series.runs) {
+      const marked = run.disturbed ? `, DISTURBED: ${run.disturbed}` : "";
+      const head = [swatch(colourOf[series.system]), make("b", series.title), `, ${kind}, ${run.title} `,
+        `(${run.state}): ${run.events.toLocaleString("en")} events, ${run.facts.Oracle}${marked}`];
+      const detail = make("details", make("summary", head), { id: `run-${run.label.replaceAll("/", "-")}`, ...tags(String(run.number)) });
+      detail.addEventListener("toggle", () => {
+        if (detail.children.length > 1) return;
+        detail.append(facts(Object.entries(run.facts)), make("h3", "Manifest (run.json)"), make("pre", JSON.stringify(run.manifest, null, 1), { tabindex: "0" }));
+      });
+      byId("run-list").append(detail);
+    }
+  }
+  changed.push(showRuns);
+}
+
+function showRuns() {
+  for (const entry of document.querySelectorAll("#run-list [data-system]")) {
+    const { system, mode, stack, run } = entry.dataset;
+    entry.hidden = !(view.systems.has(system) && allows("modes", mode) && allows("stacks", stack) && allows("runs", run));
+  }
+}

@@ -1,0 +1,68 @@
+// Light and dark: the style has both; here is who chooses, and colours of systems that can be seen on either.
+"use strict";
+
+const KEPT = "tidemark-theme";
+const asked = matchMedia("(prefers-color-scheme: dark)");
+const repaint = []; // called when the theme has changed
+const theme = () => document.documentElement.dataset.theme;
+
+// A page in a frame or on a disk may be refused a store; then the choice holds until it is closed.
+function keptTheme() {
+  try { return localStorage.getItem(KEPT); } catch { return null; }
+}
+
+function keepTheme(name) {
+  try { localStorage.setItem(KEPT, name); } catch { /* see above */ }
+}
+
+function setTheme(name) {
+  document.documentElement.dataset.theme = name;
+  byId("theme").setAttribute("aria-pressed", String(name === "dark"));
+  for (const paint of repaint) paint();
+}
+
+// The parts of red, green and blue, from "#rrggbb" as the data has colours.
+const channels = colour => [1, 3, 5].map(place => parseInt(colour.slice(place, place + 2), 16));
+
+function luminance(parts) {
+  const [red, green, blue] = parts.map(part => {
+    const share = part / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+// A system has one colour in all figures, on white paper; on a dark page those near black are mixed with white until they
+// stand out at 3 to 1.
+function seen(colour) {
+  if (theme() !== "dark" || !/^#[0-9a-f]{6}$/i.test(colour)) return colour;
+  let parts = channels(colour);
+  while ((luminance(parts) + 0.05) / (luminance(channels("#14181b")) + 0.05) < 3.5) parts = parts.map(part => part + (255 - part) * 0.12);
+  return `rgb(${parts.map(Math.round).join(" ")})`;
+}
+
+const swatch = colour => make("span", "", { class: "swatch", style: `background:${seen(colour)}`, "data-colour": colour });
+
+function themes() {
+  const kept = keptTheme();
+  setTheme(kept === "dark" || kept === "light" ? kept : asked.matches ? "dark" : "light");
+  repaint.push(() => {
+    for (const each of document.querySelectorAll("[data-colour]")) each.style.background = seen(each.dataset.colour);
+  });
+  byId("theme").addEventListener("click", () => {
+    const other = theme() === "dark" ? "light" : "dark";
+    keepTheme(other);
+    setTheme(other);
+  });
+  asked.addEventListener("change", () => { if (!keptTheme()) setTheme(asked.matches ? "dark" : "light"); });
+  // Paper is white: canvases keep the pixels that they have, so that they must be drawn again before and after.
+  let before = null;
+  window.addEventListener("beforeprint", () => {
+    before ??= theme();
+    setTheme("light");
+  });
+  window.addEventListener("afterprint", () => {
+    if (before) setTheme(before);
+    before = null;
+  });
+}
