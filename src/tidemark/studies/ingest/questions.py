@@ -8,16 +8,17 @@ from tidemark.results.claims.evidence import positive
 from tidemark.results.report.questions import Answering, Asked, Question
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99
-from tidemark.studies.ingest.settings import ONE, mode_of
+from tidemark.studies.ingest.settings import ONE, WRITERS, mode_of, part_of
 
 PERCENT = 100.0
 
 
 def _shared(asked: Asked) -> list[Series]:
     """Series of one table, by the number of writers."""
-    found = [each for each in asked.series if mode_of(each.mode)[0] == ONE and each.runs]
+    own = [each for each in asked.series if part_of(each.mode) == WRITERS]
+    found = [each for each in own if mode_of(each.mode)[0] == ONE and each.runs]
     if not found:
-        raise Absent(asked.series[0].missing())
+        raise Absent(own[0].missing() if own else "not measured")
     return sorted(found, key=lambda each: mode_of(each.mode)[1])
 
 

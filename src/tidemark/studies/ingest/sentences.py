@@ -9,16 +9,23 @@ from tidemark.analysis.prose import SentenceWriter, or_why
 from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import estimate_text, listed, number
-from tidemark.runs.runset import Series
+from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest import published
 from tidemark.studies.ingest.measures import IngestEvidence, printed_kills, printed_objects, printed_rates
+from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, P50, P99, P999
-from tidemark.studies.ingest.settings import ONE, OWN, mode_of
+from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, mode_of
 
 GENERATOR_SHARE = 20.0  # percent of the null system's rate, above which the load generator must be told of
 
 
 class Writer(SentenceWriter):
+    """Of the part `writers`."""
+
+    @property
+    def run_set(self) -> RunSet:
+        return of_part(self.measures.run_set, WRITERS)
+
     def sentences(self) -> dict[str, str]:
         """All sentences by name."""
         made = {}

@@ -8,23 +8,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidemark.errors import ConfigError
-from tidemark.runs.spec import WorkloadSettings
+from tidemark.runs.spec import SeriesSpec, WorkloadSettings
 from tidemark.schema import Origin, one_of
 from tidemark.systems.variants import SystemEntry
 
 SECTION = "ingest"
+WRITERS = "writers"  # parts of the study, each with settings, cells, tables and figures of its own
 ONE, OWN = "one", "own"  # all write one table, or each a table of its own
+PARTS = {ONE: WRITERS, OWN: WRITERS}  # by the first word of a mode
 
 
 @dataclass(frozen=True, slots=True)
 class IngestSettings(WorkloadSettings):
-    """What decides how a series writes, beside the system and its options."""
+    """What decides how a series of any part writes, beside the system and its options."""
+
+    part: str
+    rows: int  # of a batch
+    uncounted: int  # batches of each writer before a hot window
+
+
+@dataclass(frozen=True, slots=True)
+class WritersSettings(IngestSettings):
+    """Many writers, each a process of its own; a batch is a commit."""
 
     writers: int
     tables: str  # ONE or OWN
-    rows: int  # of a batch, which is a commit
     tries: int  # at a batch, where the client reports that another commit came first
-    uncounted: int  # batches of each writer before a hot window
 
     @property
     def label(self) -> str:
@@ -32,8 +41,19 @@ class IngestSettings(WorkloadSettings):
         return f"{self.tables}-{self.writers}"
 
 
+def settings_of(spec: SeriesSpec) -> IngestSettings:
+    """The settings of a series, of the class of its part."""
+    kinds: dict[str, type[IngestSettings]] = {WRITERS: WritersSettings}
+    return kinds[dict(spec.settings)["part"]].of(spec)
+
+
+def part_of(mode: str) -> str:
+    """The part that a series belongs to, by its mode."""
+    return PARTS[mode.partition("-")[0]]
+
+
 def mode_of(mode: str) -> tuple[str, int]:
-    """ONE or OWN, and the number of writers, of a series by its mode."""
+    """ONE or OWN, and the number of writers, of a series of the part `writers` by its mode."""
     tables, _, writers = mode.partition("-")
     return tables, int(writers)
 
@@ -75,10 +95,17 @@ class IngestSection:
             given=given,
         )
 
-    def cells(self) -> Iterator[IngestSettings]:
+    def cells(self) -> Iterator[WritersSettings]:
         """What the series of each system are set to."""
         sizes = self.protocol
         for tables, writers in itertools.chain(
             ((ONE, count) for count in sizes.writers), ((OWN, count) for count in sizes.own)
         ):
-            yield IngestSettings(writers, tables, self.given["rows"], self.given["tries"], self.given["uncounted"])
+            yield WritersSettings(
+                part=WRITERS,
+                rows=self.given["rows"],
+                uncounted=self.given["uncounted"],
+                writers=writers,
+                tables=tables,
+                tries=self.given["tries"],
+            )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tidemark.machine.sampler import Group
 from tidemark.measure.workload import Files, Rig, Show, Workload
 from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.ingest.settings import IngestSettings
+from tidemark.studies.ingest.settings import IngestSettings, WritersSettings, settings_of
 from tidemark.systems.base import Variant
 from tidemark.systems.tables import TableSystem
 
@@ -31,7 +31,7 @@ class Ingest(Workload):
 
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
         super().__init__(spec, variant, trips, private)
-        self.settings = IngestSettings.of(spec)
+        self.settings: IngestSettings = settings_of(spec)
         self._crew: Crew | None = None
 
     @classmethod
@@ -57,7 +57,8 @@ class Ingest(Workload):
     def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[IngestStage]:
         from tidemark.studies.ingest.window.stage import staged
 
-        return staged(self, rig, name, seconds, show)
+        assert isinstance(self.settings, WritersSettings)
+        return staged(self, rig, name, seconds, show, self.settings)
 
     @contextmanager
     def working(self, crew: Crew) -> Iterator[None]:

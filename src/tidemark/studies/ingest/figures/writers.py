@@ -15,8 +15,9 @@ from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS
-from tidemark.studies.ingest.settings import ONE, OWN, mode_of
+from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, mode_of
 
 LINE = 0.105  # of the picture's height: a line of the legend
 APART = 0.03  # of a doubling of writers, from one system to the next
@@ -109,7 +110,7 @@ def _lines(studio: Studio, quantity: Quantity, title: str, what: str, notes: lis
 
 def _by_system(studio: Studio) -> list[list[Series]]:
     found: dict[str, list[Series]] = {}
-    for series in studio.run_set.select(harness=False):
+    for series in of_part(studio.run_set, WRITERS).select(harness=False):
         found.setdefault(series.system, []).append(series)
     if not found:
         raise Absent("no system was measured")

@@ -14,6 +14,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import one_a_system
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
+from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.quantities import (
     ABANDONED,
     COMMITS,
@@ -29,9 +30,9 @@ from tidemark.studies.ingest.quantities import (
     outcomes,
     refusals,
 )
-from tidemark.studies.ingest.settings import ONE, OWN, mode_of
+from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, mode_of
 
-WRITERS, TABLES = Column("writers", "Writers"), Column("tables", "Tables")
+COUNT, TABLES = Column("writers", "Writers"), Column("tables", "Tables")
 VERDICT = Column("verdict", "Oracle")
 SHARES = (CONFLICTS, ABANDONED)
 NEAR = 20.0  # percent of the rate of the system that stores nothing, above which a rate is the harness's in part
@@ -54,8 +55,8 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def in_order(workshop: Workshop) -> list[Series]:
-    """All series: of one table by writers, then of a table each."""
-    found = workshop.run_set.select()
+    """All series of the part `writers`: of one table by writers, then of a table each."""
+    found = of_part(workshop.run_set, WRITERS).select()
     return sorted(found, key=lambda each: (mode_of(each.mode)[0] == OWN, mode_of(each.mode)[1]))
 
 
@@ -110,7 +111,7 @@ def _writers(workshop: Workshop) -> Table:
         for series in all_series
     ]
     columns = (
-        SYSTEM, WRITERS, TABLES, VERDICT, *(_column(quantity) for quantity in asked),
+        SYSTEM, COUNT, TABLES, VERDICT, *(_column(quantity) for quantity in asked),
         Column("null_share", "Of the rate of the null system", "%"),
     )  # fmt: skip
     notes = [
@@ -155,7 +156,7 @@ def _scaling(workshop: Workshop) -> Table:
         ]
         rows.append(row)
     columns = (
-        SYSTEM, WRITERS, TABLES, _column(COMMITS), Column("gain", "Over one writer", "x", interval=True),
+        SYSTEM, COUNT, TABLES, _column(COMMITS), Column("gain", "Over one writer", "x", interval=True),
         Column("efficiency", "One table over a table each", "x", interval=True),
     )  # fmt: skip
     notes = [
@@ -185,7 +186,7 @@ def _outcomes(workshop: Workshop) -> Table:
         if not series.runs:
             rows.append([*_mode(series), None, Missing(series.missing()), *[None] * 20])
     columns = (
-        SYSTEM, WRITERS, TABLES, Column("run", "Run"), Column("state", "State"), VERDICT,
+        SYSTEM, COUNT, TABLES, Column("run", "Run"), Column("state", "State"), VERDICT,
         Column("attempts", "Attempts"), Column("acked", "Acknowledged"), Column("conflict", "Conflict, tried again"),
         Column("given_up", "Given up"), Column("failed", "Failed"), Column("unknown", "Unknown"),
         Column("tried", "Commits tried"), Column("refused", "Refused"), Column("counted_by", "Counted by"),
@@ -207,8 +208,9 @@ def _outcomes(workshop: Workshop) -> Table:
 
 def _settings(workshop: Workshop) -> Table:
     rows: list[list[Cell]] = []
-    all_series = workshop.run_set.select()
-    for series in one_a_system(workshop.run_set):
+    run_set = of_part(workshop.run_set, WRITERS)
+    all_series = run_set.select()
+    for series in one_a_system(run_set):
         system = series.runs[0].manifest.system
         options = dict(system.options)
         retries = [options.get(name) for name in ("commit_retries", "retry_wait_ms")]

@@ -21,7 +21,7 @@ from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
 from tidemark.studies.ingest.load.crew import Crew
 from tidemark.studies.ingest.load.writer import Order, batches
-from tidemark.studies.ingest.settings import OWN
+from tidemark.studies.ingest.settings import OWN, WritersSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.systems.base import Capability, Context
@@ -138,9 +138,10 @@ def _together(parts: Sequence[Footprint]) -> Footprint:
 
 
 @contextmanager
-def staged(ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show) -> Iterator[IngestStage]:
+def staged(
+    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: WritersSettings
+) -> Iterator[IngestStage]:
     """Tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
-    settings = ingest.settings
     directory = private_directory(rig.work / name)
     with ExitStack() as stack:
         if not rig.spec.keep_tables:
