@@ -239,6 +239,10 @@ class Service(ABC):
         """Remove what `name` says was made on the server; nothing happens when it is not there."""
         raise NotImplementedError(f"nothing is made on {self.title}")
 
+    def host_and_port(self) -> tuple[str, int]:
+        """Where clients connect to, for who stands between them and it."""
+        raise NotImplementedError(f"{self.title} has no one place that clients connect to")
+
     def address_outside(self) -> dict[str, str]:
         """How an external one is found again, by `at` of tidemark.services.leftovers; without secrets."""
         raise NotImplementedError(f"nothing is made on {self.title}")

@@ -111,15 +111,28 @@ class Postgres(Service):
             info = connection.info
             host, port, user, password = info.host, info.port, info.user, info.password
             given = info.get_parameters()
-        if not host or host.startswith(("/", "@")):
-            raise ServiceError(
-                f"{self.title} is reached through the socket {host or 'of its default place'}, which the JDBC driver "
-                "of the Iceberg catalog cannot open. Give services.postgres_address a host, as in host=127.0.0.1."
-            )
+        self._reached_by_tcp(host)
         address = f"jdbc:postgresql://{f'[{host}]' if ':' in host else host}:{port}/{quote(database, safe='')}"
         # Both drivers spell these alike.
         secured = {key: given[key] for key in ("sslmode", "sslrootcert") if given.get(key)}
         return f"{address}?{urlencode(secured)}" if secured else address, user, password
+
+    def _reached_by_tcp(self, host: str) -> str:
+        """`host`; ServiceError where that is a socket in a folder."""
+        if not host or host.startswith(("/", "@")):
+            raise ServiceError(
+                f"{self.title} is reached through the socket {host or 'of its default place'}, which neither the JDBC "
+                "driver of the Iceberg catalog nor a proxy can open. Give services.postgres_address a host, as in "
+                "host=127.0.0.1."
+            )
+        return host
+
+    def host_and_port(self) -> tuple[str, int]:
+        """As libpq finds it; ServiceError where it is reached through a socket in a folder."""
+        if self.settings.address is None:
+            return "127.0.0.1", self._port
+        with self.connect() as connection:
+            return self._reached_by_tcp(connection.info.host), connection.info.port
 
     def connect(self, database: str | None = None, **options: Any) -> psycopg.Connection[tuple[Any, ...]]:
         """A new connection; the caller closes it. `options` go to psycopg."""

@@ -98,6 +98,9 @@ class SeaweedFS(OwnServer):
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self._port}"
 
+    def host_and_port(self) -> tuple[str, int]:
+        return "127.0.0.1", self._port
+
     def make_bucket(self, name: str) -> Bucket:
         """The bucket `name`, made unless it is there; it goes with the server's data."""
         bucket = Bucket(name, self.endpoint, *self._keys)
