@@ -45,8 +45,8 @@ def test_what_was_kept_is_what_the_processes_computed(results: Path) -> None:
     fresh = Measures(run_set, QUANTITIES).all_of(run_set.runs[-1])
     assert WRITE_MEDIAN.name in {name for name, _ in fresh}
     for key, each in fresh.items():
-        assert (kept[key].centre, kept[key].n, kept[key].log, kept[key].bounds) == (
-            each.centre, each.n, each.log, each.bounds,
+        assert (kept[key].centre, kept[key].n, kept[key].log, kept[key].bounds, kept[key].is_exact) == (
+            each.centre, each.n, each.log, each.bounds, each.is_exact,
         ), key  # fmt: skip
         assert (kept[key].draws is None) is (each.draws is None), key
         if each.draws is not None:

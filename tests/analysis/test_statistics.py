@@ -17,6 +17,7 @@ from tidemark.analysis.statistics import (
     Estimate,
     Replicates,
     cliffs_delta,
+    counted,
     generator,
     interquartile_range,
     known,
@@ -258,6 +259,18 @@ def test_a_value_seen_once_has_no_interval() -> None:
     assert estimate.contains(2.5) is None
     assert not estimate.is_above(0)
     assert not estimate.is_below(9)
+
+
+def test_a_count_is_its_own_interval_until_runs_differ() -> None:
+    rng = np.random.default_rng(18)
+    once = counted(50)
+    for same in (once, once.linear(), once.scaled(1.0), mean([once, counted(50)], rng), typical([once], rng)):
+        estimate = same.estimate("requests")
+        assert (estimate.value, estimate.low, estimate.high) == (50, 50, 50)
+    assert once.difference(counted(8)).estimate("requests").low == 42
+    assert once.difference(known(8.0)).estimate("requests").low is None
+    low, high = interval(typical([once, counted(48)], rng).estimate("requests"))
+    assert low < 48 and high > 50
 
 
 def test_samples_that_may_be_zero_stay_on_their_own_scale() -> None:

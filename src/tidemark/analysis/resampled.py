@@ -36,6 +36,7 @@ SCHEMA = pa.schema(
         ("log", pa.bool_()),
         ("lowest", pa.float64()),
         ("highest", pa.float64()),
+        ("exact", pa.bool_()),
     ]
 )
 
@@ -47,7 +48,7 @@ def write(run_set: RunSet, quantities: Mapping[str, Quantities], found: Resample
     for (name, label), each in found.items():
         lowest, highest = each.bounds or (math.nan, math.nan)
         values = (runs[label], label, name, each.centre, each.draws, each.n, each.runs, each.degrees, each.log)
-        for column, value in zip(SCHEMA.names, (*values, lowest, highest), strict=True):
+        for column, value in zip(SCHEMA.names, (*values, lowest, highest, each.is_exact), strict=True):
             columns[column].append(value)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, SCHEMA) as writer:
@@ -82,6 +83,7 @@ def read(run_set: RunSet, quantities: Quantities) -> dict[tuple[str, str], Repli
             degrees=columns["degrees"][place],
             log=columns["log"][place],
             bounds=None if math.isnan(lowest) else (lowest, highest),
+            is_exact=columns["exact"][place],
         )
     return found
 

@@ -21,7 +21,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +43,8 @@ def generator(*names: object) -> np.random.Generator:
 class Estimate:
     """A number with its 95 % interval.
 
-    `low` and `high` are None where no interval can be made honestly (a maximum; a quantity seen once). `n` counts
-    the samples behind the number, `runs` the runs.
+    `low` and `high` are None where no interval can be made honestly (a maximum; a time that was taken once), and the
+    value itself where it was counted. `n` counts the samples behind the number, `runs` the runs.
     """
 
     value: float
@@ -82,6 +82,7 @@ class Replicates:
     degrees: float = math.inf
     log: bool = True
     bounds: tuple[float, float] | None = None  # what an interval cannot leave
+    is_exact: bool = False  # counted, not measured: where there are no draws, it is its own interval
 
     @property
     def value(self) -> float:
@@ -94,7 +95,8 @@ class Replicates:
     def estimate(self, unit: str, level: float = 0.95) -> Estimate:
         """The number with its interval, in the quantity's own unit; `level` is how often it is to hold."""
         if self.draws is None or not math.isfinite(self.centre):
-            return Estimate(self.value, None, None, self.n, unit, self.runs)
+            end = self.value if self.is_exact else None
+            return Estimate(self.value, end, end, self.n, unit, self.runs)
         tail = (1 - level) / 2
         low, high = np.quantile(self.draws, [tail, 1 - tail])
         stretch = float(stdtrit(self.degrees, 1 - tail) / ndtri(1 - tail)) if math.isfinite(self.degrees) else 1.0
@@ -111,11 +113,12 @@ class Replicates:
         if self.log:
             return self._shifted(math.log(factor))
         draws = None if self.draws is None else self.draws * factor
-        return Replicates(self.centre * factor, draws, self.n, self.runs, self.degrees, False)
+        centre = self.centre * factor
+        return Replicates(centre, draws, self.n, self.runs, self.degrees, False, is_exact=self.is_exact)
 
     def _shifted(self, by: float) -> Replicates:
         draws = None if self.draws is None else self.draws + by
-        return Replicates(self.centre + by, draws, self.n, self.runs, self.degrees, self.log)
+        return Replicates(self.centre + by, draws, self.n, self.runs, self.degrees, self.log, is_exact=self.is_exact)
 
     def ratio(self, other: Replicates) -> Replicates:
         """This quantity over `other`; both must be positive quantities."""
@@ -132,7 +135,7 @@ class Replicates:
         if not self.log:
             return self
         draws = None if self.draws is None else np.exp(self.draws)
-        return Replicates(self.value, draws, self.n, self.runs, self.degrees, False)
+        return Replicates(self.value, draws, self.n, self.runs, self.degrees, False, is_exact=self.is_exact)
 
 
 def _difference(a: Replicates, b: Replicates) -> Replicates:
@@ -142,7 +145,8 @@ def _difference(a: Replicates, b: Replicates) -> Replicates:
         draws = first - (b.draws if b.draws is not None else b.centre)
     # Both learn from the same systems how units differ, so their spreads may err together: no degree counts twice.
     degrees = _together([(a.variance, a.degrees), (b.variance, b.degrees)])
-    return Replicates(a.centre - b.centre, draws, a.n + b.n, min(a.runs, b.runs), degrees, a.log)
+    n, runs, is_exact = a.n + b.n, min(a.runs, b.runs), a.is_exact and b.is_exact
+    return Replicates(a.centre - b.centre, draws, n, runs, degrees, a.log, is_exact=is_exact)
 
 
 def _together(parts: Sequence[tuple[float, float]]) -> float:
@@ -155,6 +159,14 @@ def _together(parts: Sequence[tuple[float, float]]) -> float:
 def known(value: float, *, log: bool = True) -> Replicates:
     """A quantity that a run has once, such as the time of its flush. `log` needs value > 0."""
     return Replicates(math.log(value) if log else value, None, 1, log=log)
+
+
+def counted(value: float) -> Replicates:
+    """How many there were in a run, which counted all of them: nothing is uncertain about it, as about a time.
+
+    It stands for that run alone. Where there are several, how their counts differ is the doubt.
+    """
+    return replace(known(value, log=False), is_exact=True)
 
 
 # Within one run

@@ -86,7 +86,8 @@ def mean(runs: Sequence[Replicates], rng: np.random.Generator) -> Replicates:
     degrees = _satterthwaite([(run.variance, run.degrees) for run in runs])
     centre = float(np.mean([run.centre for run in runs]))
     n, count = sum(run.n for run in runs), sum(run.runs for run in runs)
-    return Replicates(centre, draws, n, count, max(degrees, 1.0), runs[0].log, runs[0].bounds)
+    is_exact = all(run.is_exact for run in runs)
+    return Replicates(centre, draws, n, count, max(degrees, 1.0), runs[0].log, runs[0].bounds, is_exact)
 
 
 def typical(units: Sequence[Replicates], rng: np.random.Generator, effects: Effects | None = None) -> Replicates:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
 
-from tidemark.results.claims.claims import NOT_REPRODUCED, REPRODUCED, load_claims
+from tidemark.analysis.statistics import Replicates, counted, known
+from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, load_claims
 from tidemark.studies.catalogs import published
 from tidemark.studies.catalogs.measures import CatalogEvidence
 from tidemark.studies.catalogs.results import RESULTS
@@ -55,3 +57,19 @@ def test_the_published_signs_stay_as_printed() -> None:
     written = {item["id"]: item for item in yaml.safe_load(Path(RESULTS.claims.path).read_text())}
     assert written["printed-write-50"]["published"]["value"] == -23
     assert written["printed-write-99"]["published"]["value"] == -46
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        (counted(50), REPRODUCED),
+        (counted(46), REPRODUCED),
+        (counted(45), NOT_REPRODUCED),
+        (counted(8), NOT_REPRODUCED),
+        (known(50.0), INCONCLUSIVE),
+    ],
+)
+def test_a_count_is_judged_as_exact(found: Replicates, verdict: str) -> None:
+    """Of 50 requests under way, counted; one time, taken once, has no interval to be judged by."""
+    claim = next(claim for claim in load_claims(RESULTS.claims) if claim.id == "in-flight")
+    assert claim.criterion.judge(found.estimate("requests"))[0] == verdict

@@ -94,7 +94,8 @@ def positive(replicates: Replicates) -> Replicates:
     if replicates.centre <= 0 or (draws is not None and bool((draws <= 0).any())):
         raise Absent("a quantity that may be zero has no ratio")
     logarithms = None if draws is None else np.log(draws)
-    return Replicates(math.log(replicates.centre), logarithms, replicates.n, replicates.runs, replicates.degrees)
+    n, runs, is_exact = replicates.n, replicates.runs, replicates.is_exact
+    return Replicates(math.log(replicates.centre), logarithms, n, runs, replicates.degrees, is_exact=is_exact)
 
 
 def extreme(parts: Sequence[Replicates], largest: bool) -> Replicates:
@@ -120,4 +121,5 @@ def mean(parts: Sequence[Replicates]) -> Replicates:
 
 def _joined(centre: float, draws: Floats | None, parts: Sequence[Replicates]) -> Replicates:
     n, runs = sum(part.n for part in parts), min(part.runs for part in parts)
-    return Replicates(centre, draws, n, runs, min(part.degrees for part in parts), parts[0].log)
+    degrees, is_exact = min(part.degrees for part in parts), all(part.is_exact for part in parts)
+    return Replicates(centre, draws, n, runs, degrees, parts[0].log, is_exact=is_exact)

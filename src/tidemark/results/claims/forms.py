@@ -136,7 +136,7 @@ def to_markdown(ledger: Ledger) -> str:
     lines = [f"**Published claims, re-tested**: {'; '.join(counts)}.", ""]
     lines += [
         "The verdict follows from our 95 % interval: reproduced if all of it fulfils the criterion, not reproduced if "
-        "none of it does, else inconclusive. Published values are another machine's.",
+        "none of it does, else inconclusive; a count is its own interval. Published values are another machine's.",
         "",
         *(line for remark in ledger.remarks for line in (remark, "")),
     ]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample
 from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity, sum_of_groups
-from tidemark.analysis.statistics import Replicates, generator, known, quantile, ratio_of_sums
+from tidemark.analysis.statistics import Replicates, counted, generator, known, quantile, ratio_of_sums
 from tidemark.runs.run import Run
 from tidemark.studies.catalogs.outcomes import ACKED, CASCADED
 from tidemark.studies.catalogs.requests import CREATIONS, READS, UPDATES
@@ -153,7 +153,7 @@ def _tries(run: Run, sort: Sort) -> Replicates:
 
 
 def _in_flight(run: Run) -> Replicates:
-    return known(float(dict(run.manifest.found)["in_flight"]))
+    return counted(float(dict(run.manifest.found)["in_flight"]))
 
 
 def _server_cpu(run: Run) -> Replicates:
