@@ -8,7 +8,6 @@ from collections.abc import Callable
 from tidemark.errors import DiskFull, SystemFailure, TidemarkError, is_disk_full
 from tidemark.runs.manifest import Flush, Merge
 from tidemark.systems.base import Capability
-from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.tables import TableSystem
 
 
@@ -19,7 +18,7 @@ def flush(system: TableSystem) -> Flush | None:
     # Counted here and not taken from the client: DuckLake 0.3 reports nothing, and may count rows twice.
     rows, before = system.inlined_rows(), set(system.data_files())
     seconds = _timed("flush", system.flush)
-    files, size = count_and_bytes(set(system.data_files()) - before)
+    files, size = system.weigh(set(system.data_files()) - before)
     return Flush(seconds, rows - system.inlined_rows(), files, size)
 
 
@@ -27,9 +26,9 @@ def merge(system: TableSystem) -> Merge | None:
     """Replace small files by larger ones; None where the system has no such operation."""
     if Capability.MERGE not in system.capabilities:
         return None
-    before = count_and_bytes(system.data_files())
+    before = system.weigh(system.data_files())
     seconds = _timed("merge", system.merge)
-    after = count_and_bytes(system.data_files())
+    after = system.weigh(system.data_files())
     return Merge(seconds, before[0], after[0], before[1], after[1])
 
 

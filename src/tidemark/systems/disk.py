@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow.fs import FileSystem
 
 
 def count_and_bytes(files: Iterable[Path]) -> tuple[int, int]:
@@ -16,13 +17,16 @@ def count_and_bytes(files: Iterable[Path]) -> tuple[int, int]:
     return len(sizes), sum(sizes)
 
 
-def read_ids(files: Iterable[Path]) -> pa.ChunkedArray:
-    """The `id` column (int64) of Parquet files, of which nothing else is read: there may be 20,000 of one row."""
+def read_ids(files: Iterable[PurePath], file_system: FileSystem | None = None) -> pa.ChunkedArray:
+    """The `id` column (int64) of Parquet files, of which nothing else is read: there may be 20,000 of one row.
+
+    `file_system`: where they are, if that is not the local one.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     chunks: list[pa.Array] = []
     for path in files:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(str(path), filesystem=file_system) as file:
             chunks += file.read(columns=["id"]).column(0).chunks
     return pa.chunked_array(chunks, pa.int64())

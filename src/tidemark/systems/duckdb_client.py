@@ -157,7 +157,7 @@ class DuckDBSystem(TableSystem):
     """A table that DuckDB writes to, and that another DuckDB, with nothing in common but the disk, reads."""
 
     client: ClassVar[str] = "DuckDB"
-    extensions: ClassVar[tuple[str, ...]]
+    extensions: tuple[str, ...]
     libraries: ClassVar[tuple[str, ...]] = ("duckdb", "_duckdb", "duckdb_extension_*")
     table: str  # as SQL names it once `_attach` was called
 

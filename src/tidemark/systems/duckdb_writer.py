@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ class DuckDBDoor(Door):
     extensions: tuple[str, ...]
     directory: Path
     threads: int
-    attachments: tuple[str, ...]
+    attachments: tuple[str, ...] = field(repr=False)  # may hold secrets
     table: str
     conflict: str
 

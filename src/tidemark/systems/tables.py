@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import TABLE, Capability, System
+from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.writers import Door
 
 if TYPE_CHECKING:
@@ -48,9 +50,13 @@ class TableSystem(System):
     def footprint(self) -> Footprint:
         """Files and bytes of the table as it is now."""
 
-    def data_files(self) -> list[Path]:
-        """The Parquet files that hold the table's current rows."""
+    def data_files(self) -> Sequence[PurePath]:
+        """The Parquet files that hold the table's current rows: paths, or bucket and name where they are objects."""
         return []
+
+    def weigh(self, files: Iterable[PurePath]) -> tuple[int, int]:
+        """How many of the table's files these are, and their bytes together."""
+        return count_and_bytes(map(Path, files))
 
     def inlined_rows(self) -> int:
         """Rows that lie in the catalog and not, or not yet, in Parquet files."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.services.base import files_below
@@ -34,7 +34,7 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
         "DuckDB's Delta writer makes no checkpoints",
         INVALID_LOG,
     )
-    extensions: ClassVar[tuple[str, ...]] = ("delta",)
+    extensions: tuple[str, ...] = ("delta",)
     table = f"{ALIAS}.{ALIAS}"
     capabilities: frozenset[Capability] = TABLE | {Capability.THREADS, Capability.WRITERS}
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy"})  # the extension has no setting
@@ -72,10 +72,10 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
         # Where the log is valid, the reader that has least in common with the writer is delta-rs.
         return self._load().to_pyarrow_table() if Capability.READ_BY_OTHERS in self.capabilities else super().read()
 
-    def data_files(self) -> list[Path]:
+    def data_files(self) -> Sequence[PurePath]:
         if Capability.READ_BY_OTHERS in self.capabilities:
-            return [Path(uri) for uri in self._load().file_uris()]
-        return [path for path in files_below(self._location) if path.parent.name != LOG]
+            return self._listed()
+        return [path for path in files_below(Path(self._location)) if path.parent.name != LOG]
 
     def settings(self) -> Mapping[str, str]:
         return {**DuckDBSystem.settings(self), **DeltaTable.settings(self)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.systems import duckdb_client
@@ -11,6 +11,7 @@ from tidemark.systems.base import TABLE, Capability, Context, Options
 from tidemark.systems.delta import client as delta_client
 from tidemark.systems.delta.table import CLIENT_INTERVAL, NO_SERVICE, DeltaRsOptions, DeltaTable
 from tidemark.systems.delta.writer import DeltaRsDoor, DeltaRsWriter
+from tidemark.systems.in_bucket import HTTPFS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +54,7 @@ class DeltaRs(DeltaTable):
         self._append(rows)
 
     def door(self) -> DeltaRsDoor:
-        return DeltaRsDoor(self._location, self.context.codec, self.options.commit_retries)
+        return DeltaRsDoor(self._location, self._access(), self.context.codec, self.options.commit_retries)
 
     @property
     def reader(self) -> str:
@@ -64,15 +65,18 @@ class DeltaRs(DeltaTable):
     def ids(self) -> pa.ChunkedArray:
         if not duckdb_client.has_extensions(READER):
             return self._ids_by_delta_rs()
-        with duckdb_client.connect(READER, self.context.directory) as connection:
+        extensions = READER if self.folder is None else (*READER, HTTPFS)
+        with duckdb_client.connect(extensions, self.context.directory) as connection:
+            if self.folder is not None:
+                connection.execute(self.folder.secret())
             scan = f"delta_scan({duckdb_client.literal(self._location)})"
             return connection.sql(f"SELECT id FROM {scan}").to_arrow_table().column(0)
 
     def read(self) -> pa.Table:
         return self._load().to_pyarrow_table()
 
-    def data_files(self) -> list[Path]:
-        return [Path(uri) for uri in self._load().file_uris()]
+    def data_files(self) -> Sequence[PurePath]:
+        return self._listed()
 
     def merge(self) -> None:
         # The handle that wrote knows the newest version; whoever writes has it, and need not load the table again.

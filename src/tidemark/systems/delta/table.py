@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.runs.manifest import Footprint
-from tidemark.services.base import files_below
 from tidemark.systems.base import Context, Durability, Options, PerWrite
 from tidemark.systems.delta import client as delta_client
 from tidemark.systems.delta import unity
-from tidemark.systems.disk import count_and_bytes, read_ids
-from tidemark.systems.full_durability import DurabilityOptions, FullDurability
+from tidemark.systems.disk import read_ids
+from tidemark.systems.full_durability import DurabilityOptions
+from tidemark.systems.in_bucket import LOCAL, NOTE, STORAGE, Stored, count_and_sum, is_in_bucket, path_of, promise
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,6 +52,7 @@ class DeltaOptions(DurabilityOptions):
 
 @dataclass(frozen=True, slots=True)
 class DeltaRsOptions(DeltaOptions):
+    storage: str = field(default=LOCAL, metadata=STORAGE)
     commit_retries: int | None = field(
         default=None,
         metadata={
@@ -62,7 +63,7 @@ class DeltaRsOptions(DeltaOptions):
     )
 
 
-class DeltaTable(FullDurability):
+class DeltaTable(Stored):
     """A table on a path, created by delta-rs; its commits are files that appear in its log."""
 
     format: ClassVar[str] = "Delta Lake"
@@ -74,7 +75,10 @@ class DeltaTable(FullDurability):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self.say(delta_client.remark())
-        self._location = context.directory / "table"
+        self._location = str(context.directory / "table")
+        if is_in_bucket(options):
+            self.durability = promise("Data and log are in an S3 server, which refuses a commit that is not the first.")
+            self.say(NOTE)
         if options.catalog == "unity":
             self.notes = (REGISTERED, *(note for note in self.notes if note != NO_SERVICE))
 
@@ -82,6 +86,8 @@ class DeltaTable(FullDurability):
     def unavailable(cls, options: Any) -> str | None:
         if options.catalog == "unity" and options.unity_address is None:
             return "catalog: unity needs the address of a running server (unity_address)"
+        if options.catalog == "unity" and is_in_bucket(options):
+            return "catalog: unity is of tables on the local disk; storage is s3"
         return super().unavailable(options)
 
     def _create(self, schema: pa.Schema) -> Table:
@@ -90,36 +96,50 @@ class DeltaTable(FullDurability):
 
         options = self.options
         if options.catalog == "unity":
-            self._location = unity.register(options.unity_address, options.unity_schema, schema, self._location)
+            place = unity.register(options.unity_address, options.unity_schema, schema, Path(self._location))
+            self._location = str(place)
+        if self.folder is not None:
+            self._location = self.folder.uri
         properties = {CHECKPOINT_INTERVAL: str(options.checkpoint_interval)}
-        table = Table.create(str(self._location), schema, configuration=properties)
-        self._keep_promise_below(self._location)
+        table = Table.create(self._location, schema, configuration=properties, storage_options=self._access())
+        self._keep_promise_below(Path(self._location))
         return table
+
+    def _access(self) -> dict[str, str] | None:
+        """What delta-rs is told of the storage, where that is not the local disk."""
+        return None if self.folder is None else self.folder.for_delta_rs()
 
     def _load(self) -> Table:
         """The table as somebody else would open it now."""
         from deltalake import DeltaTable as Table
 
-        return Table(str(self._location))
+        return Table(self._location, storage_options=self._access())
+
+    def _listed(self) -> Sequence[PurePath]:
+        return [path_of(address) for address in self._load().file_uris()]
 
     def footprint(self) -> Footprint:
-        log = files_below(self._location / LOG)
-        data = set(files_below(self._location)) - set(log)
-        return Footprint(*count_and_bytes(data), *count_and_bytes(log), 0)
+        sizes = self._sizes_below(Path(self._location))
+        log = count_and_sum(size for path, size in sizes.items() if LOG in path.parts)
+        data = count_and_sum(size for path, size in sizes.items() if LOG not in path.parts)
+        return Footprint(*data, *log, 0)
 
     def commits(self) -> int:
-        # A commit is a file of the log, named by its number; to list them takes no library at all.
-        numbers = (path.stem for path in (self._location / LOG).glob("*.json"))
+        # A commit is a file of the log, named by its number.
+        numbers = (path.stem for path in self._log() if path.suffix == ".json")
         return 1 + max(int(number) for number in numbers if number.isdigit())
+
+    def _log(self) -> list[PurePath]:
+        return [path for path in self._sizes_below(Path(self._location) / LOG) if path.parent.name == LOG]
 
     def _ids_by_delta_rs(self) -> pa.ChunkedArray:
         # delta-rs tells which files are the table; it would take seven times as long to read 2,000 small ones itself.
-        return read_ids(Path(uri) for uri in self._load().file_uris())
+        return read_ids(self._listed(), None if self.folder is None else self.folder.file_system())
 
     def settings(self) -> Mapping[str, str]:
         table = self._load()
         return {
             CHECKPOINT_INTERVAL: table.metadata().configuration[CHECKPOINT_INTERVAL],
-            "checkpoints": str(len(list((self._location / LOG).glob("*.checkpoint*.parquet")))),
-            "location": str(self._location),
+            "checkpoints": str(sum(path.match("*.checkpoint*.parquet") for path in self._log())),
+            "location": self._location,
         }

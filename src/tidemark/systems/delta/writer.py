@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidemark.systems.writers import Door, Fate, TableWriter
@@ -17,14 +17,17 @@ OVERTAKEN = "Failed to commit transaction"  # in what delta-rs says once it has 
 
 @dataclass(frozen=True, slots=True)
 class DeltaRsDoor(Door):
-    location: Path
+    location: str
+    access: Mapping[str, str] | None = field(repr=False)  # of the storage, where that is not the local disk
     codec: str
     retries: int | None  # of a commit that another one overtook; None: delta-rs's own number
 
     def open(self) -> DeltaRsWriter:
         from deltalake import DeltaTable
 
-        return DeltaRsWriter(self, DeltaTable(str(self.location)))
+        return DeltaRsWriter(
+            self, DeltaTable(self.location, storage_options=None if self.access is None else dict(self.access))
+        )
 
 
 class DeltaRsWriter(TableWriter):

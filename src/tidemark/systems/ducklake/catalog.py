@@ -6,7 +6,7 @@ The tables are those of DuckLake's specification, whose releases 0.3 and 1.0 hav
 from __future__ import annotations
 
 import io
-from pathlib import Path
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -14,9 +14,11 @@ from psycopg import sql
 
 from tidemark.errors import SystemFailure
 from tidemark.systems.disk import read_ids
+from tidemark.systems.in_bucket import path_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow.fs import FileSystem
 
 type Catalog = psycopg.Connection[tuple[Any, ...]]
 
@@ -57,8 +59,8 @@ def refused(catalog: Catalog) -> int:
     return int(count)
 
 
-def ids(catalog: Catalog, table: str) -> pa.ChunkedArray:
-    """The `id` column (int64) of `table`'s current rows, in files and inlined, in any order.
+def ids(catalog: Catalog, table: str, file_system: FileSystem | None = None) -> pa.ChunkedArray:
+    """The `id` column (int64) of `table`'s current rows, in files (of `file_system`) and inlined, in any order.
 
     SystemFailure where rows were deleted: nothing here ever does that, and this reader does not apply it.
     """
@@ -67,21 +69,21 @@ def ids(catalog: Catalog, table: str) -> pa.ChunkedArray:
     ((deleted,),) = catalog.execute("SELECT count(*) FROM ducklake_delete_file WHERE end_snapshot IS NULL").fetchall()
     if deleted:
         raise SystemFailure(f"DuckLake: {deleted} files of deleted rows are in the catalog, where rows are only added.")
-    chunks = read_ids(_path(row) for row in catalog.execute(DATA_FILES, [table])).chunks
+    chunks = read_ids((_path(row) for row in catalog.execute(DATA_FILES, [table])), file_system).chunks
     for (inlined,) in catalog.execute(INLINED, [table]).fetchall():
         chunks += _inlined_ids(catalog, inlined).chunks
     return pa.chunked_array(chunks, pa.int64())
 
 
-def _path(row: tuple[Any, ...]) -> Path:
+def _path(row: tuple[Any, ...]) -> PurePath:
     """A data file's path: relative to its table's, that to its schema's, and that to the lake's, or absolute."""
     file, file_is_relative, table, table_is_relative, schema, schema_is_relative, lake = row
-    path = Path(file)
+    path = str(file)
     for folder, is_relative in ((table, file_is_relative), (schema, table_is_relative), (lake, schema_is_relative)):
         if not is_relative:
             break
-        path = Path(folder) / path
-    return path
+        path = f"{folder.rstrip('/')}/{path}"
+    return path_of(path)
 
 
 def _inlined_ids(catalog: Catalog, name: str) -> pa.ChunkedArray:

@@ -6,16 +6,16 @@ import os
 import secrets
 import shutil
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
-from tidemark.services.base import Service, files_below
+from tidemark.services.base import Service
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import (
     NONE_PER_WRITE,
@@ -32,7 +32,7 @@ from tidemark.systems.duckdb_client import DuckDBSystem, connect, identifier, li
 from tidemark.systems.duckdb_writer import DuckDBDoor
 from tidemark.systems.ducklake import catalog as ducklake_catalog
 from tidemark.systems.ducklake.options import DuckLakePostgresOptions
-from tidemark.systems.full_durability import FullDurability
+from tidemark.systems.in_bucket import HTTPFS, NOTE, Stored, count_and_sum, is_in_bucket, path_of, promise
 from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, promised, shown
 from tidemark.systems.writers import Door
 
@@ -48,9 +48,9 @@ LOSES_SIGN = "DuckLake 0.3 loses the sign of -0.0 in rows that it inlines"
 REFUSES_INFINITY = "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL"
 GAVE_UP_COMMIT = "Exceeded the maximum retry count"  # in what DuckLake says of a commit that others overtook
 
+FLUSHED_LOG = "The server flushes its log before it acknowledges the commit (synchronous_commit = on)"
 POSTGRES_DURABILITY = Durability(
-    "The server flushes its log before it acknowledges the commit (synchronous_commit = on); the client leaves "
-    "the Parquet file to the page cache.",
+    f"{FLUSHED_LOG}; the client leaves the Parquet file to the page cache.",
     server_syncs_per_write={Postgres: POSTGRES_COMMIT},
 )
 FILE_DURABILITY = Durability(
@@ -59,13 +59,19 @@ FILE_DURABILITY = Durability(
 )
 
 
-class DuckLakeTable(FullDurability, DuckDBSystem):
+class DuckLakeTable(Stored, DuckDBSystem):
     """What all of them share. A subclass says where the catalog is and up to how many rows are inlined."""
 
     format: ClassVar[str] = "DuckLake"
     full_syncs_per_write: ClassVar[PerWrite] = PerWrite(2, 2)  # the file and its folder
     table = f"{LAKE}.{TABLE_NAME}"
     capabilities: frozenset[Capability] = TABLE | {Capability.MERGE, Capability.THREADS}
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        if is_in_bucket(options):
+            self.extensions = (*self.extensions, HTTPFS)
+            self.say(NOTE)
 
     @property
     def _data(self) -> Path:
@@ -85,13 +91,15 @@ class DuckLakeTable(FullDurability, DuckDBSystem):
     def _catalog_bytes(self) -> int: ...
 
     def _attachments(self) -> tuple[str, ...]:
-        return (self._attachment(self._catalog_address),)
+        access = () if self.folder is None else (self.folder.secret(),)
+        return (*access, self._attachment(self._catalog_address))
 
     def _attachment(self, address: str) -> str:
         # The limit is always given: a later DuckLake inlines up to 10 rows when it is not.
+        place = self._data if self.folder is None else self.folder.uri
         return (
             f"ATTACH {literal(f'ducklake:{address}')} AS {LAKE} "
-            f"(DATA_PATH {literal(f'{self._data}/')}, DATA_INLINING_ROW_LIMIT {self._row_limit})"
+            f"(DATA_PATH {literal(f'{place}/')}, DATA_INLINING_ROW_LIMIT {self._row_limit})"
         )
 
     def create(self, schema: pa.Schema) -> None:
@@ -102,9 +110,9 @@ class DuckLakeTable(FullDurability, DuckDBSystem):
         del shape
         self._keep_promise_below(self.context.directory)
 
-    def data_files(self) -> list[Path]:
+    def data_files(self) -> Sequence[PurePath]:
         rows = self._writer.execute(f"SELECT data_file FROM ducklake_list_files('{LAKE}', '{TABLE_NAME}')").fetchall()
-        return [Path(row[0]) for row in rows]
+        return [path_of(row[0]) for row in rows]
 
     def inlined_rows(self) -> int:
         tables = self._writer.execute(f"SELECT table_name FROM {METADATA}.ducklake_inlined_data_tables").fetchall()
@@ -120,8 +128,8 @@ class DuckLakeTable(FullDurability, DuckDBSystem):
 
     def footprint(self) -> Footprint:
         self._check_inlining()
-        data_files, data_bytes = count_and_bytes(files_below(self._data))
-        return Footprint(data_files, data_bytes, 0, 0, self._catalog_bytes())
+        data = count_and_sum(self._sizes_below(self._data).values())
+        return Footprint(*data, 0, 0, self._catalog_bytes())
 
     def commits(self) -> int:
         return self._count(f"ducklake_snapshots('{LAKE}')")
@@ -185,7 +193,7 @@ class CatalogInPostgres(DuckLakeTable):
     capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {Capability.COMMIT_RETRY, Capability.WRITERS}
     needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
     Options: ClassVar[type[Options]] = DuckLakePostgresOptions
-    extensions: ClassVar[tuple[str, ...]] = ("ducklake", "postgres_scanner")
+    extensions: tuple[str, ...] = ("ducklake", "postgres_scanner")
     durability: Durability = POSTGRES_DURABILITY
 
     def __init__(self, context: Context, options: Any) -> None:
@@ -204,6 +212,8 @@ class CatalogInPostgres(DuckLakeTable):
         if password is not None:
             address["passfile"] = str(self._write_passfile(str(password)))
         self._address = make_conninfo(**{key: str(value) for key, value in address.items()})
+        if self.folder is not None:
+            self.durability = promise(f"{FLUSHED_LOG}.")
         self.durability = promised(self.durability, self.durability_level, self._postgres, self._database)
         super().create(schema)
 
@@ -221,7 +231,7 @@ class CatalogInPostgres(DuckLakeTable):
 
     def ids(self) -> pa.ChunkedArray:
         with self._postgres.connect(self._database) as catalog:
-            return ducklake_catalog.ids(catalog, TABLE_NAME)
+            return ducklake_catalog.ids(catalog, TABLE_NAME, self.folder and self.folder.file_system())
 
     def commits(self) -> int:
         with self._postgres.connect(self._database) as catalog:
@@ -255,7 +265,7 @@ class CatalogInFile(DuckLakeTable):
     """The catalog is a DuckDB file, which one DuckDB at a time may have open."""
 
     catalog: str = "DuckDB file"
-    extensions: ClassVar[tuple[str, ...]] = ("ducklake",)
+    extensions: tuple[str, ...] = ("ducklake",)
     durability: Durability = FILE_DURABILITY
 
     @classmethod

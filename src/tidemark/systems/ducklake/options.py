@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tidemark.systems.full_durability import DurabilityOptions
+from tidemark.systems.in_bucket import StorageOptions
 
 
 @dataclass(frozen=True, slots=True)
-class DuckLakePostgresOptions(DurabilityOptions):
+class DuckLakePostgresOptions(StorageOptions):
     commit_retries: int | None = field(
         default=None,
         metadata={

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tidemark.services.iceberg.backends import POOL
 from tidemark.services.iceberg.catalog import RestCatalog
+from tidemark.services.iceberg.on_s3 import IcebergRestS3
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio
 from tidemark.services.polaris.server import Polaris
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import NONE_PER_WRITE, USERS_OWN, Durability, PerWrite
+from tidemark.systems.in_bucket import LOCAL, NOTE, S3, promise
 from tidemark.systems.postgres_catalog import POSTGRES_COMMIT
 
 FLUSHED = Durability(
@@ -64,8 +67,19 @@ REFERENCE_NIO = replace(
 )
 
 
-def chosen_catalog(catalog: str, file_io: str) -> Catalog:
+REFERENCE_S3 = replace(
+    REFERENCE,
+    server=IcebergRestS3,
+    durability=promise("PostgreSQL flushes the catalog's commit to its log before it is acknowledged."),
+    notes=(THESIS_HAD_POLARIS, NOTE, f"the catalog server has {POOL} connections to its database, not its own 2"),
+    programs_per_commit=NONE_PER_WRITE,
+)
+
+
+def chosen_catalog(catalog: str, file_io: str, storage: str = LOCAL) -> Catalog:
     """What the options of these names choose."""
+    if storage == S3:
+        return REFERENCE_S3
     return REFERENCE_NIO if (catalog, file_io) == ("reference", NIO) else CATALOGS[catalog]
 
 

@@ -43,7 +43,7 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
         *IcebergTable.notes,
         SLOW_HTTP,
     )
-    extensions: ClassVar[tuple[str, ...]] = EXTENSIONS
+    extensions: tuple[str, ...] = EXTENSIONS
     capabilities: frozenset[Capability] = base.TABLE | {
         Capability.THREADS,
         Capability.READ_BY_OTHERS,
@@ -71,7 +71,7 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
                 f"{self.name}: the catalog's address {self._rest.uri} has capital letters, which this DuckDB would "
                 "change to small ones. Give the catalog an address without, or use a later DuckDB."
             )
-        return (f"SET {CLIENT_SETTING} = {literal(self.options.http_client)}", *attachments(self._rest))
+        return (f"SET {CLIENT_SETTING} = {literal(self.options.http_client)}", *attachments(self._rest, self.folder))
 
     def door(self) -> Door:
         given = self.context

@@ -156,7 +156,7 @@ class IcebergPyIceberg(IcebergTable):
             if refuses(self._rest.uri):
                 source = f"iceberg_scan({duckdb_client.literal(self._load().metadata_location)})"
             else:
-                for statement in attachments(self._rest):
+                for statement in attachments(self._rest, self.folder):
                     connection.execute(statement)
                 source = f"{CATALOG}.{self._namespace}.{TABLE_NAME}"
             return connection.sql(f"SELECT id FROM {source}").to_arrow_table().column(0)

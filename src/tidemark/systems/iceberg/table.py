@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import urlsplit
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
-from tidemark.services.base import Service, files_below
+from tidemark.services.base import Service
 from tidemark.services.iceberg.catalog import RestCatalog as Server
+from tidemark.services.seaweedfs import InBucket
 from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite
-from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.catalog import CATALOGS, HADOOP, NIO, NOT_OURS, REFERENCE, as_it_is, chosen_catalog
+from tidemark.systems.in_bucket import S3, Folder, StorageOptions, Stored, count_and_sum, path_of
 from tidemark.systems.postgres_catalog import promised, shown
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def workers() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class IcebergOptions(DurabilityOptions):
+class IcebergOptions(StorageOptions):
     catalog: str = field(
         default="reference",
         metadata={
@@ -68,7 +69,7 @@ class IcebergOptions(DurabilityOptions):
     )
 
 
-class IcebergTable(FullDurability):
+class IcebergTable(Stored):
     """A table in the REST catalog, created by PyIceberg. A subclass says how rows are written and read."""
 
     format: ClassVar[str] = "Iceberg"
@@ -84,7 +85,7 @@ class IcebergTable(FullDurability):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self.say(pyiceberg_client.remark())
-        choice = chosen_catalog(options.catalog, options.file_io)
+        choice = chosen_catalog(options.catalog, options.file_io, options.storage)
         self._rest = cast(Server, context.services[choice.server])
         chosen = as_it_is(choice, self._rest)
         self.catalog, self.durability = chosen.label, chosen.durability
@@ -95,13 +96,24 @@ class IcebergTable(FullDurability):
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
-        return (chosen_catalog(options.catalog, options.file_io).server,)
+        return (chosen_catalog(options.catalog, options.file_io, options.storage).server,)
 
     @classmethod
     def unavailable(cls, options: Any) -> str | None:
         if options.file_io != HADOOP and options.catalog != "reference":
             return f"file_io: {options.file_io} is of the reference server alone; the catalog is {options.catalog}"
+        if options.storage == S3 and (options.catalog, options.file_io) != ("reference", HADOOP):
+            return (
+                "storage: s3 is of the reference server with a FileIO for it; found catalog: "
+                f"{options.catalog}, file_io: {options.file_io}"
+            )
         return super().unavailable(options)
+
+    @cached_property
+    def folder(self) -> Folder | None:
+        if not isinstance(self._rest, InBucket):
+            return None
+        return Folder(self._rest.bucket, f"warehouse/{self._namespace}/{TABLE}")
 
     def _access(self) -> dict[str, str]:
         """What a client of the catalog is made with."""
@@ -114,7 +126,8 @@ class IcebergTable(FullDurability):
                 # Files on a local disk need no credentials, and a server that has none refuses to be asked.
                 "header.X-Iceberg-Access-Delegation": "",
             }
-        return {"uri": self._rest.uri, "warehouse": self._rest.warehouse, **shown}
+        files = {} if self.folder is None else self.folder.for_pyiceberg()
+        return {"uri": self._rest.uri, "warehouse": self._rest.warehouse, **shown, **files}
 
     def _catalog(self) -> RestCatalog:
         """A new client of the catalog."""
@@ -139,6 +152,8 @@ class IcebergTable(FullDurability):
         # A plain path: DuckDB 1.4.4 does not understand the scheme file. Another's catalog has its own rules.
         ours = self._rest.places_are_free and not self._rest.is_external
         location = str(self._rest.place(self.context.directory / "table")) if ours else None
+        if self.folder is not None:
+            location = self.folder.uri
         name = (self._namespace, TABLE)
         table: Table = catalog.create_table(name, schema, location=location, properties=self._properties())
         if self.durability_level == FULL:
@@ -170,18 +185,19 @@ class IcebergTable(FullDurability):
         table, size = self._load(), self._rest.database_bytes()
         directory = self._directory(table)
         reason = "the catalog is a server that is not ours" if size is None else None
-        if directory is None:
+        if directory is None and self.folder is None:
             return Footprint(0, 0, 0, 0, None, f"the table lies at {table.location()}, not on this machine")
+        place = path_of(table.location())
         # Hadoop's local file system leaves a checksum file, with a dot before its name, beside what the reference
         # server and Polaris write. A part of neither the format nor the table, it is not counted.
-        files = [path for path in files_below(directory) if not path.name.startswith(".")]
-        data = [path for path in files if path.is_relative_to(directory / "data")]
-        metadata = [path for path in files if not path.is_relative_to(directory / "data")]
+        sizes = {path: size for path, size in self._sizes_below(Path(place)).items() if not path.name.startswith(".")}
+        data = count_and_sum(size for path, size in sizes.items() if path.is_relative_to(place / "data"))
+        metadata = count_and_sum(size for path, size in sizes.items() if not path.is_relative_to(place / "data"))
         catalog_bytes = None if size is None else size - self._empty_bytes
-        return Footprint(*count_and_bytes(data), *count_and_bytes(metadata), catalog_bytes, reason)
+        return Footprint(*data, *metadata, catalog_bytes, reason)
 
-    def data_files(self) -> list[Path]:
-        return [Path(urlsplit(task.file.file_path).path) for task in self._load().scan().plan_files()]
+    def data_files(self) -> Sequence[PurePath]:
+        return [path_of(task.file.file_path) for task in self._load().scan().plan_files()]
 
     def commits(self) -> int:
         """Creation, and the number of the last commit: expired snapshots count as well."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from tidemark.systems.iceberg import client as pyiceberg_client
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PyIcebergDoor(Door):
-    access: Mapping[str, str]
+    access: Mapping[str, str] = field(repr=False)
     table: tuple[str, str]
     threads: int
 

@@ -1,0 +1,156 @@
+"""`storage: s3`: a table's files lie in an S3 server and not on the local disk; what each client is told of it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePath, PurePosixPath
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+from urllib.parse import urlsplit
+
+from tidemark.services.base import Service, files_below
+from tidemark.services.seaweedfs import REGION, Bucket, SeaweedFS
+from tidemark.systems.base import FULL, Durability, Options
+from tidemark.systems.duckdb_client import literal, missing_extensions
+from tidemark.systems.full_durability import DurabilityOptions, FullDurability
+
+if TYPE_CHECKING:
+    from pyarrow.fs import S3FileSystem
+
+LOCAL, S3 = "local", "s3"
+BUCKET = "tidemark-tables"  # of all tables on one server whose client chooses the place
+HTTPFS = "httpfs"  # the extension by which a DuckDB reaches it
+NOTE = "its files lie in an S3 server (SeaweedFS) on loopback"
+ANSWERS_EARLY = "SeaweedFS acknowledges files before they are on the disk."
+NOT_COUNTED = "strace counts what local files cost; it was not asked of an S3 server's"
+
+
+STORAGE: Mapping[str, Any] = {
+    "help": "Where the table's files lie: on the local disk, or in an S3 server (SeaweedFS) that is started for it; an "
+    "Iceberg catalog's server has its metadata there as well.",
+    "choices": (LOCAL, S3),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StorageOptions(DurabilityOptions):
+    storage: str = field(default=LOCAL, metadata=STORAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder of a bucket, in which one table lies."""
+
+    bucket: Bucket
+    name: str  # without slashes at its ends
+
+    @property
+    def uri(self) -> str:
+        return f"s3://{self.bucket.name}/{self.name}"
+
+    def file_system(self) -> S3FileSystem:
+        return self.bucket.file_system()
+
+    def sizes(self) -> dict[PurePath, int]:
+        """Bytes of each object in it, by bucket and name."""
+        from pyarrow.fs import FileSelector, FileType
+
+        place = FileSelector(f"{self.bucket.name}/{self.name}", allow_not_found=True, recursive=True)
+        found = self.file_system().get_file_info(place)
+        return {PurePosixPath(each.path): each.size for each in found if each.type is FileType.File}
+
+    def secret(self) -> str:
+        """SQL by which a DuckDB with HTTPFS loaded may use the bucket."""
+        given = {
+            "KEY_ID": self.bucket.access_key,
+            "SECRET": self.bucket.secret_key,
+            "REGION": REGION,
+            "ENDPOINT": urlsplit(self.bucket.endpoint).netloc,
+            "URL_STYLE": "path",
+            "SCOPE": f"s3://{self.bucket.name}",
+        }
+        said = ", ".join(f"{name} {literal(value)}" for name, value in given.items())
+        return f"CREATE SECRET tidemark_store (TYPE s3, USE_SSL false, {said})"
+
+    def for_pyiceberg(self) -> dict[str, str]:
+        """Properties of a catalog by which PyIceberg may use the bucket."""
+        return {
+            "s3.endpoint": self.bucket.endpoint,
+            "s3.access-key-id": self.bucket.access_key,
+            "s3.secret-access-key": self.bucket.secret_key,
+            "s3.region": REGION,
+        }
+
+    def for_delta_rs(self) -> dict[str, str]:
+        """Options of its storage by which delta-rs may use the bucket: a commit is a put that finds no object there."""
+        return {
+            "aws_endpoint_url": self.bucket.endpoint,
+            "aws_allow_http": "true",
+            "aws_access_key_id": self.bucket.access_key,
+            "aws_secret_access_key": self.bucket.secret_key,
+            "aws_region": REGION,
+            "aws_conditional_put": "etag",
+        }
+
+
+def path_of(address: str) -> PurePath:
+    """What an address stands for: a path of this machine, or a bucket and the name of an object."""
+    parts = urlsplit(address)
+    return PurePosixPath(f"{parts.netloc}{parts.path}") if parts.scheme == S3 else Path(parts.path)
+
+
+def is_in_bucket(options: Any) -> bool:
+    return getattr(options, "storage", LOCAL) == S3
+
+
+class Stored(FullDurability):
+    """A system that may have the option."""
+
+    Options: ClassVar[type[Options]] = DurabilityOptions
+
+    @classmethod
+    def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
+        needs = super().needs_for(options)
+        return (*needs, SeaweedFS) if is_in_bucket(options) else needs
+
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        if is_in_bucket(options):
+            if options.durability == FULL:
+                return "durability: full is of files on a disk of this machine; storage is s3"
+            missing = missing_extensions((HTTPFS,))
+            if missing:
+                return missing
+        return super().unavailable(options)
+
+    @cached_property
+    def folder(self) -> Folder | None:
+        """Where the files lie in a bucket; None where they lie on the local disk."""
+        if not is_in_bucket(self.options):
+            return None
+        store = cast(SeaweedFS, self.context.services[SeaweedFS])
+        return Folder(store.make_bucket(BUCKET), f"{self.name}-{secrets.token_hex(6)}")
+
+    def _sizes_below(self, local: Path) -> Mapping[PurePath, int]:
+        """Bytes of each file of the table, which is in the folder `local` unless it is in a bucket."""
+        if self.folder is not None:
+            return self.folder.sizes()
+        return {path: path.stat().st_size for path in files_below(local)}
+
+    def weigh(self, files: Iterable[PurePath]) -> tuple[int, int]:
+        if self.folder is None:
+            return super().weigh(files)
+        sizes = self.folder.sizes()
+        return count_and_sum(sizes[path] for path in files)
+
+
+def count_and_sum(sizes: Iterable[int]) -> tuple[int, int]:
+    found = list(sizes)
+    return len(found), sum(found)
+
+
+def promise(commit: str) -> Durability:
+    """What a table in a bucket promises, of whose commit `commit` is known."""
+    return Durability(f"{commit} {ANSWERS_EARLY}", counted=None, remark=NOT_COUNTED)

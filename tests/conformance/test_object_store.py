@@ -1,0 +1,132 @@
+"""Tables whose files lie in an S3 server: written, read by another client, weighed, merged, and raced for."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidemark.measure import maintenance
+from tidemark.systems import of_kind
+from tidemark.systems.base import Capability
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.ducklake.ducklake import DuckLake
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
+from tidemark.systems.in_bucket import S3, Stored
+from tidemark.systems.tables import TableSystem
+
+from .test_writers import write
+from .trips import YELLOW, assert_same_rows, stored_schema, trips
+
+OpenTable = Callable[..., Any]
+
+pytestmark = pytest.mark.services
+
+
+def may_be_elsewhere(kind: type[Any]) -> bool:
+    return "storage" in {field.name for field in dataclasses.fields(kind.Options)}
+
+
+KINDS = {name: kind for name, kind in of_kind(TableSystem).items() if may_be_elsewhere(kind)}
+
+
+def opened(open_table: OpenTable, kind: type[Any]) -> Any:
+    system = open_table(kind, kind.Options(storage=S3))
+    system.create(YELLOW)
+    return system
+
+
+def test_they_are_the_ones_that_are_promised() -> None:
+    assert {"ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"} <= set(KINDS)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_is_written_is_in_the_bucket_and_nowhere_else(name: str, open_table: OpenTable) -> None:
+    system = opened(open_table, KINDS[name])
+    written = [trips(YELLOW, 1 + 10 * i, 1000 * i) for i in range(5)]
+    for rows in written:
+        system.write(rows)
+    maintenance.flush(system)
+    footprint, files, objects = system.footprint(), system.data_files(), system.folder.sizes()
+    assert footprint.data_files == len(files) > 0 and set(files) <= set(objects)
+    assert footprint.data_bytes == system.weigh(files)[1] == sum(objects[path] for path in files)
+    assert footprint.data_bytes + footprint.metadata_bytes == sum(objects.values())
+    assert footprint.catalog_bytes is not None
+    assert (footprint.metadata_files > 0) == (system.format != "DuckLake")
+    for path in files:
+        with pq.ParquetFile(str(path), filesystem=system.folder.file_system()) as file:
+            assert file.metadata.row_group(0).column(0).compression == "SNAPPY"
+    local = [path for path in system.context.directory.rglob("*") if path.suffix in (".parquet", ".avro", ".json")]
+    assert local == []
+    assert sorted(system.ids().to_pylist()) == sorted(n for rows in written for n in rows.column("id").to_pylist())
+    merged = maintenance.merge(system)
+    assert (merged is not None) == (Capability.MERGE in system.capabilities)
+    if merged is not None:
+        assert (merged.files_before, merged.files_after) == (len(files), 1)
+        assert merged.bytes_after == system.weigh(system.data_files())[1]
+    assert_same_rows(system.read(), pa.concat_tables(written), stored_schema(system, YELLOW))
+    # Somebody who takes an object away is noticed.
+    (first, *_) = system.data_files()
+    system.folder.file_system().delete_file(str(first))
+    with pytest.raises(Exception, match=r"(?i)not found|404|no such|not exist"):
+        system.ids()
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[ProcessPoolExecutor]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).parents[1])  # where they find this file
+        with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+            yield pool
+
+
+@pytest.mark.parametrize("kind", [DeltaRs, DuckLake, IcebergPyIceberg], ids=lambda kind: kind.name)
+def test_two_processes_lose_nothing_to_each_other(
+    kind: type[Any], open_table: OpenTable, processes: ProcessPoolExecutor
+) -> None:
+    """For Delta by puts that the store refuses where an object is there already."""
+    system = opened(open_table, kind)
+    system.write(trips(YELLOW, 1))
+    at_work = [processes.submit(write, system.door(), number, 6) for number in (1, 2)]
+    acknowledged = [0, *(number for each in at_work for number in each.result(timeout=120)[0])]
+    assert sorted(system.ids().to_pylist()) == sorted(acknowledged)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_its_keys_are_shown_nowhere(name: str, open_table: OpenTable) -> None:
+    system = opened(open_table, KINDS[name])
+    system.write(trips(YELLOW, 1))
+    secret = system.folder.bucket.secret_key
+    assert len(secret) == 40
+    services = system.context.services.values()
+    commands = [word for service in services for pid in service.pids() for word in psutil.Process(pid).cmdline()]
+    folders = [system.context.directory, *(service.directory for service in services)]
+    written = b"".join(path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file())
+    shown = [repr(system.door()), repr(system.settings()), repr(system.notes), str(system.folder), *commands]
+    assert secret not in "".join(shown) and secret.encode() not in written
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("ducklake", {"durability": "full"}, "a disk of this machine"),
+        ("delta-rs", {"durability": "full"}, "a disk of this machine"),
+        ("delta-rs", {"catalog": "unity", "unity_address": "http://127.0.0.1:1"}, "local disk"),
+        ("iceberg-pyiceberg", {"file_io": "nio"}, "reference server with a FileIO"),
+        ("iceberg-duckdb", {"catalog": "polaris"}, "reference server with a FileIO"),
+        ("ducklake", {}, None),
+    ],
+)
+def test_why_a_table_cannot_be_there_is_said(name: str, options: dict[str, Any], said: str | None) -> None:
+    kind = KINDS[name]
+    assert issubclass(kind, Stored)
+    reason = kind.unavailable(kind.Options(storage=S3, **options))
+    assert (said is None and reason is None) or (said is not None and said in (reason or ""))
