@@ -13,7 +13,19 @@ REPOSITORY = Path(__file__).parents[1]
 PACKAGE = REPOSITORY / "src" / "tidemark"
 # The files at the package's root are the first room. A module imports from its own room and from those before it.
 BASE = ("errors", "paths", "lifetime", "progress", "schema", "seals", "addresses", "config", "code")
-ROOMS = ("base", "runs", "machine", "dataset", "services", "systems", "stream", "software", "measure", "analysis")
+ROOMS = (
+    "base",
+    "runs",
+    "machine",
+    "dataset",
+    "services",
+    "systems",
+    "ingest",
+    "stream",
+    "software",
+    "measure",
+    "analysis",
+)
 ROOMS += ("results", "studies", "pipeline", "cli")
 DOORS = ("__init__", "__main__")  # the version, and the way in; they belong to no room
 MOST_FILES = 15  # directly in one folder

@@ -80,6 +80,35 @@ def test_what_two_processes_wrote_is_there(name: str, open_table: OpenTable, pro
         assert found == sorted(acknowledged)
 
 
+@pytest.mark.parametrize(
+    "name", [name for name, kind in DECLARED.items() if kind.refuses_bundles(kind.Options()) is None]
+)
+def test_files_of_one_client_are_committed_at_once_by_another(name: str, open_table: OpenTable) -> None:
+    system = open_table(DECLARED[name])
+    system.create(YELLOW)
+    system.write(trips(YELLOW, 1))
+    making, committing = system.door().open(), system.door().open()
+    for first in (10, 20):  # a second time, from where the first commit left the table
+        before = system.commits()
+        made = [making.stage(trips(YELLOW, ROWS, first + ROWS * place)) for place in range(3)]
+        if Capability.READ_BACK in system.capabilities:
+            assert not {first, first + 1} & set(system.ids().to_pylist()) and system.commits() == before
+        committing.register(made)
+        if Capability.READ_BACK in system.capabilities:
+            assert system.commits() == before + 1
+    if Capability.READ_BACK in system.capabilities:
+        assert sorted(system.ids().to_pylist()) == [0, *range(10, 16), *range(20, 26)]
+        there = system.read().filter(pa.compute.field("id") >= 20 + 2 * ROWS).sort_by("id")
+        assert there.to_pylist() == trips(YELLOW, ROWS, 20 + 2 * ROWS).to_pylist()
+        missing = dataclasses.replace(made[0], path="/nowhere/at-all.parquet")
+        if name != DeltaRs.name:  # which looks at no file
+            with pytest.raises(Exception, match="nowhere"):
+                committing.register([*made, missing])
+            assert len(system.ids()) == 13
+    for client in (making, committing):
+        client.close()
+
+
 def overtaken(system: TableSystem) -> Exception:
     """What a client says of a commit that another one's came before: two threads at once until that happens."""
     one, two = system.door().open(), system.door().open()

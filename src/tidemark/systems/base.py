@@ -33,6 +33,7 @@ class Capability(StrEnum):
     READ_BACK = "read-back"  # `ids` returns what was written (all but `null`)
     COMMIT_RETRY = "commit-retry"  # a commit that another writer's overtook is tried again
     READ_BY_OTHERS = "read-by-others"  # others than the client that wrote the table can read it
+    BUNDLES = "bundles"  # its writers can make data files, and commit several of them at once
     WRITERS = "writers"  # several processes may write the table at once, each with a client of its own
     INFINITY = "infinity"  # floating-point columns take infinite values
 

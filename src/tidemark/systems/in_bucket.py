@@ -125,6 +125,12 @@ class Stored(FullDurability):
                 return missing
         return super().unavailable(options)
 
+    @classmethod
+    def refuses_bundles(cls, options: Any) -> str | None:
+        if is_in_bucket(options):
+            return "files that are committed together are made on the local disk alone; storage is s3"
+        return super().refuses_bundles(options)
+
     @cached_property
     def folder(self) -> Folder | None:
         """Where the files lie in a bucket; None where they lie on the local disk."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import Capability, Durability
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.writers import Door, Fate, TableWriter
+from tidemark.systems.writers import DataFile, Door, Fate, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +23,12 @@ class NullWriter(TableWriter):
     def write(self, rows: pa.Table) -> None:
         pass
 
+    def stage(self, rows: pa.Table) -> DataFile:
+        return DataFile("", rows.nbytes, rows.num_rows)
+
+    def register(self, files: Sequence[DataFile]) -> None:
+        pass
+
     def fate(self, error: Exception) -> Fate:
         del error
         return Fate.UNKNOWN
@@ -34,7 +41,7 @@ class Null(TableSystem):
     client = "none"
     catalog = "none"
     notes: tuple[str, ...] = ("accepts and drops: measures the harness",)
-    capabilities: frozenset[Capability] = frozenset({Capability.WRITERS})
+    capabilities: frozenset[Capability] = frozenset({Capability.WRITERS, Capability.BUNDLES})
     durability = Durability("nothing is stored")
 
     def create(self, schema: pa.Schema) -> None:

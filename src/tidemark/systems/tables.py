@@ -21,6 +21,7 @@ class TableSystem(System):
 
     kind: ClassVar[str] = "a table"
     capabilities: frozenset[Capability] = TABLE
+    no_bundles: ClassVar[str] = "its client has no call that makes files that are there part of the table"
 
     @abstractmethod
     def create(self, schema: pa.Schema) -> None:
@@ -73,6 +74,12 @@ class TableSystem(System):
         if Capability.WRITERS in cls.capabilities:
             return None
         return f"{cls.title}: one process at a time may write its table"
+
+    @classmethod
+    def refuses_bundles(cls, options: Any) -> str | None:
+        """Why writers with `options` cannot commit several data files that they made before; None where they can."""
+        del options
+        return None if Capability.BUNDLES in cls.capabilities else f"{cls.title}: {cls.no_bundles}"
 
     def door(self) -> Door:
         """How further processes write to this table, once it is created, where `Capability.WRITERS` is declared.

@@ -11,6 +11,8 @@ except Exception as error:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,15 @@ class Fate(StrEnum):
     CONFLICT = "conflict"  # refused because another writer's commit came first: not committed
     FAILED = "failed"  # refused for another reason: not committed
     UNKNOWN = "unknown"  # it may be committed or not
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file in a table's folder; part of the table once it is registered."""
+
+    path: str
+    size: int  # bytes
+    rows: int
 
 
 class TableWriter(ABC):
@@ -43,6 +54,14 @@ class TableWriter(ABC):
     def attempts(self) -> int | None:
         """Commits that the last write tried, the client's own retries among them; None where it does not tell."""
         return None
+
+    def stage(self, rows: pa.Table) -> DataFile:
+        """Make a data file of `rows`, where `Capability.BUNDLES` is declared; nobody sees it yet."""
+        raise NotImplementedError(f"{type(self).__name__} makes no files without a commit")
+
+    def register(self, files: Sequence[DataFile]) -> None:
+        """Make files that any client of the table staged part of it, in one commit; as `write` otherwise."""
+        raise NotImplementedError(f"{type(self).__name__} commits no files that are there")
 
     def close(self) -> None:  # noqa: B027 - some hold nothing
         """Let go of connections."""

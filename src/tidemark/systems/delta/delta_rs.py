@@ -33,6 +33,7 @@ class DeltaRs(DeltaTable):
         Capability.COMMIT_RETRY,
         Capability.READ_BY_OTHERS,
         Capability.WRITERS,
+        Capability.BUNDLES,
     }
     Options: ClassVar[type[Options]] = DeltaRsOptions
 

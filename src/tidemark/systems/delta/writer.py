@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import secrets
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemark.systems.writers import Door, Fate, TableWriter
+from tidemark.systems.writers import DataFile, Door, Fate, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +39,7 @@ class DeltaRsWriter(TableWriter):
         from deltalake import CommitProperties, WriterProperties, exceptions, write_deltalake
 
         self.table = table
+        self._location, self._codec = door.location, door.codec
         self.properties = WriterProperties(compression=door.codec.upper())  # type: ignore[arg-type]
         self._commit = None if door.retries is None else CommitProperties(max_commit_retries=door.retries)
         self._conflict = exceptions.CommitFailedError
@@ -44,6 +49,23 @@ class DeltaRsWriter(TableWriter):
     def write(self, rows: pa.Table) -> None:
         # With the handle kept, delta-rs does not read the log again from its last checkpoint on.
         self._append(self.table, rows, mode="append", writer_properties=self.properties, commit_properties=self._commit)
+
+    def stage(self, rows: pa.Table) -> DataFile:
+        import pyarrow.parquet as pq
+
+        path = Path(self._location, f"part-{secrets.token_hex(16)}.{self._codec}.parquet")
+        pq.write_table(rows, path, compression="none" if self._codec == "uncompressed" else self._codec)
+        return DataFile(path.name, path.stat().st_size, rows.num_rows)
+
+    def register(self, files: Sequence[DataFile]) -> None:
+        from deltalake.transaction import AddAction, RemoveAction
+
+        now = round(time.time() * 1000)
+        adds: list[AddAction | RemoveAction] = [
+            AddAction(e.path, e.size, {}, now, True, json.dumps({"numRecords": e.rows})) for e in files
+        ]
+        self.table.create_write_transaction(adds, "append", self.table.schema(), commit_properties=self._commit)
+        self.table.update_incremental()  # which a write does by itself
 
     def fate(self, error: Exception) -> Fate:
         if isinstance(error, self._conflict) and OVERTAKEN in str(error):

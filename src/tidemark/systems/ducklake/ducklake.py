@@ -46,6 +46,7 @@ CATALOG_FILE = "catalog.ducklake"  # beside it lies its log, whose name begins w
 METADATA = f"__ducklake_metadata_{LAKE}"
 LOSES_SIGN = "DuckLake 0.3 loses the sign of -0.0 in rows that it inlines"
 REFUSES_INFINITY = "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL"
+ADDING = f"CALL ducklake_add_data_files('{LAKE}', '{TABLE_NAME}', ?)"
 GAVE_UP_COMMIT = "Exceeded the maximum retry count"  # in what DuckLake says of a commit that others overtook
 
 FLUSHED_LOG = "The server flushes its log before it acknowledges the commit (synchronous_commit = on)"
@@ -166,6 +167,7 @@ class Inlining(DuckLakeTable):
     """Every write stays in the catalog until `flush`, as the thesis's section 4.2.2 sets it."""
 
     notes: tuple[str, ...] = (LOSES_SIGN,)
+    no_bundles: ClassVar[str] = "rows that are inlined are in no file"
 
     capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {
         Capability.INLINING,
@@ -243,7 +245,15 @@ class CatalogInPostgres(DuckLakeTable):
     def door(self) -> Door:
         given = self.context
         return DuckDBDoor(
-            self.extensions, given.directory, given.threads, self._attachments(), self.table, GAVE_UP_COMMIT
+            self.extensions,
+            given.directory,
+            given.threads,
+            self._attachments(),
+            self.table,
+            GAVE_UP_COMMIT,
+            files=self._data,
+            adding=ADDING,
+            codec=given.codec,
         )
 
     def refused(self) -> int:
@@ -305,6 +315,7 @@ class DuckLake(CatalogInPostgres):
     name: ClassVar[str] = "ducklake"
     title: ClassVar[str] = "DuckLake"
     in_thesis: ClassVar[bool] = True
+    capabilities: frozenset[Capability] = CatalogInPostgres.capabilities | {Capability.BUNDLES}
 
 
 class DuckLakeInlined(Inlining, CatalogInFile):

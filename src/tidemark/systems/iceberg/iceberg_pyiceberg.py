@@ -76,6 +76,7 @@ class IcebergPyIceberg(IcebergTable):
         Capability.READ_BY_OTHERS,
         Capability.WRITERS,
     }
+    no_bundles: ClassVar[str] = "PyIceberg takes in files without field ids alone, unlike those that it writes"
     Options: ClassVar[type[Options]] = PyIcebergOptions
 
     def __init__(self, context: Context, options: Any) -> None:

@@ -1,0 +1,183 @@
+"""The policies at work: requests go in, and each comes back once the commit that holds it has ended."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidemark.ingest.hand import Ended, Hand
+from tidemark.ingest.policies import Bundled, Direct, Policy, Staged
+from tidemark.ingest.wire import Answer, Outcome
+from tidemark.systems.writers import DataFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_KEPT = 3  # errors in words
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    rows: pa.RecordBatch
+    size: int  # bytes, as it was sent
+    answer: asyncio.Future[Answer]
+
+
+class Committer(ABC):
+    """What all have in common: commits are numbered, and all requests of one have its number and its outcome."""
+
+    def __init__(self) -> None:
+        self.commits = 0  # that were acknowledged
+        self.said: list[str] = []  # of the first that were not
+        self._numbers = itertools.count(1)
+
+    async def submit(self, rows: pa.RecordBatch, size: int) -> Answer:
+        """What became of `rows`, of `size` bytes as they were sent, once that is known."""
+        request = Request(rows, size, asyncio.get_running_loop().create_future())
+        self._take_in(request)
+        return await request.answer
+
+    @abstractmethod
+    def _take_in(self, request: Request) -> None: ...
+
+    @abstractmethod
+    async def drain(self) -> None:
+        """Commit at once all that was taken in, and end; nothing is submitted any more."""
+
+    def _settle(self, requests: Iterable[Request], ended: Ended) -> None:
+        number = 0
+        if ended.outcome is Outcome.ACKED:
+            number = next(self._numbers)
+            self.commits += 1
+        elif len(self.said) < MOST_KEPT:
+            self.said.append(ended.words)
+        for request in requests:
+            if not request.answer.done():  # who asked may have gone
+                request.answer.set_result(Answer(ended.outcome, number))
+
+
+class DirectCommitter(Committer):
+    """Requests in the order in which they came, each by the next hand that is free."""
+
+    def __init__(self, hands: Sequence[Hand]) -> None:
+        super().__init__()
+        self._waiting: asyncio.Queue[Request | None] = asyncio.Queue()
+        self._work = [asyncio.create_task(self._working(hand)) for hand in hands]
+
+    def _take_in(self, request: Request) -> None:
+        self._waiting.put_nowait(request)
+
+    async def _working(self, hand: Hand) -> None:
+        while (request := await self._waiting.get()) is not None:
+            self._settle((request,), await hand.write((request.rows,)))
+
+    async def drain(self) -> None:
+        for _ in self._work:
+            self._waiting.put_nowait(None)
+        await asyncio.gather(*self._work)
+
+
+class StagedCommitter(Committer):
+    """A buffer that each hand, when it is free and the buffer is due, takes as a whole."""
+
+    def __init__(self, hands: Sequence[Hand], policy: Staged | Bundled) -> None:
+        super().__init__()
+        self._policy = policy
+        self._buffer: list[Request] = []
+        self._rows = self._bytes = 0
+        self._due = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._ending = False
+        self._work = [asyncio.create_task(self._working(hand)) for hand in hands]
+
+    def _take_in(self, request: Request) -> None:
+        self._buffer.append(request)
+        self._rows += request.rows.num_rows
+        self._bytes += request.size
+        if self._ending or self._rows >= self._policy.max_rows or self._bytes >= self._policy.max_bytes:
+            self._due.set()
+        elif len(self._buffer) == 1:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._policy.max_age_ms / 1000, self._due.set)
+
+    def _take_out(self) -> list[Request]:
+        taken, self._buffer = self._buffer, []
+        self._rows = self._bytes = 0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._ending:
+            self._due.clear()
+        return taken
+
+    async def _working(self, hand: Hand) -> None:
+        while True:
+            await self._due.wait()
+            if taken := self._take_out():
+                await self._flush(hand, taken)
+            elif self._ending:
+                return
+
+    async def _flush(self, hand: Hand, taken: list[Request]) -> None:
+        self._settle(taken, await hand.write([each.rows for each in taken]))
+
+    async def drain(self) -> None:
+        self._ending = True
+        self._due.set()
+        await asyncio.gather(*self._work)
+
+
+class BundledCommitter(StagedCommitter):
+    """A flush makes a file; one more hand commits all files that come within a window of the first."""
+
+    def __init__(self, hands: Sequence[Hand], committing: Hand, policy: Bundled) -> None:
+        self._bundle = policy
+        self._files: asyncio.Queue[tuple[DataFile, list[Request]] | None] = asyncio.Queue()
+        super().__init__(hands, policy)
+        self._commit = asyncio.create_task(self._committing(committing))
+
+    async def _flush(self, hand: Hand, taken: list[Request]) -> None:
+        made = await hand.stage([each.rows for each in taken])
+        if isinstance(made, Ended):
+            self._settle(taken, made)
+        else:
+            self._files.put_nowait((made, taken))
+
+    async def _committing(self, hand: Hand) -> None:
+        loop, last = asyncio.get_running_loop(), False
+        while not last:
+            first = await self._files.get()
+            if first is None:
+                return
+            bundle, deadline = [first], loop.time() + self._bundle.window_ms / 1000
+            while len(bundle) < self._bundle.max_files:
+                try:
+                    async with asyncio.timeout_at(deadline):
+                        more = await self._files.get()
+                except TimeoutError:
+                    break
+                if last := more is None:
+                    break
+                bundle.append(more)
+            ended = await hand.register([file for file, _ in bundle])
+            self._settle((request for _, taken in bundle for request in taken), ended)
+
+    async def drain(self) -> None:
+        await super().drain()
+        self._files.put_nowait(None)
+        await self._commit
+
+
+def committer(policy: Policy, hands: Sequence[Hand]) -> Committer:
+    """`policy` with opened hands: of a bundled one, the last is the one that commits."""
+    match policy:
+        case Direct():
+            return DirectCommitter(hands)
+        case Staged():
+            return StagedCommitter(hands, policy)
+        case Bundled():
+            return BundledCommitter(hands[:-1], hands[-1], policy)

@@ -1,0 +1,188 @@
+"""The front: a loopback server that takes requests in, has them committed by a policy, and answers.
+
+What it promises:
+
+- A request is acknowledged after the commit that holds it has returned, never before. Killed, it loses nothing that
+  it acknowledged, as far as the system keeps its own promise.
+- All requests of a commit have its outcome: acknowledged, refused, failed or unknown; none is tried again once its
+  outcome is unknown.
+- Bytes of requests that were taken in and are not answered never exceed `Limits.waiting_bytes`. A request that finds
+  no room is not read from its connection, and answered BUSY once it has waited `Limits.busy_after_s`. Beside that, a
+  connection takes some 128 KiB, and there are no more than `Limits.connections`.
+- `drain` takes in nothing more, commits at once what is there, and answers it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidemark.ingest import wire
+from tidemark.ingest.committers import Committer, committer
+from tidemark.ingest.hand import Hand
+from tidemark.ingest.policies import Bundled, Policy
+from tidemark.ingest.room import Room
+from tidemark.ingest.wire import Answer, Outcome
+from tidemark.systems.writers import Door
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HOST = "127.0.0.1"
+PIECE = 1 << 16
+LONGEST_SCHEMA = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    waiting_bytes: int = 64 << 20
+    request_bytes: int = 16 << 20  # of one request; a longer one is answered FAILED
+    busy_after_s: float = 5.0
+    greeting_s: float = 10.0  # for a connection to say who it is
+    drain_s: float = 60.0  # for answers to be taken, once all is committed
+    connections: int = 1024
+
+
+class Front:
+    """Opened by `start`, ended by `drain`, in one event loop."""
+
+    def __init__(
+        self,
+        door: Door,
+        schema: pa.Schema,
+        policy: Policy,
+        *,
+        token: str,
+        writers: int = 1,
+        tries: int = 20,
+        limits: Limits | None = None,
+    ) -> None:
+        """`writers`: clients of the table that work at once, each in a thread; a bundled policy has one more to commit.
+
+        `tries`: how often a commit is tried that others overtake. ValueError for limits that contradict each other.
+        """
+        self.limits = limits or Limits()
+        if self.limits.request_bytes > self.limits.waiting_bytes:
+            raise ValueError("request_bytes is more than waiting_bytes: such a request could never be taken in")
+        self._schema, self._policy, self._token = schema, policy, token.encode()
+        count = writers + isinstance(policy, Bundled)
+        self._hands = [Hand(door, tries, number) for number in range(count)]
+        self.room = Room(self.limits.waiting_bytes)
+        self.busy = 0  # requests that found no room
+        self._committer: Committer | None = None
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self._idle: set[asyncio.Task[None]] = set()  # those of them without a request that was taken in
+
+    async def start(self, host: str = HOST, port: int = 0) -> int:
+        """Open the clients and listen; the port. Whatever a client raises that cannot be opened."""
+        await asyncio.gather(*(hand.open() for hand in self._hands))
+        self._committer = committer(self._policy, self._hands)
+        self._server = await asyncio.start_server(self._connected, host, port, limit=PIECE, backlog=1024)
+        found: int = self._server.sockets[0].getsockname()[1]
+        return found
+
+    async def drain(self) -> None:
+        """Take in nothing more, commit and answer what is there, close the clients."""
+        assert self._server is not None and self._committer is not None
+        self._server.close()
+        for task in tuple(self._idle):
+            task.cancel()
+        await self._committer.drain()
+        if self._connections:
+            _, late = await asyncio.wait(self._connections, timeout=self.limits.drain_s)
+            for task in late:
+                task.cancel()
+        await asyncio.gather(*(hand.close() for hand in self._hands))
+
+    @property
+    def commits(self) -> int:
+        """Commits that were acknowledged."""
+        return self._committer.commits if self._committer else 0
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What the first commits said that were not acknowledged."""
+        return tuple(self._committer.said) if self._committer else ()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        self._idle.add(task)
+        try:
+            if len(self._connections) <= self.limits.connections:
+                async with asyncio.timeout(self.limits.greeting_s):
+                    known = await self._greeted(reader)
+                if known:
+                    writer.write(wire.WELCOME)
+                    await self._serve(reader, writer, task)
+        except (asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError, TimeoutError):
+            pass  # who asks next finds the connection closed
+        finally:
+            self._connections.discard(task)
+            self._idle.discard(task)
+            with suppress(ConnectionError):
+                writer.close()
+
+    async def _greeted(self, reader: asyncio.StreamReader) -> bool:
+        """Whether it is a client that knows the token and has the table's schema."""
+        import pyarrow as pa
+
+        said = await reader.readexactly(len(wire.MAGIC) + wire.TOKEN_BYTES)
+        if not hmac.compare_digest(said, wire.MAGIC + self._token):
+            return False
+        (length,) = wire.LENGTH.unpack(await reader.readexactly(wire.LENGTH.size))
+        if length > LONGEST_SCHEMA:
+            return False
+        try:
+            schema = pa.ipc.read_schema(pa.py_buffer(await reader.readexactly(length)))
+        except pa.ArrowException:
+            return False
+        return bool(schema.equals(self._schema))
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, task: asyncio.Task[None]
+    ) -> None:
+        while True:
+            (length,) = wire.LENGTH.unpack(await reader.readexactly(wire.LENGTH.size))
+            answer = await self._answered(reader, length, task)
+            writer.write(answer.packed())
+            await writer.drain()
+            if self._server is None or not self._server.is_serving():
+                return
+
+    async def _answered(self, reader: asyncio.StreamReader, length: int, task: asyncio.Task[None]) -> Answer:
+        if length > self.limits.request_bytes:
+            return await self._skipped(reader, length, Outcome.FAILED)
+        if not await self.room.take(length, self.limits.busy_after_s):
+            self.busy += 1
+            return await self._skipped(reader, length, Outcome.BUSY)
+        try:
+            rows = self._decoded(await reader.readexactly(length))
+            if rows is None:
+                return Answer(Outcome.FAILED)
+            assert self._committer is not None
+            self._idle.discard(task)
+            return await self._committer.submit(rows, length)
+        finally:
+            self._idle.add(task)
+            self.room.put_back(length)
+
+    def _decoded(self, data: bytes) -> pa.RecordBatch | None:
+        import pyarrow as pa
+
+        try:
+            rows = pa.ipc.read_record_batch(pa.py_buffer(data), self._schema)
+            rows.validate()
+        except (pa.ArrowException, OSError, ValueError):
+            return None
+        return rows
+
+    async def _skipped(self, reader: asyncio.StreamReader, length: int, outcome: Outcome) -> Answer:
+        while length:
+            length -= len(await reader.readexactly(min(length, PIECE)))
+        return Answer(outcome)

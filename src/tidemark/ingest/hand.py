@@ -1,0 +1,122 @@
+"""One client of the table, and the thread that it belongs to."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidemark.ingest.wire import Outcome
+from tidemark.systems.writers import DataFile, Door, Fate, TableWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.001, 0.2  # before another try: at least, doubled with each; as much again by chance
+LONGEST_WORDS = 400
+OUTCOMES = {Fate.CONFLICT: Outcome.REFUSED, Fate.FAILED: Outcome.FAILED, Fate.UNKNOWN: Outcome.UNKNOWN}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of a commit, and what was said where it is not acknowledged."""
+
+    outcome: Outcome
+    words: str = ""
+
+
+ACKED = Ended(Outcome.ACKED)
+
+
+class Hand:
+    """Its methods are called from one event loop, and work in a thread of their own, one after the other."""
+
+    def __init__(self, door: Door, tries: int, seed: int) -> None:
+        """`tries`: how often a commit is tried that others overtake; `seed`: of the waits before it is tried again."""
+        self._door, self._tries, self._waits = door, tries, random.Random(seed)
+        self._thread = ThreadPoolExecutor(1, "hand")
+        self._writer: TableWriter | None = None
+
+    async def open(self) -> None:
+        """Open the client; whatever it raises."""
+        await self._in_thread(self._opened)
+
+    async def write(self, batches: Sequence[pa.RecordBatch]) -> Ended:
+        """Append all rows of `batches` in one commit."""
+
+        def work() -> Ended:
+            rows = joined(batches)
+            return self._committed(lambda writer: writer.write(rows))
+
+        return await self._in_thread(work)
+
+    async def stage(self, batches: Sequence[pa.RecordBatch]) -> DataFile | Ended:
+        """Make a data file of all rows, which is not yet the table's. What fails here is in no commit."""
+
+        def work() -> DataFile | Ended:
+            try:
+                return self._opened().stage(joined(batches))
+            except Exception as error:
+                self._writer = None
+                return Ended(Outcome.FAILED, spelled(error))
+
+        return await self._in_thread(work)
+
+    async def register(self, files: Sequence[DataFile]) -> Ended:
+        """Make `files` part of the table in one commit."""
+        return await self._in_thread(lambda: self._committed(lambda writer: writer.register(files)))
+
+    async def close(self) -> None:
+        def work() -> None:
+            if self._writer is not None:
+                self._writer.close()
+
+        await self._in_thread(work)
+        self._thread.shutdown()
+
+    async def _in_thread[Result](self, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _opened(self) -> TableWriter:
+        if self._writer is None:
+            self._writer = self._door.open()
+        return self._writer
+
+    def _committed(self, commit: Callable[[TableWriter], None]) -> Ended:
+        """Try until it is acknowledged, refused for certain or for the last time, or unknown."""
+        try:
+            writer = self._opened()
+        except Exception as error:  # nothing was sent
+            return Ended(Outcome.FAILED, spelled(error))
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                commit(writer)
+                return ACKED
+            except Exception as error:
+                fate, words = writer.fate(error), spelled(error)
+            try:
+                writer.refresh()
+            except Exception:
+                self._writer = None  # the next commit begins with another client
+                return Ended(OUTCOMES[fate], words)
+            if fate is not Fate.CONFLICT or attempt >= self._tries:
+                return Ended(OUTCOMES[fate], words)
+            wait = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**attempt)
+            time.sleep(wait + self._waits.uniform(0, wait))
+
+
+def joined(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """All rows in one piece: clients are slower with many small ones."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches(batches).combine_chunks()
+
+
+def spelled(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:LONGEST_WORDS]
