@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.measure import maintenance
+from tidemark.services.iceberg.on_s3 import IcebergRestS3
 from tidemark.systems import of_kind
 from tidemark.systems.base import Capability
 from tidemark.systems.delta.delta_rs import DeltaRs
@@ -114,6 +116,29 @@ def test_its_keys_are_shown_nowhere(name: str, open_table: OpenTable) -> None:
     assert secret not in "".join(shown) and secret.encode() not in written
 
 
+RTT_MS = 25
+
+
+@pytest.mark.parametrize("name", ["ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"])
+def test_a_distance_is_between_who_writes_and_the_files(name: str, open_table: OpenTable) -> None:
+    kind = KINDS[name]
+    system = open_table(kind, kind.Options(storage=S3, rtt_ms=RTT_MS))
+    system.create(YELLOW)
+    took = []
+    for number in range(4):
+        began = time.perf_counter()
+        system.write(trips(YELLOW, 1, number))
+        took.append(1000 * (time.perf_counter() - began))
+    assert min(took) >= RTT_MS, took
+    folder = system.folder
+    assert folder.bucket.endpoint != folder.near.endpoint == folder.for_readers().bucket.endpoint
+    for service in system.context.services.values():
+        if isinstance(service, IcebergRestS3):
+            assert service._backend()["CATALOG_S3_ENDPOINT"] == folder.bucket.endpoint
+    assert sorted(system.ids().to_pylist()) == [0, 1, 2, 3]
+    assert system.footprint().data_files == 4
+
+
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
@@ -130,3 +155,4 @@ def test_why_a_table_cannot_be_there_is_said(name: str, options: dict[str, Any],
     assert issubclass(kind, Stored)
     reason = kind.unavailable(kind.Options(storage=S3, **options))
     assert (said is None and reason is None) or (said is not None and said in (reason or ""))
+    assert "storage is local" in str(kind.unavailable(kind.Options(rtt_ms=5)))

@@ -12,13 +12,14 @@ import secrets
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from signal import Signals
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.paths import Workspace, private_directory
+from tidemark.services.delay.proxy import Reachable
 from tidemark.services.http import open_url
 from tidemark.services.own import OwnServer
 from tidemark.services.programs.process import (
@@ -66,6 +67,13 @@ class Bucket:
             region=REGION,
             allow_bucket_creation=True,
         )
+
+    def by_way_of(self, proxy: Reachable | None) -> Bucket:
+        """The same bucket for who reaches its server through `proxy`, if there is one."""
+        if proxy is None:
+            return self
+        host, port = proxy.host_and_port()
+        return replace(self, endpoint=f"http://{host}:{port}")
 
     def stored(self) -> tuple[int, int]:
         """Objects in it, and their bytes."""
@@ -187,9 +195,10 @@ class SeaweedFS(OwnServer):
 
 
 class InBucket:
-    """Of a catalog whose metadata files lie in a bucket of `store`, its own."""
+    """Of a catalog whose metadata files lie in a bucket of `store`, its own, which it reaches through `way`."""
 
     store: SeaweedFS
+    way: Reachable | None = None
 
     @cached_property
     def _bucket_name(self) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import urlsplit
 
 from tidemark.services.base import Service, files_below
+from tidemark.services.delay.proxy import DelayProxy, delayed
 from tidemark.services.seaweedfs import REGION, Bucket, SeaweedFS
 from tidemark.systems.base import FULL, Durability, Options
 from tidemark.systems.duckdb_client import literal, missing_extensions
@@ -33,25 +34,37 @@ STORAGE: Mapping[str, Any] = {
     "choices": (LOCAL, S3),
 }
 
+RTT: Mapping[str, Any] = {
+    "help": "Milliseconds of a round trip to that S3 server, by a proxy before it: for clients, and for the Iceberg "
+    "catalog's server. 0: the proxy without a delay; left out: no proxy. Catalogs are not moved.",
+    "minimum": 0,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class StorageOptions(DurabilityOptions):
     storage: str = field(default=LOCAL, metadata=STORAGE)
+    rtt_ms: int | None = field(default=None, metadata=RTT)
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
     """A folder of a bucket, in which one table lies."""
 
-    bucket: Bucket
+    bucket: Bucket  # as those reach it who write
+    near: Bucket  # without what stands between
     name: str  # without slashes at its ends
+
+    def for_readers(self) -> Folder:
+        """The same for who looks at what was written: no wait is part of that."""
+        return replace(self, bucket=self.near)
 
     @property
     def uri(self) -> str:
         return f"s3://{self.bucket.name}/{self.name}"
 
     def file_system(self) -> S3FileSystem:
-        return self.bucket.file_system()
+        return self.near.file_system()
 
     def sizes(self) -> dict[PurePath, int]:
         """Bytes of each object in it, by bucket and name."""
@@ -113,10 +126,16 @@ class Stored(FullDurability):
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
         needs = super().needs_for(options)
-        return (*needs, SeaweedFS) if is_in_bucket(options) else needs
+        if not is_in_bucket(options):
+            return needs
+        return (
+            (*needs, SeaweedFS) if options.rtt_ms is None else (*needs, SeaweedFS, delayed(SeaweedFS, options.rtt_ms))
+        )
 
     @classmethod
     def unavailable(cls, options: Any) -> str | None:
+        if not is_in_bucket(options) and getattr(options, "rtt_ms", None) is not None:
+            return f"rtt_ms: {options.rtt_ms} is of a way to an S3 server; storage is {LOCAL}"
         if is_in_bucket(options):
             if options.durability == FULL:
                 return "durability: full is of files on a disk of this machine; storage is s3"
@@ -136,8 +155,10 @@ class Stored(FullDurability):
         """Where the files lie in a bucket; None where they lie on the local disk."""
         if not is_in_bucket(self.options):
             return None
-        store = cast(SeaweedFS, self.context.services[SeaweedFS])
-        return Folder(store.make_bucket(BUCKET), f"{self.name}-{secrets.token_hex(6)}")
+        services, rtt_ms = self.context.services, self.options.rtt_ms
+        near = cast(SeaweedFS, services[SeaweedFS]).make_bucket(BUCKET)
+        way = None if rtt_ms is None else cast(DelayProxy, services[delayed(SeaweedFS, rtt_ms)])
+        return Folder(near.by_way_of(way), near, f"{self.name}-{secrets.token_hex(6)}")
 
     def _sizes_below(self, local: Path) -> Mapping[PurePath, int]:
         """Bytes of each file of the table, which is in the folder `local` unless it is in a bucket."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Self
 
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
 from tidemark.services.base import Service
+from tidemark.services.delay.proxy import DelayProxy, delayed
 from tidemark.services.iceberg.backends import IcebergRestPostgres
 from tidemark.services.postgres import Postgres
 from tidemark.services.seaweedfs import REGION, InBucket, SeaweedFS
@@ -21,6 +23,7 @@ class IcebergRestS3(InBucket, IcebergRestPostgres):
     title: ClassVar[str] = "Iceberg REST catalog over PostgreSQL and S3"
     needs: ClassVar[tuple[type[Service], ...]] = (Postgres, SeaweedFS)
     file_io: ClassVar[str] = "org.apache.iceberg.aws.s3.S3FileIO"
+    proxy: ClassVar[type[DelayProxy] | None] = None  # between it and its files
 
     @classmethod
     def from_config(
@@ -34,6 +37,10 @@ class IcebergRestS3(InBucket, IcebergRestPostgres):
         store = running[SeaweedFS]
         assert isinstance(store, SeaweedFS)
         made.store = store
+        if cls.proxy is not None:
+            way = running[cls.proxy]
+            assert isinstance(way, DelayProxy)
+            made.way = way
         return made
 
     @property
@@ -41,7 +48,7 @@ class IcebergRestS3(InBucket, IcebergRestPostgres):
         return f"s3://{self.bucket.name}/warehouse"
 
     def _backend(self) -> dict[str, str]:
-        bucket = self.bucket
+        bucket = self.bucket.by_way_of(self.way)
         return {
             **super()._backend(),
             "CATALOG_S3_ENDPOINT": bucket.endpoint,
@@ -50,3 +57,16 @@ class IcebergRestS3(InBucket, IcebergRestPostgres):
             "CATALOG_S3_SECRET__ACCESS__KEY": bucket.secret_key,
             "CATALOG_CLIENT_REGION": REGION,
         }
+
+
+@cache
+def at_distance(milliseconds: float) -> type[IcebergRestS3]:
+    """The kind of it whose files are a round trip of `milliseconds` away; the same for the same."""
+
+    class Distant(IcebergRestS3):
+        name: ClassVar[str] = f"{IcebergRestS3.name}-{milliseconds:g}ms"
+        title: ClassVar[str] = f"{IcebergRestS3.title}, {milliseconds:g} ms away"
+        proxy: ClassVar[type[DelayProxy] | None] = delayed(SeaweedFS, milliseconds)
+        needs: ClassVar[tuple[type[Service], ...]] = (*IcebergRestS3.needs, delayed(SeaweedFS, milliseconds))
+
+    return Distant

@@ -69,7 +69,7 @@ class DeltaRs(DeltaTable):
         extensions = READER if self.folder is None else (*READER, HTTPFS)
         with duckdb_client.connect(extensions, self.context.directory) as connection:
             if self.folder is not None:
-                connection.execute(self.folder.secret())
+                connection.execute(self.folder.for_readers().secret())
             scan = f"delta_scan({duckdb_client.literal(self._location)})"
             return connection.sql(f"SELECT id FROM {scan}").to_arrow_table().column(0)
 

@@ -13,7 +13,7 @@ from tidemark.systems.delta import client as delta_client
 from tidemark.systems.delta import unity
 from tidemark.systems.disk import read_ids
 from tidemark.systems.full_durability import DurabilityOptions
-from tidemark.systems.in_bucket import LOCAL, NOTE, STORAGE, Stored, count_and_sum, is_in_bucket, path_of, promise
+from tidemark.systems.in_bucket import LOCAL, NOTE, RTT, STORAGE, Stored, count_and_sum, is_in_bucket, path_of, promise
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +53,7 @@ class DeltaOptions(DurabilityOptions):
 @dataclass(frozen=True, slots=True)
 class DeltaRsOptions(DeltaOptions):
     storage: str = field(default=LOCAL, metadata=STORAGE)
+    rtt_ms: int | None = field(default=None, metadata=RTT)
     commit_retries: int | None = field(
         default=None,
         metadata={
@@ -113,7 +114,8 @@ class DeltaTable(Stored):
         """The table as somebody else would open it now."""
         from deltalake import DeltaTable as Table
 
-        return Table(self._location, storage_options=self._access())
+        access = None if self.folder is None else self.folder.for_readers().for_delta_rs()
+        return Table(self._location, storage_options=access)
 
     def _listed(self) -> Sequence[PurePath]:
         return [path_of(address) for address in self._load().file_uris()]

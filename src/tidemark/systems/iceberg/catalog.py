@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from tidemark.services.iceberg.backends import POOL
 from tidemark.services.iceberg.catalog import RestCatalog
-from tidemark.services.iceberg.on_s3 import IcebergRestS3
+from tidemark.services.iceberg.on_s3 import IcebergRestS3, at_distance
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio
 from tidemark.services.polaris.server import Polaris
 from tidemark.services.postgres import Postgres
@@ -76,10 +76,10 @@ REFERENCE_S3 = replace(
 )
 
 
-def chosen_catalog(catalog: str, file_io: str, storage: str = LOCAL) -> Catalog:
+def chosen_catalog(catalog: str, file_io: str, storage: str = LOCAL, rtt_ms: int | None = None) -> Catalog:
     """What the options of these names choose."""
     if storage == S3:
-        return REFERENCE_S3
+        return REFERENCE_S3 if rtt_ms is None else replace(REFERENCE_S3, server=at_distance(rtt_ms))
     return REFERENCE_NIO if (catalog, file_io) == ("reference", NIO) else CATALOGS[catalog]
 
 

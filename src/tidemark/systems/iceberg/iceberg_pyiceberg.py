@@ -130,7 +130,7 @@ class IcebergPyIceberg(IcebergTable):
         self._append(rows)
 
     def door(self) -> Door:
-        return PyIcebergDoor(self._access(), (self._namespace, TABLE_NAME), self.context.threads)
+        return PyIcebergDoor(self._access(self.folder), (self._namespace, TABLE_NAME), self.context.threads)
 
     def _append_and_expire(self, rows: pa.Table) -> None:
         assert self._table is not None
@@ -157,7 +157,8 @@ class IcebergPyIceberg(IcebergTable):
             if refuses(self._rest.uri):
                 source = f"iceberg_scan({duckdb_client.literal(self._load().metadata_location)})"
             else:
-                for statement in attachments(self._rest, self.folder):
+                folder = None if self.folder is None else self.folder.for_readers()
+                for statement in attachments(self._rest, folder):
                     connection.execute(statement)
                 source = f"{CATALOG}.{self._namespace}.{TABLE_NAME}"
             return connection.sql(f"SELECT id FROM {source}").to_arrow_table().column(0)

@@ -85,7 +85,7 @@ class IcebergTable(Stored):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self.say(pyiceberg_client.remark())
-        choice = chosen_catalog(options.catalog, options.file_io, options.storage)
+        choice = chosen_catalog(options.catalog, options.file_io, options.storage, options.rtt_ms)
         self._rest = cast(Server, context.services[choice.server])
         chosen = as_it_is(choice, self._rest)
         self.catalog, self.durability = chosen.label, chosen.durability
@@ -96,7 +96,7 @@ class IcebergTable(Stored):
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
-        return (chosen_catalog(options.catalog, options.file_io, options.storage).server,)
+        return (chosen_catalog(options.catalog, options.file_io, options.storage, options.rtt_ms).server,)
 
     @classmethod
     def unavailable(cls, options: Any) -> str | None:
@@ -113,10 +113,11 @@ class IcebergTable(Stored):
     def folder(self) -> Folder | None:
         if not isinstance(self._rest, InBucket):
             return None
-        return Folder(self._rest.bucket, f"warehouse/{self._namespace}/{TABLE}")
+        near = self._rest.bucket
+        return Folder(near.by_way_of(self._rest.way), near, f"warehouse/{self._namespace}/{TABLE}")
 
-    def _access(self) -> dict[str, str]:
-        """What a client of the catalog is made with."""
+    def _access(self, folder: Folder | None) -> dict[str, str]:
+        """What a client of the catalog is made with, whose files are in the `folder` of a bucket, if not here."""
         access, shown = self._rest.oauth, {}
         if access is not None:
             shown = {
@@ -126,16 +127,17 @@ class IcebergTable(Stored):
                 # Files on a local disk need no credentials, and a server that has none refuses to be asked.
                 "header.X-Iceberg-Access-Delegation": "",
             }
-        files = {} if self.folder is None else self.folder.for_pyiceberg()
+        files = {} if folder is None else folder.for_pyiceberg()
         return {"uri": self._rest.uri, "warehouse": self._rest.warehouse, **shown, **files}
 
-    def _catalog(self) -> RestCatalog:
+    def _catalog(self, folder: Folder | None) -> RestCatalog:
         """A new client of the catalog."""
-        return pyiceberg_client.catalog(self._access())
+        return pyiceberg_client.catalog(self._access(folder))
 
     def _load(self) -> Table:
         """The table as somebody else would open it now."""
-        table: Table = self._catalog().load_table((self._namespace, TABLE))
+        folder = None if self.folder is None else self.folder.for_readers()
+        table: Table = self._catalog(folder).load_table((self._namespace, TABLE))
         return table
 
     def _properties(self) -> dict[str, str]:
@@ -143,7 +145,7 @@ class IcebergTable(Stored):
         return {CODEC: self.context.codec}
 
     def _create(self, schema: pa.Schema) -> Table:
-        catalog = self._catalog()
+        catalog = self._catalog(self.folder)
         self._rest.note_namespace(self._namespace)
         catalog.create_namespace(self._namespace)
         self._empty_bytes = self._rest.database_bytes() or 0
