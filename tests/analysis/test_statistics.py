@@ -16,6 +16,7 @@ from tidemark.analysis.blocks import BlockSample, block_length, draw_cells
 from tidemark.analysis.statistics import (
     Estimate,
     Replicates,
+    at_most,
     cliffs_delta,
     counted,
     generator,
@@ -319,3 +320,11 @@ def test_every_replicate_has_as_many_cells_as_the_run() -> None:
         assert weights.shape == (1000, length)
         assert (weights.sum(axis=1) >= length).all()
         assert (weights >= 0).all()
+
+
+def test_what_so_many_trials_leave_room_for() -> None:
+    assert at_most(0, 100) == pytest.approx(3 / 100, rel=0.02)  # the rule of three
+    for bad, tried in ((0, 3), (1, 20), (7, 20)):
+        interval = stats.binomtest(bad, tried).proportion_ci(0.90, "exact")  # two-sided: 5 % above its upper end
+        assert at_most(bad, tried) == pytest.approx(interval.high)
+    assert at_most(0, 0) == at_most(4, 4) == 1.0

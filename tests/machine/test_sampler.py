@@ -22,6 +22,13 @@ from tidemark.studies.streams.window import loop
 BUSY = "import time\nend = time.perf_counter() + 60\nwhile time.perf_counter() < end: pass"
 
 
+def test_what_was_killed_has_used_what_it_used() -> None:
+    gone = Group(list, ended=lambda: 2.0)
+    assert gone.cpu_seconds() == 2.0 and Group(list).cpu_seconds() is None
+    own = Group(lambda: [os.getpid()], ended=lambda: 100.0).cpu_seconds()
+    assert own is not None and own > 100
+
+
 def test_each_sample_is_a_second_and_a_short_rest_is_not(tmp_path: Path) -> None:
     with Sampler(tmp_path, {}, interval_s=0.3) as sampler:
         while len(sampler.series.second) < 3:

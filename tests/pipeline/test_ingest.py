@@ -13,7 +13,7 @@ from .sandbox import Sandbox
 
 WRITERS = 4
 SYSTEMS = {"delta-rs": {}, "iceberg-duckdb": {}, "ducklake-inlined": {}}
-SMOKE = {"writers": [WRITERS], "own": [WRITERS], "runs": 2, "window_seconds": 1}
+SMOKE = {"writers": [WRITERS], "own": [WRITERS], "runs": 2, "window_seconds": 1, "kills": 1}
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +32,13 @@ def rows(sandbox: Sandbox, table: str) -> list[dict[str, str]]:
 
 def test_every_run_was_checked_and_those_that_lost_nothing_are_exact(done: Sandbox) -> None:
     runs = done.runs()
-    assert len(runs) == 2 * 2 * 2
+    assert len(runs) == 2 * 2 * 2 + 2
     for name, run in runs.items():
         oracle, tables = run["found"]["oracle"], WRITERS if "/own-" in name else 1
         assert run["oracle"]["applicable"] and run["oracle"]["verdict"] is (oracle["words"] == "exact")
         assert oracle["expected"] == 20 * (run["found"]["commits"] + tables)
         assert oracle["found"] == oracle["expected"] - oracle["lost"] + 20 * oracle["done"]
-        if "iceberg-duckdb/one-" not in name:
+        if "iceberg-duckdb/one-" not in name and "iceberg-duckdb/faults-" not in name:
             assert oracle["words"] == "exact", (name, oracle)
     assert not list(done.work.iterdir()) and not done.left_running()
 
@@ -55,9 +55,37 @@ def test_what_the_reference_catalog_loses_is_found_and_has_no_speed(done: Sandbo
         assert float(speeds[system, "one each"]["commits [commits/s]"]) > 0
 
 
+def test_writers_and_servers_are_killed_and_what_was_acknowledged_is_looked_for(done: Sandbox) -> None:
+    found = {name.split("/")[2]: run["found"] for name, run in done.runs().items() if "/faults-2/" in name}
+    assert set(found) == {"delta-rs", "iceberg-duckdb"}
+    titles = {name: [kill["title"] for kill in each["faults"]["kills"]] for name, each in found.items()}
+    assert titles["delta-rs"] == ["a writer"]
+    assert titles["iceberg-duckdb"] == ["a writer", "Iceberg REST catalog", "PostgreSQL"]
+    for kill in (kill for each in found.values() for kill in each["faults"]["kills"]):
+        assert kill["acked"] > 0 and 0 < kill["started_s"] < kill["down_s"] < 60, kill
+        assert kill["unknown"] == kill["done"] + kill["not_done"] and kill["said"] == ""
+    told = {(row["system"], row["victim"]): row for row in rows(done, "faults") if row["kills"]}
+    delta = told["Delta (delta-rs)", "a writer"]
+    assert delta["verdict"] == "holds" and float(delta["at_most"]) == pytest.approx(0.95)
+    assert delta["lost"] == delta["lost_before"] == delta["doubled"] == delta["partial"] == "0"
+    assert len(told) == 4 and all(float(row["down [s]"]) > 0 for row in told.values())
+    assert (done.results / "figures/ingest/ingest-faults.svg").stat().st_size > 0
+
+
+def test_what_is_on_the_disk_at_the_acknowledgement_is_seen(done: Sandbox) -> None:
+    told = {row["system"]: row for row in rows(done, "durability")}
+    delta, iceberg = told["Delta (delta-rs)"], told["Iceberg (DuckDB)"]
+    if "not measurable here" in delta["level_missing"]:
+        pytest.skip(delta["level_missing"])
+    assert (delta["level"], iceberg["level"]) == ("D0", "D1")
+    assert float(delta["dirty_data [%]"]) == float(delta["dirty_other [%]"]) == float(iceberg["dirty_data [%]"]) == 100
+    assert delta["dirty_log [%]"] == "" and float(iceberg["dirty_log [%]"]) < 100
+    assert int(delta["data_files"]) == int(iceberg["data_files"]) == 10
+
+
 def test_a_catalog_in_a_file_is_a_cell_with_its_reason(done: Sandbox) -> None:
     refused = {name: each for name, each in done.outcomes().items() if "ducklake-inlined" in name}
-    assert len(refused) == 2
+    assert len(refused) == 2 + 1
     assert all(each["status"] == "not-run" and "one process" in each["reason"] for each in refused.values())
     told = [row for row in rows(done, "writers") if row["system"] == "DuckLake + inlining"]
     assert len(told) == 2 and all("one process" in row["verdict_missing"] for row in told)

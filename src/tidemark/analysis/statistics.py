@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample, Numbers, resample, resampled_residuals
 
@@ -235,3 +235,11 @@ def cliffs_delta(a: BlockSample, b: BlockSample) -> Replicates:
     """
     centre, draws = a.dominance(b)
     return Replicates(centre, draws, a.n + b.n, 1, min(a.degrees, b.degrees), log=False, bounds=(-1.0, 1.0))
+
+
+def at_most(bad: int, tried: int, confidence: float = 0.95) -> float:
+    """The upper end of a one-sided interval for a probability, after `bad` of `tried` (Clopper and Pearson 1934).
+
+    With none bad it is about 3 / tried, the rule of three; with nothing tried it is 1.
+    """
+    return 1.0 if bad >= tried else float(betaincinv(bad + 1, tried - bad, confidence))

@@ -27,10 +27,14 @@ LEAST_SECONDS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Processes that are counted together: those that `leaders` names, with their children unless `alone`."""
+    """Processes that are counted together: those that `leaders` names, with their children unless `alone`.
+
+    `ended` are the processor seconds of those that were among them and were killed, which nobody else counts.
+    """
 
     leaders: Callable[[], list[int]]
     alone: bool = False
+    ended: Callable[[], float] = float
 
     def pids(self) -> set[int]:
         leaders = self.leaders()
@@ -52,7 +56,8 @@ class Group:
         return None if whole is None or own is None else max(0.0, whole - own)
 
     def _cpu_seconds(self, pids: Iterable[int]) -> float | None:
-        return _sum(partial(cpu_seconds, ended_children=not self.alone), pids)
+        found = _sum(partial(cpu_seconds, ended_children=not self.alone), pids)
+        return (found or 0.0) + self.ended() if self.ended() else found
 
 
 def _sum(of: Callable[[int], float], pids: Iterable[int]) -> float | None:

@@ -209,7 +209,8 @@ class Rig:
 
     def groups(self) -> dict[str, Group]:
         """The processes of each server that is ours, of the harness itself (client included), and of the workload."""
-        groups = {each.name: Group(each.leader) for each in self.servers.by_class.values() if not each.is_external}
+        ours = (each for each in self.servers.by_class.values() if not each.is_external)
+        groups = {each.name: Group(each.leader, ended=each.ended_seconds) for each in ours}
         return {**groups, "harness": Group(lambda: [os.getpid()], alone=True), **self.workload.groups()}
 
     def fails(self) -> bool:

@@ -67,6 +67,7 @@ class Service(ABC):
         self._verified = False
         self._is_awaited = False  # launched, and not yet known to answer
         self._log_start = 0
+        self._ended_seconds = 0.0
         self._made: list[Made] = []  # on a server that is not ours, and not dropped yet
 
     @classmethod
@@ -208,6 +209,7 @@ class Service(ABC):
         child, self._child = self._child, None
         self._is_awaited = False
         if child is not None:
+            self._ended_seconds += child.cpu_seconds()
             child.stop(how, self.stop_timeout_s)
 
     def kill(self) -> None:
@@ -280,6 +282,10 @@ class Service(ABC):
     def leader(self) -> list[int]:
         """The one process that we started, which costs no look at all others; empty for an external one."""
         return [] if self._child is None else [self._child.pid]
+
+    def ended_seconds(self) -> float:
+        """Processor time of those of its processes that were ended from here."""
+        return self._ended_seconds
 
     def files(self) -> ServiceFiles:
         """What it runs from and what it stores; empty for an external one."""

@@ -178,6 +178,10 @@ class Postgres(Service):
         with self.connect(database, autocommit=True) as connection:
             return dict(connection.execute(query, [list(DURABILITY_SETTINGS)]).fetchall())
 
+    def log_files(self) -> tuple[Path, ...]:
+        """Segments of the write-ahead log of ours, as they are now; readable by root and by who started it."""
+        return files_below(self.data_directory / "pg_wal")
+
     def version(self) -> str:
         with self.connect(autocommit=True) as connection:
             row = connection.execute("SHOW server_version").fetchone()

@@ -53,6 +53,10 @@ class Servers:
         """Whether one of ours has died; cheap enough to ask while a window is open."""
         return any(service.has_ended() for service in self.by_class.values())
 
+    def ours(self) -> list[Service]:
+        """Those that were started here, and can be killed: each before those that it needs."""
+        return [service for service in reversed(list(self.by_class.values())) if not service.is_external]
+
     def pids(self) -> list[int]:
         """All processes of those that are ours."""
         return [pid for service in self.by_class.values() for pid in service.pids()]

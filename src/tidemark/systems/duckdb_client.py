@@ -217,6 +217,9 @@ class DuckDBSystem(TableSystem):
     def versions(cls) -> Mapping[str, str]:
         return versions(cls.extensions)
 
+    def reconnect(self) -> None:
+        self.close()  # `_writer` opens another one when it is asked for
+
     def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:

@@ -88,6 +88,9 @@ class TableSystem(System):
         """
         raise NotImplementedError(f"{self.name} declares no {Capability.WRITERS}")
 
+    def reconnect(self) -> None:
+        """After a server that it stands on was started again: let go of what was connected to the one before."""
+
     def refused(self) -> int | None:
         """Commits that the catalog refused since `create` because another came first, those that clients tried again
         by themselves among them; complete once writers are closed. None where the catalog does not count.

@@ -22,6 +22,7 @@ from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.measures import IngestEvidence
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
 from tidemark.studies.ingest.results import RESULTS
+from tidemark.studies.ingest.settings import KILL_SECONDS
 from tidemark.studies.ingest.workload import Ingest
 from tidemark.systems.variants import variant_of
 
@@ -113,9 +114,23 @@ def planned(*overrides: str) -> list[Any]:
 
 def test_cells_are_each_system_with_each_number_of_writers() -> None:
     series = planned("protocol=quick", "ingest.systems={ducklake: {}, delta-rs: {}}")
-    assert sorted({each.mode for each in series}) == ["one-1", "one-2", "one-4", "one-8", "own-4"]
-    assert len(series) == 10 and all(each.dataset_directory for each in series)
+    assert sorted({each.mode for each in series}) == ["faults-2", "one-1", "one-2", "one-4", "one-8", "own-4"]
+    assert len(series) == 12 and all(each.dataset_directory for each in series)
     assert {dict(each.settings)["rows"] for each in series} == {500}
+
+
+def test_what_is_killed_is_what_the_system_needs_and_nothing_of_what_keeps_nothing() -> None:
+    series = planned("protocol=quick", 'ingest.systems={"null": {}, delta-rs: {}, ducklake: {}, iceberg-pyiceberg: {}}')
+    kills = {each.name: each for each in series if each.mode == "faults-2"}
+    victims = {"delta-rs": 1, "ducklake": 2, "iceberg-pyiceberg": 3}  # a writer, PostgreSQL, the catalog's server
+    assert {name: each.window_seconds for name, each in kills.items()} == {
+        name: KILL_SECONDS * 3 * count for name, count in victims.items()
+    }
+    assert all(each.runs == 1 and dict(each.settings)["kills"] == 3 for each in kills.values())
+    outside = planned("protocol=quick", "ingest.systems={ducklake: {}}", "services.postgres_address=host=db user=me")
+    assert [each.window_seconds for each in outside if each.mode == "faults-2"] == [KILL_SECONDS * 3]
+    sizes = "{writers: [1], runs: 1, window_seconds: 1}"
+    assert {each.mode for each in planned("protocol=smoke", f"ingest.protocols.smoke={sizes}")} == {"one-1"}
 
 
 def test_retries_as_users_set_them_are_variants_of_a_system() -> None:
@@ -140,6 +155,7 @@ def test_a_system_that_one_process_may_write_is_a_cell_with_a_reason() -> None:
             "ingest.protocols.smoke={writers: [1], own: [3], runs: 1, window_seconds: 1}",
             r"protocols\.smoke\.own.*found 3; allowed: numbers",
         ),
+        ("ingest.protocols.mine={writers: [1], runs: 1, window_seconds: 1, kills: -1}", r"kills.*at least 0"),
         ("ingest.rows=0", r"ingest\.rows.*at least 1"),
         ("ingest.systems={ducklake: {catalog: polaris}}", r"does not have"),
         ("ingest.systems={iceberg-pyiceberg: {catalog: polaris}}", r"no Polaris"),
@@ -187,4 +203,5 @@ def test_its_cells_are_whole_and_no_claim_names_another_number() -> None:
     printed = [claim["published"]["value"] for claim in rows if claim["published"]["unit"] == "rows/s"]
     assert len(printed) == 6 and set(printed) <= rates
     shown = {name for claim in claims for name in claim["shown"]}
-    assert shown == {"ingest-outcomes", "ingest-scaling", "ingest-kyma", "ingest-not-here", "ingest-contradictions"}
+    tables = ("outcomes", "scaling", "faults", "kyma", "not-here", "contradictions")
+    assert shown == {f"ingest-{name}" for name in tables}

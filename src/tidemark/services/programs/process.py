@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from tidemark.errors import DiskFull, ServiceError
+from tidemark.machine.processes import cpu_seconds
 
 LAUNCHER = Path(__file__).with_name("launch.py")
 NOBODY = 65534
@@ -142,6 +143,14 @@ class Child:
     def pids(self) -> list[int]:
         """Its process and all that descend from it, while they run."""
         return [process.pid for process in self._family()]
+
+    def cpu_seconds(self) -> float:
+        """Processor time so far of its processes that run, their ended children included."""
+        found = 0.0
+        for pid in self.pids():
+            with suppress(OSError):
+                found += cpu_seconds(pid)
+        return found
 
     def check(self) -> None:
         """Raise ServiceError, or DiskFull where its log says so, if it has ended."""

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
 
 from tidemark.analysis.quantities import Absent
+from tidemark.analysis.statistics import at_most
 from tidemark.analysis.words import listed, number
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.catalogs.outcomes import ACKED, WRONG
 from tidemark.studies.catalogs.quantities import CHURN
-
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +57,8 @@ class Kills:
 
     @property
     def at_most(self) -> float:
-        """The upper end of a one-sided 95 % interval for the probability that a kill loses something (exact binomial).
-
-        Without any loss it is about 3 / n: the rule of three.
-        """
-        count, losses = len(self.each), self.with_loss
-        return 1.0 if losses == count else float(betaincinv(losses + 1, count - losses, CONFIDENCE))
+        """The upper end of a one-sided 95 % interval for the probability that a kill loses something."""
+        return at_most(self.with_loss, len(self.each))
 
     @property
     def command(self) -> str:

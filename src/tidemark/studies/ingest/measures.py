@@ -16,6 +16,7 @@ from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, 
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest import published
 from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED, Printed
+from tidemark.studies.ingest.robust.kills import costly, series_with_kills
 
 
 class IngestEvidence(Evidence):
@@ -38,6 +39,14 @@ def modes_ratio(evidence: IngestEvidence, quantity: Quantity, system: str, modes
     """The quantity in the first mode over that in the second."""
     first, second = (positive(evidence.hot(quantity, system, mode)) for mode in modes)
     return first.ratio(second), TIMES
+
+
+@measure(OWN)
+def killed(evidence: IngestEvidence, system: str) -> Measured:
+    """The share of kills, of writers and servers, after which an acknowledged row was not there once."""
+    found = series_with_kills(evidence.measures.run_set)
+    own = [each for each in found if (each.system, each.stack) == (system, evidence.stack)]
+    return costly(evidence.noted(own, f"{system} with kills")), ""
 
 
 @measure(OWN)

@@ -1,4 +1,4 @@
-"""The series of the study: each system with each number of writers, on one table and on a table each."""
+"""The series of the study: each system with each number of writers, on one table and a table each, and with kills."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.polaris.server import Polaris
-from tidemark.studies.ingest.settings import SECTION, IngestSection
+from tidemark.services.servers import started_here
+from tidemark.studies.ingest.settings import KILL_SECONDS, SECTION, FaultSettings, IngestSection, WritersSettings
+from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.variants import variant, with_defaults
 
@@ -24,7 +26,8 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     ingest = section(config)
     missing = config.services.why_no_polaris()
     made: list[SeriesSpec] = []
-    for given, settings in itertools.product(ingest.systems, ingest.cells()):
+    cells: list[WritersSettings | FaultSettings] = [*ingest.cells(), *ingest.faults()]
+    for given, settings in itertools.product(ingest.systems, cells):
         entry = with_defaults(given, ingest.given)
         chosen = variant(entry, config.origin, (SECTION, "systems"), TableSystem)
         if missing and Polaris in chosen.needs:
@@ -41,6 +44,12 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             window_seconds=float(ingest.protocol.window_seconds),
             runs=ingest.protocol.runs,
         )
+        if isinstance(settings, FaultSettings):
+            if Capability.READ_BACK not in chosen.system.capabilities:
+                continue  # where nothing is kept, nothing can be lost
+            killed = 1 + len(started_here(chosen.needs, config.services))
+            made.append(replace(spec, window_seconds=KILL_SECONDS * settings.kills * killed, runs=1))
+            continue
         made += [replace(spec, repeat=number) for number in range(1, ingest.protocol.repeats + 1)]
     return made
 

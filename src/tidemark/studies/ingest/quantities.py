@@ -18,6 +18,7 @@ from tidemark.analysis.statistics import Replicates, generator, known, quantile,
 from tidemark.runs.run import Run
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, REFUSED, UNKNOWN
+from tidemark.studies.ingest.settings import FAULTS
 
 SERVERLESS = ("harness", "writers")  # groups of processes that are no server
 NOT_COMPARABLE = "not comparable: the table does not hold what was acknowledged"
@@ -25,6 +26,8 @@ CELLS = 64  # stretches of a window that fairness is resampled by
 
 
 def _sound(run: Run) -> Run:
+    if dict(run.manifest.config).get("part") == FAULTS:
+        raise Absent("writers and servers were killed in it")
     if not run.manifest.oracle.verdict:
         raise Absent(NOT_COMPARABLE)
     return run

@@ -8,7 +8,8 @@ from tidemark.results.claims.evidence import positive
 from tidemark.results.report.questions import Answering, Asked, Question
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99
-from tidemark.studies.ingest.settings import ONE, WRITERS, mode_of, part_of
+from tidemark.studies.ingest.robust.kills import costly, killed_of
+from tidemark.studies.ingest.settings import FAULTS, ONE, WRITERS, mode_of, part_of
 
 PERCENT = 100.0
 
@@ -46,6 +47,21 @@ def _writers(asked: Asked, _mode: str | None) -> str:
     return f"{mode_of(_shared(asked)[-1].mode)[1]:,} writers"
 
 
+def _with_kills(asked: Asked) -> Series:
+    found = [each for each in asked.series if part_of(each.mode) == FAULTS]
+    if not found:
+        raise Absent("nothing was killed")
+    return found[0]
+
+
+def _costly_kills(asked: Asked, _mode: str | None) -> Replicates:
+    return costly(_with_kills(asked)).scaled(PERCENT)
+
+
+def _kills(asked: Asked, _mode: str | None) -> str:
+    return f"{sum(len(killed.each) for killed in killed_of(_with_kills(asked))):,} kills"
+
+
 QUESTIONS = (
     Question(
         "commits-alone", "Commits/s, one writer", "commits/s", _alone(COMMITS), better=HIGHER,
@@ -78,5 +94,12 @@ QUESTIONS = (
         hint="Share of acknowledged rows that another client does not find, with the most writers. Hot runs.",
         asks="Most rows lost, many writers", extreme="worst",
         none="No system was seen to lose a row",
+    ),
+    Question(
+        "lost-killed", "Kills that lose rows", "%", _costly_kills, signed=True, note=_kills,
+        hint="Share of kills (SIGKILL) of a writer or a server, with writes in flight, after which an acknowledged row "
+        "is gone or there twice. Few kills leave a wide interval.",
+        asks="Is anything lost when it is killed?", extreme="worst",
+        none="No kill of any system lost an acknowledged row",
     ),
 )  # fmt: skip

@@ -19,7 +19,7 @@ from tidemark.studies.ingest.quantities import QUANTITIES
 from tidemark.studies.ingest.questions import QUESTIONS
 from tidemark.studies.ingest.sentences import Writer
 from tidemark.studies.ingest.study import STUDY
-from tidemark.studies.ingest.tables import kyma, ours
+from tidemark.studies.ingest.tables import durability, faults, kyma, ours
 from tidemark.studies.study import Results
 
 if TYPE_CHECKING:
@@ -29,15 +29,17 @@ HERE = Path(__file__).parent
 
 
 def _tables(workshop: Workshop) -> Iterator[Table]:
-    for chapter in (ours, kyma):
+    for chapter in (ours, faults, durability, kyma):
         yield from chapter.build(workshop)
 
 
 def _sketches() -> Iterator[Sketch]:
     # Matplotlib takes half a second to import, which no other command has to wait for.
+    from tidemark.studies.ingest.figures import faults as fault_figures
     from tidemark.studies.ingest.figures import writers
 
-    yield from writers.sketches()
+    for chapter in (writers, fault_figures):
+        yield from chapter.sketches()
 
 
 def _values(run_set: RunSet) -> dict[str, str]:
@@ -51,7 +53,7 @@ def _sentences(measures: Measures) -> dict[str, str]:
 
 def _findings(measures: Measures) -> tuple[str, ...]:
     writer = Writer(measures)
-    said = (writer.scaling, writer.conflicts, writer.lost, writer.retrying, writer.mistakes)
+    said = (writer.scaling, writer.conflicts, writer.lost, writer.killed, writer.retrying, writer.mistakes)
     return tuple(or_why(write) for write in said)
 
 

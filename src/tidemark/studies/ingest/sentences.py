@@ -14,13 +14,14 @@ from tidemark.studies.ingest import published
 from tidemark.studies.ingest.measures import IngestEvidence, printed_kills, printed_objects, printed_rates
 from tidemark.studies.ingest.parts import of_part
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, P50, P99, P999
+from tidemark.studies.ingest.robust.kills import doubt_sentence, down_sentence, kept_sentence, on_disk_sentence
 from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, mode_of
 
 GENERATOR_SHARE = 20.0  # percent of the null system's rate, above which the load generator must be told of
 
 
 class Writer(SentenceWriter):
-    """Of the part `writers`."""
+    """Of the part `writers`, but for what is said of kills."""
 
     @property
     def run_set(self) -> RunSet:
@@ -38,6 +39,10 @@ class Writer(SentenceWriter):
             ("tail", self.tail),
             ("fairness", self.fairness),
             ("lost", self.lost),
+            ("killed", self.killed),
+            ("doubt", lambda: doubt_sentence(self.measures.run_set)),
+            ("down", lambda: down_sentence(self.measures.run_set)),
+            ("on-disk", lambda: on_disk_sentence(self.measures.run_set)),
             ("oracle", self.oracle),
             ("generator", self.generator),
             ("durability", self.durability),
@@ -188,6 +193,9 @@ class Writer(SentenceWriter):
             f"./tidemark all --config 'studies=[ingest]' 'ingest.systems={{{names}}}'. Speeds of such runs are no "
             "results, and are given nowhere."
         )
+
+    def killed(self) -> str:
+        return kept_sentence(self.measures.run_set)
 
     def oracle(self) -> str:
         checked = [run for run in self.run_set.runs if run.manifest.oracle.applicable]

@@ -13,9 +13,13 @@ from tidemark.schema import Origin, one_of
 from tidemark.systems.variants import SystemEntry
 
 SECTION = "ingest"
-WRITERS = "writers"  # parts of the study, each with settings, cells, tables and figures of its own
+# Parts of the study, each with settings, cells, tables and figures of its own.
+WRITERS = "writers"
+FAULTS = "faults"  # writers and servers are killed
 ONE, OWN = "one", "own"  # all write one table, or each a table of its own
-PARTS = {ONE: WRITERS, OWN: WRITERS}  # by the first word of a mode
+PARTS = {ONE: WRITERS, OWN: WRITERS, FAULTS: FAULTS}  # by the first word of a mode
+FAULT_WRITERS = 2  # of one table, while writers and servers are killed
+KILL_SECONDS = 5.0  # of a window, for each kill
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +45,24 @@ class WritersSettings(IngestSettings):
         return f"{self.tables}-{self.writers}"
 
 
+@dataclass(frozen=True, slots=True)
+class FaultSettings(IngestSettings):
+    """Writers of one table; they, and the servers, are killed; a batch is a commit."""
+
+    writers: int
+    tries: int  # as WritersSettings
+    kills: int  # of a writer, and of each server
+    watch_seconds: float  # the longest wait until the kernel has written a commit's files to the disk
+
+    @property
+    def label(self) -> str:
+        """The mode as a part of a path."""
+        return f"{FAULTS}-{self.writers}"
+
+
 def settings_of(spec: SeriesSpec) -> IngestSettings:
     """The settings of a series, of the class of its part."""
-    kinds: dict[str, type[IngestSettings]] = {WRITERS: WritersSettings}
+    kinds: dict[str, type[IngestSettings]] = {WRITERS: WritersSettings, FAULTS: FaultSettings}
     return kinds[dict(spec.settings)["part"]].of(spec)
 
 
@@ -67,6 +86,8 @@ class Protocol:
     runs: int
     window_seconds: float
     repeats: int
+    kills: int
+    watch_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +129,17 @@ class IngestSection:
                 writers=writers,
                 tables=tables,
                 tries=self.given["tries"],
+            )
+
+    def faults(self) -> Iterator[FaultSettings]:
+        """What the series with kills of each system is set to, where there is one."""
+        if self.protocol.kills:
+            yield FaultSettings(
+                part=FAULTS,
+                rows=self.given["rows"],
+                uncounted=0,
+                writers=FAULT_WRITERS,
+                tries=self.given["tries"],
+                kills=self.protocol.kills,
+                watch_seconds=float(self.protocol.watch_seconds),
             )

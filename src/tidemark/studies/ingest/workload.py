@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from tidemark.machine.sampler import Group
 from tidemark.measure.workload import Files, Rig, Show, Workload
 from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.ingest.settings import IngestSettings, WritersSettings, settings_of
+from tidemark.studies.ingest.settings import FaultSettings, IngestSettings, WritersSettings, settings_of
 from tidemark.systems.base import Variant
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tidemark.studies.ingest.load.crew import Crew
-    from tidemark.studies.ingest.window.stage import IngestStage
+    from tidemark.studies.ingest.load.crew import Writing
+    from tidemark.studies.ingest.window.stage import WrittenStage
 
 WRITERS = "writers"
 
@@ -32,7 +32,7 @@ class Ingest(Workload):
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
         super().__init__(spec, variant, trips, private)
         self.settings: IngestSettings = settings_of(spec)
-        self._crew: Crew | None = None
+        self._writing: Writing | None = None
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
@@ -54,26 +54,33 @@ class Ingest(Workload):
         del work  # writers are of a window: they are given its table when they start
         return nullcontext()
 
-    def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[IngestStage]:
+    def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[WrittenStage]:
+        if isinstance(self.settings, FaultSettings):
+            from tidemark.studies.ingest.window.fault_stage import staged_faults
+
+            return staged_faults(self, rig, name, seconds, show, self.settings)
         from tidemark.studies.ingest.window.stage import staged
 
         assert isinstance(self.settings, WritersSettings)
         return staged(self, rig, name, seconds, show, self.settings)
 
     @contextmanager
-    def working(self, crew: Crew) -> Iterator[None]:
-        """While this lasts, `crew` are the ones whose processes are told from the others."""
-        self._crew = crew
+    def working(self, writing: Writing) -> Iterator[None]:
+        """While this lasts, these are the ones whose processes are told from the others."""
+        self._writing = writing
         try:
             yield
         finally:
-            self._crew = None
+            self._writing = None
 
     def groups(self) -> Mapping[str, Group]:
-        return {WRITERS: Group(lambda: self._crew.pids if self._crew else [])}
+        def ended_seconds() -> float:
+            return self._writing.ended_seconds() if self._writing else 0.0
+
+        return {WRITERS: Group(lambda: self._writing.pids if self._writing else [], ended=ended_seconds)}
 
     def has_ended(self) -> bool:
-        return self._crew is not None and self._crew.has_failed()
+        return self._writing is not None and self._writing.has_failed()
 
     @property
     def warms_up(self) -> bool:

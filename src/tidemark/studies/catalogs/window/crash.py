@@ -62,14 +62,9 @@ def why_not(rig: Rig, system: CatalogSystem) -> str | None:
         return "nothing of it outlives its server, as it says itself"
     if any(rig.servers.by_class[kind].is_external for kind in rig.variant.needs):
         return "its server was not started here"
-    if not victims(rig):
+    if not rig.servers.ours():
         return "no server: its database is a file that each client opens by itself"
     return None
-
-
-def victims(rig: Rig) -> list[Service]:
-    """What is killed in turn: its servers, then the databases that they need, as far as they were started here."""
-    return [each for each in reversed(list(rig.servers.by_class.values())) if not each.is_external]
 
 
 class Crash:
@@ -94,7 +89,7 @@ class Crash:
         """All kills as JSON has them, and what became of all that the `window` below `root` had acknowledged before."""
         kills: list[Kill] = []
         for turn in range(self._settings.kills):
-            for victim in victims(self._rig):
+            for victim in self._rig.servers.ours():
                 show(f"kill {turn + 1} of {self._settings.kills} of {victim.title}")
                 kills.append(self._kill(victim, len(kills)))
                 if kills[-1].answered_s is None:

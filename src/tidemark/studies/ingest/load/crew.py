@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,16 +30,34 @@ HEAD_START_NS = 50_000_000  # from the word to the moment that all begin
 LOOK_S = 0.2
 
 
-class Member:
-    """One writer's process."""
+class Writing(Protocol):
+    """Writers' processes, however they are led."""
 
-    def __init__(self, order: Order, folder: Path) -> None:
+    said: tuple[str, ...]  # their first errors
+
+    @property
+    def pids(self) -> list[int]: ...
+
+    def ended_seconds(self) -> float:
+        """Processor time of those of them that were ended before their work was."""
+
+    def has_failed(self) -> bool:
+        """Whether one of them ended otherwise than at the end of its work."""
+
+    def records(self) -> list[NDArray[np.int64]]:
+        """Of each writer, in the order of their numbers."""
+
+
+class Member:
+    """One writer's process, of the module `program`."""
+
+    def __init__(self, order: Order, folder: Path, program: str = WRITER) -> None:
         self.order = order
         self._log = folder / f"writer-{order.number}.log"
         self._said = b""
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), "-", sys.executable, "-m", WRITER],
+                [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), "-", sys.executable, "-m", program],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -131,8 +150,10 @@ class Crew:
     def pids(self) -> list[int]:
         return [member.process.pid for member in self._members]
 
+    def ended_seconds(self) -> float:
+        return 0.0
+
     def has_failed(self) -> bool:
-        """Whether one of them ended otherwise than at the end of its work."""
         return any(member.process.poll() not in (None, 0) for member in self._members)
 
     def warm(self) -> None:
@@ -163,5 +184,4 @@ class Crew:
         self._abandoned = True
 
     def records(self) -> list[NDArray[np.int64]]:
-        """Of each writer, in the order of their numbers."""
         return [member.records() for member in self._members]

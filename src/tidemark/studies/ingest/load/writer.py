@@ -79,16 +79,21 @@ class Loop:
         self._batch = batches(order.trips, order.rows, order.number)
         self._waits = random.Random(order.seed * 1000 + order.number)
         self._sequence = 0
+        self._end_ns = sys.maxsize
 
     def count(self, batches: int) -> None:
         for _ in range(batches):
-            self._commit(sys.maxsize)
+            self._commit()
 
     def until(self, end_ns: int) -> None:
-        while time.perf_counter_ns() < end_ns and not self._records.is_full:
-            self._commit(end_ns)
+        self._end_ns = end_ns
+        while not self._is_over():
+            self._commit()
 
-    def _commit(self, end_ns: int) -> None:
+    def _is_over(self) -> bool:
+        return time.perf_counter_ns() >= self._end_ns or self._records.is_full
+
+    def _commit(self) -> None:
         """One batch, tried until it is acknowledged, or refused for certain, or unknown."""
         sequence, self._sequence = self._sequence, self._sequence + 1
         rows, records, writer, clock = self._batch(sequence), self._records, self._writer, time.perf_counter_ns
@@ -105,11 +110,13 @@ class Loop:
                 outcome = GIVEN_UP
             records.end(place, ended, NUMBERS[outcome], writer.attempts())
             time.sleep(self._waits.uniform(0, min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**attempt)))
-            self._refresh()
-            if outcome != CONFLICT or clock() >= end_ns or records.is_full:
+            self._refresh(outcome)
+            if outcome != CONFLICT or self._is_over():
                 return
 
-    def _refresh(self) -> None:
+    def _refresh(self, outcome: str) -> None:
+        """Look at the table anew, after an attempt that was not acknowledged."""
+        del outcome
         try:
             self._writer.refresh()
         except Exception as error:  # the next attempt says what it comes to

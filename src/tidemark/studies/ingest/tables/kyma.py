@@ -26,7 +26,7 @@ from tidemark.studies.ingest.tables.ours import in_order
 NOT_HERE = (
     ("kyma itself", "in no registry; its absolute numbers are shown beside ours and never judged"),
     ("Its staging buffer and its commit coordinator", "shared commits in front of a table are not measured yet"),
-    ("Kills of writers and servers", "not measured yet"),
+    ("Power failures", "nobody cuts the power: what one would lose is seen page by page (ingest-durability)"),
     ("Object storage", "not measured yet; MinIO is in no registry"),
     ("Files pruned by statistics", "not measured yet"),
     ("DuckLake with its catalog in a DuckDB file", "its catalog is open to one process at a time"),

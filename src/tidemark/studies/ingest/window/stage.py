@@ -19,7 +19,7 @@ from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
-from tidemark.studies.ingest.load.crew import Crew
+from tidemark.studies.ingest.load.crew import Crew, Writing
 from tidemark.studies.ingest.load.writer import Order, batches
 from tidemark.studies.ingest.settings import OWN, WritersSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
@@ -37,14 +37,14 @@ MOST_A_SECOND = 500_000  # attempts of one writer, for which there is room
 COLD_RUN = "run-0"  # whose first commits belong to it
 
 
-class IngestStage(Stage[IngestWindow]):
-    """One table, or as many as writers; `staged` makes it."""
+class WrittenStage(Stage[IngestWindow]):
+    """One table, or as many as writers, and what is found in them after a window. A subclass has the window."""
 
     def __init__(
-        self, ingest: Ingest, rig: Rig, directory: Path, tables: Sequence[TableSystem], crew: Crew, warms: bool
+        self, ingest: Ingest, rig: Rig, directory: Path, tables: Sequence[TableSystem], writing: Writing
     ) -> None:
         self.directory = directory
-        self._ingest, self._rig, self._tables, self._crew, self._warms = ingest, rig, tables, crew, warms
+        self._ingest, self._rig, self._tables, self._writing = ingest, rig, tables, writing
         self._started: int | None = None
         self._records: list[NDArray[np.int64]] = []
         self._finding = Finding()
@@ -54,27 +54,18 @@ class IngestStage(Stage[IngestWindow]):
         return IngestWindow(self._ingest.settings.rows)
 
     def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
-        """One. Before a hot window, all writers have written together what is not counted."""
+        """One."""
         del window, until_seconds
-        if self._warms:
-            self._crew.warm()
         yield
         self._rig.servers.check()
-
-    def advance(self, window: IngestWindow, until_seconds: float) -> None:
-        self._started = self._crew.write(until_seconds)
-        window.elapsed_ns = round(until_seconds * 1e9)
-
-    def abandon(self) -> None:
-        self._crew.abandon()
 
     def finish(self, window: IngestWindow) -> None:
         self._rig.servers.check()
         if self._started is None:
             raise SystemFailure("the window was abandoned: a writer's process ended")
-        self._records = self._crew.records()
+        self._records = self._writing.records()
         window.take(self._records, self._started)
-        window.said = self._crew.said
+        window.said = self._writing.said
         if window.rows == 0:
             raise SystemFailure(f"not one commit was acknowledged; the first errors: {'; '.join(window.said)}")
 
@@ -126,6 +117,29 @@ class IngestStage(Stage[IngestWindow]):
             marks=() if exact else (f"the table does not hold what was acknowledged: {self._finding.words}",),
             found=found,
         )
+
+
+class IngestStage(WrittenStage):
+    """Writers that nobody disturbs; `staged` makes it."""
+
+    def __init__(
+        self, ingest: Ingest, rig: Rig, directory: Path, tables: Sequence[TableSystem], crew: Crew, warms: bool
+    ) -> None:
+        super().__init__(ingest, rig, directory, tables, crew)
+        self._crew, self._warms = crew, warms
+
+    def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
+        """One. Before a hot window, all writers have written together what is not counted."""
+        if self._warms:
+            self._crew.warm()
+        yield from super().stretches(window, until_seconds)
+
+    def advance(self, window: IngestWindow, until_seconds: float) -> None:
+        self._started = self._crew.write(until_seconds)
+        window.elapsed_ns = round(until_seconds * 1e9)
+
+    def abandon(self) -> None:
+        self._crew.abandon()
 
 
 def _together(parts: Sequence[Footprint]) -> Footprint:

@@ -1,0 +1,204 @@
+"""Kills of writers and servers, as runs recorded them: what each cost, and what so many of them leave room for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tidemark.analysis.blocks import REPLICATES
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.statistics import Replicates, at_most, generator
+from tidemark.analysis.words import listed, number
+from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.ingest.parts import of_part
+from tidemark.studies.ingest.settings import FAULTS
+
+
+@dataclass(frozen=True, slots=True)
+class Kills:
+    """All kills of one victim in one run. Counts are of batches, but those of `lost` and `doubled`: rows."""
+
+    series: Series
+    run: Run
+    title: str  # of the victim
+    each: tuple[dict[str, Any], ...]
+
+    def total(self, name: str) -> int:
+        return sum(kill[name] for kill in self.each)
+
+    @property
+    def down_s(self) -> list[float]:
+        """From each kill until all that it concerns had a commit acknowledged again."""
+        return [kill["down_s"] for kill in self.each]
+
+    @property
+    def with_loss(self) -> int:
+        """After how many an acknowledged row was gone, or there twice, or a batch in part, or nobody could read."""
+        return sum(not kill["holds"] for kill in self.each)
+
+    @property
+    def at_most(self) -> float:
+        """What the probability that a kill costs something may be at most, by so many (95 %)."""
+        return at_most(self.with_loss, len(self.each))
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    """One run with kills; `orphans` are data files that are there after it and not of the table."""
+
+    series: Series
+    run: Run
+    kills: tuple[Kills, ...]  # by victim
+    undisturbed: dict[str, Any]  # what was found before the first kill
+    orphans: int
+
+    @property
+    def holds_undisturbed(self) -> bool:
+        """Otherwise a loss after a kill may be none of the kill's."""
+        return bool(self.undisturbed["holds"])
+
+    @property
+    def each(self) -> list[dict[str, Any]]:
+        """All kills, in the order of time."""
+        return sorted((kill for kills in self.kills for kill in kills.each), key=lambda kill: kill["moment_s"])
+
+    @property
+    def with_loss(self) -> int:
+        return sum(kills.with_loss for kills in self.kills)
+
+    @property
+    def words(self) -> str:
+        """What the oracle says of the table after all of them."""
+        return str(_found(self.run)["oracle"]["words"])
+
+
+def _found(run: Run) -> dict[str, Any]:
+    return dict(run.manifest.found)
+
+
+def series_with_kills(run_set: RunSet) -> tuple[Series, ...]:
+    """The series of the part, with runs or without."""
+    return of_part(run_set, FAULTS).select(harness=False)
+
+
+def killed_of(series: Series) -> Iterator[Killed]:
+    """Each run of a series of the part."""
+    for run in series.runs:
+        found = _found(run)
+        faults = found["faults"]
+        titles = dict.fromkeys(kill["title"] for kill in faults["kills"])
+        yield Killed(
+            series=series,
+            run=run,
+            kills=tuple(
+                Kills(series, run, title, tuple(kill for kill in faults["kills"] if kill["title"] == title))
+                for title in titles
+            ),
+            undisturbed=faults["undisturbed"],
+            orphans=max(0, run.footprint.data_files - found["referenced_files"]),
+        )
+
+
+def all_killed(run_set: RunSet) -> list[Killed]:
+    """Of all series; Absent where nothing was killed."""
+    found = [killed for series in series_with_kills(run_set) for killed in killed_of(series)]
+    if not found:
+        raise Absent("nothing was killed")
+    return found
+
+
+def costly(series: Series) -> Replicates:
+    """The share of kills after which an acknowledged row was not there once, with an interval after Jeffreys.
+
+    Absent where nothing was killed, or where rows are lost without any kill.
+    """
+    found = list(killed_of(series))
+    if not found:
+        raise Absent(series.missing())
+    if not all(killed.holds_undisturbed for killed in found):
+        raise Absent(f"{series.title} loses rows without any kill")
+    bad, tried = sum(killed.with_loss for killed in found), sum(len(killed.each) for killed in found)
+    draws = generator("kills", series.id).beta(bad + 0.5, tried - bad + 0.5, REPLICATES)
+    return Replicates(bad / tried, draws, tried, log=False, bounds=(0.0, 1.0))
+
+
+def kept_sentence(run_set: RunSet) -> str:
+    """What is there after kills, and what so many of them say of the next one."""
+    found = all_killed(run_set)
+    each = [kill for killed in found for kill in killed.each]
+    said = f"While two writers append to a table, a writer or a server is killed {len(each):,} times."
+    for killed in found:
+        for kills in killed.kills:
+            if kills.with_loss:
+                also = "" if killed.holds_undisturbed else ", as it does without any kill"
+                said += (
+                    f" {killed.series.title} does not hold: after {kills.with_loss:,} of {len(kills.each):,} kills of "
+                    f"{kills.title}, {kills.total('lost'):,} acknowledged rows are lost and {kills.total('doubled'):,} "
+                    f"doubled{also}."
+                )
+    kept = [
+        f"{killed.series.title} ({', '.join(f'{kills.title} {number(kills.at_most, 2)}' for kills in killed.kills)})"
+        for killed in found
+        if not killed.with_loss
+    ]
+    if kept:
+        said += (
+            f" All that was acknowledged is there once in {listed(kept)}; in brackets, who was killed, and the most "
+            "that the probability of a loss may be after so many kills without one (95 %)."
+        )
+    return said
+
+
+def doubt_sentence(run_set: RunSet) -> str:
+    """What became of batches whose writer could not know."""
+    found = all_killed(run_set)
+    unknown, done = (
+        sum(kills.total(name) for killed in found for kills in killed.kills) for name in ("unknown", "done")
+    )
+    if not unknown:
+        return "No kill left a batch without a certain outcome."
+    return (
+        f"The kills left {unknown:,} batches of which their writer cannot know whether they are committed; another "
+        f"client finds {done:,} of them in the tables, whole, and {unknown - done:,} not. Whoever sends such a batch "
+        "again without asking doubles the former; whoever does not loses the latter. Writers here do not send again."
+    )
+
+
+def down_sentence(run_set: RunSet) -> str:
+    """How long nobody could commit."""
+    worst: dict[str, tuple[float, float, str]] = {}
+    for killed in all_killed(run_set):
+        for kills in killed.kills:
+            low, high, who = worst.get(kills.title, (float("inf"), 0.0, ""))
+            longest = max(kills.down_s)
+            who = killed.series.title if longest > high else who
+            worst[kills.title] = (min(low, *kills.down_s), max(high, longest), who)
+    said = []
+    for title, (low, high, who) in worst.items():
+        least, most = number(low, 2), number(high, 2)
+        said.append(f"{most if least == most else f'{least} to {most}'} s ({title}; longest: {who})")
+    return f"From a kill until all that it concerns commit again, with the new start, it takes {listed(said)}."
+
+
+def on_disk_sentence(run_set: RunSet) -> str:
+    """Which class of promise each system was seen to keep."""
+    seen: dict[str, list[str]] = {}
+    excused = []
+    for series in series_with_kills(run_set):
+        for run in series.runs:
+            found = _found(run)["durability"]
+            if "excused" in found:
+                excused.append(f"{series.title} ({found['excused']})")
+            else:
+                seen.setdefault(found["level"], []).append(series.title)
+    if not seen:
+        raise Absent(f"not measurable here: {listed(excused)}" if excused else "nothing was looked at")
+    words = {
+        "D0": "nothing of a commit is on the disk",
+        "D1": "its record in the catalog is on the disk, and its files are not",
+        "D2": "all of it is on the disk",
+    }
+    said = "; ".join(f"in {listed(seen[level])}, {words[level]}" for level in sorted(seen))
+    return f"By what the kernel says of their pages at the acknowledgement: {said}."

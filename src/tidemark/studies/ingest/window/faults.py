@@ -1,0 +1,134 @@
+"""Kills in an open window: when, of what, how long nobody could write, and what was there once all wrote again."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.errors import ServiceError, SystemFailure
+from tidemark.services.base import Service
+from tidemark.services.programs.process import tail
+from tidemark.studies.ingest.load.survivors import Survivors
+from tidemark.systems.tables import TableSystem
+
+WRITER = "writer"
+FIRST_SHARE, LAST_SHARE = 0.1, 0.5  # of its part of the window, in which a kill comes
+BACK_S = 60.0  # the longest that one waits until all write again
+LOOK_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What another client saw in the table while others wrote: int64 ids, or why it could not read."""
+
+    ids: NDArray[np.int64] | None
+    said: str = ""
+
+    @classmethod
+    def at(cls, table: TableSystem) -> Look:
+        try:
+            return cls(table.ids().drop_null().to_numpy())
+        except Exception as error:
+            return cls(None, f"{type(error).__name__}: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One kill. Moments are of the clock of all processes, in nanoseconds."""
+
+    victim: str
+    title: str
+    killed_ns: int
+    started_ns: int  # the server answers, or the new writer's client is open
+    back_ns: int  # each that it concerns has had a commit acknowledged that began after the kill
+    look: Look  # after that
+
+
+class Faults:
+    """Kills the victims in turn, `kills` times each, and waits after each kill until all write again."""
+
+    def __init__(
+        self,
+        crew: Survivors,
+        table: TableSystem,
+        servers: list[Service],
+        leave_door: Callable[[], None],
+        kills: int,
+        seed: str,
+    ) -> None:
+        """`leave_door` shows the writers where the servers are after one was started again."""
+        self._crew, self._table, self._servers, self._leave_door = crew, table, servers, leave_door
+        self._rng = random.Random(seed)
+        self._turns = [victim for _ in range(kills) for victim in (None, *servers)]
+        self._abandoned = threading.Event()
+        self.kills: list[Kill] = []
+        self.undisturbed = Look(None, "not looked at")  # before the first kill
+        self.undisturbed_ns = 0  # the moment until when all that was acknowledged must be seen by that look
+
+    def abandon(self) -> None:
+        """Called from another thread: let `play` end."""
+        self._abandoned.set()
+
+    @property
+    def is_abandoned(self) -> bool:
+        return self._abandoned.is_set()
+
+    def play(self, start_ns: int, seconds: float) -> None:
+        """All kills, each in its part of so many `seconds`, or later where the one before took longer.
+
+        These begin once all write. ServiceError or SystemFailure where something is not back after BACK_S.
+        """
+        part = seconds / len(self._turns)
+        start_ns = self._until_written(self._crew.numbers, start_ns, "the window was opened")
+        self._wait_until(start_ns + round(FIRST_SHARE * part * 1e9))
+        self.undisturbed_ns = time.perf_counter_ns()
+        self.undisturbed = Look.at(self._table)
+        for place, victim in enumerate(self._turns):
+            share = self._rng.uniform(FIRST_SHARE, LAST_SHARE)
+            self._wait_until(start_ns + round((place + share) * part * 1e9))
+            if self.is_abandoned:
+                return
+            self.kills.append(self._kill_server(victim) if victim else self._kill_writer())
+        self._wait_until(start_ns + round(seconds * 1e9))
+
+    def _wait_until(self, moment_ns: int) -> None:
+        self._abandoned.wait(max(0.0, (moment_ns - time.perf_counter_ns()) / 1e9))
+
+    def _kill_writer(self) -> Kill:
+        killed_ns = self._crew.kill(self._rng.choice(self._crew.numbers))
+        successor, started_ns = self._crew.succeed()
+        back_ns = self._until_written([successor], killed_ns, "a writer was killed")
+        return Kill(WRITER, "a writer", killed_ns, started_ns, back_ns, Look.at(self._table))
+
+    def _kill_server(self, victim: Service) -> Kill:
+        killed_ns = time.perf_counter_ns()
+        victim.kill()
+        victim.start()
+        started_ns = time.perf_counter_ns()
+        self._table.reconnect()
+        self._leave_door()
+        try:
+            back_ns = self._until_written(self._crew.numbers, killed_ns, f"{victim.title} was killed")
+        except SystemFailure as error:
+            raise ServiceError(f"{error}. Its log, {victim.log_path}, ends:\n{tail(victim.log_path)}") from error
+        return Kill(victim.name, victim.title, killed_ns, started_ns, back_ns, Look.at(self._table))
+
+    def _until_written(self, numbers: list[int], since_ns: int, happened: str) -> int:
+        """When each of these writers had a commit acknowledged that it began after `since_ns`."""
+        deadline, moments = time.monotonic() + BACK_S, dict.fromkeys(numbers, 0)
+        while missing := [number for number, moment in moments.items() if not moment]:
+            for number in missing:
+                moments[number] = self._crew.acked_since(number, since_ns) or 0
+            if self.is_abandoned or self._crew.has_failed():
+                raise SystemFailure(f"{happened}, and something else ended")
+            if time.monotonic() > deadline:
+                who = ", ".join(map(str, missing))
+                raise SystemFailure(f"{happened}, and {BACK_S:g} s later no commit is acknowledged of: {who}")
+            time.sleep(LOOK_S)
+        return max(moments.values())

@@ -1,0 +1,36 @@
+"""Pages that are in memory alone are told from those that are on the disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tidemark.machine import cachestat
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    reason = cachestat.why_not(tmp_path)
+    if reason is not None:
+        pytest.skip(reason)
+    return tmp_path
+
+
+def test_a_page_is_at_risk_until_its_file_is_synced(folder: Path) -> None:
+    path = folder / "rows"
+    with path.open("wb") as file:
+        file.write(bytes(40_000))
+        file.flush()
+        found = cachestat.pages(path)
+        assert found.at_risk == found.cached == 10
+        os.fsync(file.fileno())
+        assert cachestat.pages(path).at_risk == 0 and cachestat.pages(path).cached == 10
+
+
+def test_where_the_kernel_does_not_tell_the_reason_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cachestat, "_CACHESTAT", 100_000)  # which no kernel has
+    assert "6.5" in (cachestat.why_not(tmp_path) or "")
+    with pytest.raises(OSError):
+        cachestat.pages(Path(__file__))

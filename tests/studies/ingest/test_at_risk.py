@@ -1,0 +1,95 @@
+"""Whether a commit's files are on the disk when it is acknowledged: where nobody syncs them, and where one does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidemark.machine import cachestat
+from tidemark.studies.ingest.load.writer import batches
+from tidemark.studies.ingest.window.at_risk import ALL, COMMITS, NOTHING, RECORD, AtRisk, look
+from tidemark.systems.base import Context
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.null import NullDoor
+from tidemark.systems.writers import Door, Fate, TableWriter
+
+ROWS = 5
+
+
+def found(data: int, other: int, log: int | None) -> AtRisk:
+    return AtRisk(10, 10, data, 20, other, log, None, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("seen", "level"),
+    [
+        (found(10, 20, None), NOTHING),
+        (found(10, 20, 10), NOTHING),
+        (found(10, 0, 0), RECORD),
+        (found(10, 20, 1), RECORD),  # something else wrote to the log meanwhile
+        (found(0, 0, None), ALL),
+        (AtRisk(10, 0, 0, 0, 0, 0, 0.0, 0.0), ALL),  # rows in the catalog
+    ],
+)
+def test_the_class_of_a_promise_is_what_was_seen(seen: AtRisk, level: str) -> None:
+    assert seen.level == level
+
+
+class Synced(TableWriter):
+    """Syncs all files of the table before it acknowledges."""
+
+    def __init__(self, inner: TableWriter, folder: Path) -> None:
+        self._inner, self._folder = inner, folder
+
+    def write(self, rows: pa.Table) -> None:
+        self._inner.write(rows)
+        for path in self._folder.rglob("*"):
+            if path.is_file():
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+
+    def fate(self, error: Exception) -> Fate:
+        return self._inner.fate(error)
+
+
+class SyncedDoor(NullDoor):
+    def __init__(self, inner: Door, folder: Path) -> None:
+        self._inner, self._folder = inner, folder
+
+    def open(self) -> Any:
+        return Synced(self._inner.open(), self._folder)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    reason = cachestat.why_not(tmp_path)
+    if reason is not None:
+        pytest.skip(reason)
+    path = tmp_path / "trips.parquet"
+    pq.write_table(pa.table({"id": pa.array(range(7), pa.int64()), "fare": [float(n) for n in range(7)]}), path)
+    (tmp_path / "table").mkdir()
+    yield tmp_path
+
+
+@pytest.mark.parametrize(("synced", "level", "dirty"), [(False, NOTHING, COMMITS), (True, ALL, 0)])
+def test_files_of_commits_are_looked_at(
+    synced: bool, level: str, dirty: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trips, own = folder / "trips.parquet", folder / "table"
+    table = DeltaRs(Context(own, {}, ROWS), DeltaRs.Options())
+    table.create(pq.read_schema(trips))
+    if synced:
+        door = SyncedDoor(table.door(), own)
+        monkeypatch.setattr(table, "door", lambda: door)
+    seen = look(table, batches(trips, ROWS, 0), own, None, 0)
+    assert isinstance(seen, AtRisk)
+    assert (seen.level, seen.data_files, seen.dirty_data_files) == (level, COMMITS, dirty)
+    assert seen.other_files >= COMMITS and (seen.dirty_other_files == 0) == synced
+    assert (seen.seconds is None) == (not synced)
+    table.close()

@@ -1,0 +1,271 @@
+"""What a kill costs, worked out by hand; writers that are killed and succeeded, on a real table; planted losses."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidemark.errors import ServiceError
+from tidemark.studies.ingest.load.records import WIDTH, Records
+from tidemark.studies.ingest.load.survivor import LastingOrder, Survivor, leave_door
+from tidemark.studies.ingest.load.survivors import Survivors
+from tidemark.studies.ingest.load.writer import ID_BITS
+from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT, UNKNOWN
+from tidemark.studies.ingest.window import faults as faults_module
+from tidemark.studies.ingest.window.faults import WRITER, Faults, Kill, Look
+from tidemark.studies.ingest.window.losses import Loss, Undisturbed, account
+from tidemark.studies.ingest.window.oracle import look, states
+from tidemark.systems.base import Context
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.null import NullDoor
+from tidemark.systems.writers import Door, Fate, TableWriter
+
+ROWS = 2
+DOUBT = NUMBERS[UNKNOWN]
+
+
+def records(*attempts: tuple[int, int, int, int]) -> np.ndarray:
+    """Of each attempt its start, how long it took, its batch and what became of it."""
+    return np.array([(start, took, batch, 1, outcome, -1) for start, took, batch, outcome in attempts], np.int64)
+
+
+def seen(*batches: tuple[int, int], also: Sequence[tuple[int, int, int]] = ()) -> Look:
+    """All rows of these batches (writer, number), and single rows (writer, number, row) besides."""
+    whole = [(writer << ID_BITS) + ROWS * batch + row for writer, batch in batches for row in range(ROWS)]
+    return Look(np.array(whole + [(writer << ID_BITS) + ROWS * batch + row for writer, batch, row in also], np.int64))
+
+
+def killed(at: int, back: int, what: Look) -> Kill:
+    return Kill("postgres", "PostgreSQL", at, at + 5, back, what)
+
+
+def found(noted: Sequence[np.ndarray], kills: Sequence[Kill], final: Look) -> tuple[Undisturbed, list[Loss]]:
+    return account(noted, 0, (0, seen()), kills, final, ROWS)
+
+
+ONE = records(
+    (10, 5, 0, NUMBERS[ACKED]), (20, 5, 1, NUMBERS[ACKED]), (30, 40, 2, DOUBT), (80, 5, 3, NUMBERS[ACKED]),
+    (110, 5, 4, NUMBERS[ACKED]), (140, 5, 5, NUMBERS[CONFLICT]), (150, 5, 5, NUMBERS[ACKED]),
+)  # fmt: skip
+TWO = records((12, 5, 0, NUMBERS[ACKED]), (33, 0, 1, SENT))
+THERE = [(1, 0), (1, 1), (1, 3), (1, 4), (2, 0)]
+
+
+def test_what_is_acknowledged_and_in_doubt_is_counted_for_the_kill_that_it_belongs_to() -> None:
+    kills = [killed(40, 90, seen(*THERE[:3], (2, 0))), killed(120, 160, seen(*THERE, (1, 2)))]
+    undisturbed, (first, second) = found([ONE, TWO], kills, seen(*THERE, (1, 2), (1, 5)))
+    assert undisturbed.holds and first.holds and second.holds
+    assert (first.acked, first.unknown, first.done, first.not_done, first.in_flight) == (3, 2, 1, 1, 2)
+    assert (second.acked, second.unknown, second.in_flight) == (2, 0, 0)
+    assert (first.moment_s, first.down_s, first.started_s) == (0.0, 0.0, 0.0)  # of nanoseconds
+
+
+def test_a_row_is_lost_in_one_kill_and_not_again_in_the_next() -> None:
+    kills = [killed(40, 90, seen((1, 0), (2, 0))), killed(120, 160, seen((1, 0), (2, 0), also=[(1, 3, 0)]))]
+    _, (first, second) = found([ONE, TWO], kills, seen())
+    assert (first.lost, first.holds) == (ROWS, False)
+    assert (second.lost, second.partial, second.holds) == (1 + ROWS, 1, False)
+
+
+def test_rows_that_are_there_twice_and_what_cannot_be_read_do_not_hold() -> None:
+    twice = seen(*THERE[:2], (2, 0), also=[(2, 0, 1)])
+    _, (loss,) = found([ONE[:3], TWO], [killed(40, 90, twice)], twice)
+    assert (loss.doubled, loss.lost, loss.holds) == (1, 0, False)
+    _, (loss,) = found([ONE[:3], TWO], [killed(40, 90, Look(None, "OSError: gone"))], twice)
+    assert (loss.lost, loss.holds, loss.said) == (0, False, "OSError: gone")
+
+
+def test_what_is_lost_without_any_kill_is_told_apart() -> None:
+    undisturbed, (loss,) = account([ONE], 0, (26, seen((1, 0))), [killed(40, 90, seen((1, 0)))], seen(), ROWS)
+    assert (undisturbed.lost, undisturbed.holds) == (ROWS, False)
+    assert loss.holds
+
+
+@pytest.fixture
+def trips(tmp_path: Path) -> Path:
+    path = tmp_path / "trips.parquet"
+    pq.write_table(pa.table({"id": pa.array(range(7), pa.int64()), "fare": [float(n) for n in range(7)]}), path)
+    return path
+
+
+def orders(trips: Path, door: Door) -> Callable[[int], LastingOrder]:
+    place = trips.with_name(".door")
+    leave_door(door, place)
+
+    def order(number: int) -> LastingOrder:
+        return LastingOrder(door, number, trips, ROWS, 5, 0, 1, trips.with_name(f"records-{number}"), 100_000, place)
+
+    return order
+
+
+class Server:
+    """What a planted client connects to."""
+
+    up = True
+    opened = 0
+
+
+class Planted(TableWriter):
+    def __init__(self) -> None:
+        if not Server.up:
+            Server.up = True  # the next one finds it
+            raise ConnectionError("refused")
+        Server.opened += 1
+
+    def write(self, rows: pa.Table) -> None:
+        del rows
+        if not Server.up:
+            raise ConnectionError("reset")
+
+    def fate(self, error: Exception) -> Fate:
+        del error
+        return Fate.UNKNOWN
+
+
+class PlantedDoor(NullDoor):
+    def open(self) -> Any:
+        return Planted()
+
+
+def test_a_writer_opens_its_client_again_until_it_gets_through(trips: Path) -> None:
+    order = orders(trips, PlantedDoor())(1)
+    survivor = Survivor(order, Records(order.records, order.most))
+    survivor.count(2)
+    Server.up = False
+    survivor.count(3)
+    assert Server.opened == 2 and survivor.said == ["ConnectionError: reset", "ConnectionError: refused"]
+    whole = np.fromfile(order.records, np.int64).reshape(-1, WIDTH)
+    acked = NUMBERS[ACKED]
+    assert whole[1 : whole[0, 0] + 1, 4].tolist() == [acked, acked, DOUBT, acked, acked]
+    assert whole[1 : whole[0, 0] + 1, 2].tolist() == [0, 1, 2, 3, 4]  # what is in doubt is not tried again
+    assert order.place.stat().st_mode & 0o077 == 0
+
+
+@pytest.fixture
+def table(tmp_path: Path, trips: Path) -> Iterator[DeltaRs]:
+    folder = tmp_path / "table"
+    folder.mkdir()
+    system = DeltaRs(Context(folder, {}, ROWS), DeltaRs.Options())
+    system.create(pq.read_schema(trips))
+    yield system
+    system.close()
+
+
+# Acknowledges at once, and commits a little later.
+EARLY = """
+import queue, threading, time
+from dataclasses import dataclass
+from tidemark.systems.writers import Door, TableWriter
+
+@dataclass(frozen=True)
+class EarlyDoor(Door):
+    inner: Door
+
+    def open(self):
+        return Early(self.inner.open())
+
+class Early(TableWriter):
+    def __init__(self, inner):
+        self._inner, self._rows = inner, queue.Queue()
+        threading.Thread(target=self._commit, daemon=True).start()
+
+    def _commit(self):
+        while True:
+            acknowledged, rows = self._rows.get()
+            time.sleep(max(0, acknowledged + 0.5 - time.monotonic()))
+            self._inner.write(rows)
+            self._rows.task_done()
+
+    def write(self, rows):
+        time.sleep(0.1)
+        self._rows.put((time.monotonic(), rows))
+
+    def fate(self, error):
+        return self._inner.fate(error)
+
+    def close(self):
+        self._rows.join()
+"""
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_kill_loses_what_was_acknowledged_before_its_commit_and_nothing_else(
+    early: bool, table: DeltaRs, trips: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door: Door = table.door()
+    if early:
+        (trips.parent / "planted_early.py").write_text(EARLY)
+        monkeypatch.syspath_prepend(trips.parent)
+        import planted_early  # type: ignore[import-not-found]
+
+        door = planted_early.EarlyDoor(door)
+    with Survivors(orders(trips, door), 2, trips.parent) as crew:
+        start = crew.go()
+        faults = Faults(crew, table, [], lambda: None, 1, "seed")
+        faults.play(start, 1.5)
+        crew.end()
+        assert crew.numbers == sorted(crew.numbers) and len(crew.numbers) == 2 and crew.ended_seconds() > 0
+        assert not crew.has_failed()
+        noted = crew.records()
+    assert len(noted) == 3
+    before = (faults.undisturbed_ns, faults.undisturbed)
+    final = Look.at(table)
+    undisturbed, losses = account(noted, start, before, faults.kills, final, ROWS)
+    whole = look(table.ids(), {number: states(each) for number, each in enumerate(noted, 1)}, ROWS)
+    assert [loss.victim for loss in losses] == [WRITER]
+    assert all(loss.acked > 0 and 0 < loss.started_s < loss.down_s < 30 for loss in losses), losses
+    if early:
+        assert sum(loss.lost for loss in losses) > 0 and not all(loss.holds for loss in losses)
+        assert "rows lost" in whole.words
+    else:
+        assert undisturbed.holds and all(loss.holds for loss in losses), losses
+        assert whole.is_exact and whole.done + whole.not_done <= 1
+
+
+def test_a_writer_that_ends_on_its_own_is_noticed(trips: Path) -> None:
+    with Survivors(orders(trips, NullDoor()), 2, trips.parent) as crew:
+        crew.kill(1)
+        assert not crew.has_failed()
+        crew._members[1].process.kill()
+        deadline = time.monotonic() + 10
+        while not crew.has_failed() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert crew.has_failed()
+
+
+class Gone:
+    """Two writers that get through until the server that they write through is killed, and never again."""
+
+    numbers = (1, 2)
+
+    def __init__(self) -> None:
+        self.killed = False
+
+    def has_failed(self) -> bool:
+        return False
+
+    def acked_since(self, _number: int, moment_ns: int) -> int | None:
+        return None if self.killed else moment_ns
+
+
+def test_a_server_that_does_not_serve_again_ends_the_run_with_its_log(
+    table: DeltaRs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults_module, "BACK_S", 0.1)
+    monkeypatch.setattr(faults_module.Faults, "_kill_writer", lambda _self: None)
+    crew, log = Gone(), tmp_path / "server.log"
+    log.write_text("cannot recover\n")
+    kill = functools.partial(setattr, crew, "killed", True)
+    server = SimpleNamespace(name="s", title="The server", log_path=log, kill=kill, start=lambda: None)
+    faults = Faults(cast(Any, crew), table, [cast(Any, server)], lambda: None, 1, "seed")
+    with pytest.raises(ServiceError, match=r"The server was killed, and 0\.1 s later .* of: 1, 2(.|\n)*cannot recover"):
+        faults.play(time.perf_counter_ns(), 0.1)

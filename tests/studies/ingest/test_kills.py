@@ -1,0 +1,79 @@
+"""What is said of kills, from what runs recorded of them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tidemark.analysis.quantities import Absent
+from tidemark.runs.runset import RunSet
+from tidemark.studies.ingest.robust import kills as kills_module
+from tidemark.studies.ingest.robust.kills import (
+    costly,
+    doubt_sentence,
+    down_sentence,
+    kept_sentence,
+    killed_of,
+)
+
+
+def kill(title: str, moment_s: float, **changed: Any) -> dict[str, Any]:
+    plain = {"title": title, "moment_s": moment_s, "down_s": 2.0, "started_s": 1.0, "in_flight": 2, "acked": 50}
+    counts = dict.fromkeys(("unknown", "done", "not_done", "lost", "doubled", "partial"), 0)
+    return {**plain, **counts, "holds": True, "said": "", **changed}
+
+
+def series(*kills: dict[str, Any], undisturbed: bool = True, title: str = "DuckLake") -> Any:
+    before = {"lost": 0 if undisturbed else 30, "doubled": 0, "partial": 0, "holds": undisturbed, "said": ""}
+    found = {"faults": {"kills": list(kills), "undisturbed": before}, "referenced_files": 40, "oracle": {"words": "?"}}
+    run = SimpleNamespace(manifest=SimpleNamespace(found=found.items()), footprint=SimpleNamespace(data_files=43))
+    return SimpleNamespace(runs=(run,), title=title, id=title, missing=lambda: "not measured")
+
+
+@pytest.fixture
+def run_set(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A run set of the series that it is called with."""
+
+    def of(*found: Any) -> RunSet:
+        monkeypatch.setattr(kills_module, "series_with_kills", lambda _run_set: found)
+        return cast(RunSet, None)
+
+    return of
+
+
+def test_kills_are_told_apart_by_their_victim() -> None:
+    (killed,) = killed_of(series(kill("a writer", 1), kill("PostgreSQL", 2, holds=False, lost=20), kill("a writer", 3)))
+    writer, postgres = killed.kills
+    assert (len(writer.each), writer.with_loss, writer.total("acked")) == (2, 0, 100)
+    assert (postgres.with_loss, postgres.total("lost"), postgres.at_most) == (1, 20, 1.0)
+    assert killed.orphans == 3 and killed.with_loss == 1
+    assert [each["moment_s"] for each in killed.each] == [1, 2, 3]
+
+
+def test_twenty_kills_without_a_loss_show_what_three_do_not() -> None:
+    for count, high in ((3, 0.53), (20, 0.12)):
+        found = costly(series(*(kill("a writer", moment) for moment in range(count)))).estimate("")
+        assert found.value == 0 and found.high == pytest.approx(high, abs=0.02)
+    assert costly(series(kill("a writer", 1, holds=False))).estimate("").value == 1
+    with pytest.raises(Absent, match="without any kill"):
+        costly(series(kill("a writer", 1), undisturbed=False))
+
+
+def test_what_was_kept_and_what_was_not_is_said_by_name(run_set: Any) -> None:
+    loses = series(kill("PostgreSQL", 2, holds=False, lost=20), title="Lossy")
+    said = kept_sentence(run_set(series(kill("a writer", 1)), loses))
+    assert "killed 2 times" in said and "Lossy does not hold: after 1 of 1 kills of PostgreSQL, 20 acknowledged" in said
+    assert "there once in DuckLake (a writer 0.95)" in said and "without any kill" not in said
+    also = series(kill("a writer", 1, holds=False, lost=10), undisturbed=False)
+    assert "10 acknowledged rows are lost and 0 doubled, as it does without any kill" in kept_sentence(run_set(also))
+    with pytest.raises(Absent):
+        kept_sentence(run_set())
+
+
+def test_what_is_in_doubt_and_how_long_it_takes_is_said(run_set: Any) -> None:
+    both = run_set(series(kill("a writer", 1, unknown=3, done=1, not_done=2, down_s=0.5), kill("PostgreSQL", 4)))
+    assert "3 batches" in doubt_sentence(both) and "finds 1 of them" in doubt_sentence(both)
+    assert "0.50 s (a writer; longest: DuckLake)" in down_sentence(both)
+    assert doubt_sentence(run_set(series(kill("a writer", 1)))).startswith("No kill left")
