@@ -20,7 +20,7 @@ SMOKE = {"writers": [WRITERS], "own": [WRITERS], "runs": 2, "window_seconds": 1,
 def done(make_sandbox: MakeSandbox) -> Sandbox:
     ingest = {"systems": SYSTEMS, "protocols": {"smoke": SMOKE}, "rows": 20, "uncounted": 2}
     sandbox = make_sandbox({"studies": ["ingest"], "protocol": "smoke", "ingest": ingest})
-    made = sandbox.run("all")
+    made = sandbox.run("all", timeout_s=900)
     assert made.returncode == 0, made.stdout
     return sandbox
 

@@ -53,6 +53,7 @@ class Service(ABC):
     tools: ClassVar[tuple[str, ...]] = ()  # locks of envs/tools that ours runs from; the pipeline makes them before
     # Where the configuration's `services` give the address of one that runs already; None: it is always ours.
     address_key: ClassVar[str | None] = None
+    is_instrument: ClassVar[bool] = False  # no part of any system: nobody asks what its end would cost
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     stop_timeout_s: ClassVar[float] = 15.0
     discard_signal: ClassVar[signal.Signals] = signal.SIGKILL  # ends it where its data goes as well

@@ -54,8 +54,9 @@ class Servers:
         return any(service.has_ended() for service in self.by_class.values())
 
     def ours(self) -> list[Service]:
-        """Those that were started here, and can be killed: each before those that it needs."""
-        return [service for service in reversed(list(self.by_class.values())) if not service.is_external]
+        """What a system stands on and was started here, and can be killed: each before those that it needs."""
+        found = reversed(list(self.by_class.values()))
+        return [service for service in found if not service.is_external and not service.is_instrument]
 
     def pids(self) -> list[int]:
         """All processes of those that are ours."""

@@ -129,6 +129,8 @@ def test_what_is_killed_is_what_the_system_needs_and_nothing_of_what_keeps_nothi
     assert all(each.runs == 1 and dict(each.settings)["kills"] == 3 for each in kills.values())
     outside = planned("protocol=quick", "ingest.systems={ducklake: {}}", "services.postgres_address=host=db user=me")
     assert [each.window_seconds for each in outside if each.mode == "faults-2"] == [KILL_SECONDS * 3]
+    far = planned("protocol=quick", "ingest.systems={ducklake: {storage: s3, rtt_ms: 5}}")  # and the store
+    assert [each.window_seconds for each in far if each.mode == "faults-2"] == [KILL_SECONDS * 3 * 3]
     sizes = "{writers: [1], runs: 1, window_seconds: 1}"
     assert {each.mode for each in planned("protocol=smoke", f"ingest.protocols.smoke={sizes}")} == {"one-1"}
 

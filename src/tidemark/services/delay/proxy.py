@@ -37,6 +37,7 @@ class DelayProxy(OwnServer):
 
     name: ClassVar[str] = "delay-proxy"
     title: ClassVar[str] = "Delay proxy"
+    is_instrument: ClassVar[bool] = True
     target: ClassVar[type[Service]]
     rtt_ms: ClassVar[float]
 

@@ -47,7 +47,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         if isinstance(settings, FaultSettings):
             if Capability.READ_BACK not in chosen.system.capabilities:
                 continue  # where nothing is kept, nothing can be lost
-            killed = 1 + len(started_here(chosen.needs, config.services))
+            killed = 1 + sum(not kind.is_instrument for kind in started_here(chosen.needs, config.services))
             made.append(replace(spec, window_seconds=KILL_SECONDS * settings.kills * killed, runs=1))
             continue
         made += [replace(spec, repeat=number) for number in range(1, ingest.protocol.repeats + 1)]
