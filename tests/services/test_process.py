@@ -61,6 +61,19 @@ def test_stop_asks_first(tmp_path: Path) -> None:
     assert child.poll() == 7
 
 
+def test_the_processor_time_of_a_child_is_that_of_all_its_processes(tmp_path: Path) -> None:
+    busy = "import subprocess, sys, time; "
+    busy += "subprocess.Popen([sys.executable, '-c', 'while True: pass']); print('ready', flush=True); time.sleep(300)"
+    child = python(tmp_path, busy)
+    wait_for_line(child, "ready", 10)
+    deadline = time.monotonic() + 20
+    while child.cpu_seconds() < 0.5 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert 0.5 <= child.cpu_seconds() < 20
+    child.stop(signal.SIGKILL, 0)
+    assert child.cpu_seconds() == 0
+
+
 def test_failures_tell_status_and_log(tmp_path: Path) -> None:
     child = start(tmp_path, "/bin/sh", "-c", "echo what went wrong; exit 3")
     with pytest.raises(ServiceError) as caught:
