@@ -115,7 +115,7 @@ def test_a_screen_reader_has_names(opened: Open) -> None:
 
 def test_plots_zoom_and_step_by_keyboard_and_follow_the_theme(opened: Open) -> None:
     page = opened("built")
-    plot = "plots.find(each => each.kind.title.startsWith('Write times') && each.mode === 'single').plot"
+    plot = "plots.find(each => each.kind.title.startsWith('Times of operations') && each.mode === 'single').plot"
     page.run(f"{plot}.canvas.focus()")
     page.press("n")
     assert re.search(r"DuckLake, run 0: .* ms at .* s", text(page, "tip"))

@@ -87,8 +87,11 @@ def test_an_unknown_outcome_is_resolved_by_what_is_there() -> None:
         assert (finding.resolved_done, finding.resolved_not) == (done, 1 - done)
 
 
-def kill(holds: bool = True, lost: int = 0, title: str = "Server", answered_s: float | None = 1.5) -> dict[str, Any]:
-    counts = {"in_flight": 8, "acknowledged": 40, "unknown": 8, "done": 1, "not_done": 7}
+def kill(
+    holds: bool = True, lost: int = 0, title: str = "Server", answered_s: float | None = 1.5, errors: int = 0
+) -> dict[str, Any]:
+    counts = {"in_flight": 8, "acknowledged": 40, "unknown": 8 + errors, "errors": errors, "done": 1, "not_done": 7}
+    counts |= {"again": 16, "again_acked": 0 if errors else 16}
     return {"title": title, "lost": lost, "holds": holds, "answered_s": answered_s, "said": "", **counts}
 
 
@@ -109,6 +112,16 @@ def test_kills_without_a_loss_bound_its_probability() -> None:
     assert isinstance(one, Kills) and not one.holds and 0.8 < one.at_most < 1.0
     (all_lost,) = crashes(run_set({"kills": [kill(holds=False, lost=2)], "window": whole}))
     assert isinstance(all_lost, Kills) and all_lost.at_most == 1.0
+
+
+def test_a_server_that_takes_no_writes_has_nothing_to_lose() -> None:
+    """Kills of one that answers most requests with an error say nothing of the next kill."""
+    crash = {"kills": [kill(), kill(errors=90), kill(errors=90)], "window": dict.fromkeys(WRONG, 0)}
+    (kills,) = crashes(run_set(crash))
+    assert isinstance(kills, Kills) and kills.telling == 1 and kills.at_most == pytest.approx(0.95)
+    said = crash_sentence(run_set(crash))
+    assert "of 48 at once, 16 succeed; only 1 of its 3 kills could show a loss." in said
+    assert "takes few writes" not in crash_sentence(run_set({**crash, "kills": [kill()]}))
 
 
 def test_a_loss_is_said_with_what_repeats_it() -> None:

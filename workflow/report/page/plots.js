@@ -1,8 +1,12 @@
 // Which plots there are, and what of the chosen series each of them shows.
 "use strict";
 
+// Every mode that a series has, with what it is called; those of a study without a choice of modes are always shown.
+const PLOTTED = new Map(SERIES.map(series => [series.mode, MODES[series.mode] ?? series.mode_title])
+  .sort(([one], [other]) => Number(!MODES[one]) - Number(!MODES[other])
+    || (MODES[one] ? Object.keys(MODES).indexOf(one) - Object.keys(MODES).indexOf(other) : one.localeCompare(other, "en", { numeric: true }))));
 const visible = mode => SERIES.filter(series => series.sweep === "main" && series.mode === mode
-  && view.modes.has(mode) && view.systems.has(series.system) && allows("stacks", stackOf(series)));
+  && allows("modes", mode) && view.systems.has(series.system) && allows("stacks", stackOf(series)));
 const runsOf = series => series.runs.filter(run => view.runs.has(String(run.number)));
 
 const plots = [];
@@ -55,9 +59,9 @@ const KINDS = [
   ...ofSeries,
   { title: `Run 0 over hot runs, ${REPORT.leading}`, x: { title: "ratio", free: true }, y: { rows: [] }, layers: estimates(series => series.cold),
     reference: 1, read: point => `${point[0].toFixed(3)} times` },
-  { title: "Write times over the run", x: seconds, y: { title: "ms, log scale", log: true }, layers: perRun("write", "points"),
+  { title: "Times of operations over the run", x: seconds, y: { title: "ms, log scale", log: true }, layers: perRun("write", "points"),
     read: point => `${ms(point[1])} at ${point[0].toFixed(2)} s` },
-  { title: "Writes slower than a time", x: { title: "write time in ms, log scale", log: true }, y: { title: "% slower, log scale", log: true },
+  { title: "Operations slower than a time", x: { title: "time of an operation in ms, log scale", log: true }, y: { title: "% slower, log scale", log: true },
     layers: perRun("tail", "line"), read: point => `${shownNumber(point[1])} % take longer than ${ms(point[0])}` },
   { title: "Read times over the run", x: seconds, y: { title: "ms a read, log scale", log: true }, layers: perRun("read", "points"),
     read: point => `${ms(point[1])} at ${point[0].toFixed(2)} s` },
@@ -75,8 +79,8 @@ function buildPlots() {
   if (!SERIES.length) return;
   byId("sampling").textContent = REPORT.sampling;
   for (const [part, colour] of Object.entries(REPORT.parts)) byId("budget-legend").append(make("span", [partSwatch(colour), part.replaceAll("_", " ")]));
-  for (const kind of KINDS) for (const mode of Object.keys(MODES)) {
-    const title = `${kind.title}, ${MODES[mode]}`;
+  for (const kind of KINDS) for (const [mode, called] of PLOTTED) {
+    const title = `${kind.title}, ${called}`;
     const canvas = make("canvas", []);
     const options = { ...kind, title, x: { ...kind.x }, y: { ...kind.y } };
     const plot = new Plot(canvas, options);
@@ -97,7 +101,7 @@ function buildPlots() {
 
 function showPlots() {
   for (const { plot, kind, mode, figure } of plots) {
-    const layers = view.modes.has(mode) ? kind.layers(mode) : [];
+    const layers = kind.layers(mode);
     figure.hidden = !layers.some(layer => layer.points.length); // an empty frame would say nothing
     if (figure.hidden) continue;
     if (plot.options.y.rows) plot.options.y.rows = visible(mode).map(series => series.title);
@@ -109,8 +113,9 @@ function showPlots() {
 
 function budgets() {
   const rows = [];
-  for (const mode of Object.keys(MODES)) for (const series of visible(mode)) for (const run of runsOf(series)) {
+  for (const mode of PLOTTED.keys()) for (const series of visible(mode)) for (const run of runsOf(series)) {
     const total = Object.values(run.budget).reduce((sum, part) => sum + part, 0);
+    if (!total) continue; // its study divides the time into other parts
     const words = Object.entries(run.budget).map(([part, time]) => `${part.replaceAll("_", " ")} ${(100 * time / total).toFixed(1)} %`).join(", ");
     const parts = Object.entries(run.budget).map(([part, time]) => make("i", [], { style: `width:${100 * time / total}%;background:${REPORT.parts[part] || "#999"}` }));
     const name = `${series.title}, ${series.mode_title}, ${run.title}`;

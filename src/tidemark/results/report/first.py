@@ -9,9 +9,12 @@ from tidemark import __version__
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import HIGHER, Absent
 from tidemark.analysis.words import estimate_text
+from tidemark.runs.manifest import FIRST_STUDY, Manifest
 from tidemark.runs.provenance import harness_words, machine_words, mixture, unfinished
 from tidemark.runs.runset import RunSet
 from tidemark.runs.views import dataset_label, modes
+
+ALMOST = 0.9  # of a window's intended length, which clocks and what is under way at its end may take from it
 
 
 def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, Any]]:
@@ -44,15 +47,19 @@ def _older(run_set: RunSet) -> list[tuple[str, str, bool]]:
 
 def _protocol(run_set: RunSet) -> str:
     names = ", ".join(dict.fromkeys(series.protocol for series in run_set.series))
-    windows = dict.fromkeys(
-        f"{run.manifest.window_s:.3g} s" for run in run_set.runs if not run.manifest.system.is_harness
-    )
+    windows = dict.fromkeys(_length(run.manifest) for run in run_set.runs if not run.manifest.system.is_harness)
     spelt = " or ".join(windows) or "none measured"
     operations = sum(run.manifest.operations for run in run_set.runs)
     return (
         f"{names}: {len(run_set.runs):,} runs of {len(run_set.repeats):,} series, windows of {spelt}, "
         f"{operations:,} operations timed"
     )
+
+
+def _length(manifest: Manifest) -> str:
+    """Of a window; one that is over with its work has a length of its own in each run."""
+    whole = manifest.elapsed_ns >= ALMOST * 1e9 * manifest.window_s
+    return f"{manifest.window_s:.3g} s" if whole else "as long as their requests take"
 
 
 def _bounds(run_set: RunSet, studies: Sequence[Measures]) -> str:
@@ -70,7 +77,8 @@ def _bounds(run_set: RunSet, studies: Sequence[Measures]) -> str:
                     limits.append(f"{series.mode_title} {found}")
     harness = f" The measuring program alone (null, which stores nothing) reaches {', '.join(limits)}."
     told = f"Intervals are 95 %. {run_set.coverage}{harness if limits else ''}"
-    return f"{told} One client writes to one table on one machine."
+    alone = all(series.study == FIRST_STUDY for series in run_set.series)
+    return f"{told} {'One client writes to one table on' if alone else 'Clients and servers share'} one machine."
 
 
 def _marks(run_set: RunSet) -> tuple[str, bool]:

@@ -35,7 +35,7 @@ class Kills:
         return None if self.window is None else sum(self.window[name] for name in ("lost", "lost_updates", "torn"))
 
     def total(self, name: str) -> int:
-        return sum(kill[name] for kill in self.each)
+        return sum(int(kill[name]) for kill in self.each)
 
     @property
     def answered_s(self) -> list[float]:
@@ -56,9 +56,22 @@ class Kills:
         return not self.with_loss and self.window_holds
 
     @property
+    def telling(self) -> int:
+        """How many hit a server that took writes: one that answers most with errors has little to lose."""
+        return sum(int(kill["acknowledged"]) > int(kill["errors"]) for kill in self.each)
+
+    @property
     def at_most(self) -> float:
-        """The upper end of a one-sided 95 % interval for the probability that a kill loses something."""
-        return at_most(self.with_loss, len(self.each))
+        """The upper end of a one-sided 95 % interval for the probability that a kill loses something.
+
+        Of the kills that could tell, and of those with a loss.
+        """
+        return at_most(self.with_loss, max(self.telling, self.with_loss))
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it answered again, and refused most of the writes that users then asked for at once."""
+        return 2 * self.total("again_acked") < self.total("again")
 
     @property
     def command(self) -> str:
@@ -90,6 +103,7 @@ def crash_sentence(run_set: RunSet) -> str:
         raise Absent("no server was killed")
     said = f"While users write, a server or its database is killed {sum(len(each.each) for each in kills):,} times."
     said += "".join(f" {_loss(each)}" for each in kills if not each.holds)
+    said += "".join(f" {_stuck(each)}" for each in kills if each.is_stuck)
     kept = [f"{each.series.title} ({each.title}: {number(each.at_most, 2)})" for each in kills if each.holds]
     if kept:
         said += (
@@ -110,6 +124,15 @@ def _loss(kills: Kills) -> str:
         is_back = len(kills.answered_s) == len(kills.each)
         what = "entities are not as they were" if is_back else "it does not answer again"
     return f"{kills.series.title} does not hold: after {after}, {what}. To repeat it: {kills.command}."
+
+
+def _stuck(kills: Kills) -> str:
+    said = (
+        f"{kills.series.title} reads, but takes few writes after a new start of {kills.title}: of "
+        f"{kills.total('again'):,} at once, {kills.total('again_acked'):,} succeed"
+    )
+    less = f"; only {kills.telling:,} of its {len(kills.each):,} kills could show a loss"
+    return f"{said}{less if kills.telling < len(kills.each) else ''}."
 
 
 def churn_sentence(run_set: RunSet) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from tidemark.measure.workload import Rig, Show
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service
 from tidemark.software.tools import tool_python
-from tidemark.studies.catalogs.load.generator import TOOL, Generator
+from tidemark.studies.catalogs.load.generator import TOOL, Generator, Played
 from tidemark.studies.catalogs.outcomes import ACKED, UNKNOWN, outcomes
 from tidemark.studies.catalogs.requests import CREATE, CREATIONS, Request
 from tidemark.studies.catalogs.settings import CatalogSettings
@@ -33,6 +33,7 @@ MOST_REQUESTS = 4000  # more than any catalog answers until it is killed
 ANSWER_S = 10.0  # after which a request's outcome is unknown
 BACK_S = 60.0  # the longest that one waits for a server that was started again
 LOOK_S = 0.02
+AGAIN = 2  # writes of each user, at once, right after a new start
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,26 @@ class Kill:
     in_flight: int  # requests, at that moment
     acknowledged: int
     unknown: int
+    errors: int  # of the unknown, those that the server answered with an error before it was killed
     done: int  # of the unknown, as they were read back
     not_done: int
     lost: int  # acknowledged entities and updates; with an entity go its updates, which are not counted again
     holds: bool  # it is back, and nothing is lost, doubled, wrong or made up
     named: tuple[str, ...]  # the first of what differs
     answered_s: float | None  # from its new start until a table was read; None where that never was
-    said: str = ""  # why not
+    again: int = 0  # writes that all users asked for at once after that
+    again_acked: int = 0
+    said: str = ""  # why it never answered
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The requests that were sent, with their outcomes."""
+
+    requests: list[Request]
+    found: list[str]
+    in_flight: int = 0  # at the kill
+    errors: int = 0  # unknown, though answered before it
 
 
 def why_not(rig: Rig, system: CatalogSystem) -> str | None:
@@ -100,17 +114,20 @@ class Crash:
 
     def _kill(self, victim: Service, number: int) -> Kill:
         moment = self._rng.uniform(FIRST_S, LAST_S)
-        in_flight, sent, found = self._until_killed(victim, number, moment)
+        killed = self._until_killed(victim, number, moment)
+        sent, found = killed.requests, killed.found
         acknowledged, unknown = found.count(ACKED), found.count(UNKNOWN)
         answered, said = self._back(victim)
-        finding, done, not_done = Finding(), 0, 0
+        finding, done, not_done, again = Finding(), 0, 0, Round([], [])
         if answered is not None:
+            again = self._again(number)
             reader = self._system.open_reader()
             for place, request in enumerate(sent):
                 if found[place] == UNKNOWN and (there := self._is_there(reader, request)) is not None:
                     done, not_done = done + there, not_done + (not there)
                     found[place] = ACKED if there else UNKNOWN  # what was read once must stay
-            self._sent, self._found = self._sent + sent, self._found + found
+            self._sent += sent + again.requests
+            self._found += found + again.found
             ledger = Ledger.of(self._sent, self._found)
             finding = look(reader, ledger, self._root, self._system.keeps_properties)
         if not finding.holds:  # the next kill does not answer for this one
@@ -119,27 +136,30 @@ class Crash:
             killed=victim.name,
             title=victim.title,
             moment_s=round(moment, 3),
-            in_flight=in_flight,
+            in_flight=killed.in_flight,
             acknowledged=acknowledged,
             unknown=unknown,
+            errors=killed.errors,
             done=done,
             not_done=not_done,
             lost=finding.lost + finding.lost_updates + finding.torn,
             holds=answered is not None and finding.holds,
             named=tuple(finding.named),
             answered_s=answered,
+            again=len(again.requests),
+            again_acked=again.found.count(ACKED),
             said=said,
         )
 
-    def _until_killed(self, victim: Service, number: int, moment: float) -> tuple[int, list[Request], list[str]]:
-        """Users create and update until nobody answers; requests in flight at the kill, and all with their outcomes."""
+    def _until_killed(self, victim: Service, number: int, moment: float) -> Round:
+        """Users create and update until nobody answers."""
         opening = () if self._sent else (Request(NAMESPACE, self._root), Request(TABLE, self._root, HOT))
         users = self._settings.users
         phases = [Phase("crash", "opening", 1, opening)] if opening else []
         phases.append(Phase("crash", "crash", users, tuple(self._requests(number))))
         killed_ns: list[int] = []
 
-        with self._generator(phases, number) as generator:
+        with self._generator(phases, f"kill-{number}") as generator:
 
             def kill() -> None:
                 generator.let_stop()
@@ -157,16 +177,19 @@ class Crash:
             if ended is None:
                 raise ServiceError(f"{victim.title} was killed, and users still waited for it after {3 * ANSWER_S} s")
             played = generator.played()
-        columns = {name: np.array(values, np.int64) for name, values in played.columns.items()}
-        requests = [request for phase in phases for request in phase.requests]
-        all_found = outcomes(columns["status"], np.array([each.kind.act == CREATE for each in requests]))
-        if opening and set(all_found[: len(opening)]) != {ACKED}:
+        made = _round(phases, played, killed_ns[0])
+        if opening and set(made.found[: len(opening)]) != {ACKED}:
             raise SystemFailure(f"the table that is updated until a kill was not created: {'; '.join(played.said)}")
-        starts = columns["start_ns"]
-        ends = starts + columns["elapsed_ns"]
-        in_flight = int(((starts > 0) & (starts <= killed_ns[0]) & (ends >= killed_ns[0])).sum())
-        places = np.flatnonzero(starts)  # those that were sent at all
-        return in_flight, [requests[place] for place in places], [str(all_found[place]) for place in places]
+        return made
+
+    def _again(self, number: int) -> Round:
+        """All users create at once, on a server that answers again: it may well read and take no writes."""
+        names = ((*self._root, f"NS_again_{number}_{place}") for place in range(AGAIN * self._settings.users))
+        phases = [Phase("crash", "again", self._settings.users, tuple(Request(NAMESPACE, path) for path in names))]
+        with self._generator(phases, f"again-{number}") as generator:
+            if generator.play(0, time.monotonic() + LAST_S + AGAIN * ANSWER_S) is None:
+                raise ServiceError(f"users still waited {AGAIN * ANSWER_S:g} s after a server had answered again")
+            return _round(phases, generator.played())
 
     def _requests(self, number: int) -> Iterable[Request]:
         """Namespaces, tables, and updates of one table in turn, all with names of their own."""
@@ -175,8 +198,8 @@ class Crash:
             yield Request(TABLE, self._root, f"T_{place}")
             yield Request(HOT_UPDATE, self._root, HOT, f"Hot_{place}")
 
-    def _generator(self, phases: list[Phase], number: int) -> Generator:
-        folder, system = private_directory(self._directory / f"kill-{number}"), self._system
+    def _generator(self, phases: list[Phase], name: str) -> Generator:
+        folder, system = private_directory(self._directory / name), self._system
         if isinstance(system, LibraryCatalog):
             return Generator.of_library(folder, phases, system)
         python = tool_python(TOOL, Workspace(self._private.parent))
@@ -215,3 +238,20 @@ class Crash:
         if kept is not None and request.key in kept.properties:
             return True
         return False if self._system.keeps_properties else None
+
+
+def _round(phases: Sequence[Phase], played: Played, killed_ns: int = 0) -> Round:
+    """What was sent of the `phases`; nothing of it was in flight without a kill."""
+    columns = {name: np.array(values, np.int64) for name, values in played.columns.items()}
+    requests = [request for phase in phases for request in phase.requests]
+    found = outcomes(columns["status"], np.array([each.kind.act == CREATE for each in requests]))
+    starts = columns["start_ns"]
+    ends = starts + columns["elapsed_ns"]
+    sent = starts > 0
+    in_flight = sent & (starts <= killed_ns) & (ends >= killed_ns)
+    errors = sent & (ends < killed_ns) & (found == UNKNOWN)
+    places = np.flatnonzero(sent)
+    return Round(
+        [requests[place] for place in places], [str(found[place]) for place in places],
+        int(in_flight.sum()), int(errors.sum()),
+    )  # fmt: skip
