@@ -261,7 +261,7 @@ def test_a_server_that_does_not_serve_again_ends_the_run_with_its_log(
     table: DeltaRs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(faults_module, "BACK_S", 0.1)
-    monkeypatch.setattr(faults_module.Faults, "_kill_writer", lambda _self: None)
+    monkeypatch.setattr(faults_module.Faults, "_kill_writer", lambda _self: killed(1, 2, seen()))
     crew, log = Gone(), tmp_path / "server.log"
     log.write_text("cannot recover\n")
     kill = functools.partial(setattr, crew, "killed", True)
@@ -269,3 +269,11 @@ def test_a_server_that_does_not_serve_again_ends_the_run_with_its_log(
     faults = Faults(cast(Any, crew), table, [cast(Any, server)], lambda: None, 1, "seed")
     with pytest.raises(ServiceError, match=r"The server was killed, and 0\.1 s later .* of: 1, 2(.|\n)*cannot recover"):
         faults.play(time.perf_counter_ns(), 0.1)
+
+
+def test_nothing_more_is_killed_once_the_table_cannot_be_read(table: DeltaRs, monkeypatch: pytest.MonkeyPatch) -> None:
+    unread = Look(None, "OSError: gone")
+    monkeypatch.setattr(faults_module.Faults, "_kill_writer", lambda _self: killed(1, 2, unread))
+    faults = Faults(cast(Any, Gone()), table, [], lambda: None, 5, "seed")
+    faults.play(time.perf_counter_ns(), 0.1)
+    assert [each.look for each in faults.kills] == [unread]

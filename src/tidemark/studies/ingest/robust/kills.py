@@ -25,6 +25,11 @@ class Kills:
     title: str  # of the victim
     each: tuple[dict[str, Any], ...]
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether nobody could read the table after the last of them."""
+        return bool(self.each[-1]["said"])
+
     def total(self, name: str) -> int:
         return sum(kill[name] for kill in self.each)
 
@@ -133,10 +138,11 @@ def kept_sentence(run_set: RunSet) -> str:
         for kills in killed.kills:
             if kills.with_loss:
                 also = "" if killed.holds_undisturbed else ", as it does without any kill"
+                gone = f"{kills.total('lost'):,} acknowledged rows are lost and {kills.total('doubled'):,} doubled"
+                what = "nobody can read the table any more" if kills.is_unread else gone
                 said += (
                     f" {killed.series.title} does not hold: after {kills.with_loss:,} of {len(kills.each):,} kills of "
-                    f"{kills.title}, {kills.total('lost'):,} acknowledged rows are lost and {kills.total('doubled'):,} "
-                    f"doubled{also}."
+                    f"{kills.title}, {what}{also}."
                 )
     kept = [
         f"{killed.series.title} ({', '.join(f'{kills.title} {number(kills.at_most, 2)}' for kills in killed.kills)})"

@@ -29,7 +29,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
         "its processes) gets SIGKILL and is started again at once; a writer is replaced by a new one, and writers "
         "whose server is gone open their clients again every 50 ms until one opens. Once all that it concerns have had "
         "a commit acknowledged that began after the kill, another client reads all ids: what was acknowledged before "
-        "the kill must be there, once.",
+        "the kill must be there, once. Where nobody can read the table any more, nothing more is killed.",
         "Unknown: the writer cannot know whether the batch is committed, because its call failed without a certain "
         "outcome or the writer was killed in it; it is not sent again ('never'), and what became of it was read at the "
         "end. Down: from the kill until all commit again. Orphans: data files on the disk after the run that are not "
@@ -57,7 +57,8 @@ COLUMNS = (
 
 def _row(killed: Killed, kills: Kills) -> list[Cell]:
     unread = next((kill["said"] for kill in kills.each if kill["said"]), "")
-    verdict = "holds" if not kills.with_loss else "DOES NOT HOLD" + (f": cannot be read: {unread}" if unread else "")
+    why = f": cannot be read: {unread[:200]}" if unread else ""
+    verdict = f"DOES NOT HOLD{why}" if kills.with_loss else "holds"
     return [
         killed.series.title,
         kills.title,

@@ -82,7 +82,8 @@ class Faults:
     def play(self, start_ns: int, seconds: float) -> None:
         """All kills, each in its part of so many `seconds`, or later where the one before took longer.
 
-        These begin once all write. ServiceError or SystemFailure where something is not back after BACK_S.
+        These begin once all write; the kills end where nobody can read the table any more. ServiceError or
+        SystemFailure where something is not back after BACK_S.
         """
         part = seconds / len(self._turns)
         start_ns = self._until_written(self._crew.numbers, start_ns, "the window was opened")
@@ -95,6 +96,8 @@ class Faults:
             if self.is_abandoned:
                 return
             self.kills.append(self._kill_server(victim) if victim else self._kill_writer())
+            if self.kills[-1].look.ids is None:  # no later kill answers for a table that nobody can read
+                break
         self._wait_until(start_ns + round(seconds * 1e9))
 
     def _wait_until(self, moment_ns: int) -> None:
