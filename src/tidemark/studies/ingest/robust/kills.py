@@ -160,14 +160,14 @@ def kept_sentence(run_set: RunSet) -> str:
 def doubt_sentence(run_set: RunSet) -> str:
     """What became of batches whose writer could not know."""
     found = all_killed(run_set)
-    unknown, done = (
-        sum(kills.total(name) for killed in found for kills in killed.kills) for name in ("unknown", "done")
+    unknown, done, not_done = (
+        sum(kills.total(name) for killed in found for kills in killed.kills) for name in ("unknown", "done", "not_done")
     )
     if not unknown:
         return "No kill left a batch without a certain outcome."
     return (
         f"The kills left {unknown:,} batches of which their writer cannot know whether they are committed; another "
-        f"client finds {done:,} of them in the tables, whole, and {unknown - done:,} not. Whoever sends such a batch "
+        f"client finds {done:,} of them in the tables, whole, and {not_done:,} not. Whoever sends such a batch "
         "again without asking doubles the former; whoever does not loses the latter. Writers here do not send again."
     )
 

@@ -136,7 +136,7 @@ def account(
                 acked=acked,
                 unknown=unknown,
                 done=done,
-                not_done=unknown - done,
+                not_done=unknown - done if final.ids is not None else 0,
                 lost=wrong[0],
                 doubled=wrong[1],
                 partial=wrong[2],
