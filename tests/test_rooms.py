@@ -112,7 +112,9 @@ def crowded(package: Path) -> list[str]:
     wrong = [f"{folder.name}: {count} files" for folder, count in counts.items() if count > MOST_FILES]
     lines: dict[str, int] = dict.fromkeys(ROOMS, 0)
     for path, room in sources(package):
-        lines[room] = lines.get(room, 0) + len(path.read_text().splitlines())
+        parts = path.relative_to(package).parts
+        part = "/".join(parts[:2]) if room == "studies" and len(parts) > 2 else room  # each study is a room by itself
+        lines[part] = lines.get(part, 0) + len(path.read_text().splitlines())
     whole = sum(lines.values())
     return wrong + [f"{room}: {n} of {whole} lines" for room, n in lines.items() if n > MOST_OF_THE_CODE * whole]
 
@@ -211,3 +213,10 @@ def test_too_many_files_and_too_much_code_are_found(package: Path) -> None:
     assert crowded(package) == ["measure: 16 files"]
     (package / "stream" / "file_1.py").write_text("x = 1\n" * 200)
     assert any(each.startswith("stream: ") for each in crowded(package))
+    (package / "stream" / "file_1.py").write_text("")
+    for name in ("one", "two"):
+        (package / "studies" / name).mkdir()
+        (package / "studies" / name / "words.py").write_text("x = 1\n" * 120)
+    assert crowded(package) == ["measure: 16 files"]
+    (package / "studies" / "two" / "words.py").write_text("x = 1\n" * 400)
+    assert any(each.startswith("studies/two: ") for each in crowded(package))

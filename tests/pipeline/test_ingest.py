@@ -13,7 +13,8 @@ from .sandbox import Sandbox
 
 WRITERS = 4
 SYSTEMS = {"delta-rs": {}, "iceberg-duckdb": {}, "ducklake-inlined": {}}
-SMOKE = {"writers": [WRITERS], "own": [WRITERS], "runs": 2, "window_seconds": 1, "kills": 1}
+GROUP = {"systems": ["delta-rs"], "shapes": ["20x8"], "policies": ["direct", "staged", "bundled"]}
+SMOKE = {"writers": [WRITERS], "own": [WRITERS], "runs": 2, "window_seconds": 1, "kills": 1, "group": GROUP}
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +33,10 @@ def rows(sandbox: Sandbox, table: str) -> list[dict[str, str]]:
 
 def test_every_run_was_checked_and_those_that_lost_nothing_are_exact(done: Sandbox) -> None:
     runs = done.runs()
-    assert len(runs) == 2 * 2 * 2 + 2
+    assert len(runs) == 2 * 2 * 2 + 2 + 3 * 2
     for name, run in runs.items():
+        if "20x8" in name:
+            continue
         oracle, tables = run["found"]["oracle"], WRITERS if "/own-" in name else 1
         assert run["oracle"]["applicable"] and run["oracle"]["verdict"] is (oracle["words"] == "exact")
         assert oracle["expected"] == 20 * (run["found"]["commits"] + tables)
@@ -83,6 +86,24 @@ def test_what_is_on_the_disk_at_the_acknowledgement_is_seen(done: Sandbox) -> No
     assert int(delta["data_files"]) == int(iceberg["data_files"]) == 10
 
 
+def test_what_a_front_acknowledged_is_there_and_gathered_requests_share_files(done: Sandbox) -> None:
+    runs = {name: run for name, run in done.runs().items() if "20x8" in name}
+    for name, run in runs.items():
+        found = run["found"]
+        assert found["oracle"]["words"] == "exact" and found["oracle"]["expected"] == 20 * (found["requests"] + 1), name
+        files = found["referenced_files"] - 1  # the first is the table's own
+        if "direct" in name:
+            assert found["commits"] == files == found["requests"], name
+        else:
+            assert found["commits"] <= files < found["requests"] and ("bundled" in name or files == found["commits"])
+    told = {row["policy"]: row for row in rows(done, "group")}
+    assert set(told) == {"direct", "staged", "bundled"} and {row["verdict"] for row in told.values()} == {"exact"}
+    assert (
+        float(told["direct"]["requests_a_file [requests]"]) == 1 < float(told["staged"]["requests_a_file [requests]"])
+    )
+    assert float(told["staged"]["rows_over_direct [x]"]) > 0 and not told["direct"]["rows_over_direct [x]"]
+
+
 def test_a_catalog_in_a_file_is_a_cell_with_its_reason(done: Sandbox) -> None:
     refused = {name: each for name, each in done.outcomes().items() if "ducklake-inlined" in name}
     assert len(refused) == 2 + 1
@@ -94,7 +115,7 @@ def test_a_catalog_in_a_file_is_a_cell_with_its_reason(done: Sandbox) -> None:
 def test_tables_figures_claims_and_chapter_are_there(done: Sandbox) -> None:
     outcomes = rows(done, "outcomes")
     assert {row["counted_by"].partition(":")[0] for row in outcomes if row["run"]} == {"the caller"}
-    for name in ("ingest-commits", "ingest-conflicts"):
+    for name in ("ingest-commits", "ingest-conflicts", "ingest-group"):
         assert (done.results / "figures/ingest" / f"{name}.svg").stat().st_size > 0
     claims = {each["id"]: each for each in json.loads((done.results / "claims.json").read_text())["claims"]}
     assert claims["printed-store-is-saturated"]["verdict"] == "not reproduced"

@@ -7,8 +7,9 @@ What it promises:
 - All requests of a commit have its outcome: acknowledged, refused, failed or unknown; none is tried again once its
   outcome is unknown.
 - Bytes of requests that were taken in and are not answered never exceed `Limits.waiting_bytes`. A request that finds
-  no room is not read from its connection, and answered BUSY once it has waited `Limits.busy_after_s`. Beside that, a
-  connection takes some 128 KiB, and there are no more than `Limits.connections`.
+  no room is not read from its connection, and answered BUSY once it has waited `Limits.busy_after_s`. Beside that, rows
+  are there once more while they are committed, a connection takes some 128 KiB, and there are no more than
+  `Limits.connections`.
 - `drain` takes in nothing more, commits at once what is there, and answers it.
 """
 

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,7 @@ class Hand:
             try:
                 return self._opened().stage(joined(batches))
             except Exception as error:
-                self._writer = None
+                self._drop()
                 return Ended(Outcome.FAILED, spelled(error))
 
         return await self._in_thread(work)
@@ -86,6 +87,13 @@ class Hand:
             self._writer = self._door.open()
         return self._writer
 
+    def _drop(self) -> None:
+        """Have the next commit begin with another client."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with suppress(Exception):  # it is broken already
+                writer.close()
+
     def _committed(self, commit: Callable[[TableWriter], None]) -> Ended:
         """Try until it is acknowledged, refused for certain or for the last time, or unknown."""
         try:
@@ -103,7 +111,7 @@ class Hand:
             try:
                 writer.refresh()
             except Exception:
-                self._writer = None  # the next commit begins with another client
+                self._drop()
                 return Ended(OUTCOMES[fate], words)
             if fate is not Fate.CONFLICT or attempt >= self._tries:
                 return Ended(OUTCOMES[fate], words)

@@ -218,6 +218,8 @@ class RunSet:
         self, *, mode: str | None = None, sweep: str = MAIN, stack: str | None = None, harness: bool = True
     ) -> tuple[Series, ...]:
         """Series of one sweep, in the order in which tables list them."""
+        if not self.series:
+            return ()
         wanted = stack or self.stack
         found = [
             series

@@ -14,6 +14,7 @@ from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Estimate, Replicates
 from tidemark.config import load
 from tidemark.errors import ConfigError
+from tidemark.ingest.policies import POLICIES, Bundled, Staged
 from tidemark.pipeline.plan import make_plan
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, load_claims
 from tidemark.runs.run import Run
@@ -22,7 +23,7 @@ from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.measures import IngestEvidence
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
 from tidemark.studies.ingest.results import RESULTS
-from tidemark.studies.ingest.settings import KILL_SECONDS
+from tidemark.studies.ingest.settings import GROUP, KILL_SECONDS, WRITERS, GroupSettings, part_of, settings_of
 from tidemark.studies.ingest.workload import Ingest
 from tidemark.systems.variants import variant_of
 
@@ -49,7 +50,7 @@ def run(
     found = {"refused": refused, "commits": int(acked.sum()) + 2}
     manifest = SimpleNamespace(oracle=oracle, elapsed_ns=SECOND, found=found.items(), config={"writers": 2}.items())
     read = columns.__getitem__
-    return cast(Run, SimpleNamespace(label="a/b/c/run-1", manifest=manifest, column=read, words=read))
+    return cast(Run, SimpleNamespace(label="a/b/c/run-1", manifest=manifest, column=read, words=read, columns=columns))
 
 
 def of(quantity: Quantity, measured: Run) -> Estimate:
@@ -113,9 +114,10 @@ def planned(*overrides: str) -> list[Any]:
 
 
 def test_cells_are_each_system_with_each_number_of_writers() -> None:
-    series = planned("protocol=quick", "ingest.systems={ducklake: {}, delta-rs: {}}")
-    assert sorted({each.mode for each in series}) == ["faults-2", "one-1", "one-2", "one-4", "one-8", "own-4"]
-    assert len(series) == 12 and all(each.dataset_directory for each in series)
+    every = planned("protocol=quick", "ingest.systems={ducklake: {}, delta-rs: {}}")
+    series = [each for each in every if part_of(each.mode) == WRITERS]
+    assert sorted({each.mode for each in series}) == ["one-1", "one-2", "one-4", "one-8", "own-4"]
+    assert len(series) == 10 and all(each.dataset_directory for each in series)
     assert {dict(each.settings)["rows"] for each in series} == {500}
 
 
@@ -133,6 +135,54 @@ def test_what_is_killed_is_what_the_system_needs_and_nothing_of_what_keeps_nothi
     assert [each.window_seconds for each in far if each.mode == "faults-2"] == [KILL_SECONDS * 3 * 3]
     sizes = "{writers: [1], runs: 1, window_seconds: 1}"
     assert {each.mode for each in planned("protocol=smoke", f"ingest.protocols.smoke={sizes}")} == {"one-1"}
+
+
+GROUPED = "{writers: [1], runs: 1, window_seconds: 1, group: {systems: [%s], shapes: [50x32, 9x2], policies: [%s]}}"
+
+
+def test_cells_behind_a_front_are_each_system_with_each_shape_and_policy() -> None:
+    given = f"ingest.protocols.smoke={GROUPED % ('delta-rs, ducklake', 'direct, staged, bundled')}"
+    series = planned("protocol=smoke", "ingest.systems={delta-rs: {}, null: {}}", given)
+    found = {each.mode: settings_of(each) for each in series if part_of(each.mode) == GROUP}
+    assert {each.name for each in series if part_of(each.mode) == GROUP} == {"delta-rs"}  # ducklake is not asked for
+    assert set(found) == {f"{policy}-{shape}" for policy in POLICIES for shape in ("50x32", "9x2")}
+    rules = {mode: settings.rules for mode, settings in found.items() if isinstance(settings, GroupSettings)}
+    assert rules["bundled-9x2"] == Bundled(8_000, 16 << 20, 50, 5, 128) and rules["staged-50x32"] == Staged()
+    writers = {mode: settings.writers for mode, settings in found.items() if isinstance(settings, GroupSettings)}
+    assert (writers["direct-50x32"], writers["direct-9x2"], writers["staged-9x2"], writers["bundled-9x2"]) == (
+        8,
+        2,
+        1,
+        4,
+    )
+
+
+@pytest.mark.parametrize(
+    ("system", "reason"),
+    [("delta-rs", None), ("ducklake", None), ("iceberg-duckdb", "no call"), ("iceberg-pyiceberg", "field ids")],
+)
+def test_files_are_bundled_where_the_client_can_and_else_there_is_a_reason(system: str, reason: str | None) -> None:
+    given = f"ingest.protocols.smoke={GROUPED % (system, 'bundled, staged')}"
+    for spec in planned("protocol=smoke", f"ingest.systems={{{system}: {{}}}}", given):
+        said = Ingest.unavailable(spec, variant_of(spec))
+        assert reason in (said or "") if reason and spec.mode.startswith("bundled") else said is None
+
+
+def test_behind_a_front_a_commit_holds_many_requests() -> None:
+    """100 requests of 5 rows, four to a commit, of two clients, and two before the window."""
+    measured = run([ACKED] * 100)
+    measured.columns["commit"] = 7 + np.arange(100) // 4  # type: ignore[attr-defined]
+    told = {"part": GROUP, "clients": 2, "writers": 1}.items()
+    found = {"refused": None, "commits": 27, "requests": 102, "referenced_files": 52}.items()
+    measured.manifest.config, measured.manifest.found = told, found  # type: ignore[misc, assignment]
+    assert of(quantities.REQUESTS, measured).value == pytest.approx(100)
+    assert of(quantities.COMMITS, measured).value == pytest.approx(25)
+    assert of(quantities.ROWS, measured).value == pytest.approx(500)
+    assert of(quantities.REQUESTS_A_FILE, measured).value == pytest.approx(2)
+    assert of(quantities.REQUESTS_A_COMMIT, measured).value == pytest.approx(102 / 27)
+    assert of(quantities.FAIRNESS, measured).value == pytest.approx(1)
+    with pytest.raises(Absent, match="no front"):
+        of(quantities.REQUESTS_A_FILE, run([ACKED] * 9))
 
 
 def test_retries_as_users_set_them_are_variants_of_a_system() -> None:
@@ -158,6 +208,12 @@ def test_a_system_that_one_process_may_write_is_a_cell_with_a_reason() -> None:
             r"protocols\.smoke\.own.*found 3; allowed: numbers",
         ),
         ("ingest.protocols.mine={writers: [1], runs: 1, window_seconds: 1, kills: -1}", r"kills.*at least 0"),
+        (
+            f"ingest.protocols.smoke={GROUPED % ('delta', 'direct')}",
+            r"group\.systems.*found 'delta'; allowed: .*did you mean 'delta-rs'",
+        ),
+        (f"ingest.protocols.smoke={GROUPED % ('delta-rs', 'later')}", r"group\.policies.*later.*direct"),
+        ("ingest.group={max_files: 0}", r"group\.max_files.*at least 1"),
         ("ingest.rows=0", r"ingest\.rows.*at least 1"),
         ("ingest.systems={ducklake: {catalog: polaris}}", r"does not have"),
         ("ingest.systems={iceberg-pyiceberg: {catalog: polaris}}", r"no Polaris"),
@@ -205,5 +261,5 @@ def test_its_cells_are_whole_and_no_claim_names_another_number() -> None:
     printed = [claim["published"]["value"] for claim in rows if claim["published"]["unit"] == "rows/s"]
     assert len(printed) == 6 and set(printed) <= rates
     shown = {name for claim in claims for name in claim["shown"]}
-    tables = ("outcomes", "scaling", "faults", "kyma", "not-here", "contradictions")
+    tables = ("outcomes", "scaling", "group", "faults", "kyma", "not-here", "contradictions")
     assert shown == {f"ingest-{name}" for name in tables}

@@ -50,6 +50,24 @@ def killed(evidence: IngestEvidence, system: str) -> Measured:
 
 
 @measure(OWN)
+def smallest_modes_ratio(
+    evidence: IngestEvidence, quantity: Quantity, system: str, first: str, second: str, shapes: list[str]
+) -> Measured:
+    """The smallest, over shapes, of the quantity under the first policy over that under the second."""
+    ratios = [modes_ratio(evidence, quantity, system, [f"{first}-{each}", f"{second}-{each}"])[0] for each in shapes]
+    return extreme(ratios, largest=False), TIMES
+
+
+@measure(OWN)
+def gain_growth(
+    evidence: IngestEvidence, quantity: Quantity, system: str, first: str, second: str, shapes: list[str]
+) -> Measured:
+    """The ratio of two policies in the second shape over that in the first."""
+    few, many = (modes_ratio(evidence, quantity, system, [f"{first}-{each}", f"{second}-{each}"])[0] for each in shapes)
+    return many.ratio(few), TIMES
+
+
+@measure(OWN)
 def beside(evidence: IngestEvidence, quantity: Quantity, system: str, mode: str, reason: str) -> Measured:
     """A number of another machine: what stands in its place here is said, and not judged."""
     try:

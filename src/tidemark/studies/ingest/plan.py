@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
+from tidemark.schema import one_of
 from tidemark.services.polaris.server import Polaris
 from tidemark.services.servers import started_here
-from tidemark.studies.ingest.settings import KILL_SECONDS, SECTION, FaultSettings, IngestSection, WritersSettings
+from tidemark.studies.ingest.settings import KILL_SECONDS, SECTION, FaultSettings, IngestSection
+from tidemark.systems import of_kind
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.variants import variant, with_defaults
@@ -18,7 +19,16 @@ from tidemark.systems.variants import variant, with_defaults
 
 def section(config: Config) -> IngestSection:
     """The study's section, parsed and checked; ConfigError for what is wrong with it."""
-    return IngestSection.parse(config.sections[SECTION], config.protocol, config.origin)
+    ingest = IngestSection.parse(config.sections[SECTION], config.protocol, config.origin)
+    known = {entry.name for entry in ingest.systems} | set(of_kind(TableSystem))
+    for name in ingest.protocol.group.systems:
+        one_of(
+            name,
+            dict.fromkeys(sorted(known)),
+            (SECTION, "protocols", config.protocol, "group", "systems"),
+            config.origin,
+        )
+    return ingest
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
@@ -26,8 +36,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     ingest = section(config)
     missing = config.services.why_no_polaris()
     made: list[SeriesSpec] = []
-    cells: list[WritersSettings | FaultSettings] = [*ingest.cells(), *ingest.faults()]
-    for given, settings in itertools.product(ingest.systems, cells):
+    for given, settings in ((each, cell) for each in ingest.systems for cell in ingest.cells(each.name)):
         entry = with_defaults(given, ingest.given)
         chosen = variant(entry, config.origin, (SECTION, "systems"), TableSystem)
         if missing and Polaris in chosen.needs:

@@ -18,9 +18,9 @@ from tidemark.analysis.statistics import Replicates, generator, known, quantile,
 from tidemark.runs.run import Run
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, REFUSED, UNKNOWN
-from tidemark.studies.ingest.settings import FAULTS
+from tidemark.studies.ingest.settings import FAULTS, GROUP
 
-SERVERLESS = ("harness", "writers")  # groups of processes that are no server
+SERVERLESS = ("harness", "writers", "clients")  # groups of processes that are no server
 NOT_COMPARABLE = "not comparable: the table does not hold what was acknowledged"
 CELLS = 64  # stretches of a window that fairness is resampled by
 
@@ -46,17 +46,37 @@ def acked_inside(run: Run) -> NDArray[np.bool_]:
     return found
 
 
+def is_group(run: Run) -> bool:
+    """Whether requests of clients were gathered into commits, so that what is noted are requests."""
+    return dict(run.manifest.config).get("part") == GROUP
+
+
+def _requests(run: Run) -> Replicates:
+    """Acknowledged batches by the length of the window; each of them is a commit, but behind a front."""
+    chosen = acked_inside(_sound(run))
+    return _rate(run, (run.column("start_ns") + run.column("elapsed_ns"))[chosen], "requests")
+
+
 def _commits(run: Run) -> Replicates:
     """Acknowledged commits by the length of the window."""
     chosen = acked_inside(_sound(run))
-    ends = np.sort((run.column("start_ns") + run.column("elapsed_ns"))[chosen])
+    ends = (run.column("start_ns") + run.column("elapsed_ns"))[chosen]
+    if is_group(run):  # a commit ends for clients when the first of its requests is answered
+        order = np.argsort(ends, kind="stable")
+        ends = ends[order][np.unique(run.column("commit")[chosen][order], return_index=True)[1]]
+    return _rate(run, ends, "commits")
+
+
+def _rate(run: Run, ends: NDArray[np.int64], name: str) -> Replicates:
+    """How many a second, of what ended at `ends` inside the window."""
+    ends = np.sort(ends)
     between = np.maximum(np.diff(ends, prepend=0), 1)
     between[-1] += max(run.manifest.elapsed_ns - int(ends[-1]), 0)  # the parts add up to the window
-    return ratio_of_sums(np.ones(len(ends)), between, generator(run.label, "commits")).scaled(1e9)
+    return ratio_of_sums(np.ones(len(ends)), between, generator(run.label, name)).scaled(1e9)
 
 
 def _rows(run: Run) -> Replicates:
-    return _commits(run).scaled(float(run.column("rows").max()))
+    return _requests(run).scaled(float(run.column("rows").max()))
 
 
 def _latency(run: Run, probability: float) -> Replicates:
@@ -130,7 +150,8 @@ def _doubled_rows(run: Run) -> Replicates:
 def _fairness(run: Run) -> Replicates:
     """Jain's index of the writers' acknowledged commits: 1 where all have as many, 1/N where one has all."""
     chosen = acked_inside(_sound(run))
-    writers = int(dict(run.manifest.config)["writers"])
+    given = dict(run.manifest.config)
+    writers = int(given["clients" if is_group(run) else "writers"])
     if writers == 1:
         raise Absent("there is one writer")
     cells = np.minimum(run.column("start_ns")[chosen] * CELLS // run.manifest.elapsed_ns, CELLS - 1)
@@ -143,8 +164,9 @@ def _fairness(run: Run) -> Replicates:
 
 
 def _jain(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = counts.sum(axis=1) ** 2 / (counts.shape[1] * (counts**2).sum(axis=1))
-    return found
+    squares = counts.shape[1] * (counts**2).sum(axis=1)
+    found: NDArray[np.float64] = counts.sum(axis=1) ** 2 / np.maximum(squares, 1)
+    return np.where(squares > 0, found, 1.0)  # where nobody has any, nobody has less
 
 
 def _files(run: Run) -> Replicates:
@@ -153,6 +175,17 @@ def _files(run: Run) -> Replicates:
     if run.footprint.data_files == 0:
         raise Absent("no data file is kept")
     return known(run.footprint.data_files / max(found["commits"], 1))
+
+
+def _of_the_table(run: Run, by: str) -> Replicates:
+    """Requests that were acknowledged, those before the window among them, for each of something."""
+    found: dict[str, Any] = dict(_sound(run).manifest.found)
+    if not is_group(run):
+        raise Absent("there is no front")
+    count = found["commits"] if by == "commits" else found["referenced_files"] - 1  # the first is the table's own
+    if count < 1:
+        raise Absent("no data file is kept")
+    return known(found["requests"] / count)
 
 
 def _cpu(run: Run, groups: Callable[[str], bool]) -> Replicates:
@@ -196,13 +229,18 @@ LOST = Quantity("lost", "", "Share of acknowledged rows that are not there", _mi
 DOUBLED = Quantity("doubled", "", "Share of acknowledged rows that are there twice", _doubled_rows, LOWER, signed=True)
 FAIRNESS = Quantity("fairness", "", "Fairness between writers (Jain)", _fairness, HIGHER, signed=True)
 FILES = Quantity("files a commit", "files", "Data files for each commit", _files, LOWER)
+REQUESTS = Quantity("requests", "requests/s", "Requests", _requests, HIGHER, "requests", "Requests", ("more", "fewer"))
+REQUESTS_A_FILE, REQUESTS_A_COMMIT = (
+    Quantity(f"requests a {one}", "requests", f"Requests for each {title}", partial(_of_the_table, by=by), HIGHER)
+    for one, title, by in (("file", "data file", "files"), ("commit", "commit", "commits"))
+)
 SERVER_CPU = Quantity("CPU of servers", "ms", "CPU of servers, 1,000 rows", partial(_cpu, groups=is_server), LOWER)
 WRITER_CPU = Quantity("CPU of writers", "ms", "CPU of writers, 1,000 rows", partial(_cpu, groups=is_writers), LOWER)
 
 QUANTITIES = Quantities(
     all=(
         COMMITS, ROWS, P50, P99, P999, CONFLICTS, CONFLICTS_A_COMMIT, ABANDONED, ERRORS, LOST, DOUBLED, FAIRNESS,
-        FILES, SERVER_CPU, WRITER_CPU,
+        FILES, REQUESTS, REQUESTS_A_FILE, REQUESTS_A_COMMIT, SERVER_CPU, WRITER_CPU,
     ),
     headline=(COMMITS, P50, P99, CONFLICTS, LOST),
     code=("studies/ingest/quantities.py", "studies/ingest/outcomes.py"),

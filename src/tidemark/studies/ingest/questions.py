@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from tidemark.analysis.quantities import HIGHER, Absent, Quantity
 from tidemark.analysis.statistics import Replicates
+from tidemark.ingest.policies import STAGED
 from tidemark.results.claims.evidence import positive
 from tidemark.results.report.questions import Answering, Asked, Question
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99
+from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, ROWS
 from tidemark.studies.ingest.robust.kills import costly, killed_of
-from tidemark.studies.ingest.settings import FAULTS, ONE, WRITERS, mode_of, part_of
+from tidemark.studies.ingest.settings import FAULTS, GROUP, ONE, WRITERS, mode_of, part_of, shape_of
 
 PERCENT = 100.0
 
@@ -62,6 +63,24 @@ def _kills(asked: Asked, _mode: str | None) -> str:
     return f"{sum(len(killed.each) for killed in killed_of(_with_kills(asked))):,} kills"
 
 
+def _gathered(asked: Asked) -> Series:
+    """Of requests that are gathered in a buffer, the series with the most clients."""
+    own = [each for each in asked.series if part_of(each.mode) == GROUP and shape_of(each.mode)[0] == STAGED]
+    found = [each for each in own if each.runs]
+    if not found:
+        raise Absent(own[0].missing() if own else "no requests were gathered in front of it")
+    return max(found, key=lambda each: shape_of(each.mode)[1:][::-1])
+
+
+def _staged(quantity: Quantity) -> Answering:
+    return lambda asked, _mode: positive(asked.measures.hot(quantity, _gathered(asked)))
+
+
+def _shape(asked: Asked, _mode: str | None) -> str:
+    _, rows, clients = shape_of(_gathered(asked).mode)
+    return f"{rows:,} rows a request, {clients:,} clients"
+
+
 QUESTIONS = (
     Question(
         "commits-alone", "Commits/s, one writer", "commits/s", _alone(COMMITS), better=HIGHER,
@@ -88,6 +107,16 @@ QUESTIONS = (
     Question(
         "fairness-many", "Fairness", "", _many(FAIRNESS), better=HIGHER, signed=True, note=_writers,
         hint="Jain's index of the writers' commits: 1 where all have as many. Hot runs.",
+    ),
+    Question(
+        "rows-gathered", "Rows/s, requests gathered", "rows/s", _staged(ROWS), better=HIGHER, note=_shape,
+        hint="Acknowledged rows of clients behind a front that gathers their requests in a buffer, which is one "
+        "commit, by the length of the window; with the most clients that were measured. Hot runs.",
+        asks="Most rows a second, requests gathered",
+    ),
+    Question(
+        "p99-gathered", "Request p99, gathered", "ms", _staged(P99), note=_shape,
+        hint="99 of 100 such requests are acknowledged sooner. Hot runs.",
     ),
     Question(
         "lost-many", "Rows lost, many writers", "%", _many(LOST, PERCENT), signed=True, note=_writers,

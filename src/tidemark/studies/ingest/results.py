@@ -14,12 +14,13 @@ from tidemark.results.publication import Publication
 from tidemark.results.tables.table import Table, Workshop
 from tidemark.runs.runset import RunSet
 from tidemark.studies.ingest import published
+from tidemark.studies.ingest.gathering import Gathering
 from tidemark.studies.ingest.measures import MEASURES, IngestEvidence
 from tidemark.studies.ingest.quantities import QUANTITIES
 from tidemark.studies.ingest.questions import QUESTIONS
 from tidemark.studies.ingest.sentences import Writer
 from tidemark.studies.ingest.study import STUDY
-from tidemark.studies.ingest.tables import durability, faults, kyma, ours
+from tidemark.studies.ingest.tables import durability, faults, group, kyma, ours
 from tidemark.studies.study import Results
 
 if TYPE_CHECKING:
@@ -29,16 +30,17 @@ HERE = Path(__file__).parent
 
 
 def _tables(workshop: Workshop) -> Iterator[Table]:
-    for chapter in (ours, faults, durability, kyma):
+    for chapter in (ours, group, faults, durability, kyma):
         yield from chapter.build(workshop)
 
 
 def _sketches() -> Iterator[Sketch]:
     # Matplotlib takes half a second to import, which no other command has to wait for.
     from tidemark.studies.ingest.figures import faults as fault_figures
+    from tidemark.studies.ingest.figures import group as gathered
     from tidemark.studies.ingest.figures import writers
 
-    for chapter in (writers, fault_figures):
+    for chapter in (writers, gathered, fault_figures):
         yield from chapter.sketches()
 
 
@@ -48,12 +50,14 @@ def _values(run_set: RunSet) -> dict[str, str]:
 
 
 def _sentences(measures: Measures) -> dict[str, str]:
-    return Writer(measures).sentences()
+    return Writer(measures).sentences() | Gathering(measures).sentences()
 
 
 def _findings(measures: Measures) -> tuple[str, ...]:
     writer = Writer(measures)
-    said = (writer.scaling, writer.conflicts, writer.lost, writer.killed, writer.retrying, writer.mistakes)
+    gathering = Gathering(measures)
+    ours = (writer.scaling, writer.conflicts, writer.lost, writer.killed, writer.retrying)
+    said = (*ours, gathering.staged, gathering.bundled, writer.mistakes)
     return tuple(or_why(write) for write in said)
 
 

@@ -8,10 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidemark.ingest.policies import BUNDLED
 from tidemark.machine.sampler import Group
 from tidemark.measure.workload import Files, Rig, Show, Workload
 from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.ingest.settings import FaultSettings, IngestSettings, WritersSettings, settings_of
+from tidemark.studies.ingest.settings import (
+    FaultSettings,
+    GroupSettings,
+    IngestSettings,
+    WritersSettings,
+    settings_of,
+)
 from tidemark.systems.base import Variant
 from tidemark.systems.tables import TableSystem
 
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
     from tidemark.studies.ingest.load.crew import Writing
     from tidemark.studies.ingest.window.stage import WrittenStage
 
-WRITERS = "writers"
+WRITERS, CLIENTS = "writers", "clients"  # who writes to the table, and who asks a front to
 
 
 class Ingest(Workload):
@@ -39,6 +46,9 @@ class Ingest(Workload):
         """Also where the table may be written by one process alone: a single writer is another one than its maker."""
         system = variant.system
         refused = system.refuses_writers(variant.options) if issubclass(system, TableSystem) else None
+        settings = settings_of(spec)
+        if not refused and isinstance(settings, GroupSettings) and settings.policy == BUNDLED:
+            refused = system.refuses_bundles(variant.options) if issubclass(system, TableSystem) else None
         return super().unavailable(spec, variant) or refused
 
     @cached_property
@@ -55,14 +65,15 @@ class Ingest(Workload):
         return nullcontext()
 
     def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[WrittenStage]:
+        from tidemark.studies.ingest.window import fault_stage, group, stage
+
         if isinstance(self.settings, FaultSettings):
-            from tidemark.studies.ingest.window.fault_stage import staged_faults
+            return fault_stage.staged_faults(self, rig, name, seconds, show, self.settings)
 
-            return staged_faults(self, rig, name, seconds, show, self.settings)
-        from tidemark.studies.ingest.window.stage import staged
-
+        if isinstance(self.settings, GroupSettings):
+            return group.staged(self, rig, name, seconds, show, self.settings)
         assert isinstance(self.settings, WritersSettings)
-        return staged(self, rig, name, seconds, show, self.settings)
+        return stage.staged(self, rig, name, seconds, show, self.settings)
 
     @contextmanager
     def working(self, writing: Writing) -> Iterator[None]:
@@ -77,7 +88,15 @@ class Ingest(Workload):
         def ended_seconds() -> float:
             return self._writing.ended_seconds() if self._writing else 0.0
 
-        return {WRITERS: Group(lambda: self._writing.pids if self._writing else [], ended=ended_seconds)}
+        writers = {WRITERS: Group(lambda: self._writing.pids if self._writing else [], ended=ended_seconds)}
+        if isinstance(self.settings, GroupSettings):
+            from tidemark.studies.ingest.load.front import Fronted
+
+            return {
+                **writers,
+                CLIENTS: Group(lambda: self._writing.client_pids if isinstance(self._writing, Fronted) else []),
+            }
+        return writers
 
     def has_ended(self) -> bool:
         return self._writing is not None and self._writing.has_failed()

@@ -48,16 +48,17 @@ class Writing(Protocol):
         """Of each writer, in the order of their numbers."""
 
 
-class Member:
-    """One writer's process, of the module `program`."""
+class Program:
+    """A Python program in a process of its own, which is given its order, told lines and says lines."""
 
-    def __init__(self, order: Order, folder: Path, program: str = WRITER) -> None:
-        self.order = order
-        self._log = folder / f"writer-{order.number}.log"
+    def __init__(self, name: str, module: str, order: object, folder: Path) -> None:
+        """`name` is what messages and the log in `folder` call it; `order` is pickled."""
+        self.name = name
+        self._log = folder / f"{name.replace(' ', '-')}.log"
         self._said = b""
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), "-", sys.executable, "-m", program],
+                [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), "-", sys.executable, "-m", module],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -94,24 +95,15 @@ class Member:
             raise self._failure(f"said {line.decode()!r} where '{expected}' was expected")
         return rest
 
-    def heard(self, expected: str) -> None:
-        if self.hear(expected, time.monotonic() + READY_S) is None:
+    def heard(self, expected: str) -> str:
+        rest = self.hear(expected, time.monotonic() + READY_S)
+        if rest is None:
             raise self._failure(f"did not say '{expected}' within {READY_S:.0f} s")
-
-    def records(self) -> NDArray[np.int64]:
-        """int64[attempts, fields of a record], in the order of time; also of one that was killed."""
-        path = self.order.records
-        count = int(np.fromfile(path, np.int64, 1)[0])
-        if count >= self.order.most:
-            raise MachineError(
-                f"writer {self.order.number} tried more than {self.order.most:,} commits, for which there is no room"
-            )
-        noted = np.fromfile(path, np.int64, WIDTH * count, offset=8 * WIDTH)
-        return noted.reshape(count, WIDTH)
+        return rest
 
     def _failure(self, happened: str) -> SystemFailure:
         said = tail(self._log) or "(it is empty)"
-        return SystemFailure(f"writer {self.order.number} {happened}. Its log, {self._log}, ends:\n{said}")
+        return SystemFailure(f"{self.name} {happened}. Its log, {self._log}, ends:\n{said}")
 
     def end(self) -> None:
         self.process.kill()
@@ -120,6 +112,26 @@ class Member:
             with suppress(OSError):
                 if stream is not None:
                     stream.close()
+
+
+class Member(Program):
+    """One writer's process, of the module `program`."""
+
+    def __init__(self, order: Order, folder: Path, program: str = WRITER) -> None:
+        super().__init__(f"writer {order.number}", program, order, folder)
+        self.order = order
+
+    def records(self) -> NDArray[np.int64]:
+        """int64[attempts, fields of a record], in the order of time; also of one that was killed."""
+        return noted(self.order.records, self.order.most, self.name)
+
+
+def noted(path: Path, most: int, who: str) -> NDArray[np.int64]:
+    """The records in a file, as `Member.records` has them; MachineError where there was no room for all of them."""
+    count = int(np.fromfile(path, np.int64, 1)[0])
+    if count >= most:
+        raise MachineError(f"{who} tried more than {most:,} commits, for which there is no room")
+    return np.fromfile(path, np.int64, WIDTH * count, offset=8 * WIDTH).reshape(count, WIDTH)
 
 
 class Crew:

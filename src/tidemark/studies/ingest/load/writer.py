@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,20 +51,25 @@ class Order:
 
 def batches(trips: Path, rows: int, number: int) -> Callable[[int], pa.Table]:
     """A function from a batch's sequence number to its rows: trips, with ids that no other batch has."""
+    return partial(prepared(trips, rows), number)
+
+
+def prepared(trips: Path, rows: int) -> Callable[[int, int], pa.Table]:
+    """As `batches`, for all writers: a function from a writer's number and its batch's to the rows."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     whole = pq.ParquetFile(trips)
-    prepared = pa.Table.from_batches([next(whole.iter_batches(min(SLICES * rows, whole.metadata.num_rows)))])
-    prepared = prepared.replace_schema_metadata()
-    while prepared.num_rows < rows:
-        prepared = pa.concat_tables([prepared, prepared])
-    count = prepared.num_rows // rows
-    slices = [prepared.slice(rows * place, rows).combine_chunks() for place in range(count)]
-    field, numbers = prepared.schema.field("id"), np.arange(rows, dtype=np.int64)
+    first = pa.Table.from_batches([next(whole.iter_batches(min(SLICES * rows, whole.metadata.num_rows)))])
+    first = first.replace_schema_metadata()
+    while first.num_rows < rows:
+        first = pa.concat_tables([first, first])
+    count = first.num_rows // rows
+    slices = [first.slice(rows * place, rows).combine_chunks() for place in range(count)]
+    field, numbers = first.schema.field("id"), np.arange(rows, dtype=np.int64)
 
-    def batch(sequence: int) -> pa.Table:
+    def batch(number: int, sequence: int) -> pa.Table:
         ids = pa.array(numbers + ((number << ID_BITS) + rows * sequence))
         return slices[sequence % count].set_column(0, field, ids)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+import numpy as np
+
+from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import Cell, attempt
 from tidemark.results.tables.table import Column, Table, Workshop
 from tidemark.studies.ingest import published
@@ -18,14 +21,15 @@ from tidemark.studies.ingest.measures import (
     printed_rates,
     printed_requests_a_file,
 )
+from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED
-from tidemark.studies.ingest.quantities import COMMITS, P99, ROWS
-from tidemark.studies.ingest.settings import ONE, mode_of
-from tidemark.studies.ingest.tables.ours import in_order
+from tidemark.studies.ingest.quantities import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
+from tidemark.studies.ingest.settings import ONE, mode_of, shape_of
+from tidemark.studies.ingest.tables import group
+from tidemark.studies.ingest.tables.ours import hot_cell, in_order
 
 NOT_HERE = (
     ("kyma itself", "in no registry; its absolute numbers are shown beside ours and never judged"),
-    ("Its staging buffer and its commit coordinator", "shared commits in front of a table are not measured yet"),
     ("Power failures", "nobody cuts the power: what one would lose is seen page by page (ingest-durability)"),
     ("Object storage", "not measured yet; MinIO is in no registry"),
     ("Files pruned by statistics", "not measured yet"),
@@ -61,6 +65,15 @@ def _cells(workshop: Workshop) -> Table:
             ]
             rows.append([series.title, batch, writers, *found, None, None, None])
             runs += list(series.hot_runs)
+    for series in group.in_order(workshop.run_set):
+        if series.runs and not series.is_harness:
+            policy, size, clients = shape_of(series.mode)
+            gathered = [hot_cell(workshop, quantity, series) for quantity in (ROWS, REQUESTS, P99)]
+            files = attempt("", partial(workshop.measures.hot, REQUESTS_A_FILE, series))
+            each_file = files.value if isinstance(files, Estimate) else files
+            errors = int(sum((~np.isin(outcomes(run), (ACKED,))).sum() for run in series.hot_runs))
+            rows.append([f"{series.title} ({policy})", size, clients, *gathered, None, each_file, errors])
+            runs += list(series.hot_runs)
     columns = (
         Column("system", "System"), Column("rows", "Rows a request"), Column("clients", "Clients"),
         Column("rate", "Rows", "rows/s", interval=True), Column("requests", "Requests", "requests/s", interval=True),
@@ -69,7 +82,8 @@ def _cells(workshop: Workshop) -> Table:
     )  # fmt: skip
     notes = [
         "kyma's: one laptop, a development build, one run of 10 s a cell, no interval; its requests go over HTTP and "
-        "its 99th percentile contains the start of a Python interpreter. Ours: hot runs, a commit a batch, no HTTP. No "
+        "its 99th percentile contains the start of a Python interpreter. Ours: hot runs, no "
+        "HTTP; where no policy is named, writers are processes and a request is a commit. No "
         "absolute number of one is a claim about the other."
     ]
     return workshop.table("ingest-kyma", "kyma's cells, and ours", columns, rows, runs, notes)

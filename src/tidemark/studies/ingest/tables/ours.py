@@ -19,6 +19,7 @@ from tidemark.studies.ingest.quantities import (
     ABANDONED,
     COMMITS,
     CONFLICTS,
+    ERRORS,
     FAIRNESS,
     FILES,
     P50,
@@ -34,7 +35,7 @@ from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, mode_of
 
 COUNT, TABLES = Column("writers", "Writers"), Column("tables", "Tables")
 VERDICT = Column("verdict", "Oracle")
-SHARES = (CONFLICTS, ABANDONED)
+SHARES = (CONFLICTS, ABANDONED, ERRORS)
 NEAR = 20.0  # percent of the rate of the system that stores nothing, above which a rate is the harness's in part
 UNEQUAL = (
     "Systems do not promise the same when a commit is acknowledged: see 'At the acknowledgement' before comparing them."
@@ -65,7 +66,8 @@ def _mode(series: Series) -> list[Cell]:
     return [series.title, writers, "one" if tables == ONE else "one each"]
 
 
-def _verdict(series: Series) -> Cell:
+def verdict_of(series: Series) -> Cell:
+    """What the oracle says of its hot runs."""
     if not series.runs:
         return Missing(series.missing())
     if not series.runs[0].manifest.oracle.applicable:
@@ -74,7 +76,7 @@ def _verdict(series: Series) -> Cell:
     return "; ".join(dict.fromkeys(found)) or None
 
 
-def _hot(workshop: Workshop, quantity: Quantity, series: Series) -> Cell:
+def hot_cell(workshop: Workshop, quantity: Quantity, series: Series) -> Cell:
     """Nothing where no run is there: the oracle's column says why."""
     if not series.runs:
         return None
@@ -104,14 +106,14 @@ def _writers(workshop: Workshop) -> Table:
     rows: list[list[Cell]] = [
         [
             *_mode(series),
-            _verdict(series),
-            *(_hot(workshop, quantity, series) for quantity in asked),
+            verdict_of(series),
+            *(hot_cell(workshop, quantity, series) for quantity in asked),
             _null_share(workshop, series),
         ]
         for series in all_series
     ]
     columns = (
-        SYSTEM, COUNT, TABLES, VERDICT, *(_column(quantity) for quantity in asked),
+        SYSTEM, COUNT, TABLES, VERDICT, *(column_of(quantity) for quantity in asked),
         Column("null_share", "Of the rate of the null system", "%"),
     )  # fmt: skip
     notes = [
@@ -133,7 +135,7 @@ def _as_shown(quantity: Quantity) -> tuple[str, float]:
     return ("%", 100.0) if quantity in SHARES else (quantity.unit, 1.0)
 
 
-def _column(quantity: Quantity) -> Column:
+def column_of(quantity: Quantity) -> Column:
     key = quantity.name.replace(" ", "_").replace(".", "_").lower()
     return Column(key, quantity.title, _as_shown(quantity)[0], interval=True)
 
@@ -156,7 +158,7 @@ def _scaling(workshop: Workshop) -> Table:
         ]
         rows.append(row)
     columns = (
-        SYSTEM, COUNT, TABLES, _column(COMMITS), Column("gain", "Over one writer", "x", interval=True),
+        SYSTEM, COUNT, TABLES, column_of(COMMITS), Column("gain", "Over one writer", "x", interval=True),
         Column("efficiency", "One table over a table each", "x", interval=True),
     )  # fmt: skip
     notes = [

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.studies.ingest.load.records import FIELDS
+from tidemark.studies.ingest.load.records import FIELDS, NOT_TOLD
 from tidemark.studies.ingest.outcomes import ACKED, OUTCOMES
 
 
@@ -45,6 +45,7 @@ class IngestWindow:
         self.columns = {name: values[order] for name, values in joined.items()}
         self.columns["outcome"] = np.array(OUTCOMES, object)[self.columns["outcome"]]
         self.columns["rows"] = np.where(self.columns["outcome"] == ACKED, self.rows_a_batch, 0)
+        self.columns["commit"] = np.full(self.operations, NOT_TOLD, np.int64)  # its number, where there is a front
         self.writers = len(records)
 
     @property

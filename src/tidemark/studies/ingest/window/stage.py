@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tidemark.studies.ingest.load.front import Fronted
     from tidemark.studies.ingest.workload import Ingest
 
 MOST_A_SECOND = 500_000  # attempts of one writer, for which there is room
@@ -123,7 +124,13 @@ class IngestStage(WrittenStage):
     """Writers that nobody disturbs; `staged` makes it."""
 
     def __init__(
-        self, ingest: Ingest, rig: Rig, directory: Path, tables: Sequence[TableSystem], crew: Crew, warms: bool
+        self,
+        ingest: Ingest,
+        rig: Rig,
+        directory: Path,
+        tables: Sequence[TableSystem],
+        crew: Crew | Fronted,
+        warms: bool,
     ) -> None:
         super().__init__(ingest, rig, directory, tables, crew)
         self._crew, self._warms = crew, warms
@@ -151,6 +158,17 @@ def _together(parts: Sequence[Footprint]) -> Footprint:
     return Footprint(data_files, data_bytes, metadata_files, metadata_bytes, None, "several tables share the catalog")
 
 
+def fresh_table(ingest: Ingest, rig: Rig, folder: Path, stack: ExitStack, rows_per_write: int) -> TableSystem:
+    """A table in `folder` with a first commit, of as many rows as a batch; closed with `stack`."""
+    context = Context(private_directory(folder), rig.servers.by_class, rows_per_write)
+    table = rig.variant.open_as(TableSystem, context)
+    stack.callback(table.close)
+    table.create(ingest.schema)
+    # The first commits of some clients to an empty table do not look whether another one was quicker.
+    table.write(batches(ingest.trips, ingest.settings.rows, OF_TABLE)(0))
+    return table
+
+
 @contextmanager
 def staged(
     ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: WritersSettings
@@ -161,16 +179,10 @@ def staged(
         if not rig.spec.keep_tables:
             stack.callback(shutil.rmtree, directory, ignore_errors=True)
         show("making the tables")
-        first = batches(ingest.trips, settings.rows, OF_TABLE)(0)
-        tables = []
-        for number in range(settings.writers if settings.tables == OWN else 1):
-            folder = private_directory(directory / f"table-{number + 1}")
-            table = rig.variant.open_as(TableSystem, Context(folder, rig.servers.by_class, settings.rows))
-            stack.callback(table.close)
-            table.create(ingest.schema)
-            # The first commits of some clients to an empty table do not look whether another one was quicker.
-            table.write(first)
-            tables.append(table)
+        tables = [
+            fresh_table(ingest, rig, directory / f"table-{number}", stack, settings.rows)
+            for number in range(1, 1 + (settings.writers if settings.tables == OWN else 1))
+        ]
         show("starting the writers")
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
         orders = [

@@ -1,0 +1,132 @@
+"""A program of its own: all clients of a front, each a connection, in a closed loop and in one thread.
+
+    python -m tidemark.studies.ingest.load.requests
+
+It is given its `Load` on standard input, pickled, and is spoken to as `writer` is. A client sends its next request when
+the one before is answered; each request is a record of its client, with the number of the commit that holds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidemark.ingest import wire
+from tidemark.ingest.client import LOST, Connection
+from tidemark.ingest.wire import Outcome
+from tidemark.studies.ingest.load.records import Records
+from tidemark.studies.ingest.load.writer import MOST_KEPT, prepared
+from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, NUMBERS, UNKNOWN
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TOLD = {
+    Outcome.ACKED: NUMBERS[ACKED],
+    Outcome.REFUSED: NUMBERS[GIVEN_UP],
+    Outcome.FAILED: NUMBERS[FAILED],
+    Outcome.BUSY: NUMBERS[FAILED],
+    Outcome.UNKNOWN: NUMBERS[UNKNOWN],
+}
+BUSY_S = 0.01  # before another request, after one that was not taken in
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    address: tuple[str, int]
+    token: str
+    trips: Path
+    rows: int
+    uncounted: int  # requests of each client
+    records: tuple[Path, ...]  # a file a client
+    most: int  # requests of one that there is room for
+
+
+class Asking:
+    """One client: its connection, its records, and the number of its next request."""
+
+    def __init__(self, load: Load, number: int) -> None:
+        self.number, self.sequence, self.gone = number, 0, False
+        self.records = Records(load.records[number - 1], load.most)
+        self._connection: Connection | None = None
+
+    async def open(self, load: Load, schema: pa.Schema) -> None:
+        self._connection = await Connection.open(load.address, load.token, schema)
+
+    async def ask(self, rows: pa.Table) -> Outcome:
+        assert self._connection is not None
+        clock = time.perf_counter_ns
+        data = wire.request(rows.to_batches()[0])
+        place = self.records.begin(clock(), self.sequence, 1)
+        self.sequence += 1
+        answer = await self._connection.send(data)
+        self.records.end(place, clock(), TOLD[answer.outcome], answer.commit or None)
+        self.gone = answer is LOST
+        return answer.outcome
+
+
+class Clients:
+    """All of them at work; what was not acknowledged is in `said`."""
+
+    def __init__(self, load: Load) -> None:
+        self.said: list[str] = []
+        self._load = load
+        self._batch = prepared(load.trips, load.rows)
+        self._all = [Asking(load, number) for number in range(1, len(load.records) + 1)]
+
+    async def open(self) -> None:
+        schema = self._batch(0, 0).schema
+        for each in self._all:  # one after the other: a server's queue of connections is short
+            await each.open(self._load, schema)
+
+    async def count(self, requests: int) -> None:
+        async def one(client: Asking) -> None:
+            for _ in range(requests):
+                await self._ask(client)
+
+        await asyncio.gather(*map(one, self._all))
+
+    async def until(self, end_ns: int) -> None:
+        async def one(client: Asking) -> None:
+            while time.perf_counter_ns() < end_ns and not client.records.is_full and not client.gone:
+                await self._ask(client)
+
+        await asyncio.gather(*map(one, self._all))
+
+    async def _ask(self, client: Asking) -> None:
+        outcome = await client.ask(self._batch(client.number, client.sequence))
+        if outcome is not Outcome.ACKED:
+            if len(self.said) < MOST_KEPT:
+                self.said.append(f"a request was {outcome.name.lower()}")
+            if outcome is Outcome.BUSY:
+                await asyncio.sleep(BUSY_S)
+
+
+def main() -> None:
+    load: Load = pickle.load(sys.stdin.buffer)
+    clients = Clients(load)
+    with asyncio.Runner() as runner:
+        runner.run(clients.open())
+        print("ready", flush=True)
+        for line in sys.stdin.buffer:
+            match line.decode().split():
+                case ["write"]:
+                    runner.run(clients.count(load.uncounted))
+                    print("warm", flush=True)
+                case ["go", start, end]:
+                    time.sleep(max(0, int(start) - time.perf_counter_ns()) / 1e9)
+                    runner.run(clients.until(int(end)))
+                    break
+                case other:
+                    sys.exit(f"told something else than to write: {other}")
+    print("done", json.dumps(clients.said), flush=True)
+
+
+if __name__ == "__main__":
+    main()
