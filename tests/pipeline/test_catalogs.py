@@ -16,7 +16,13 @@ from tidemark.analysis.prose import NOT_SHOWN
 from .conftest import MakeSandbox
 from .sandbox import Sandbox, finish, wait_for
 
-SYSTEMS = {"null-catalog": {}, "rest-jdbc-postgres": {}, "rest-jdbc-sqlite": {}, "rest-memory": {}}
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "null-catalog": {},
+    "rest-jdbc-postgres": {},
+    "rest-jdbc-sqlite": {},
+    "rest-memory": {},
+    "far": {"like": "rest-jdbc-postgres", "title": "Far", "database_rtt_ms": 10},
+}
 SIZES = {"depth": 3, "users": [1, 4], "runs": 2, "window_seconds": 60, "mixed_requests": 30, "open_seconds": 0.5}
 SIZES |= {"churns": 8, "kills": 1}
 SMOKE = {**SIZES, "sequential_rate": 20, "concurrent_rate": 40, "hot_updates": 24, "appends": 12, "races": 2}
@@ -70,6 +76,9 @@ def test_its_tables_tell_outcomes_apart(done: Sandbox) -> None:
     cost = [row for row in rows(done, "cost") if row["system"] == "Reference server, PostgreSQL"]
     created = next(row for row in cost if row["step"] == "create table")
     assert float(created["transactions"]) >= 1 and float(created["wal_bytes [bytes]"]) > 0
+    assert float(created["statements"]) >= 1, "counted by the database itself"
+    in_file = next(row for row in rows(done, "cost") if row["system"] == "Reference server, SQLite")
+    assert in_file["statements"] == "" and "no server that counts" in in_file["statements_missing"]
     promised = {row["system"]: row["settings"] for row in rows(done, "durability")}
     assert "synchronous_commit = on" in promised["Reference server, PostgreSQL"]
     assert "journal_mode = delete" in promised["Reference server, SQLite"]
@@ -86,6 +95,8 @@ def test_servers_and_databases_are_killed_and_hold(done: Sandbox) -> None:
         (postgres, "PostgreSQL"),
         (postgres, "Iceberg REST catalog over PostgreSQL"),
         (sqlite, "Iceberg REST catalog over SQLite"),
+        ("Far", "PostgreSQL"),
+        ("Far", "Iceberg REST catalog over PostgreSQL"),
     }
     for row in killed.values():
         assert row["verdict"] == "holds" and row["lost"] == row["lost_before"] == "0", row
@@ -97,6 +108,19 @@ def test_servers_and_databases_are_killed_and_hold(done: Sandbox) -> None:
     assert killed[postgres, "PostgreSQL"]["again"] == "8"
     excused = {system for (system, _), row in found.items() if row["killed_missing"]}
     assert len(excused) == 1 and "in memory" in excused.pop()
+
+
+def test_a_database_that_is_away_costs_its_round_trips(done: Sandbox) -> None:
+    """Some six to a table's creation, as it has statements; generously, since a busy machine adds what it likes."""
+    found = {row["request"]: row for row in rows(done, "distance") if row["users"] == "1"}
+    created = found["Create table"]
+    assert created["near_rtt [ms]"] == "0" and created["far_rtt [ms]"] == "10"
+    assert float(created["far [ms]"]) > 20 and float(created["statements"]) >= 2
+    assert 2 < float(created["round_trips"]) < 20
+    (far, *_) = [run for name, run in done.runs().items() if "far" in name]
+    settings = dict(far["system"]["settings"])
+    assert settings["default_transaction_isolation"] == "read committed"
+    assert any("10 ms of a round trip" in note for note in far["system"]["notes"])
 
 
 def test_tables_come_and_go(done: Sandbox) -> None:
@@ -118,7 +142,7 @@ def test_it_has_a_paper_of_its_own(done: Sandbox) -> None:
     values = json.loads((done.results / "paper/values.json").read_text())
     assert [each["study"] for each in values["chapters"]] == ["catalogs"]
     said = {name: text for name, text in values["sentences"].items() if name.startswith("catalogs-")}
-    assert len(said) == 12 and not any(NOT_SHOWN in text for text in said.values()), said
+    assert len(said) == 14 and not any(NOT_SHOWN in text for text in said.values()), said
     assert (done.results / "paper.pdf").read_bytes().startswith(b"%PDF")
     assert values["synthetic"] is False
     assert '"study":"catalogs"' in (done.results / "report.html").read_text()

@@ -61,8 +61,10 @@ def test_databases_come_and_go_and_what_is_written_is_counted(mariadb: MariaDB) 
         mariadb.create_database("kept")
     mariadb.ask("CREATE TABLE kept.t (a INT)")
     before = mariadb.counters()
+    assert mariadb.counters()["statements"] == before["statements"], "who reads the counters is not counted"
     mariadb.ask("INSERT INTO kept.t VALUES (1); INSERT INTO kept.t VALUES (2)")
     after = mariadb.counters()
+    assert after["statements"] == before["statements"] + 3, "the end of a session is one"
     assert after["write_transactions"] >= before["write_transactions"] + 2 and after["wal_bytes"] > before["wal_bytes"]
     assert mariadb.database_bytes("kept") > 0
     mariadb.restart()

@@ -70,6 +70,32 @@ def test_databases_come_and_go(postgres: Postgres) -> None:
     postgres.drop_database('odd "name"')
 
 
+def test_it_counts_statements_once_it_is_told_to(shared_workspace: Workspace) -> None:
+    """So many as there are, in one database, and none of whoever asks for the count; failed ones are not among them."""
+    with Postgres(shared_workspace, shared_workspace.work / "counting", PostgresSettings()) as server:
+        dsn = server.create_database("counted")
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("CREATE TABLE kept AS SELECT 1 AS a")
+        assert "shared_preload_libraries" not in " ".join(psutil.Process(server.pids()[0]).cmdline())
+        server.count_statements()
+        with psycopg.connect(dsn, autocommit=True) as connection, server.connect(autocommit=True) as elsewhere:
+            before = server.statements("counted")
+            assert server.statements("counted") == before, "who asks is not counted"
+            for number in range(7):
+                connection.execute("INSERT INTO kept VALUES (%s)", [number])
+            elsewhere.execute("SELECT 1")
+            assert server.statements("counted") == before + 7
+            with connection.transaction():  # begins, and commits
+                connection.execute("SELECT a FROM kept")
+            assert server.statements("counted") == before + 10
+            with pytest.raises(psycopg.errors.UndefinedTable):
+                connection.execute("SELECT 1 FROM nowhere")
+            assert server.statements("counted") == before + 10
+    outside = Postgres(server.workspace, server.directory / "none", PostgresSettings("host=127.0.0.1"))
+    with pytest.raises(ServiceError, match="was not started here"):
+        outside.count_statements()
+
+
 def test_its_files_are_known(postgres: Postgres) -> None:
     files = postgres.files()
     assert any(p.name == "postgres" for p in files.program)

@@ -33,6 +33,13 @@ from tidemark.services.programs.provision import unpack_postgres
 from tidemark.services.programs.shared_memory import remove_segments
 
 SUPERUSER = "postgres"
+ISOLATIONS = READ_COMMITTED, SERIALIZABLE = "read committed", "serializable"
+COUNTER = "pg_stat_statements"
+# Of all entries; where the server had no room for one of them, what was counted in it is gone.
+STATEMENTS = f"""
+    SELECT (SELECT coalesce(sum(calls), 0)::bigint FROM {COUNTER} JOIN pg_database ON oid = dbid WHERE datname = %s),
+        dealloc FROM {COUNTER}_info
+"""
 DURABILITY_SETTINGS = ("fsync", "full_page_writes", "synchronous_commit", "wal_sync_method")
 
 
@@ -64,6 +71,7 @@ class Postgres(Service):
         self._binaries = Path()
         self._port = 0
         self._password = ""
+        self._counts = False
 
     @classmethod
     def from_config(
@@ -101,8 +109,10 @@ class Postgres(Service):
             dbname=database or SUPERUSER,
         )
 
-    def jdbc(self, database: str) -> tuple[str, str, str]:
+    def jdbc(self, database: str, through: tuple[str, int] | None = None) -> tuple[str, str, str]:
         """The JDBC address of a database that is there (without credentials), the user and the password.
+
+        `through`: host and port of what stands between it and its client, in place of its own.
 
         libpq is asked for them, over a connection: they may come from PGPASSWORD, a passfile, PGHOST or a service
         file, none of which the JDBC driver reads. ServiceError where it is reached in a way that JDBC does not know.
@@ -112,6 +122,7 @@ class Postgres(Service):
             host, port, user, password = info.host, info.port, info.user, info.password
             given = info.get_parameters()
         self._reached_by_tcp(host)
+        host, port = through or (host, port)
         address = f"jdbc:postgresql://{f'[{host}]' if ':' in host else host}:{port}/{quote(database, safe='')}"
         # Both drivers spell these alike.
         secured = {key: given[key] for key in ("sslmode", "sslrootcert") if given.get(key)}
@@ -150,6 +161,21 @@ class Postgres(Service):
                 raise
         return self.database_dsn(name)
 
+    def isolate(self, name: str, level: str) -> None:
+        """Have transactions in the database `name` begin with the isolation `level`, in sessions from now on."""
+        database, value = sql.Identifier(name), sql.Literal(level)
+        with self.connect(autocommit=True) as connection:
+            connection.execute(
+                sql.SQL("ALTER DATABASE {} SET default_transaction_isolation = {}").format(database, value)
+            )
+
+    def isolation(self, name: str) -> str:
+        """What transactions in the database `name` begin with where they name no isolation, asked in a new session."""
+        with self.connect(name, autocommit=True) as connection:
+            row = connection.execute("SHOW default_transaction_isolation").fetchone()
+        assert row is not None
+        return str(row[0])
+
     def drop_database(self, name: str) -> None:
         """Drop the database `name` with the sessions in it; nothing happens when there is none."""
         with self.connect(autocommit=True) as connection:
@@ -181,6 +207,30 @@ class Postgres(Service):
     def log_files(self) -> tuple[Path, ...]:
         """Segments of the write-ahead log of ours, as they are now; readable by root and by who started it."""
         return files_below(self.data_directory / "pg_wal")
+
+    def count_statements(self) -> None:
+        """Start it anew, on the same data, so that from now on it counts statements, which takes some of their time.
+
+        ServiceError where it is not ours.
+        """
+        if self.is_external:
+            raise ServiceError(f"{self.title} was not started here, and is not started anew to count statements.")
+        self._counts = True
+        self.restart()
+        with self.connect(autocommit=True) as connection:
+            connection.execute(f"CREATE EXTENSION IF NOT EXISTS {COUNTER}")
+
+    def statements(self, database: str) -> int:
+        """SQL statements that sessions in `database` have ended since they are counted; of those that failed, none.
+
+        Whoever asks here does so in another database. ServiceError where some were forgotten.
+        """
+        with self.connect(autocommit=True) as connection:
+            row = connection.execute(STATEMENTS, [database]).fetchone()
+        assert row is not None
+        if row[1]:
+            raise ServiceError(f"{self.title} had no room to count so many different statements: {row[1]} times.")
+        return int(row[0])
 
     def version(self) -> str:
         with self.connect(autocommit=True) as connection:
@@ -231,7 +281,9 @@ class Postgres(Service):
         self._port = self._port if is_free(self._port) else free_ports(1)[0]
         command: list[str | Path] = [self._binaries / "postgres", "-D", self.data_directory]
         # No socket file: its path would be limited to 107 bytes, and nobody needs it.
-        for setting in ("listen_addresses=127.0.0.1", f"port={self._port}", "unix_socket_directories="):
+        settings = ["listen_addresses=127.0.0.1", f"port={self._port}", "unix_socket_directories="]
+        settings += [f"shared_preload_libraries={COUNTER}"] * self._counts
+        for setting in settings:
             command += ["-c", setting]
         return Child.start(
             self.title,

@@ -43,7 +43,7 @@ class DelayProxy(OwnServer):
 
     def __init__(self, workspace: Workspace, directory: Path, target: Reachable, rtt_ms: float) -> None:
         super().__init__(workspace, directory)
-        self._target, self._rtt_ms = target, rtt_ms
+        self.before, self._rtt_ms = target, rtt_ms
         self._port = 0
 
     @classmethod
@@ -77,7 +77,7 @@ class DelayProxy(OwnServer):
         return Path(__file__).with_name(f"{PROGRAM.rpartition('.')[2]}.py")
 
     def _launch(self) -> Child:
-        host, port = self._target.host_and_port()
+        host, port = self.before.host_and_port()
         # Where it was before, if it ran: its clients know that place.
         listen = self._port if is_free(self._port) else 0
         command: list[str | Path] = [sys.executable, "-I", "-S", self._program, host, str(port)]

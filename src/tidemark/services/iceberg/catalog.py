@@ -12,6 +12,7 @@ import psycopg
 
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service
+from tidemark.services.delay.proxy import DelayProxy
 from tidemark.services.iceberg.client import OAuth, drop_namespace
 from tidemark.services.postgres import Postgres
 from tidemark.services.programs.process import give
@@ -32,6 +33,8 @@ class RestCatalog(Service):
         # Unique, because the PostgreSQL may be one that serves others as well.
         self._database = f"tidemark_iceberg_{secrets.token_hex(6)}"
         self._has_database = False
+        self.line: DelayProxy | None = None  # between it and its database
+        self.isolation: str | None = None  # of transactions there; None: as PostgreSQL has it
 
     @property
     @abstractmethod
@@ -85,4 +88,6 @@ class RestCatalog(Service):
         if not self._has_database:
             self._postgres.create_database(self._database)
             self._has_database = True
-        return self._postgres.jdbc(self._database)
+            if self.isolation is not None:
+                self._postgres.isolate(self._database, self.isolation)
+        return self._postgres.jdbc(self._database, None if self.line is None else self.line.host_and_port())

@@ -13,10 +13,11 @@ from tidemark.analysis.blocks import REPLICATES, BlockSample
 from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity, sum_of_groups
 from tidemark.analysis.statistics import Replicates, counted, generator, known, quantile, ratio_of_sums
 from tidemark.runs.run import Run
+from tidemark.services.delay.proxy import DelayProxy
 from tidemark.studies.catalogs.outcomes import ACKED, CASCADED
 from tidemark.studies.catalogs.requests import CREATIONS, READS, UPDATES
 
-NOT_SERVERS = ("harness", "load generator")  # groups of processes that are no part of what is asked
+NOT_SERVERS = ("harness", "load generator", DelayProxy.name)  # how groups of processes begin that are not asked
 READING, WRITING = tuple(kind.name for kind in READS), tuple(kind.name for kind in UPDATES)
 
 
@@ -156,10 +157,28 @@ def _in_flight(run: Run) -> Replicates:
     return counted(float(dict(run.manifest.found)["in_flight"]))
 
 
+def _statements(run: Run, step: str) -> Replicates:
+    """Of a request, by the step that it is in; counted in this run, or after it."""
+    found: dict[str, Any] = dict(run.manifest.found)
+    if "excused" in (counts := found.get("statements", {})):
+        steps = [{**each, **each["counted"]} for each in found["steps"] if "statements" in each["counted"]]
+    else:
+        steps = counts.get("steps", [])
+    for each in steps:
+        if each["name"] == step:
+            return counted(each["statements"] / each["requests"])
+    raise Absent(counts.get("excused", "counted after the last run of a series"))
+
+
+def is_asked(group: str) -> bool:
+    """Whether a group of processes, by its name, is a server or its database."""
+    return not group.startswith(NOT_SERVERS)
+
+
 def _server_cpu(run: Run) -> Replicates:
     """Milliseconds of processors a request, of the server and its database, over all parts of the window."""
     found: dict[str, Any] = dict(run.manifest.found)
-    spent = [value for step in found["steps"] for name, value in step["cpu_s"].items() if name not in NOT_SERVERS]
+    spent = [value for step in found["steps"] for name, value in step["cpu_s"].items() if is_asked(name)]
     if sum(spent) <= 0:
         raise Absent("less than the processor's clock can tell")
     return known(1000 * sum(spent) / run.manifest.operations)
@@ -168,7 +187,7 @@ def _server_cpu(run: Run) -> Replicates:
 def _server_memory(run: Run) -> Replicates:
     """The most that the server and its database had in memory together in any second."""
     memory = run.seconds().memory
-    most = float(sum_of_groups(memory, {name for name, _ in memory} - set(NOT_SERVERS)).max())
+    most = float(sum_of_groups(memory, {name for name, _ in memory if is_asked(name)}).max())
     if most <= 0:
         raise Absent("a server that was not started here is not watched")
     return known(most / 1e6)
@@ -208,12 +227,18 @@ TRIES = Quantity("append attempts", "", "Attempts at an append that succeeded", 
 SERVER_CPU = Quantity("server CPU", "ms", "CPU a request, server and database", _server_cpu, LOWER)
 SERVER_MEMORY = Quantity("server memory", "MB", "Peak memory, server and database", _server_memory, LOWER)
 IN_FLIGHT = Quantity("requests in flight", "requests", "Requests under way at once, at most", _in_flight)
+STATEMENTS = {
+    step: Quantity(f"{step} statements", "statements", f"{step.capitalize()}: SQL statements", how, LOWER)
+    for step in (*(sort.name for sort in CREATING), "read", *WRITING, "hot", "append")
+    for how in (partial(_statements, step=step),)
+}
 CREATE_TABLE = MEDIAN["create table"]
 
 QUANTITIES = Quantities(
     all=(
         *MEDIAN.values(), *MEAN.values(), *P99.values(), *MINIMUM.values(), *MAXIMUM.values(), *RATE.values(),
         *TAIL.values(), *SUCCESS.values(), ATTEMPTS, TRIES, SERVER_CPU, SERVER_MEMORY, IN_FLIGHT,
+        *STATEMENTS.values(),
     ),
     headline=(CREATE_TABLE, MEDIAN["create namespace"], MEDIAN["create view"], MEDIAN["read"], MEDIAN["update"]),
     code=("studies/catalogs/quantities.py", "studies/catalogs/outcomes.py", "studies/catalogs/requests.py"),

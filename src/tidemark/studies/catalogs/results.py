@@ -19,7 +19,7 @@ from tidemark.studies.catalogs.quantities import QUANTITIES
 from tidemark.studies.catalogs.questions import QUESTIONS
 from tidemark.studies.catalogs.sentences import Writer
 from tidemark.studies.catalogs.study import STUDY
-from tidemark.studies.catalogs.tables import beyond, robust
+from tidemark.studies.catalogs.tables import beyond, distance, robust
 from tidemark.studies.catalogs.tables import published as of_report
 from tidemark.studies.study import Results
 
@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 
 
 def _tables(workshop: Workshop) -> Iterator[Table]:
-    for chapter in (of_report, beyond, robust):
+    for chapter in (of_report, beyond, distance, robust):
         yield from chapter.build(workshop)
 
 

@@ -13,8 +13,9 @@ from tidemark.runs.runset import Series
 from tidemark.studies.catalogs import published, robust
 from tidemark.studies.catalogs.measures import CatalogEvidence, printed_change, printed_gain
 from tidemark.studies.catalogs.outcomes import CONFLICT
-from tidemark.studies.catalogs.quantities import APPENDED, CREATING, HOT, MEDIAN, RATE, READ, TRIES, UPDATE
+from tidemark.studies.catalogs.quantities import APPENDED, CREATING, HOT, MEDIAN, RATE, READ, STATEMENTS, TRIES, UPDATE
 from tidemark.studies.catalogs.settings import ALONE, users_of
+from tidemark.studies.catalogs.tables.distance import pairs
 
 GENERATOR_SHARE = 5.0  # percent of a response above which the load generator must be told of
 RELATIONAL, FILE, MEMORY = "rest-jdbc-postgres", "rest-jdbc-sqlite", "rest-memory"
@@ -28,6 +29,8 @@ class Writer(SentenceWriter):
             ("alone", self.alone),
             ("order", self.order),
             ("backend", self.backend),
+            ("statements", self.statements),
+            ("distance", self.distance),
             ("scaling", self.scaling),
             ("hot-table", self.hot_table),
             ("appends", self.appends),
@@ -102,6 +105,37 @@ class Writer(SentenceWriter):
             f"The same server takes {listed(parts)} as long to create a table as it takes in memory, where it "
             "writes no metadata file either."
         )
+
+    def statements(self) -> str:
+        """What a request is to the database that keeps the catalog, where that counts statements."""
+        parts = []
+        for name, words in (("create table", "creates a table"), ("read", "reads"), ("append", "appends to a table")):
+            found = []
+            for series in self._of(ALONE):
+                with suppress(Absent):
+                    statements = self.measures.hot(STATEMENTS[name], series).value
+                    found.append(f"{number(statements, 2)} ({series.title})")
+            if found:
+                parts.append(f"one that {words} takes {listed(found)}")
+        if not parts:
+            raise Absent("no database of a catalog counted statements")
+        return f"In SQL statements to its database, with one user a request costs: {'; '.join(parts)}."
+
+    def distance(self) -> str:
+        """Round trips to the database, where a system was measured at two distances from it."""
+        parts = []
+        for pair in pairs(self.run_set):
+            if pair.users == ALONE:
+                found = []
+                for name in ("create table", "read", "update"):
+                    with suppress(Absent):
+                        trips = pair.round_trips(self.measures, MEDIAN[name]).estimate("round trips")
+                        found.append(f"{name} {estimate_text(trips)}")
+                if found:
+                    parts.append(f"{pair.near.title}, from {pair.near_ms} to {pair.far_ms} ms: {listed(found)}")
+        if not parts:
+            raise Absent("no system was measured at two distances from its database")
+        return f"By what distance adds to the median, a request takes round trips to its database. {'; '.join(parts)}."
 
     def scaling(self) -> str:
         most = self.most_users

@@ -16,6 +16,7 @@ CREATE, CRASH = "create", "crash"
 CRASH_USERS = 8  # while whom servers are killed, or the nearest number below that is measured
 ALONE = 1  # users of a sequential series
 LONGEST_PATH = 255  # characters of a namespace's path that the reference server's databases keep
+COUNTED_DEPTH, COUNTED_REQUESTS = 3, 16  # of the tree, and of requests about one table, whose statements are counted
 USERS = "users-"
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 GENERATOR = "load generator"
 REQUEST_SECONDS = 0.012
 KILL_SECONDS = 15.0  # with the restart, of a server and its database
+COUNT_SECONDS = 8.0  # of SQL statements, after the last window
 
 
 class Catalogs(Workload):
@@ -55,8 +56,8 @@ class Catalogs(Workload):
         asked = phases(settings, Tree(settings.depth, ""), spec.seed)
         closed = sum(len(phase.requests) for phase in asked if phase.due_s is None)
         opened = sum(settings.open_seconds for phase in asked if phase.due_s is not None)
-        killed = settings.kills * KILL_SECONDS / spec.runs  # after the last of them
-        return min(spec.window_seconds, opened + closed * REQUEST_SECONDS) + killed
+        after = (settings.kills * KILL_SECONDS + COUNT_SECONDS) / spec.runs  # the last of them
+        return min(spec.window_seconds, opened + closed * REQUEST_SECONDS) + after
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:

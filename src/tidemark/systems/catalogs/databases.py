@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tidemark.services.base import Service, files_below
+from tidemark.services.delay.proxy import DelayProxy
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import NONE_PER_WRITE, Context, Durability, PerWrite
 from tidemark.systems.catalogs.counters import postgres_counters, sqlite_counters
@@ -38,6 +39,7 @@ class Database(ABC):
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.isolation: str | None = None  # of transactions, where clients name none; None: nothing is set, or asked
 
     @classmethod
     def durability(cls, beside: str = "") -> Durability:
@@ -60,6 +62,11 @@ class Database(ABC):
     def counters(self) -> Mapping[str, int]:
         """What it has counted so far; nothing where it counts nothing."""
         return {}
+
+    @property
+    def postgres(self) -> tuple[Postgres, str] | None:
+        """The PostgreSQL that it is in, and its name there; None where it is in none."""
+        return None
 
     @abstractmethod
     def settings(self) -> Mapping[str, str]:
@@ -87,14 +94,19 @@ class PostgresDatabase(Database):
     def _name(self) -> str:
         name = f"tidemark_catalog_{secrets.token_hex(6)}"
         self._postgres.create_database(name)
+        if self.isolation is not None:
+            self._postgres.isolate(name, self.isolation)
         return name
 
     def address(self) -> str:
-        """A libpq connection string, which names a file that has the password."""
+        """A libpq connection string, which names a file that has the password; through a proxy where there is one."""
         address = conninfo_to_dict(self._postgres.database_dsn(self._name))
         password = address.pop("password", None)
         if password is not None:
             address["passfile"] = str(self._write_passfile(str(password)))
+        for service in self.context.services.values():
+            if isinstance(service, DelayProxy) and service.before is self._postgres:
+                address["host"], address["port"] = service.host_and_port()
         return make_conninfo(**{key: str(value) for key, value in address.items()})
 
     def _write_passfile(self, password: str) -> Path:
@@ -111,6 +123,10 @@ class PostgresDatabase(Database):
         with self._postgres.connect(self._name) as connection:
             yield lambda query: connection.execute(query.encode()).fetchall()
 
+    @property
+    def postgres(self) -> tuple[Postgres, str] | None:
+        return self._postgres, self._name
+
     def size(self) -> int:
         return self._postgres.database_bytes(self._name)
 
@@ -118,7 +134,10 @@ class PostgresDatabase(Database):
         return postgres_counters(self._postgres, self._name)
 
     def settings(self) -> Mapping[str, str]:
-        return self._postgres.durability_settings(self._name)
+        found = self._postgres.durability_settings(self._name)
+        if self.isolation is None:
+            return found
+        return {**found, "default_transaction_isolation": self._postgres.isolation(self._name)}
 
     def close(self) -> None:
         if "_name" in self.__dict__:

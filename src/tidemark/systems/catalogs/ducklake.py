@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tidemark.services.base import Service
 from tidemark.systems.base import Context
 from tidemark.systems.catalogs.databases import Ask, Database, DuckDBDatabase, PostgresDatabase, SqliteDatabase
 from tidemark.systems.catalogs.kind import CatalogReader, Entity, Kept, Names
@@ -21,6 +20,7 @@ from tidemark.systems.catalogs.library import (
     LibraryCatalog,
     Session,
 )
+from tidemark.systems.catalogs.over_postgres import InPostgres
 from tidemark.systems.duckdb_client import connect, identifier, literal, missing_extensions, release, versions
 
 if TYPE_CHECKING:
@@ -208,13 +208,12 @@ class DuckLakeCatalog(LibraryCatalog):
         return versions(cls.extensions)
 
 
-class DuckLakePostgres(DuckLakeCatalog):
+class DuckLakePostgres(InPostgres, DuckLakeCatalog):
+    # Its client begins each transaction with an isolation of its own.
     name = "ducklake-catalog-postgres"
     title = "DuckLake, PostgreSQL"
     catalog = "DuckLake's tables in PostgreSQL"
     backend = PostgresDatabase.title
-    keeps_in: ClassVar[type[Database]] = PostgresDatabase
-    needs: ClassVar[tuple[type[Service], ...]] = PostgresDatabase.needs
     extensions = ("ducklake", "postgres_scanner")
     attached = "ducklake:postgres:{}"
     durability = PostgresDatabase.durability()

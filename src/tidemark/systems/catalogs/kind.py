@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
+from tidemark.services.postgres import Postgres
 from tidemark.systems.base import DEFAULT, System
 
 BEHIND, VOLATILE = "written behind", "volatile"  # levels of durability, beside the default: flushed at each commit
@@ -129,6 +130,11 @@ class CatalogSystem(System):
     def counters(self) -> Mapping[str, int]:
         """What the backend has counted so far: transactions, bytes of its log, ...; nothing where it counts nothing."""
         return {}
+
+    @property
+    def postgres(self) -> tuple[Postgres, str] | None:
+        """The PostgreSQL that it works on, and its database there; None where there is none, or it is not ours."""
+        return None
 
     def stored(self) -> tuple[int, int, int | None]:
         """Metadata files, their bytes, and the bytes of the database; None where nobody can look."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, ClassVar
 
+from tidemark.services.postgres import Postgres
 from tidemark.systems.base import Context
 from tidemark.systems.catalogs.databases import Database
 from tidemark.systems.catalogs.kind import CatalogSystem, Endpoint, Names
@@ -86,6 +87,10 @@ class LibraryCatalog(CatalogSystem):
     @abstractmethod
     def open_session(cls, given: Mapping[str, str], contents: Contents) -> Session:
         """A user's client, after `load`."""
+
+    @property
+    def postgres(self) -> tuple[Postgres, str] | None:
+        return self.database.postgres
 
     def counters(self) -> Mapping[str, int]:
         return self.database.counters()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from tidemark.services.http import open_url
@@ -18,10 +18,11 @@ from tidemark.services.iceberg.backends import POOL
 from tidemark.services.nessie import NessieMemory, NessieMongo, NessiePostgres, NessieRocksDB
 from tidemark.services.postgres import Postgres
 from tidemark.services.secantusdb import SecantusDB
-from tidemark.systems.base import Durability, PerWrite
+from tidemark.systems.base import Durability, Options, PerWrite
 from tidemark.systems.catalogs.databases import COUNTED, PostgresDatabase
 from tidemark.systems.catalogs.kind import CatalogReader, Entity, Kept, Names
 from tidemark.systems.catalogs.on_s3 import ON_S3, UNFLUSHED, OnS3
+from tidemark.systems.catalogs.over_postgres import DistanceOptions, OverPostgres
 from tidemark.systems.catalogs.reading import TIMEOUT_S, PyIcebergReader
 
 HISTORY = "/api/v2/trees/main/history"
@@ -110,7 +111,8 @@ class NessieOverRocksDB(NessieSystem):
     )  # fmt: skip
 
 
-class NessieOverPostgres(NessieSystem):
+class NessieOverPostgres(OverPostgres, NessieSystem):
+    Options: ClassVar[type[Options]] = DistanceOptions  # of isolation, its transactions may have a word of their own
     name = "nessie-jdbc-postgres"
     title = "Nessie, PostgreSQL"
     catalog = "Nessie over PostgreSQL"

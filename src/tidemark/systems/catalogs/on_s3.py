@@ -9,6 +9,7 @@ from tidemark.services.iceberg.on_s3 import IcebergRestS3
 from tidemark.services.seaweedfs import InBucket
 from tidemark.systems.base import PerWrite
 from tidemark.systems.catalogs.databases import PostgresDatabase
+from tidemark.systems.catalogs.over_postgres import OverPostgres
 from tidemark.systems.catalogs.rest import UNCHECKED, ReferenceServer, RestSystem
 
 UNFLUSHED = "SeaweedFS answers before a metadata file is on the disk"
@@ -24,7 +25,7 @@ class OnS3(RestSystem):
         return *service.bucket.stored(), service.database_bytes()
 
 
-class RestPostgresS3(OnS3, ReferenceServer):
+class RestPostgresS3(OnS3, OverPostgres, ReferenceServer):
     name = "rest-jdbc-postgres-s3"
     title = "Reference server, PostgreSQL (S3)"
     catalog = "Iceberg's reference server over PostgreSQL, its files in an S3 server"

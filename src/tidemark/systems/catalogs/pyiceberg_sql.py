@@ -11,7 +11,8 @@ from urllib.parse import unquote, urlencode, urlsplit
 
 from psycopg.conninfo import conninfo_to_dict
 
-from tidemark.services.base import Service, files_below
+from tidemark.services.base import files_below
+from tidemark.systems.base import Options
 from tidemark.systems.catalogs.databases import Ask, Database, PostgresDatabase, SqliteDatabase
 from tidemark.systems.catalogs.kind import CatalogReader, Entity, Kept, Names
 from tidemark.systems.catalogs.library import (
@@ -25,6 +26,7 @@ from tidemark.systems.catalogs.library import (
     LibraryCatalog,
     Session,
 )
+from tidemark.systems.catalogs.over_postgres import InPostgres, IsolationOptions
 from tidemark.systems.catalogs.reading import history
 from tidemark.systems.catalogs.rest import IN_CACHE
 from tidemark.systems.iceberg import client
@@ -211,13 +213,12 @@ class PyIcebergSqlCatalog(LibraryCatalog):
         return {"PyIceberg": version("pyiceberg"), "SQLAlchemy": version("sqlalchemy")}
 
 
-class PyIcebergSqlPostgres(PyIcebergSqlCatalog):
+class PyIcebergSqlPostgres(InPostgres, PyIcebergSqlCatalog):
+    Options: ClassVar[type[Options]] = IsolationOptions
     name = "pyiceberg-sql-postgres"
     title = "PyIceberg, PostgreSQL"
     catalog = "PyIceberg's tables in PostgreSQL"
     backend = PostgresDatabase.title
-    keeps_in: ClassVar[type[Database]] = PostgresDatabase
-    needs: ClassVar[tuple[type[Service], ...]] = PostgresDatabase.needs
     modules = (*PyIcebergSqlCatalog.modules, "sqlalchemy.dialects.postgresql.psycopg", "psycopg")
     durability = PostgresDatabase.durability(IN_CACHE)
 

@@ -10,24 +10,23 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
-from tidemark.services.base import files_below
+from tidemark.services.base import Service, files_below
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.backends import (
     POOL,
     IcebergRestH2,
     IcebergRestMariadb,
     IcebergRestMemory,
-    IcebergRestPostgres,
     IcebergRestSqlite,
     IcebergRestSqliteWal,
-    IcebergRestTwoClients,
 )
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.iceberg.client import token
 from tidemark.services.mariadb import MariaDB
+from tidemark.services.postgres import Postgres
 from tidemark.systems.base import Durability, PerWrite
 from tidemark.systems.catalogs.counters import postgres_counters
-from tidemark.systems.catalogs.databases import COUNTED, PostgresDatabase, sqlite_settings
+from tidemark.systems.catalogs.databases import COUNTED, sqlite_settings
 from tidemark.systems.catalogs.kind import CatalogReader, CatalogSystem, Endpoint
 from tidemark.systems.catalogs.reading import PyIcebergReader
 
@@ -58,9 +57,19 @@ class RestSystem(CatalogSystem):
             cls.needs = (cls.service,)
             cls.programs_per_write = {} if cls.starts is None else {cls.service: cls.starts}
 
+    @classmethod
+    def service_for(cls, options: Any) -> type[RestCatalog]:
+        """The service that runs it with `options`."""
+        del options
+        return cls.service
+
+    @classmethod
+    def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
+        return (cls.service_for(options),)
+
     @property
     def running(self) -> RestCatalog:
-        found = self.context.services[self.service]
+        found = self.context.services[self.service_for(self.options)]
         assert isinstance(found, RestCatalog)
         return found
 
@@ -89,11 +98,13 @@ class RestSystem(CatalogSystem):
 
         return f"PyIceberg {version('pyiceberg')}; views over plain HTTP, which PyIceberg cannot load"
 
+    @property
+    def postgres(self) -> tuple[Postgres, str] | None:
+        return self.running.database
+
     def counters(self) -> Mapping[str, int]:
         """Of PostgreSQL: transactions that wrote, and bytes of its log, both exact at any moment."""
-        if (database := self.running.database) is None:
-            return {}
-        return postgres_counters(*database)
+        return {} if self.postgres is None else postgres_counters(*self.postgres)
 
     @property
     def warehouse(self) -> Path:
@@ -112,9 +123,9 @@ class RestSystem(CatalogSystem):
 
     def settings(self) -> Mapping[str, str]:
         """What decides how durable a commit is, as the running database says it."""
-        if (database := self.running.database) is None:
+        if self.postgres is None:
             return {}
-        postgres, name = database
+        postgres, name = self.postgres
         return postgres.durability_settings(name)
 
     @classmethod
@@ -130,23 +141,6 @@ class ReferenceServer(RestSystem):
     server = "Iceberg reference server"
     checks_parents = False  # JdbcCatalog does not look
     starts: ClassVar[PerWrite | None] = CHMOD
-
-
-class RestPostgres(ReferenceServer):
-    name = "rest-jdbc-postgres"
-    title = "Reference server, PostgreSQL"
-    catalog = "Iceberg's reference server over PostgreSQL"
-    backend = "PostgreSQL"
-    service = IcebergRestPostgres
-    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
-    durability = PostgresDatabase.durability(IN_CACHE)
-
-
-class RestPostgresTwo(RestPostgres):
-    name = "rest-jdbc-postgres-2"
-    title = "Reference server, PostgreSQL (2 connections)"
-    service = IcebergRestTwoClients
-    notes = ("2 connections from server to database, the server's own default", UNCHECKED, FORKS)
 
 
 class RestMariadb(ReferenceServer):

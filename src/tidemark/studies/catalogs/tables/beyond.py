@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Absent
 from tidemark.analysis.words import Cell, Missing, attempt
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.run import Run
@@ -22,15 +24,16 @@ from tidemark.studies.catalogs.quantities import (
     HOT,
     MEDIAN,
     MIXES,
-    NOT_SERVERS,
     P99,
     RACE,
     RATE,
+    STATEMENTS,
     SUCCESS,
     TAIL,
     TRIES,
+    is_asked,
 )
-from tidemark.studies.catalogs.settings import users_of
+from tidemark.studies.catalogs.settings import COUNTED_DEPTH, COUNTED_REQUESTS, users_of
 from tidemark.studies.catalogs.tables.published import UNEQUAL
 
 DATABASES = (Postgres.name, MariaDB.name)  # that are servers themselves
@@ -202,25 +205,40 @@ def _cost(workshop: Workshop) -> Table:
                 count = step["requests"]
                 cpu = {name: 1000 * spent / count for name, spent in step["cpu_s"].items()}
                 database = next((value for name, value in cpu.items() if name in DATABASES), None)
-                server = [value for name, value in cpu.items() if name not in (*NOT_SERVERS, *DATABASES)]
+                server = [value for name, value in cpu.items() if is_asked(name) and name not in DATABASES]
                 counted = step["counted"]
                 row: list[Cell] = [series.title, users_of(series.mode), step["name"], count]
                 row += [sum(server), database, cpu.get("load generator")]
+                row.append(_statements(workshop.measures, series, step["name"]))
                 row += [_each(counted.get(name), count) for name in ("write_transactions", "wal_bytes")]
                 rows.append([*row, 1000 * step["elapsed_ns"] / 1e9 / count])
     columns = (
         SYSTEM, USERS, Column("step", "Step"), Column("requests", "Requests"),
         Column("server_cpu", "CPU: server", "ms"),
         Column("database_cpu", "CPU: database", "ms"), Column("generator_cpu", "CPU: load generator", "ms"),
+        Column("statements", "SQL statements"),
         Column("transactions", "Transactions that wrote"), Column("wal_bytes", "Log", "bytes"),
         Column("elapsed", "Time of the step", "ms"),
     )  # fmt: skip
     notes = [
         "First hot run; all but the number of requests is for each request. Processor times are counted in "
         "hundredths of a second, the programs that a server started and that have ended among them. An embedded "
-        "database is in the server's, and in the load generator's where there is no server: its users are the clients."
+        "database is in the server's, and in the load generator's where there is no server: its users are the clients.",
+        "SQL statements are those that the database counted as ended, BEGIN and COMMIT among them and failed ones not. "
+        "PostgreSQL (pg_stat_statements) takes time to count, and does so after the last window alone: it is started "
+        f"anew, and a tree of {COUNTED_DEPTH} levels is created, read and updated by as many users, {COUNTED_REQUESTS} "
+        "updates of one table and as many appends to one among it. MariaDB counts in the windows, as it always does.",
     ]
     return workshop.table("catalog-cost", "What a request costs, by step", columns, rows, _runs(all_series), notes)
+
+
+def _statements(measures: Measures, series: Series, step: str) -> Cell:
+    if step not in STATEMENTS:
+        return None
+    try:
+        return measures.hot(STATEMENTS[step], series).value
+    except Absent as absent:
+        return Missing(str(absent))
 
 
 def _each(value: float | None, count: int) -> Cell:

@@ -26,6 +26,7 @@ from tidemark.studies.catalogs.window.crash import Crash, why_not
 from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look, verdict
 from tidemark.studies.catalogs.window.phases import CHURN, RAMP
 from tidemark.studies.catalogs.window.samples import CatalogWindow, Step
+from tidemark.studies.catalogs.window.statements import count as count_statements
 from tidemark.systems.base import Context
 from tidemark.systems.catalogs.kind import CatalogSystem, Entity
 from tidemark.systems.catalogs.library import LibraryCatalog
@@ -62,6 +63,7 @@ class CatalogStage(Stage[CatalogWindow]):
         self._stored_before = system.stored()
         self._finding: Finding | None = None
         self._crash: dict[str, Any] = {}
+        self._statements: dict[str, Any] = {}
 
     def new_window(self) -> CatalogWindow:
         return CatalogWindow(self._catalogs.phases(self._tree))
@@ -114,7 +116,7 @@ class CatalogStage(Stage[CatalogWindow]):
         reason = None if grown is not None else "the server keeps no database that can be looked at"
         footprint = Footprint(0, 0, files - old_files, size - old_size, grown, reason)
         if not self.system.stores:
-            self._crash = self._kill(Ledger(), last, show)
+            self._look_closer(Ledger(), last, show)
             nothing = Oracle(True, False, window.rows, 0, 0, 0, 0, self.system.reader, 0.0)
             return Findings(nothing, footprint)
         began = time.monotonic()
@@ -126,8 +128,20 @@ class CatalogStage(Stage[CatalogWindow]):
             self._finding.named.append(f"doubled: {twice:,} names in listings of tables that come and go")
         self._check_closed_form(ledger)
         found = verdict(self._finding, self.system.reader, began)
-        self._crash = self._kill(ledger, last, show)
+        self._look_closer(ledger, last, show)
         return Findings(found, footprint)
+
+    def _look_closer(self, ledger: Ledger, last: bool, show: Show) -> None:
+        """After the last window of a series, whose numbers are in by then: what would have changed them."""
+        self._crash = self._kill(ledger, last, show)
+        if not last:
+            return
+        if any(kill["answered_s"] is None for kill in self._crash.get("kills", ())):
+            self._statements = {"excused": "it did not answer any more after a kill"}
+            return
+        catalogs, mark = self._catalogs, f"{self._tree.mark}_counted"
+        places = self.directory, mark, catalogs.private
+        self._statements = count_statements(self._rig, catalogs.settings, self.system, *places, show)
 
     def _kill(self, ledger: Ledger, last: bool, show: Show) -> dict[str, Any]:
         """What the crash part found, after the last window of a series that has one: its numbers are in by then."""
@@ -154,6 +168,7 @@ class CatalogStage(Stage[CatalogWindow]):
             "steps": [step.plain() for step in window.steps],
             "oracle": oracle,
             "crash": self._crash,
+            "statements": self._statements,
             "in_flight": window.in_flight,
             "first_answers": list(window.said),
             "tree": {"namespaces": self._tree.namespaces, "tables": self._tree.tables, "views": self._tree.views},

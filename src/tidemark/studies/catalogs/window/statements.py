@@ -1,0 +1,102 @@
+"""SQL statements that requests take: counted after the last window of a series, because counting takes time of each.
+
+The database is started anew with its counter, and those that work on it after it. A tree that is created first,
+uncounted, has connections opened and caches filled; of a second one, each step's statements are counted.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+from tidemark.measure.workload import Rig, Show
+from tidemark.paths import Workspace, private_directory
+from tidemark.services.delay.proxy import DelayProxy
+from tidemark.services.postgres import Postgres
+from tidemark.software.tools import tool_python
+from tidemark.studies.catalogs.load.generator import TOOL, Generator
+from tidemark.studies.catalogs.settings import COUNTED_DEPTH, COUNTED_REQUESTS, CREATE, CatalogSettings
+from tidemark.studies.catalogs.tree import Tree
+from tidemark.studies.catalogs.window.phases import Phase, phases
+from tidemark.systems.catalogs.kind import CatalogSystem
+from tidemark.systems.catalogs.library import LibraryCatalog
+
+PARTS = (CREATE, "read", "update", "hot", "append")  # whose statements are counted, where a window has them
+LONGEST_S = 120.0
+
+
+def why_not(rig: Rig, system: CatalogSystem) -> str | None:
+    """Why no statements are counted, in words; None where they are."""
+    if not system.stores:
+        return "keeps nothing"
+    if any(rig.servers.by_class[kind].is_external for kind in rig.variant.needs):
+        return "its server was not started here"
+    if "statements" in system.counters():
+        return "counted in its windows, at no cost: see the steps"
+    if system.postgres is None:
+        return "its backend is no server that counts SQL statements, or takes none"
+    if system.postgres[0].is_external:
+        return "its PostgreSQL was not started here"
+    return None
+
+
+def count(
+    rig: Rig, settings: CatalogSettings, system: CatalogSystem, directory: Path, mark: str, private: Path, show: Show
+) -> dict[str, Any]:
+    """The statements of each step with its requests, as JSON has them; or why there are none.
+
+    `mark` tells its trees from all others.
+    """
+    if (reason := why_not(rig, system)) is not None:
+        return {"excused": reason}
+    assert system.postgres is not None
+    postgres, database = system.postgres
+    show("counting SQL statements")
+    clients = [each for each in rig.servers.by_class.values() if Postgres in each.needs]
+    clients = [each for each in clients if not isinstance(each, DelayProxy)]
+    for server in reversed(clients):
+        server.stop()
+    postgres.count_statements()
+    for server in clients:
+        server.start()
+    system.reconnect()
+    asked = _asked(settings, system, rig.spec.seed, mark)
+    steps: list[dict[str, Any]] = []
+    deadline = time.monotonic() + LONGEST_S
+    with _generator(system, private_directory(directory / "statements"), asked, settings, private) as generator:
+        numbered = enumerate(asked)
+        for (part, step), together in groupby(numbered, key=lambda each: (each[1].part, each[1].step)):
+            played, before = list(together), postgres.statements(database)
+            for number, _ in played:
+                if generator.play(number, deadline) is None:
+                    generator.abandon()
+                    return {"excused": f"'{step}' was not answered within {LONGEST_S:g} s"}
+            ended = postgres.statements(database) - before
+            requests = sum(len(phase.requests) for _, phase in played)
+            steps.append({"part": part, "name": step, "requests": requests, "statements": ended})
+        status = iter(generator.played().columns["status"])
+    for each in steps:
+        each["succeeded"] = sum(200 <= code < 300 for code in islice(status, each["requests"]))
+    return {"steps": [each for each in steps if each.pop("part")]}
+
+
+def _asked(settings: CatalogSettings, system: CatalogSystem, seed: int, mark: str) -> list[Phase]:
+    """All phases; those of the first tree, whose statements are not counted, are of no part."""
+    parts = [part for part in settings.parts.split(",") if part in PARTS]
+    small = replace(settings, depth=COUNTED_DEPTH, parts=",".join(parts), hot_updates=COUNTED_REQUESTS)
+    small, pool = replace(small, appends=COUNTED_REQUESTS), settings.users
+    opening = phases(small, Tree(small.depth, f"{mark}_opening"), seed, system.requests, pool)
+    counted = phases(small, Tree(small.depth, mark), seed, system.requests, pool)
+    return [*(replace(phase, part="") for phase in opening), *counted]
+
+
+def _generator(
+    system: CatalogSystem, folder: Path, asked: list[Phase], settings: CatalogSettings, private: Path
+) -> Generator:
+    if isinstance(system, LibraryCatalog):
+        return Generator.of_library(folder, asked, system)
+    python = tool_python(TOOL, Workspace(private.parent))
+    return Generator.of_rest(python, folder, asked, system.endpoint, settings.timeout_seconds)
