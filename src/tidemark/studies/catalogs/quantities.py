@@ -55,6 +55,7 @@ MIXES = tuple(
 )
 HOT = Sort("hot update", "Update of one table by all", ("hot",))
 APPENDED = Sort("append", "Snapshot appended to one table by all", ("append",))
+TRANSACTED = Sort("append by transaction", "Snapshot appended by a transaction", ("append-transaction",))
 RACE = Sort("race", "Creation of one name by all", ("race",))
 RAMPED = Sort("ramp", "Create namespace, a user more each second", ("create-ramp",))
 CHURNING = tuple(
@@ -62,7 +63,7 @@ CHURNING = tuple(
     for act, what in (("rename", "table"), ("drop", "table"), ("list", "tables"))
 )
 CHURN = Sort("churn", "Requests about tables that come and go", ("churn",))
-SORTS = (*CREATING, READ, UPDATE, *MIXES, HOT, APPENDED, RAMPED, *CHURNING, CHURN)
+SORTS = (*CREATING, READ, UPDATE, *MIXES, HOT, APPENDED, TRANSACTED, RAMPED, *CHURNING, CHURN)
 CREATION = Sort("creation", "Creation", ("create",))
 
 

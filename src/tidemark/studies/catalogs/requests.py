@@ -91,9 +91,12 @@ COMMIT = {
 MOST_ATTEMPTS = 50  # at one append
 MOST_RETRIES = 5  # where users come one by one, of a request that the server failed at (500)
 APPENDING = Kind("append", APPEND, T, APPEND.upper(), "/tables/{name}", json.dumps(COMMIT))
+# The same commit through the endpoint for changes of several tables at once, as some clients make all of theirs.
+TRANSACTION = "TRANSACTION"
+TRANSACTING = Kind("append by transaction", APPEND, T, TRANSACTION, "/tables/{name}", json.dumps(COMMIT))
 RENAMING = Kind("rename table", RENAME, T, "POST", "/tables/rename", FILL)
 DROPPING = Kind("drop table", DROP, T, "DELETE", "/tables/{name}")
-KINDS = {kind.name: kind for kind in (*CREATIONS, *READS, *UPDATES, APPENDING, RENAMING, DROPPING)}
+KINDS = {kind.name: kind for kind in (*CREATIONS, *READS, *UPDATES, APPENDING, TRANSACTING, RENAMING, DROPPING)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,4 +129,6 @@ class Request:
         if self.kind is RENAMING:
             both = zip(("source", "destination"), (self.name, self.key), strict=True)
             return json.dumps({which: {"namespace": self.path, "name": name} for which, name in both})
+        if self.kind is TRANSACTING:
+            return json.dumps({"snapshot": int(self.key), "identifier": {"namespace": self.path, "name": self.name}})
         return self.key if self.kind.act in (UPDATE, APPEND) else self.name

@@ -12,8 +12,19 @@ from tidemark.analysis.words import estimate_text, listed, number
 from tidemark.runs.runset import Series
 from tidemark.studies.catalogs import published, robust
 from tidemark.studies.catalogs.measures import CatalogEvidence, printed_change, printed_gain
-from tidemark.studies.catalogs.outcomes import CONFLICT
-from tidemark.studies.catalogs.quantities import APPENDED, CREATING, HOT, MEDIAN, RATE, READ, STATEMENTS, TRIES, UPDATE
+from tidemark.studies.catalogs.outcomes import ACKED, CONFLICT
+from tidemark.studies.catalogs.quantities import (
+    APPENDED,
+    CREATING,
+    HOT,
+    MEDIAN,
+    RATE,
+    READ,
+    STATEMENTS,
+    TRANSACTED,
+    TRIES,
+    UPDATE,
+)
 from tidemark.studies.catalogs.settings import ALONE, users_of
 from tidemark.studies.catalogs.tables.distance import pairs
 
@@ -182,8 +193,21 @@ class Writer(SentenceWriter):
             raise Absent("no window had appends to one table by all users")
         return (
             f"When {most:,} users append snapshots to one table, each on the condition that nobody was quicker, an "
-            f"append takes {listed(parts)}."
+            f"append takes {listed(parts)}.{self._transactions(most)}"
         )
+
+    def _transactions(self, users: int) -> str:
+        """What becomes of appends through the endpoint for several tables, where a part asks for them."""
+        parts = []
+        for series in self._of(users):
+            for run in series.hot_runs[:1]:
+                done = run.words("outcome")[run.words("part") == TRANSACTED.parts[0]]
+                if len(done):
+                    lost = dict(run.manifest.found)["oracle"].get("lost_updates", 0)
+                    parts.append(f"{int((done == ACKED).sum()):,} are acknowledged, {lost:,} lost ({series.title})")
+        if not parts:
+            return ""
+        return f" Through the endpoint for changes of several tables, with the same condition, {listed(parts)}."
 
     def churn(self) -> str:
         return robust.churn_sentence(self.run_set)

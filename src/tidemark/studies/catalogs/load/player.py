@@ -31,7 +31,8 @@ from locust.exception import StopUser
 BROKEN = 0  # in place of a status: no answer at all
 ZEROS = ("start_ns", "elapsed_ns", "late_ns", "status", "user", "doubled")
 MOST_KEPT = 10  # answers that are kept in words
-APPEND, CONFLICT = "APPEND", 409  # a kind of request that is made of several; what a commit that came too late is told
+APPENDS = ("APPEND", "TRANSACTION")  # kinds of request that are made of several
+CONFLICT = 409  # what a commit that came too late is told
 SECOND_NS, LOOK_S = 1_000_000_000, 0.05
 FAILING = 500  # and above: the server failed
 NO_SNAPSHOT = -1  # as some servers say that there is none
@@ -90,8 +91,8 @@ class Play:
                     sleep(left / 1e9)
                 late = clock() - at
             start = clock()
-            if method == APPEND:
-                answer, columns["attempts"][row] = self._append(client, name, path, json.loads(body), int(fill))
+            if method in APPENDS:
+                answer, columns["attempts"][row] = self._append(client, name, path, json.loads(body), json.loads(fill))
             else:
                 answer = client.request(method, path, name=name, data=data, headers=self.order["headers"])
                 while answer.status_code == FAILING and columns["attempts"][row] <= retries:
@@ -108,9 +109,17 @@ class Play:
             if (status == BROKEN or status >= FAILING) and os.path.exists(self.order["stopping"]):  # noqa: PTH110
                 break
 
-    def _append(self, client: Any, name: str, path: str, body: dict[str, Any], snapshot: int) -> tuple[Any, int]:
-        """Read the table and commit on top of what it has, again where another one was quicker; answer and attempts."""
+    def _append(self, client: Any, name: str, path: str, body: dict[str, Any], fill: Any) -> tuple[Any, int]:
+        """Read the table and commit on top of what it has, again where another one was quicker; answer and attempts.
+
+        `fill` is the id of the snapshot, alone or beside the table's identifier: then the commit is a transaction's.
+        """
         headers, attempts = self.order["headers"], 0
+        snapshot, place, sent = fill, path, body
+        if isinstance(fill, dict):
+            snapshot, place = fill["snapshot"], f"{path.partition('/namespaces/')[0]}/transactions/commit"
+            sent = {"table-changes": [body]}
+            body["identifier"] = fill["identifier"]
         while True:
             attempts += 1
             answer = client.request("GET", path, name=f"{name}: read", headers=headers)
@@ -125,7 +134,7 @@ class Play:
             added["timestamp-ms"] = int(time.time() * 1000)
             if before not in (None, NO_SNAPSHOT):
                 added["parent-snapshot-id"] = before
-            answer = client.request("POST", path, name=name, data=json.dumps(body).encode(), headers=headers)
+            answer = client.request("POST", place, name=name, data=json.dumps(sent).encode(), headers=headers)
             if answer.status_code != CONFLICT or attempts == self.order["most_attempts"]:
                 return answer, attempts
 

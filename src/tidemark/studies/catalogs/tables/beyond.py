@@ -30,6 +30,7 @@ from tidemark.studies.catalogs.quantities import (
     STATEMENTS,
     SUCCESS,
     TAIL,
+    TRANSACTED,
     TRIES,
     is_asked,
 )
@@ -163,6 +164,8 @@ def _contention(workshop: Workshop) -> Table:
             row += [sum(appended.values()), appended[ACKED], appended[CONFLICT]]
             for_append = (RATE[APPENDED.name], TRIES, MEDIAN[APPENDED.name])
             row += [attempt(quantity.unit, partial(measures.of_run, quantity, run)) for quantity in for_append]
+            committed = _counts(run, TRANSACTED.parts)
+            row += [sum(committed.values()) or None, committed[ACKED] if sum(committed.values()) else None]
             rows.append([*row, names, race[ACKED], race[CONFLICT], race[FAILED] + race[UNKNOWN]])
     columns = (
         SYSTEM, USERS, Column("run", "Run"), Column("state", "State"), Column("updates", "Updates of one table"),
@@ -172,6 +175,7 @@ def _contention(workshop: Workshop) -> Table:
         Column("appends", "Snapshots for one table"), Column("appended", "Appended"),
         Column("gave_up", "Given up after 50 attempts"), Column("append_rate", "Rate", "requests/s", interval=True),
         Column("tries", "Attempts an append", interval=True), Column("append_median", "Median", "ms", interval=True),
+        Column("transactions", "Snapshots by transactions"), Column("committed", "Acknowledged"),
         Column("names", "Names raced for"), Column("winners", "Winners"), Column("losers", "Told of a conflict"),
         Column("others", "Refused or unknown"),
     )  # fmt: skip
@@ -179,7 +183,9 @@ def _contention(workshop: Workshop) -> Table:
         "Updates carry no requirement and each its own property: the server itself retries those that another one "
         "overtook (the reference server four times) before it says 409; the client does not. An append reads the table "
         "and adds a snapshot on the condition that nobody else did since, and starts again where somebody did: its "
-        "time has all of that. Of each name, one creation may win.",
+        "time has all of that. By transactions: the same through the endpoint for changes of several tables, where the "
+        "part append-transaction is asked for; acknowledged ones that are not there afterwards are lost updates in "
+        "catalog-outcomes. Of each name, one creation may win.",
         UNEQUAL,
     ]
     title = "One table that all users update, and one name that all create"

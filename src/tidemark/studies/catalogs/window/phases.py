@@ -12,6 +12,7 @@ from tidemark.studies.catalogs.requests import (
     DROPPING,
     READS,
     RENAMING,
+    TRANSACTING,
     UPDATES,
     Kind,
     Request,
@@ -25,6 +26,7 @@ HOT_UPDATE = UPDATES[1]
 LISTING = READS[3]  # of tables
 CHURN, RAMP = "Churn", "Ramp"  # namespaces that are none of the tree: of tables that come and go, and see _ramp
 MIXED_KEY = "NewAttribute_0"  # the one property that the report's mixes set
+APPENDS = {"append": (1, APPENDING), "append-transaction": (2, TRANSACTING)}  # and the table of the tree that it is to
 OF_A_MIX = {"50": 0.5, "99": 0.99}  # the share of reads
 POOL = 50  # of an open loop: requests that can be under way at once; one that waits for a place is late, and counted so
 
@@ -111,9 +113,10 @@ def _all(settings: CatalogSettings, tree: Tree, seed: int, can: frozenset[str] |
             path, table = walk.entities[Entity.TABLE][0]
             hot = tuple(Request(HOT_UPDATE, path, table, f"Hot_{place}") for place in range(settings.hot_updates))
             made.append(Phase(part, part, users, hot))
-        elif part == "append":
-            path, table = walk.entities[Entity.TABLE][1]
-            snapshots = tuple(Request(APPENDING, path, table, str(place + 1)) for place in range(settings.appends))
+        elif part in APPENDS:
+            number, appending = APPENDS[part]
+            path, table = walk.entities[Entity.TABLE][number]
+            snapshots = tuple(Request(appending, path, table, str(place + 1)) for place in range(settings.appends))
             made.append(Phase(part, part, users, snapshots))
         elif part == "race":
             made += _races(tree, users, settings.races)

@@ -1,0 +1,52 @@
+"""Appends through the endpoint for several tables: what is acknowledged and overwritten there, the oracle finds."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tidemark.software.tools import provide_tool, tool_python
+from tidemark.studies.catalogs.load.generator import TOOL, Generator
+from tidemark.studies.catalogs.outcomes import ACKED, outcomes
+from tidemark.studies.catalogs.requests import APPENDING, CREATIONS, TRANSACTING, Kind, Request
+from tidemark.studies.catalogs.window.oracle import Ledger, look
+from tidemark.studies.catalogs.window.phases import Phase
+from tidemark.systems.base import Context
+from tidemark.systems.catalogs.kind import Entity
+from tidemark.systems.catalogs.rest import RestSqlite
+
+from .conftest import Servers
+from .test_catalogs import succeed
+
+pytestmark = pytest.mark.services
+USERS, APPENDS = 8, 60
+NAMESPACE, TABLE, _ = CREATIONS
+
+
+@pytest.mark.parametrize("kind", [APPENDING, TRANSACTING], ids=lambda kind: str(kind.name))
+def test_an_append_that_was_acknowledged_and_overwritten_is_lost(servers: Servers, tmp_path: Path, kind: Kind) -> None:
+    """The reference server checks a transaction's condition, and not again when it writes; of one table it does."""
+    provide_tool(TOOL, servers.workspace)
+    options = RestSqlite.Options()
+    services = {needed: servers.get(needed) for needed in RestSqlite.needs_for(options)}
+    system = RestSqlite(Context(tmp_path, services, 1), options)
+    root = (kind.name.replace(" ", "_"),)
+    made = succeed(system, [Request(NAMESPACE, root), Request(TABLE, root, "T_0")])
+    appends = tuple(Request(kind, root, "T_0", str(number + 1)) for number in range(APPENDS))
+    phase = Phase("append", "append", USERS, appends)
+    python = tool_python(TOOL, servers.workspace)
+    with Generator.of_rest(python, tmp_path, [phase], system.endpoint, 30.0) as generator:
+        assert generator.play(0, time.monotonic() + 120) is not None
+        status = np.array(generator.played().columns["status"])
+    found = [str(each) for each in outcomes(status, np.zeros(APPENDS, bool))]
+    acknowledged = {each.key for each, outcome in zip(appends, found, strict=True) if outcome == ACKED}
+    reader = system.open_reader()
+    finding = look(reader, Ledger.of([*made, *appends], [ACKED] * len(made) + found), root)
+    table = reader.fetch(Entity.TABLE, root, "T_0")
+    assert table is not None and acknowledged
+    assert finding.lost_updates == len(acknowledged - set(table.snapshots))
+    assert (finding.lost_updates > 0) is (kind is TRANSACTING), (finding.named, sorted(set(found)))
+    assert finding.holds is (kind is APPENDING)
