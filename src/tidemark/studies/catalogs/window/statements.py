@@ -14,7 +14,6 @@ from typing import Any
 
 from tidemark.measure.workload import Rig, Show
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.delay.proxy import DelayProxy
 from tidemark.services.postgres import Postgres
 from tidemark.software.tools import tool_python
 from tidemark.studies.catalogs.load.generator import TOOL, Generator
@@ -56,7 +55,7 @@ def count(
     postgres, database = system.postgres
     show("counting SQL statements")
     clients = [each for each in rig.servers.by_class.values() if Postgres in each.needs]
-    clients = [each for each in clients if not isinstance(each, DelayProxy)]
+    clients = [each for each in clients if not each.is_instrument]
     for server in reversed(clients):
         server.stop()
     postgres.count_statements()
