@@ -205,9 +205,8 @@ class Writer(SentenceWriter):
                 if len(done):
                     lost = dict(run.manifest.found)["oracle"].get("lost_updates", 0)
                     parts.append(f"{int((done == ACKED).sum()):,} are acknowledged, {lost:,} lost ({series.title})")
-        if not parts:
-            return ""
-        return f" Through the endpoint for changes of several tables, with the same condition, {listed(parts)}."
+        said = " Through the endpoint for changes of several tables, with the same condition, "
+        return f"{said}{listed(parts)}." if parts else ""
 
     def churn(self) -> str:
         return robust.churn_sentence(self.run_set)

@@ -16,10 +16,12 @@ from typing import Any
 
 from tidemark.code import PACKAGE
 from tidemark.errors import MachineError
+from tidemark.paths import Workspace
 from tidemark.services.programs.process import LAUNCHER, server_environment, tail
+from tidemark.software.tools import tool_python
 from tidemark.studies.catalogs.requests import FILL, KINDS, MOST_ATTEMPTS, MOST_RETRIES
 from tidemark.studies.catalogs.window.phases import LISTING, Phase
-from tidemark.systems.catalogs.kind import Endpoint
+from tidemark.systems.catalogs.kind import CatalogSystem, Endpoint
 from tidemark.systems.catalogs.library import LibraryCatalog
 
 TOOL = "locust"
@@ -92,6 +94,15 @@ class Generator:
         self._folder = folder
         self._abandoned = False
         self._process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def of(
+        cls, system: CatalogSystem, private: Path, folder: Path, phases: Sequence[Phase], timeout_s: float
+    ) -> Generator:
+        """What asks `system`; `private` is the workspace's own folder, and `folder` is for this order."""
+        if isinstance(system, LibraryCatalog):
+            return cls.of_library(folder, phases, system)
+        return cls.of_rest(tool_python(TOOL, Workspace(private.parent)), folder, phases, system.endpoint, timeout_s)
 
     @classmethod
     def of_rest(

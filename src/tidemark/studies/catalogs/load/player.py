@@ -110,13 +110,10 @@ class Play:
                 break
 
     def _append(self, client: Any, name: str, path: str, body: dict[str, Any], fill: Any) -> tuple[Any, int]:
-        """Read the table and commit on top of what it has, again where another one was quicker; answer and attempts.
-
-        `fill` is the id of the snapshot, alone or beside the table's identifier: then the commit is a transaction's.
-        """
+        """Read the table and commit on top of what it has, again where another one was quicker; answer and attempts."""
         headers, attempts = self.order["headers"], 0
         snapshot, place, sent = fill, path, body
-        if isinstance(fill, dict):
+        if isinstance(fill, dict):  # the snapshot's id is beside the table's identifier: of a transaction
             snapshot, place = fill["snapshot"], f"{path.partition('/namespaces/')[0]}/transactions/commit"
             sent = {"table-changes": [body]}
             body["identifier"] = fill["identifier"]

@@ -215,7 +215,7 @@ def _cost(workshop: Workshop) -> Table:
                 counted = step["counted"]
                 row: list[Cell] = [series.title, users_of(series.mode), step["name"], count]
                 row += [sum(server), database, cpu.get("load generator")]
-                row.append(_statements(workshop.measures, series, step["name"]))
+                row.append(statements(workshop.measures, series, step["name"]))
                 row += [_each(counted.get(name), count) for name in ("write_transactions", "wal_bytes")]
                 rows.append([*row, 1000 * step["elapsed_ns"] / 1e9 / count])
     columns = (
@@ -238,7 +238,7 @@ def _cost(workshop: Workshop) -> Table:
     return workshop.table("catalog-cost", "What a request costs, by step", columns, rows, _runs(all_series), notes)
 
 
-def _statements(measures: Measures, series: Series, step: str) -> Cell:
+def statements(measures: Measures, series: Series, step: str) -> Cell:
     if step not in STATEMENTS:
         return None
     try:

@@ -13,8 +13,9 @@ from tidemark.analysis.statistics import Replicates
 from tidemark.analysis.words import Cell, Missing, attempt
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.catalogs.quantities import APPENDED, CREATING, HOT, MEDIAN, READ, STATEMENTS, UPDATE
+from tidemark.studies.catalogs.quantities import APPENDED, CREATING, HOT, MEDIAN, READ, UPDATE
 from tidemark.studies.catalogs.settings import users_of
+from tidemark.studies.catalogs.tables.beyond import statements
 
 RTT = "database_rtt_ms"
 SORTS = (*CREATING, READ, UPDATE, HOT, APPENDED)
@@ -47,14 +48,14 @@ def pairs(run_set: RunSet) -> Iterator[Pair]:
             system = series.hot_runs[0].manifest.system
             options = dict(system.options)
             if (rtt_ms := options.pop(RTT, None)) is not None:
-                key = (system.base, sorted(options.items()), users_of(series.mode), series.stack)
+                key = str((system.base, sorted(options.items()), users_of(series.mode), series.stack))
                 placed.append((key, rtt_ms, series))
-    placed.sort(key=lambda each: (str(each[0]), each[1]))
-    for _, group in groupby(placed, key=lambda each: str(each[0])):
+    placed.sort(key=lambda each: each[:2])
+    for _, group in groupby(placed, key=lambda each: each[0]):
         of_one = list(group)
-        (_, near_ms, near), (_, far_ms, far) = of_one[0], of_one[-1]
-        if far_ms > near_ms:
-            yield Pair(near, far, near_ms, far_ms)
+        (_, near, first), (_, far, last) = of_one[0], of_one[-1]
+        if far > near:
+            yield Pair(first, last, near, far)
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
@@ -69,15 +70,9 @@ def build(workshop: Workshop) -> Iterator[Table]:
             row: list[Cell] = [pair.near.title, pair.users, sort.title, pair.near_ms, pair.far_ms]
             row += [attempt("ms", partial(measures.hot, median, series)) for series in (pair.near, pair.far)]
             row.append(attempt("", partial(pair.round_trips, measures, median)))
-            if sort.name in STATEMENTS:
-                told = attempt("", partial(measures.hot, STATEMENTS[sort.name], pair.near))
-                row.append(told if isinstance(told, Missing) else told.value)
-            else:
-                row.append(None)
-            rows.append(row)
+            rows.append([*row, statements(measures, pair.near, sort.name)])
     if not rows:
-        why = "no system over PostgreSQL was measured at two distances (database_rtt_ms)"
-        rows.append([None, None, None, None, None, None, None, Missing(why), None])
+        rows.append([*[None] * 7, Missing(f"no system over PostgreSQL was measured at two distances ({RTT})"), None])
     columns = (
         SYSTEM, Column("users", "Users"), Column("request", "Request"),
         Column("near_rtt", "Round trip, near", "ms"), Column("far_rtt", "Round trip, far", "ms"),

@@ -14,17 +14,15 @@ import numpy as np
 
 from tidemark.errors import ServiceError, SystemFailure
 from tidemark.measure.workload import Rig, Show
-from tidemark.paths import Workspace, private_directory
+from tidemark.paths import private_directory
 from tidemark.services.base import Service
-from tidemark.software.tools import tool_python
-from tidemark.studies.catalogs.load.generator import TOOL, Generator, Played
+from tidemark.studies.catalogs.load.generator import Generator, Played
 from tidemark.studies.catalogs.outcomes import ACKED, UNKNOWN, outcomes
 from tidemark.studies.catalogs.requests import CREATE, CREATIONS, Request
 from tidemark.studies.catalogs.settings import CatalogSettings
 from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look
 from tidemark.studies.catalogs.window.phases import HOT_UPDATE, Phase
 from tidemark.systems.catalogs.kind import CatalogReader, CatalogSystem, Entity
-from tidemark.systems.catalogs.library import LibraryCatalog
 
 NAMESPACE, TABLE, _ = CREATIONS
 HOT = "Hot"  # the table that all users update
@@ -199,11 +197,8 @@ class Crash:
             yield Request(HOT_UPDATE, self._root, HOT, f"Hot_{place}")
 
     def _generator(self, phases: list[Phase], name: str) -> Generator:
-        folder, system = private_directory(self._directory / name), self._system
-        if isinstance(system, LibraryCatalog):
-            return Generator.of_library(folder, phases, system)
-        python = tool_python(TOOL, Workspace(self._private.parent))
-        return Generator.of_rest(python, folder, phases, system.endpoint, ANSWER_S)
+        folder = private_directory(self._directory / name)
+        return Generator.of(self._system, self._private, folder, phases, ANSWER_S)
 
     def _back(self, victim: Service) -> tuple[float | None, str]:
         """Start it on the same data; seconds until a table can be read, or None and why.

@@ -19,7 +19,7 @@ from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
 from tidemark.paths import Workspace, private_directory
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
-from tidemark.software.tools import tool_packages, tool_python, tool_versions
+from tidemark.software.tools import tool_packages, tool_versions
 from tidemark.studies.catalogs.load.generator import TOOL, Generator
 from tidemark.studies.catalogs.tree import Tree
 from tidemark.studies.catalogs.window.crash import Crash, why_not
@@ -201,11 +201,7 @@ def staged(catalogs: Catalogs, rig: Rig, name: str, show: Show) -> Iterator[Cata
         stack.callback(system.close)
         show("starting the load generator")
         asked = catalogs.phases(tree)
-        if isinstance(system, LibraryCatalog):
-            ready = Generator.of_library(directory, asked, system)
-        else:
-            python = tool_python(TOOL, workspace)
-            ready = Generator.of_rest(python, directory, asked, system.endpoint, catalogs.settings.timeout_seconds)
+        ready = Generator.of(system, catalogs.private, directory, asked, catalogs.settings.timeout_seconds)
         generator = stack.enter_context(ready)
         stack.enter_context(catalogs.playing(generator))
         yield CatalogStage(catalogs, rig, directory, tree, system, generator)

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.measure.workload import Rig, Show
-from tidemark.paths import Workspace, private_directory
+from tidemark.paths import private_directory
 from tidemark.services.postgres import Postgres
-from tidemark.software.tools import tool_python
-from tidemark.studies.catalogs.load.generator import TOOL, Generator
+from tidemark.studies.catalogs.load.generator import Generator
 from tidemark.studies.catalogs.settings import COUNTED_DEPTH, COUNTED_REQUESTS, CREATE, CatalogSettings
 from tidemark.studies.catalogs.tree import Tree
 from tidemark.studies.catalogs.window.phases import Phase, phases
 from tidemark.systems.catalogs.kind import CatalogSystem
-from tidemark.systems.catalogs.library import LibraryCatalog
 
 PARTS = (CREATE, "read", "update", "hot", "append")  # whose statements are counted, where a window has them
 LONGEST_S = 120.0
@@ -54,8 +52,8 @@ def count(
     assert system.postgres is not None
     postgres, database = system.postgres
     show("counting SQL statements")
-    clients = [each for each in rig.servers.by_class.values() if Postgres in each.needs]
-    clients = [each for each in clients if not each.is_instrument]
+    servers = rig.servers.by_class.values()
+    clients = [each for each in servers if Postgres in each.needs and not each.is_instrument]
     for server in reversed(clients):
         server.stop()
     postgres.count_statements()
@@ -65,7 +63,8 @@ def count(
     asked = _asked(settings, system, rig.spec.seed, mark)
     steps: list[dict[str, Any]] = []
     deadline = time.monotonic() + LONGEST_S
-    with _generator(system, private_directory(directory / "statements"), asked, settings, private) as generator:
+    folder = private_directory(directory / "statements")
+    with Generator.of(system, private, folder, asked, settings.timeout_seconds) as generator:
         numbered = enumerate(asked)
         for (part, step), together in groupby(numbered, key=lambda each: (each[1].part, each[1].step)):
             played, before = list(together), postgres.statements(database)
@@ -86,16 +85,7 @@ def _asked(settings: CatalogSettings, system: CatalogSystem, seed: int, mark: st
     """All phases; those of the first tree, whose statements are not counted, are of no part."""
     parts = [part for part in settings.parts.split(",") if part in PARTS]
     small = replace(settings, depth=COUNTED_DEPTH, parts=",".join(parts), hot_updates=COUNTED_REQUESTS)
-    small, pool = replace(small, appends=COUNTED_REQUESTS), settings.users
-    opening = phases(small, Tree(small.depth, f"{mark}_opening"), seed, system.requests, pool)
-    counted = phases(small, Tree(small.depth, mark), seed, system.requests, pool)
+    small = replace(small, appends=COUNTED_REQUESTS)
+    trees = [Tree(small.depth, name) for name in (f"{mark}_opening", mark)]
+    opening, counted = (phases(small, tree, seed, system.requests) for tree in trees)
     return [*(replace(phase, part="") for phase in opening), *counted]
-
-
-def _generator(
-    system: CatalogSystem, folder: Path, asked: list[Phase], settings: CatalogSettings, private: Path
-) -> Generator:
-    if isinstance(system, LibraryCatalog):
-        return Generator.of_library(folder, asked, system)
-    python = tool_python(TOOL, Workspace(private.parent))
-    return Generator.of_rest(python, folder, asked, system.endpoint, settings.timeout_seconds)
