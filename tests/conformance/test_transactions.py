@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -18,10 +19,13 @@ from tidemark.systems.base import Context
 from tidemark.systems.catalogs.kind import Entity
 from tidemark.systems.catalogs.rest import RestSqlite
 
-from .conftest import Servers
+from .conftest import OF_A_STACK, Servers
 from .test_catalogs import succeed
 
-pytestmark = pytest.mark.services
+pytestmark = [
+    pytest.mark.services,
+    pytest.mark.skipif(OF_A_STACK in os.environ, reason="no library of a stack writes in it"),
+]
 USERS, APPENDS = 8, 60
 NAMESPACE, TABLE, _ = CREATIONS
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +16,8 @@ from tidemark.systems import of_kind
 from tidemark.systems.base import System
 from tidemark.systems.catalogs.kind import CatalogSystem
 from tidemark.systems.tables import TableSystem
+
+from .conftest import Verification
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -108,10 +109,10 @@ def test_every_listed_difference_has_a_reason_and_names_what_exists() -> None:
 @pytest.mark.services
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(shutil.which("nix") is None, reason="there is no 'nix' on PATH, and tests install nothing")
-def test_the_flake(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_flake(verification: Verification, capfd: pytest.CaptureFixture[str]) -> None:
     if sys.prefix.startswith("/nix/store"):
         pytest.skip("this is a test run inside Nix already")
+    code, said = verification.end()
     with capfd.disabled():
-        print(flush=True)
-        outcome = subprocess.run([HERE / "verify.sh"], cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
-    assert outcome.returncode == 0, "tests/nix/verify.sh failed; what it said is above"
+        print(f"\n{said}", flush=True)
+    assert code == 0, "tests/nix/verify.sh failed; what it said is above"
