@@ -21,7 +21,7 @@ in
 rec {
   unit = check "unit" ''
     ${workspace tested}
-    ${environment}/bin/python -m pytest tests/machine tests/dataset tests/runs tests/measure tests/software tests/stream
+    ${environment}/bin/python -m pytest tests/dataset tests/runs tests/software tests/stream
     touch $out
   '';
 
@@ -40,7 +40,7 @@ rec {
   smoke = check "smoke" ''
     ${workspace source}
     ${application}/bin/tidemark all --config protocol=smoke 'streams.modes=[batch]' \
-      'stacks=[thesis, current]' 'streams.systems={ducklake: {}, iceberg-pyiceberg: {}}' \
+      'stacks=[thesis, current]' 'streams.systems={iceberg-pyiceberg: {}}' \
       dataset.source=synthetic dataset.synthetic_rows=20000
     mkdir $out
     cp -r results/. $out

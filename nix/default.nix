@@ -57,8 +57,9 @@ let
     "workflow"
   ];
 
-  # Study -> the folders of envs/jars that its servers run from, and the tools of envs/tools that its workload works
-  # with. Each study has outputs of its own, so that nobody fetches what only others need.
+  # Study -> the folders of envs/jars that its servers run from, the tools of envs/tools that its workload works with,
+  # and the stacks of envs, beside the pipeline's own, whose environments stand ready for it. Each study has outputs of
+  # its own, so that nobody fetches what only others need.
   studies = builtins.fromJSON (builtins.readFile ./studies.json);
   programsOf = builtins.mapAttrs (import ./programs.nix {
     inherit

@@ -30,7 +30,7 @@ pkgs.runCommandCC "tidemark-programs-${study}" {
   ${builtins.concatStringsSep "\n" (
     map (stack: ''
       ln -s ${others.${stack}} $out/envs/${stack}-$(cut -c 1-12 ${others.${stack}}/.stamp)
-    '') (builtins.attrNames others)
+    '') wanted.stacks
   )}
   # And those of the tools.
   ${builtins.concatStringsSep "\n" (

@@ -17,6 +17,7 @@ from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import Plan, make_plan
 from tidemark.schema import schema
+from tidemark.studies.registry import registry
 
 SHIPPED = Path(__file__).parents[1] / "config.yaml"
 
@@ -68,7 +69,7 @@ def test_what_is_wrong_is_named(override: str, said: str) -> None:
 
 @pytest.mark.parametrize("asked", ["all", "[all]", "streams", "[streams]"])
 def test_studies_are_named_one_by_one_or_all_at_once(asked: str) -> None:
-    known = ("catalogs", "ingest", "streams") if "all" in asked else ("streams",)
+    known = ("catalogs", "deltars", "freshness", "ingest", "lhbench", "streams") if "all" in asked else ("streams",)
     assert load(SHIPPED, [f"studies={asked}"]).studies == known
 
 
@@ -242,3 +243,9 @@ def test_a_secret_in_an_address_is_refused_and_not_repeated(key: str, address: s
 def test_an_address_without_a_secret_is_taken_as_it_is(key: str, address: str) -> None:
     config = load(SHIPPED, [f"services.{key}={json.dumps(address)}"])
     assert getattr(config.services, key) == address
+
+
+@pytest.mark.parametrize("study", list(registry()))
+def test_a_system_that_no_study_knows_is_named_with_those_that_may_be(study: str) -> None:
+    with pytest.raises(ConfigError, match=rf"key '{study}\.systems\.foo': found no system 'foo'; allowed: .+, "):
+        make_plan(load(SHIPPED, [f"studies=[{study}]", f"{study}.systems={{foo: {{}}}}"]))

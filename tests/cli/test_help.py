@@ -11,7 +11,7 @@ import typer.main
 from tidemark.cli.main import DEVELOP, LOOK, MEASURE, SHARE, app
 from tidemark.cli.steps import PANEL, steps
 
-FIRST = ["all", "doctor", "series", "config", "studies", "systems", "claims", "claim", "compare", "archive"]
+FIRST = ["all", "doctor", "series", "config", "studies", "systems", "claims", "claim", "plan", "compare", "archive"]
 FIRST += ["bench", "test"]
 
 

@@ -193,6 +193,7 @@ def trace_writes(
     options: Mapping[str, Any],
     services: Mapping[type[Service], Service],
     directory: Path,
+    tools: Mapping[str, Path],
     more_syncs: int = 0,
 ) -> dict[str, dict[str, Counts]]:
     """What the client ("client") and each server (by its name) do, in single writes and in batches.
@@ -201,7 +202,7 @@ def trace_writes(
     """
     table = directory / "traced"
     table.mkdir()
-    order = traced_client.Order(system, options, table, dict(services), more_syncs)
+    order = traced_client.Order(system, options, table, dict(services), more_syncs, tools)
     # The same sources as here, wherever the environment would find others.
     environment = {**os.environ, "PYTHONPATH": str(Path(tidemark.__file__).parents[1])}
     command = [sys.executable, "-m", traced_client.__name__]

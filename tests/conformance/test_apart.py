@@ -51,13 +51,9 @@ def test_its_transactions_are_as_isolated_as_it_says(servers: Servers, tmp_path:
 
 
 def test_clients_without_a_server_go_the_same_way(servers: Servers, tmp_path: Path) -> None:
-    from tidemark.software.tools import provide_tool, tool_packages
-
     options = IsolationOptions(database_rtt_ms=RTT_MS, isolation=SERIALIZABLE)
     services = {needed: servers.get(needed) for needed in PyIcebergSqlPostgres.needs_for(options)}
-    for tool in PyIcebergSqlPostgres.tools:
-        provide_tool(tool, servers.workspace)
-    tools = {tool: tool_packages(tool, servers.workspace).absolute() for tool in PyIcebergSqlPostgres.tools}
+    tools = servers.tools(PyIcebergSqlPostgres)
     system = PyIcebergSqlPostgres(Context(tmp_path, services, 1, tools=tools), options)
     succeed(system, [Request(NAMESPACE, ("far",))])
     began = time.monotonic()

@@ -22,7 +22,6 @@ from tidemark.services.http import open_url
 from tidemark.services.postgres import Postgres
 from tidemark.services.seaweedfs import InBucket
 from tidemark.services.servers import in_order
-from tidemark.software.tools import provide_tool, tool_packages
 from tidemark.studies.catalogs.load.generator import Generator
 from tidemark.studies.catalogs.outcomes import ACKED, CONFLICT
 from tidemark.studies.catalogs.requests import APPENDING, CREATIONS, FILL, READS, UPDATES, Request
@@ -55,10 +54,7 @@ def opened(servers: Servers, tmp_path: Path) -> Iterator[Opened]:
 
         def opened(kind: type[CatalogSystem]) -> CatalogSystem:
             services = {needed: servers.get(needed) for needed in kind.needs_for(kind.Options())}
-            for tool in kind.tools:
-                provide_tool(tool, servers.workspace)
-            tools = {tool: tool_packages(tool, servers.workspace).absolute() for tool in kind.tools}
-            system = kind(Context(tmp_path, services, 1, tools=tools), kind.Options())
+            system = kind(Context(tmp_path, services, 1, tools=servers.tools(kind)), kind.Options())
             stack.callback(system.close)
             return system
 

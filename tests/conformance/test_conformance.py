@@ -9,6 +9,7 @@ import dataclasses
 import fnmatch
 import importlib.util
 import pkgutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.measure import maintenance
+from tidemark.measure.reading import hold, read
 from tidemark.services.base import files_below
 from tidemark.systems import duckdb_client, of_kind
 from tidemark.systems.base import Capability, System
 from tidemark.systems.iceberg.table import IcebergTable
 from tidemark.systems.tables import TableSystem
 
+from .conftest import Servers, is_here, skip_where_it_is_not
 from .trips import (
     EXTREMES,
     GREEN,
@@ -53,7 +56,8 @@ def variants() -> Iterator[Any]:
 
 
 @pytest.fixture(params=of_kind(TableSystem).values(), ids=of_kind(TableSystem).keys())
-def kind(request: pytest.FixtureRequest) -> type[System]:
+def kind(request: pytest.FixtureRequest, servers: Servers) -> type[System]:
+    servers.tools(request.param)
     return request.param
 
 
@@ -83,11 +87,15 @@ def write_all(system: System, tables: list[pa.Table], schema: pa.Schema = YELLOW
 
 
 def test_describes_itself(kind: type[System]) -> None:
-    assert kind.unavailable(kind.Options()) is None
     for text in (kind.name, kind.title, kind.format, kind.client, kind.catalog):
         assert text.strip() == text != ""
     assert kind.durability.summary
     assert kind.durability.source
+    reason = kind.unavailable(kind.Options())
+    if not is_here(kind):
+        assert reason is not None and "not installed" in reason
+        return
+    assert reason is None
     assert all(kind.versions().values())
 
 
@@ -232,6 +240,22 @@ def place(system: System) -> Path:
     return system.context.directory
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, kind in of_kind(TableSystem).items()
+        if Capability.ASKED in kind.capabilities | kind.of_release() and is_here(kind)
+    ],
+)
+def test_who_never_wrote_to_it_can_be_asked_for_its_rows(open_table: OpenTable, name: str) -> None:
+    system = open_table(of_kind(TableSystem)[name])
+    write_all(system, [trips(YELLOW, 3), trips(YELLOW, 40, 3)])
+    hold(read(system), 43)
+    system.write(trips(YELLOW, 1, 43))
+    hold(read(system), 44)
+
+
 def visible_files(directory: Path) -> list[Path]:
     """Files of the table and of a catalog beside it; what begins with a dot is neither."""
     relative = ((path, path.relative_to(directory).parts) for path in files_below(directory))
@@ -275,12 +299,14 @@ def test_closes_twice(kind: type[System], open_table: OpenTable) -> None:
 
 def test_its_libraries_are_there(kind: type[System]) -> None:
     """Names that match no package would leave the client's files out of what must be cold."""
+    skip_where_it_is_not(kind)
     installed = [module.name for module in pkgutil.iter_modules()]
     for pattern in kind.libraries:
         found = fnmatch.filter(installed, pattern)
         assert found, pattern
         assert all(importlib.util.find_spec(name) is not None for name in found)
     modules = {"DuckDB": "duckdb", "delta-rs": "deltalake", "PyIceberg": "pyiceberg", "none": None}
+    modules |= {"pylance": "lance", "pypaimon": "pypaimon"}
     named = modules[kind.client]
     assert named is None or any(fnmatch.fnmatch(named, pattern) for pattern in kind.libraries)
 
@@ -306,8 +332,11 @@ READERS = {
     "iceberg-pyiceberg": "DuckDB * iceberg extension",
     "iceberg-duckdb": "PyIceberg *",
     "ducklake": "psycopg * and PyArrow *",
+    "ducklake-quack": "DuckDB * quack extension (the catalog's tables, without DuckLake) and PyArrow *",
+    "ducklake-sqlite": "SQLite * and PyArrow *",
     "ducklake-inlined-postgres": "psycopg * and PyArrow *",
     "ducklake-inlined": "DuckDB * ducklake extension, as the writer, on a copy of the catalog: *",
+    "paimon": "fastavro * (the manifests, without Paimon's client) and PyArrow * (the Parquet files)",
     "null": "none: *",
 }
 
@@ -316,10 +345,12 @@ def test_the_reader_is_named(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind)
     valid = Capability.READ_BY_OTHERS in system.capabilities
     readers = READERS | {"delta-duckdb": "delta-rs *" if valid else "DuckDB * delta extension, as the writer, *"}
+    others = duckdb_client.has_extensions(("lance",))  # DuckDB has it from 1.5 on
+    readers |= {"lance": "DuckDB * lance extension" if others else "pylance *, as the writer, *"}
     assert fnmatch.fnmatch(system.reader, readers.get(kind.name, "?*")), system.reader
 
 
-@pytest.mark.parametrize("name", ["delta-rs", "iceberg-pyiceberg"])
+@pytest.mark.parametrize("name", ["delta-rs", "iceberg-pyiceberg", "lance"])
 def test_a_reader_that_is_not_installed_is_replaced_and_named(
     name: str, open_table: OpenTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,3 +372,22 @@ def test_a_row_that_was_not_committed_is_not_read(kind: type[System], open_table
     assert sorted(system.ids().to_pylist()) == [0, 1]
     system._writer.execute("COMMIT")
     assert sorted(system.ids().to_pylist()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, kind in of_kind(TableSystem).items() if Capability.HISTORY in kind.capabilities]
+)
+def test_a_table_tells_when_it_was_written_to_and_how_many_rows_came(open_table: OpenTable, name: str) -> None:
+    table = open_table(of_kind(TableSystem)[name])
+    assert isinstance(table, TableSystem)
+    table.create(YELLOW)
+    assert (list(table.history()), table.visible_rows()) == ([], 0)
+    began_ms, first = 1000 * time.time(), 0
+    for count in (5, 1, 7):
+        table.write(trips(YELLOW, count, first))
+        first += count
+        assert table.visible_rows() == first
+    told = table.history()
+    assert [each.rows for each in told] == [5, 1, 7]
+    times = [each.at_ms for each in told]
+    assert times == sorted(times) and began_ms - 2000 < times[0] and times[-1] < 1000 * time.time() + 2000

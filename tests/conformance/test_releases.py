@@ -18,10 +18,14 @@ from tidemark.systems.base import Capability, System
 from tidemark.systems.delta import client as delta_client
 from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.ducklake.ducklake import LOSES_SIGN, DuckLake, DuckLakeInlined, DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.ducklake_inlined import DuckLakeInlined
+from tidemark.systems.ducklake.table import LOSES_SIGN
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
+from tidemark.systems.lance import client as lance_client
+from tidemark.systems.paimon import client as paimon_client
 from tidemark.systems.tables import TableSystem
 
 from .trips import YELLOW, trips, with_column
@@ -30,7 +34,7 @@ OpenTable = Callable[..., Any]
 
 pytestmark = pytest.mark.services
 
-CLIENTS = (duckdb_client, pyiceberg_client, delta_client)
+CLIENTS = (duckdb_client, pyiceberg_client, delta_client, lance_client, paimon_client)
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.CLIENT)
@@ -70,7 +74,9 @@ def test_a_release_that_nothing_was_written_for_is_used_as_the_newest_and_named(
 def used_by(kind: type[System]) -> list[Any]:
     """The clients with releases that a table of this kind is created, written and read by."""
     found: list[Any] = [duckdb_client] if issubclass(kind, duckdb_client.DuckDBSystem) else []
-    return [*found, *({"Iceberg": [pyiceberg_client], "Delta Lake": [delta_client]}.get(kind.format, []))]
+    others = {"Iceberg": pyiceberg_client, "Delta Lake": delta_client, "Lance": lance_client}
+    others |= {"Apache Paimon": paimon_client}
+    return [*found, *([others[kind.format]] if kind.format in others else [])]
 
 
 @pytest.mark.parametrize(("client", "version"), [("DuckDB", duckdb.__version__), ("PyIceberg", pyiceberg.__version__)])

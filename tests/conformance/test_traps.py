@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -12,22 +13,28 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tidemark.errors import SystemFailure
+from tidemark.measure import maintenance
 from tidemark.systems import duckdb_client, of_kind
 from tidemark.systems.base import System
 from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.delta.table import DeltaRsOptions
-from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlined, DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.ducklake_inlined import DuckLakeInlined
+from tidemark.systems.ducklake.ducklake_quack import DuckLakeQuack
+from tidemark.systems.ducklake.ducklake_sqlite import LOSES_NAN, DuckLakeSqlite
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB, IcebergDuckDBOptions
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
 from tidemark.systems.iceberg.table import CODEC, IcebergTable
 from tidemark.systems.tables import TableSystem
 
-from .trips import YELLOW, trips
+from .conftest import is_here
+from .trips import YELLOW, trips, with_column
 
 OpenTable = Callable[..., Any]
 
@@ -62,7 +69,7 @@ def test_every_extension_that_a_system_wants_is_installed() -> None:
     wanted = {
         e
         for kind in of_kind(TableSystem).values()
-        if issubclass(kind, duckdb_client.DuckDBSystem)
+        if issubclass(kind, duckdb_client.DuckDBSystem) and is_here(kind)
         for e in kind.extensions
     }
     assert wanted
@@ -86,6 +93,32 @@ def test_ducklake_that_inlines_in_spite_of_its_limit_is_found_out(open_table: Op
     system.write(trips(YELLOW, 3))
     with pytest.raises(SystemFailure, match="3 rows are inlined"):
         system.footprint()
+
+
+@pytest.mark.parametrize("kind", [DuckLake, DuckLakeInlined, DuckLakeSqlite, DuckLakeQuack])
+def test_writes_of_as_many_rows_as_the_option_says_are_inlined_and_no_larger_ones(
+    kind: type[System], open_table: OpenTable
+) -> None:
+    system = open_table(kind, kind.Options(inline_rows=3))
+    system.create(YELLOW)
+    for rows, inlined in ((3, 3), (4, 3), (1, 4)):
+        system.write(trips(YELLOW, rows, 10 * rows))
+        assert system.inlined_rows() == inlined
+    assert maintenance.flush(system).rows == 4
+    assert sorted(system.ids().to_pylist()) == [10, 30, 31, 32, 40, 41, 42, 43]
+    none = open_table(kind, kind.Options(inline_rows=0))
+    none.create(YELLOW)
+    none.write(trips(YELLOW, 1))
+    assert none.inlined_rows() == 0 and maintenance.flush(none) is None
+
+
+def test_nan_is_kept_where_no_note_says_otherwise(open_table: OpenTable) -> None:
+    for rows, keeps in ((0, True), (1, duckdb_client.release().ducklake_inlines_nan)):
+        system = open_table(DuckLakeSqlite, DuckLakeSqlite.Options(inline_rows=rows))
+        system.create(YELLOW)
+        system.write(with_column(trips(YELLOW, 1), "tip_amount", pa.array([math.nan])))
+        assert (str(system.read().column("tip_amount").to_pylist()[0]) == "nan") == keeps
+        assert (LOSES_NAN in system.notes) != keeps
 
 
 @pytest.mark.parametrize("kind", [DuckLakeInlined, DuckLakeInlinedPostgres])

@@ -5,22 +5,31 @@ from __future__ import annotations
 import dataclasses
 import multiprocessing
 import multiprocessing.pool
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 from tidemark.systems import of_kind
 from tidemark.systems.base import FULL, Capability
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlined
+from tidemark.systems.ducklake.ducklake import DuckLake
+from tidemark.systems.ducklake.ducklake_inlined import DuckLakeInlined
+from tidemark.systems.ducklake.ducklake_sqlite import FILE, DuckLakeSqlite
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
+from tidemark.systems.paimon.paimon import Paimon
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.writers import Door, Fate
+from tidemark.systems.writers import Door, Fate, Token
 
 from .trips import YELLOW, trips
 
@@ -32,8 +41,8 @@ KINDS = of_kind(TableSystem)
 DECLARED = {name: kind for name, kind in KINDS.items() if Capability.WRITERS in kind.capabilities}
 ROWS, FIRST = 2, 1 << 40
 # The reference catalog's endpoint for several tables, which DuckDB commits through, acknowledges both of two commits
-# on one snapshot and keeps one.
-LOSES = {IcebergDuckDB.name}
+# on one snapshot and keeps one. Paimon's client has a lock against that which only threads of one process share.
+LOSES = {IcebergDuckDB.name, Paimon.name}
 
 
 def write(door: Door, number: int, batches: int) -> tuple[list[int], list[str]]:
@@ -137,13 +146,62 @@ def test_a_refused_commit_is_told_as_a_conflict_and_other_errors_are_not(name: s
     system = open_table(kind, kind.Options() if kind.unavailable(options) else options)
     system.create(YELLOW)
     system.write(trips(YELLOW, 1))
-    error = overtaken(system)
     writer = system.door().open()
-    assert writer.fate(error) is Fate.CONFLICT, error
     assert writer.fate(OSError("connection reset by peer")) is Fate.UNKNOWN
     misfit = _attempt(writer, pa.table({"id": ["no number"], "colour": ["red"]}))
     assert misfit is not None and writer.fate(misfit) is Fate.FAILED, misfit
+    error = overtaken(system)
+    assert writer.fate(error) is Fate.CONFLICT, error
     writer.close()
+
+
+# A process of its own: SQLite's locks are a process's, not a connection's.
+READS = """
+import sqlite3, sys
+reader = sqlite3.connect(sys.argv[1])
+reader.execute("BEGIN")
+print(reader.execute("SELECT count(*) FROM ducklake_snapshot").fetchall(), flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """While somebody else is in the middle of a reading transaction."""
+    with subprocess.Popen([sys.executable, "-c", READS, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
+        assert reader.stdin is not None and reader.stdout is not None
+        assert reader.stdout.readline()
+        yield
+        reader.stdin.close()
+
+
+def hold(door: Door, file: Path, refused: Connection, end: Event) -> None:
+    """Commit while somebody reads, say what became of it, and stay."""
+    writer = door.open()
+    with reading(file):
+        error = _attempt(writer, trips(YELLOW, 1))
+    refused.send(error is not None and str(writer.fate(error)))
+    writer.close()
+    end.wait()
+
+
+def test_a_client_of_sqlite_that_met_a_reader_keeps_all_out_until_its_process_ends(open_table: OpenTable) -> None:
+    system = open_table(DuckLakeSqlite)
+    system.create(YELLOW)
+    system.close()
+    spawn = multiprocessing.get_context("spawn")
+    (here, there), end = spawn.Pipe(), spawn.Event()
+    holding = spawn.Process(target=hold, args=(system.door(), system.context.directory / FILE, there, end))
+    holding.start()
+    try:
+        assert here.poll(60) and here.recv() == Fate.CONFLICT
+        with pytest.raises(duckdb.Error, match="database is locked"):
+            dataclasses.replace(system.door(), patience_s=0.0).open()
+    finally:
+        end.set()
+        holding.join(60)
+    dataclasses.replace(system.door(), patience_s=0.0).open().close()
+    assert len(system.ids()) == 0
 
 
 def test_what_the_catalog_refused_is_counted(open_table: OpenTable, processes: ProcessPoolExecutor) -> None:
@@ -171,7 +229,7 @@ def test_a_client_tells_how_often_it_tried(open_table: OpenTable) -> None:
     ("kind", "options", "said"),
     [
         (DuckLakeInlined, {}, "one process at a time"),
-        (DeltaRs, {"durability": FULL}, "kept for one process"),
+        (DeltaRs, {"durability": FULL}, None),
         (IcebergPyIceberg, {"expire_every": 5}, "one process"),
         (DuckLake, {}, None),
     ],
@@ -191,3 +249,20 @@ def test_retries_as_users_set_them(open_table: OpenTable) -> None:
         assert dict(found) == dict(zip(names, ("7", "3"), strict=True))
     set_so = PyIcebergOptions(commit_retries=7)
     assert (IcebergPyIceberg.unavailable(set_so) is None) == (Capability.COMMIT_RETRY in IcebergPyIceberg.of_release())
+
+
+@pytest.mark.parametrize("name", [name for name, kind in DECLARED.items() if Capability.READ_BACK in kind.capabilities])
+def test_a_commit_is_found_by_its_token(name: str, open_table: OpenTable) -> None:
+    system = open_table(KINDS[name])
+    system.create(YELLOW)
+    system.write(trips(YELLOW, ROWS))
+    first, second = system.door().open(), system.door().open()
+    for batch in range(2):
+        first.write_known(trips(YELLOW, ROWS, FIRST + ROWS * batch), Token("writer 1", batch, FIRST + ROWS * batch))
+        for writer in (first, second):
+            assert writer.has(Token("writer 1", batch, FIRST + ROWS * batch))
+            assert not writer.has(Token("writer 1", batch + 1, FIRST + ROWS * (batch + 1)))
+            assert not writer.has(Token("writer 2", batch, 2 * FIRST + ROWS * batch))
+    assert system.ids().length() == 3 * ROWS
+    for writer in (first, second):
+        writer.close()

@@ -13,7 +13,7 @@ import pickle
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ class Order:
     directory: Path
     services: Mapping[type[Service], Service]
     more_syncs: int = 0
+    tools: Mapping[str, Path] = field(default_factory=dict)
 
 
 def say(**what: Any) -> None:
@@ -48,7 +49,8 @@ def main() -> None:
     order = pickle.load(sys.stdin.buffer)
     kind = registry()[order.system]
     options = kind.Options(**order.options)
-    system = kind(Context(order.directory, order.services, rows_per_write=max(ROWS.values())), options)
+    given = Context(order.directory, order.services, rows_per_write=max(ROWS.values()), tools=order.tools)
+    system = kind(given, options)
     system.create(YELLOW)
     first = 0
 

@@ -8,16 +8,19 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.beside import FLAKE, Beside
 
 from tidemark.config import load as load_config
 from tidemark.pipeline.plan import make_plan
 from tidemark.pipeline.programs import programs, tools
+from tidemark.software.stacks import PIPELINE, names
 from tidemark.systems import of_kind
 from tidemark.systems.base import System
 from tidemark.systems.catalogs.kind import CatalogSystem
+from tidemark.systems.lakehouses.kind import Lakehouse
+from tidemark.systems.pipelines.kind import PipelineSystem
 from tidemark.systems.tables import TableSystem
-
-from .conftest import Verification
+from tidemark.systems.wholes.kind import WholeSystem
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -67,12 +70,22 @@ def test_every_lock_belongs_to_a_study_and_none_is_made_up() -> None:
     assert {name for wanted in studies.values() for name in wanted["jars"]} == folders
     locked = {path.stem for path in (ROOT / "envs" / "tools").glob("*.lock")}
     assert {name for wanted in studies.values() for name in wanted["tools"]} == locked
+    assert {name for wanted in studies.values() for name in wanted["stacks"]} == set(names()) - {PIPELINE}
 
 
 def test_each_study_has_what_all_its_systems_run_from_and_no_more() -> None:
-    kinds: dict[str, type[System]] = {"streams": TableSystem, "catalogs": CatalogSystem, "ingest": TableSystem}
-    for study, kind in kinds.items():
-        every = ", ".join(f'"{name}": {{}}' for name in of_kind(kind) if name != "polaris")
+    kinds: dict[str, tuple[type[System], ...]] = {
+        "streams": (TableSystem,),
+        "catalogs": (CatalogSystem,),
+        "ingest": (TableSystem,),
+        "freshness": (TableSystem, PipelineSystem),
+        "lhbench": (Lakehouse,),
+        "deltars": (WholeSystem,),
+    }
+    for study, chosen in kinds.items():
+        # Polaris is in no registry. Lance is large, and 'nix run' is of 'streams' where no study is named.
+        left_out = {"polaris", "lance"} if study == "streams" else {"polaris"}
+        every = ", ".join(f'"{name}": {{}}' for kind in chosen for name in of_kind(kind) if name not in left_out)
         plan = make_plan(load_config(ROOT / "config.yaml", [f"studies=[{study}]", f"{study}.systems={{{every}}}"]))
         wanted = json.loads((ROOT / "nix" / "studies.json").read_text())[study]
         assert wanted["jars"] == list(programs(plan))
@@ -109,10 +122,10 @@ def test_every_listed_difference_has_a_reason_and_names_what_exists() -> None:
 @pytest.mark.services
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(shutil.which("nix") is None, reason="there is no 'nix' on PATH, and tests install nothing")
-def test_the_flake(verification: Verification, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_flake(beside: Beside, capfd: pytest.CaptureFixture[str]) -> None:
     if sys.prefix.startswith("/nix/store"):
         pytest.skip("this is a test run inside Nix already")
-    code, said = verification.end()
+    code, said = beside.end(FLAKE)
     with capfd.disabled():
         print(f"\n{said}", flush=True)
     assert code == 0, "tests/nix/verify.sh failed; what it said is above"

@@ -21,6 +21,7 @@ import psutil
 from tidemark.schema import sections
 
 REPOSITORY = Path(__file__).parents[2]
+MEASURE_ONLY = ("--omit-from", "database")  # no results are made
 NOT_COPIED = {".venv", ".git", ".tidemark", ".snakemake", "data", "results", "__pycache__"}
 
 
@@ -102,7 +103,7 @@ class Sandbox:
             start_new_session=True,
         )
 
-    def run(self, *arguments: str, timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, timeout_s: float = 800) -> subprocess.CompletedProcess[str]:
         """`tidemark` with `arguments`, waited for; its output is kept in `stdout`."""
         process = self.start(*arguments)
         return finish(process, timeout_s)
@@ -179,7 +180,7 @@ def words_of(process: psutil.Process) -> list[str]:
     return []
 
 
-def finish(process: subprocess.Popen[str], timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
+def finish(process: subprocess.Popen[str], timeout_s: float = 800) -> subprocess.CompletedProcess[str]:
     """Wait for `process` and read all it says; after `timeout_s` its group is killed and the test fails."""
     try:
         said, _ = process.communicate(timeout=timeout_s)
@@ -195,7 +196,7 @@ def kill_group(process: subprocess.Popen[str]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def wait_for(what: str, condition: Callable[[], object], process: subprocess.Popen[str], timeout_s: float = 120) -> Any:
+def wait_for(what: str, condition: Callable[[], object], process: subprocess.Popen[str], timeout_s: float = 240) -> Any:
     """What `condition` returns once that is true; fails when `process` ends or the time is up before."""
     deadline = time.monotonic() + timeout_s
     while not (found := condition()):

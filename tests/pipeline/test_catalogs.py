@@ -14,7 +14,7 @@ import pytest
 from tidemark.analysis.prose import NOT_SHOWN
 
 from .conftest import MakeSandbox
-from .sandbox import Sandbox, finish, wait_for
+from .sandbox import MEASURE_ONLY, Sandbox, finish, wait_for
 
 SYSTEMS: dict[str, dict[str, Any]] = {
     "null-catalog": {},
@@ -161,7 +161,7 @@ def test_a_server_that_is_killed_gives_one_message_and_is_measured_again(make_sa
     """In the middle of a window; the next command measures the series, and only it, once more."""
     long = {**SMOKE, "users": [2], "runs": 1, "open_seconds": 30, "sequential_rate": 20, "concurrent_rate": 20}
     sandbox = make_sandbox(configured({"rest-jdbc-sqlite": {}}, long))
-    process = sandbox.start("all")
+    process = sandbox.start("all", *MEASURE_ONLY)
     wait_for("an open window", lambda: list(sandbox.work.glob("*/run-0/order.json")) and in_play(sandbox), process)
     os.kill(sandbox.server("LoopbackCatalogServer").pid, signal.SIGKILL)
     ended = finish(process)
@@ -171,7 +171,7 @@ def test_a_server_that_is_killed_gives_one_message_and_is_measured_again(make_sa
     assert ended.stdout.count("killed by SIGKILL") <= 3
     assert not sandbox.left_running()
     sandbox.configure(configured({"rest-jdbc-sqlite": {}}, {**long, "open_seconds": 1}))
-    again = sandbox.run("all")
+    again = sandbox.run("all", *MEASURE_ONLY)
     assert again.returncode == 0, again.stdout
     assert [each["status"] for each in sandbox.outcomes().values()] == ["complete"]
 

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from .conftest import MakeSandbox
-from .sandbox import Sandbox, finish, wait_for
+from .sandbox import MEASURE_ONLY, Sandbox, finish, wait_for
 
 # Tables and figures after every fault would take most of the time; one test makes them.
-MEASURE_ONLY = ("--omit-from", "database")
 
 
 def faulty(like: str, window_seconds: float = 30) -> dict[str, Any]:

@@ -91,6 +91,25 @@ def test_the_exit_code_is_the_first_failure_s(tmp_path: Path, plan: Plan, capfd:
     assert pipeline.verdict(plan, workspace, 1) == 7
 
 
+@pytest.mark.parametrize(("measured_by", "calls", "code"), [(1, 1, 0), (2, 2, 0), (3, 2, 1)])
+def test_a_pipeline_that_ends_well_too_early_is_asked_once_more_and_else_has_failed(
+    tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch, measured_by: int, calls: int, code: int
+) -> None:
+    workspace = Workspace(tmp_path)
+    made: list[int] = []
+
+    def make(_runner: pipeline.Runner, *_targets: str, after: object = None) -> int:  # noqa: ARG001
+        made.append(1)
+        for spec in plan.series if len(made) >= measured_by else ():
+            Outcome("complete", None, 0, (0, 1, 2)).write(outcome_path(workspace, spec))
+        return 0
+
+    monkeypatch.setattr(pipeline.Runner, "make", make)
+    runner = pipeline.Runner(workspace, SHIPPED, [], [])
+    status = pipeline.go_on(runner, plan, workspace, pipeline.make_in_rounds(runner, plan, workspace))
+    assert status == code and len(made) == calls and (runner.failure is not None) == bool(code)
+
+
 def test_the_last_line_is_the_reason(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Which series or step, what happened, where its log is, what to do; and no line for what was never begun."""
     many = make_plan(load(SHIPPED, ["protocol=smoke", "streams.modes=[single]"]))

@@ -19,6 +19,8 @@ from .sandbox import Sandbox, complete
 
 SNAKEMAKES = ("Building DAG", "Select jobs", "Execute ", "rule ", "Finished jobid", "[")  # lines of Snakemake's own
 SNAKEMAKE_LOG = "logs/snakemake.log"
+pytestmark = pytest.mark.alone
+
 SMOKE = {"protocol": "smoke", "systems": {"null": {}, "ducklake": {}}}
 
 

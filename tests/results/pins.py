@@ -93,7 +93,7 @@ def outcomes(folder: Path) -> dict[str, str]:
     chapters = [
         Chapter(part.study.name, part.study.title, part.results.paper, part.measures) for part in parts(run_set)
     ]
-    (results / "values.json").write_text(json.dumps(values(run_set, Sources.read(results), chapters)))
+    (results / "values.json").write_text(json.dumps(values(run_set, Sources.read(results), chapters, {})))
     paths = [*results.rglob("tables/**/*.json"), results / "claims.json", results / "values.json"]
     return {path.relative_to(results).as_posix(): _digest(path) for path in sorted(paths)}
 

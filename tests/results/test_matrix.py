@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -195,6 +196,21 @@ def test_what_to_read_first(tmp_path: Path) -> None:
     build_claims(results)
     build_report(results)
     assert (results / NAME).read_text().splitlines()[0].startswith("Fastest for single events: DuckLake")
+
+
+def test_a_run_that_does_not_hold_what_it_acknowledged_is_no_success(tmp_path: Path) -> None:
+    results = write_run_set(tmp_path, [FAST, TWIN], window_s=2.0)
+    run_set = RunSet.load(results)
+    told = {each["label"]: each for each in read_first(run_set, [Measures(run_set, QUANTITIES)])}
+    assert told["Failures"]["text"].startswith("none: ") and not told["Failures"]["warning"]
+    path = next(series for series in run_set.series if series.title == "DuckLake again").runs[1].directory / "run.json"
+    manifest = json.loads(path.read_text())
+    manifest["oracle"] |= {"verdict": False, "missing": 1}
+    path.write_text(json.dumps(manifest))
+    run_set = RunSet.load(results)
+    told = {each["label"]: each for each in read_first(run_set, [Measures(run_set, QUANTITIES)])}
+    assert told["Failures"]["warning"]
+    assert told["Failures"]["text"].endswith("but 1 run does not hold what it acknowledged: DuckLake again")
 
 
 def test_the_groups_of_the_stream_are_those_that_the_workload_keeps_apart() -> None:

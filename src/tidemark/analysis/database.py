@@ -19,6 +19,7 @@ from tidemark.progress import Progress
 from tidemark.runs.names import STAGES
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
+from tidemark.runs.samples import columns_of
 
 MACHINE = ("second", "cpu_percent", "disk_written_bytes", "foreign_percent", "steal_percent")
 
@@ -156,10 +157,10 @@ def _samples(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> No
 
 
 def _columns(runs: tuple[Run, ...]) -> dict[str, str]:
-    """The columns of operations.parquet of all workloads, with their types in SQL."""
+    """The columns of operations.parquet of all workloads and their parts, with their types in SQL."""
     found: dict[str, str] = {}
-    for run in {run.manifest.series.workload: run for run in runs}.values():
-        path = str(run.directory / "operations.parquet")
+    paths = [run.directory / "operations.parquet" for run in runs]
+    for path in {columns_of(path): str(path) for path in paths}.values():
         for name, kind, *_ in duckdb.execute("DESCRIBE SELECT * FROM read_parquet(?)", [path]).fetchall():
             found.setdefault(name, kind)
     return found

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from tidemark import __version__
+from tidemark.cli.planning import plan
 from tidemark.cli.stack import stack
 from tidemark.cli.steps import steps
 from tidemark.errors import ConfigError, TidemarkError
@@ -180,13 +181,19 @@ def claim(
     print(describe(row_of(results, identity)))
 
 
+app.command(rich_help_panel=LOOK)(plan)
+
+
 @app.command(rich_help_panel=SHARE)
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="A", help="A results folder or an archive.")],
+    a: Annotated[Path, typer.Argument(metavar="A", help="A results folder, an archive, or reference results.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="The one to set against it.")],
     target: Annotated[Path, typer.Option(help="Folder for the table and the plot.")] = Path("comparison"),
 ) -> None:
-    """Set two result sets side by side (machines, versions, configurations); refuse where that would mislead."""
+    """Set two result sets side by side (machines, versions, configurations); refuse where that would mislead.
+
+    Against reference results it goes claim by claim, and says what agrees, what differs and what cannot be compared.
+    """
     from tidemark.pipeline.steps import compare_results
 
     compare_results(a, b, target)
@@ -219,6 +226,32 @@ def archive(
     print(f"tidemark: wrote {target} ({target.stat().st_size / 1e6:.1f} MB)")
 
 
+@app.command(rich_help_panel=SHARE)
+def reference(
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive of 'archive', or a results folder.")],
+    target: Annotated[Path, typer.Option(help="Gets a folder for each study.")] = Path("reference"),
+) -> None:
+    """Write what a result set gave (claims, tables, versions, machine) as files to keep and to compare with."""
+    from tidemark.pipeline.build import build_reference
+
+    written = build_reference(archive, target)
+    print(f"tidemark: wrote {len(written)} files ({sum(path.stat().st_size for path in written) / 1e3:,.0f} kB)")
+
+
+@app.command(rich_help_panel=SHARE)
+def artifact(
+    target: Annotated[Path, typer.Argument(help="The page to write.")] = Path("ARTIFACT.md"),
+    configfile: ConfigFile = Path("config.yaml"),
+    kept: Annotated[Path, typer.Option("--reference", help="The reference results.")] = Path("reference"),
+) -> None:
+    """Write the page for evaluators: claims, the command, time and disk of each, and the verdicts to expect."""
+    from tidemark.paths import write_if_changed
+    from tidemark.pipeline.build import build_artifact
+
+    write_if_changed(target, build_artifact(configfile, kept))
+    print(f"tidemark: wrote {target}")
+
+
 @app.command(rich_help_panel=DEVELOP, context_settings=EVERYTHING_ELSE)
 def bench(
     context: typer.Context,
@@ -245,7 +278,7 @@ def test(
     long: Annotated[bool, typer.Option("--long", help="Also the tests that take many minutes.")] = False,
 ) -> None:
     """Run the tests: unit, conformance of every system against its servers, and the pipeline under smoke."""
-    arguments = list(context.args) or ["tests"]
+    arguments = list(context.args) or ["tests", "--beside"]
     if not long:
         arguments += ["-m", "not long"]
     os.chdir(REPOSITORY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +49,20 @@ def own_bytes(pid: int) -> int:
     """
     fields = Path(f"/proc/{pid}/statm").read_text().split()
     return (int(fields[1]) - int(fields[2])) * PAGE_BYTES
+
+
+def forget_peak() -> None:
+    """Let `peak_bytes` of this process begin anew, where the kernel allows it."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_bytes() -> int:
+    """The most resident memory that this process had since `forget_peak`, what it shares with others included."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise ProcessLookupError("the kernel keeps no peak of this process's memory")
 
 
 def proportional_bytes(pid: int) -> int:
@@ -141,3 +155,12 @@ def bind(processors: int) -> None:
     for thread in Path("/proc/self/task").iterdir():
         with suppress(ProcessLookupError):
             os.sched_setaffinity(int(thread.name), allowed)
+
+
+def confine(pids: Iterable[int], processors: Collection[int]) -> None:
+    """Bind all threads of the processes, and those that they will start, to `processors`; who has ended is left out."""
+    for pid in pids:
+        with suppress(FileNotFoundError):
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                with suppress(ProcessLookupError):
+                    os.sched_setaffinity(int(thread.name), processors)

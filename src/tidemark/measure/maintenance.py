@@ -17,7 +17,7 @@ def flush(system: TableSystem) -> Flush | None:
         return None
     # Counted here and not taken from the client: DuckLake 0.3 reports nothing, and may count rows twice.
     rows, before = system.inlined_rows(), set(system.data_files())
-    seconds = _timed("flush", system.flush)
+    seconds = timed("flush", system.flush)
     files, size = system.weigh(set(system.data_files()) - before)
     return Flush(seconds, rows - system.inlined_rows(), files, size)
 
@@ -27,12 +27,13 @@ def merge(system: TableSystem) -> Merge | None:
     if Capability.MERGE not in system.capabilities:
         return None
     before = system.weigh(system.data_files())
-    seconds = _timed("merge", system.merge)
+    seconds = timed("merge", system.merge)
     after = system.weigh(system.data_files())
     return Merge(seconds, before[0], after[0], before[1], after[1])
 
 
-def _timed(what: str, call: Callable[[], None]) -> float:
+def timed(what: str, call: Callable[[], object]) -> float:
+    """Seconds of `call`; SystemFailure, that `what` failed, where it raises."""
     began = time.perf_counter()
     try:
         call()

@@ -91,6 +91,8 @@ def _rig(sitting: Sitting, make_cold: cold.Method | None) -> Iterator[tuple[Rig,
     private_directory(work)
     logs = private_directory(logs_folder(spec, workspace))
     with ExitStack() as stack:
+        stack.callback(_remove_unless_kept, work, spec.keep_tables)
+        stack.enter_context(workload.placed(work))
         stack.callback(_tidy, work, logs, spec.keep_tables)
         show("starting the servers")
         needed = (*workload.services, *chosen.needs)
@@ -195,5 +197,9 @@ def _tidy(work: Path, logs: Path, keep_tables: bool) -> None:
     for path in [*work.glob("*.log"), *work.glob("*/*.log")]:
         with suppress(OSError):  # a full disk must not keep what fills it from being removed
             shutil.copyfile(path, logs / path.name)
+    _remove_unless_kept(work, keep_tables)
+
+
+def _remove_unless_kept(work: Path, keep_tables: bool) -> None:
     if not keep_tables:
         shutil.rmtree(work, ignore_errors=True)

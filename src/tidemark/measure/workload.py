@@ -15,18 +15,21 @@ writes the run's files, and knows no workload by name. From its side a run is on
 from __future__ import annotations
 
 import os
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from tidemark.machine.sampler import Group
+from tidemark.paths import Workspace, private_directory
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.base import Service
 from tidemark.services.servers import Servers
-from tidemark.systems.base import System, Variant
+from tidemark.software.tools import packages, tool_files
+from tidemark.systems.base import Context, System, Variant
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,9 +161,20 @@ class Workload(ABC):
         del spec
         return variant.system.unavailable(variant.options)
 
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.private.parent)
+
     def inputs(self) -> Files:
-        """Files that it reads, to be made cold with those of servers and client."""
-        return {}
+        """Files that it reads, to be made cold with those of servers and client: the trips, and the client's tools."""
+        trips = {"dataset": (self.trips,)} if self.takes_trips else {}
+        tools = self.variant.system.tools
+        return {**trips, **{f"packages of {tool}": tool_files(tool, self.workspace) for tool in tools}}
+
+    def placed(self, work: Path) -> AbstractContextManager[object]:
+        """Make the empty folder `work` ready for the servers and tables of one sitting: by a disk of its own, say."""
+        del work
+        return nullcontext()
 
     @abstractmethod
     def started(self, work: Path) -> AbstractContextManager[None]:
@@ -206,6 +220,21 @@ class Rig:
     rest_bytes: int | None  # what waits for the disk on this machine when it is at rest
     work: Path  # emptied after each run unless tables are kept
     series: Path  # where the files of its runs go
+
+    @contextmanager
+    def folder(self, name: str) -> Iterator[Path]:
+        """A new folder of a window's tables below `work`, which goes with the window unless tables are kept."""
+        directory = private_directory(self.work / name)
+        try:
+            yield directory
+        finally:
+            if not self.spec.keep_tables:
+                shutil.rmtree(directory, ignore_errors=True)
+
+    def context(self, directory: Path, rows_per_write: int, **more: Any) -> Context:
+        """What a system of the series is given that keeps what it has in `directory`; `more` are fields of it."""
+        tools = packages(self.variant.system.tools, self.workload.workspace)
+        return Context(directory, self.servers.by_class, rows_per_write, tools=tools, **more)
 
     def groups(self) -> dict[str, Group]:
         """The processes of each server that is ours, of the harness itself (client included), and of the workload."""

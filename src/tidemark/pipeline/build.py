@@ -16,16 +16,19 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Quantities
 from tidemark.errors import AnalysisError
 from tidemark.results.claims.claims import Claim, ClaimBook, load_claims
-from tidemark.results.claims.judge import Row
+from tidemark.results.claims.judge import Row, judge_all, unjudged
 from tidemark.results.claims.ledger import find_row, write_claims
 from tidemark.results.report.matrix_table import matrix_table
-from tidemark.results.tables import setup, stacks, sweeps
+from tidemark.results.tables import planning, setup, stacks, sweeps
 from tidemark.results.tables.table import Table, Workshop, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry
-from tidemark.studies.study import Results, Study
+from tidemark.studies.study import Results, Study, no_costs
 
 if TYPE_CHECKING:
+    from tidemark.analysis.costs import Age, Cost
+    from tidemark.analysis.planning import Answer, Load
+    from tidemark.results.reference.content import Reference
     from tidemark.results.report.matrix import Subject
 
 
@@ -59,6 +62,11 @@ def whole(run_set: RunSet, of: Sequence[Part]) -> Workshop:
     return Workshop(Measures(run_set, quantities), tuple(part.results.publication for part in of))
 
 
+def costs(made: Sequence[Part]) -> list[Cost | Age]:
+    """What all studies say of the cost of a commit."""
+    return [point for part in made for point in part.results.costs(part.measures)]
+
+
 def books() -> tuple[ClaimBook, ...]:
     return tuple(study.results.claims for study in registry().values())
 
@@ -79,15 +87,21 @@ def build_tables(results: Path) -> Path:
     """Write the tables of all studies into results/tables, those of each into a folder there; the index of them."""
     run_set = RunSet.load(results)
     made = parts(run_set)
-    groups: dict[str, list[Table]] = {"": list(setup.build(whole(run_set, made)))}
-    for part in made:
-        workshop = Workshop(part.measures, (part.results.publication,))
-        chapters = (part.results.tables, sweeps.build, stacks.build)
-        asked = part.results.questions
-        groups[part.study.name] = [matrix_table(workshop, asked)] if asked else []
-        groups[part.study.name] += [table for chapter in chapters for table in chapter(workshop)]
+    general = whole(run_set, made)
+    groups: dict[str, list[Table]] = {"": [*setup.build(general), *planning.build(general, costs(made))]}
+    groups |= {part.study.name: _tables(part) for part in made}
     write_tables(groups, results / "tables")
     return results / "tables" / "index.json"
+
+
+def _tables(part: Part) -> list[Table]:
+    workshop = Workshop(part.measures, (part.results.publication,))
+    chapters = (part.results.tables, sweeps.build, stacks.build)
+    asked = part.results.questions
+    return [
+        *([matrix_table(workshop, asked)] if asked else []),
+        *(table for chapter in chapters for table in chapter(workshop)),
+    ]
 
 
 def build_figures(results: Path) -> Path:
@@ -117,23 +131,26 @@ def build_claims(results: Path) -> Path:
 
 def build_paper(results: Path, sources: Path | None = None) -> Path:
     """Write results/paper/values.json, set the paper of `sources` beside it, and return results/paper.pdf."""
+    from tidemark.analysis.standing import conclusion, standings
     from tidemark.results.paper.compile import PAPER, write_paper
     from tidemark.results.paper.contribution import Chapter
 
     run_set = RunSet.load(results)
-    chapters = [
-        Chapter(part.study.name, part.study.title, part.results.paper, part.measures) for part in parts(run_set)
-    ]
-    return write_paper(run_set, chapters, sources or PAPER)
+    made = parts(run_set)
+    chapters = [Chapter(part.study.name, part.study.title, part.results.paper, part.measures) for part in made]
+    return write_paper(run_set, chapters, {"planning": conclusion(standings(costs(made)))}, sources or PAPER)
 
 
 def build_report(results: Path) -> Path:
     """Write results/report.html from the run files and results/claims.json; results/answer.txt beside it."""
+    from tidemark.analysis.standing import conclusion, standings
     from tidemark.results.report.page import write_report
 
     run_set = RunSet.load(results)
     made = parts(run_set)
     notes = [note for part in made for note in part.results.notes(part.measures.run_set)]
+    found = standings(costs(made))
+    notes += [conclusion(found)] if found else []
     return write_report(run_set, subjects(made), notes)
 
 
@@ -156,8 +173,94 @@ def claim(results: Path, identity: str) -> Row:
     return find_row(results, identity, books())
 
 
+def plan_for(place: Path, load: Load, bound: float) -> list[Answer]:
+    """What a result set in `place`, a results folder or an archive, predicts for `load`; see `answers`.
+
+    AnalysisError where no study of it says what a commit costs.
+    """
+    from tidemark.analysis.planning import answers
+    from tidemark.results.archive.opening import opened
+
+    with opened(place) as run_set:
+        found = answers(load, costs(parts(run_set)), bound)
+    if not found:
+        able = ", ".join(name for name, study in registry().items() if study.results.costs is not no_costs)
+        raise AnalysisError(
+            f"{place}: no run here says what a commit costs; studies that time commits or ages of events: {able}"
+        )
+    return found
+
+
+def build_reference(archive: Path, target: Path) -> list[Path]:
+    """Write the reference results of each study in `archive` into a folder of its name below `target`; the paths."""
+    from tidemark.results.archive.opening import opened
+    from tidemark.results.archive.pack import digest
+    from tidemark.results.reference.content import write_reference
+
+    sha256 = digest(archive) if archive.is_file() else None
+    written: list[Path] = []
+    with opened(archive) as run_set:
+        made = {part.study.name: part for part in parts(run_set)}
+        for reference in _references(run_set, sha256):
+            study = reference.about.study
+            written += write_reference(reference, _tables(made[study]), target / study)
+    return written
+
+
+def _references(run_set: RunSet, archive: str | None = None) -> list[Reference]:
+    """What `run_set` gave for each of its studies."""
+    from tidemark.results.reference.content import About, Reference, of_ledger
+
+    return [
+        Reference(
+            About.of(part.study.name, run_set, archive),
+            of_ledger(judge_all(part.measures.run_set, [(part.results.claims, part.measures)])),
+        )
+        for part in parts(run_set)
+    ]
+
+
+def build_artifact(configuration: Path, kept: Path) -> str:
+    """The text of ARTIFACT.md, from the plans, all claims and the reference results in `kept`, which need not be."""
+    from tidemark.pipeline.effort import efforts, seconds_of
+    from tidemark.results.reference.artifact import artifact
+    from tidemark.results.reference.content import read_references
+
+    rows = [unjudged(claim, book, "") for book in books() for claim in load_claims(book)]
+    commands = {command: seconds_of(configuration, command) for command in {row.retest.command for row in rows}}
+    return artifact(efforts(configuration), rows, commands, read_references(kept))
+
+
+def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
+    """Write, claim by claim, how `b` agrees with `a`, below `target`; the table, and the paths of what was written.
+
+    Each is a folder of reference results, a results folder or an archive.
+    """
+    from tidemark.results.archive.opening import opened
+    from tidemark.results.reference.agreement import agreement
+    from tidemark.results.reference.content import folders, read_references
+
+    sides = []
+    for place in (a, b):
+        if folders(place):
+            sides.append(read_references(place))
+        else:
+            with opened(place) as run_set:
+                sides.append(_references(run_set))
+    table = agreement(sides[0], sides[1], (str(a), str(b)))
+    write_tables({"": [table]}, target)
+    return table, [target / f"{table.name}.{ending}" for ending in ("csv", "md", "json")]
+
+
 def build_comparison(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
-    """Write the comparison of two result sets below `target`; its table, and the paths of what was written."""
+    """Write the comparison of two result sets below `target`; its table, and the paths of what was written.
+
+    Where one of them is a folder of reference results, they are compared claim by claim.
+    """
+    from tidemark.results.reference.content import folders
+
+    if folders(a) or folders(b):
+        return build_agreement(a, b, target)
     from tidemark.results.archive.compare import compare, opened
     from tidemark.results.archive.compare_plot import write_comparison
 

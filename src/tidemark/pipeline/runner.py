@@ -32,6 +32,7 @@ OVERRIDES = "TIDEMARK_OVERRIDES"
 LOGGER = "tidemark"  # what Snakemake calls its plug-in in src/snakemake_logger_plugin_tidemark
 USAGE = 2  # with which Snakemake ends where it does not understand its options
 REFUSED = ("it ended without a reason", "it does not understand one of the options, as it says above")
+UNFINISHED = "it ended without an error before all series were measured"
 SNAKEFILE = REPOSITORY / "Snakefile"
 INTERRUPTED = 130
 MEND = "Mend that and run the command again: what is done is not repeated."
@@ -204,6 +205,8 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
             drop_leftovers(workspace)
             make_due_again(plan, workspace)
         status = make_in_rounds(runner, plan, workspace)
+        if plan.config.archive is None and not arguments:
+            status = go_on(runner, plan, workspace, status)
     if plan.config.archive is not None:
         if status == 0:
             print(f"tidemark: made from {plan.config.archive}; results are in {workspace.root / folder}", flush=True)
@@ -221,6 +224,19 @@ def make_in_rounds(runner: Runner, plan: Plan, workspace: Workspace) -> int:
         if status is not None:
             return status
     return runner.make()
+
+
+def go_on(runner: Runner, plan: Plan, workspace: Workspace, status: int) -> int:
+    """`status`, or what came of asking Snakemake once more where it ended well before all series had ended.
+
+    It may, after a step that made again what was there already (a lock that is newer, with the same packages).
+    """
+    if status == 0 and due(plan.series, workspace):
+        status = make_in_rounds(runner, plan, workspace)
+        if status == 0 and due(plan.series, workspace):
+            runner.failure = Failure("Snakemake", UNFINISHED, "results/logs/snakemake.log", 1)
+            return runner.failure.exit_code
+    return status
 
 
 def make_round(runner: Runner, plan: Plan, workspace: Workspace, made: Round) -> int | None:

@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemark.config import Config, parse
-from tidemark.errors import ConfigError
+from tidemark.errors import AnalysisError, ConfigError
 from tidemark.paths import Workspace, write_atomically
 from tidemark.progress import Foot, duration
 from tidemark.schema import Origin
 
 if TYPE_CHECKING:
     from tidemark.runs.spec import SeriesSpec
-
-SERIES_SECONDS, RUN_SECONDS = 8.0, 5.0  # that a series and a run take beside their windows
 
 
 def planned_config(plan: Path) -> Config:
@@ -122,20 +120,21 @@ def measure_one(workspace: Workspace, path: Path, position: int) -> None:
 def _due(workspace: Workspace, spec: SeriesSpec) -> tuple[float, int, int]:
     """Seconds that this series and those without an outcome may still take; how many are done, and how many there are.
 
-    Seconds are those of the windows, and of what surrounds them.
+    Seconds are those of the windows, and of what surrounds them. The plan is read and not made again, which takes
+    seconds of every series.
     """
-    from tidemark.pipeline.plan import make_plan
+    from tidemark.pipeline.effort import likely_seconds
     from tidemark.runs.outcome import outcome_path
-    from tidemark.studies.registry import registry
+    from tidemark.runs.plan import PlanFile
+    from tidemark.runs.spec import SeriesSpec
 
     try:
-        series = make_plan(planned_config(workspace.plan)).series
-    except ConfigError:
-        series = (spec,)
+        folders = [workspace.root / each.directory for each in PlanFile.read(workspace.plan).series]
+        series = [SeriesSpec.read(folder / "spec.json") for folder in folders]
+    except (AnalysisError, ConfigError, OSError):
+        series = [spec]
     due = [each for each in series if each.id == spec.id or not outcome_path(workspace, each).exists()]
-    likely = {each.id: registry()[each.study].workload.likely_seconds(each) for each in due}
-    seconds = sum(SERIES_SECONDS + each.runs * (likely[each.id] + RUN_SECONDS) for each in due)
-    return seconds, len(series) - len(due), len(series)
+    return likely_seconds(due), len(series) - len(due), len(series)
 
 
 def analyse_results(what: str, results: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,15 @@ class Footprint:
     metadata_bytes: int
     catalog_bytes: int | None
     reason: str | None = None
+
+
+def together(parts: Sequence[Footprint]) -> Footprint:
+    """Several tables as one, but for what of their catalogs nobody can tell apart."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = zip(*((p.data_files, p.data_bytes, p.metadata_files, p.metadata_bytes) for p in parts), strict=True)
+    data_files, data_bytes, metadata_files, metadata_bytes = (sum(each) for each in counts)
+    return Footprint(data_files, data_bytes, metadata_files, metadata_bytes, None, "several tables share the catalog")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

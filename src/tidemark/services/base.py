@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,7 @@ from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.outside import Made, ledger_of, say_kept
-from tidemark.services.programs.process import Child
+from tidemark.services.programs.process import Child, server_environment, unprivileged_account
 from tidemark.services.programs.provision import provision
 
 START_ATTEMPTS = 4
@@ -124,6 +124,17 @@ class Service(ABC):
     @abstractmethod
     def _launch(self) -> Child:
         """Start the program on free ports; called again when a port was taken meanwhile."""
+
+    def _serve(self, command: Sequence[str | Path], **environment: str) -> Child:
+        """The process of `command`, in the server's folder, as nobody when we are root; its log has what it says."""
+        return Child.start(
+            self.title,
+            command,
+            self.log_path,
+            env=server_environment(**environment),
+            cwd=self.directory,
+            account=unprivileged_account(),
+        )
 
     @abstractmethod
     def _wait_until_ready(self, child: Child, log_start: int) -> None:

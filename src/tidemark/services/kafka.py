@@ -29,7 +29,6 @@ from tidemark.services.programs.process import (
     free_ports,
     give,
     server_environment,
-    unprivileged_account,
     wait_for_line,
 )
 from tidemark.services.programs.provision import private_beside, provision
@@ -210,14 +209,7 @@ class Kafka(Service):
         properties = write_properties(self.directory, self._port, controller_port)
         heap = f"{self.settings.heap_mb}m"
         command = _java(self._jars, f"-Xms{heap}", f"-Xmx{heap}", *JVM_OPTIONS, *self._class_options())
-        return Child.start(
-            self.title,
-            [*command, "kafka.Kafka", properties],
-            self.log_path,
-            env=server_environment(),
-            cwd=self.directory,
-            account=unprivileged_account(),
-        )
+        return self._serve([*command, "kafka.Kafka", properties])
 
     def _class_options(self) -> tuple[str, ...]:
         return mapping(self._class_data)

@@ -142,14 +142,7 @@ class MariaDB(OwnServer):
         # No socket file: its path would be limited to 107 bytes, and nobody needs it. No name is looked up.
         command += ["--bind-address=127.0.0.1", f"--port={self._port}", "--socket=", "--skip-name-resolve"]
         command += ["--skip-ssl", "--innodb-monitor-enable=trx_rw_commits", f"--init-file={self._write_users()}"]
-        return Child.start(
-            self.title,
-            command,
-            self.log_path,
-            env=server_environment(),
-            cwd=self.directory,
-            account=unprivileged_account(),
-        )
+        return self._serve(command)
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         try:

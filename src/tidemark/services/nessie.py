@@ -26,8 +26,6 @@ from tidemark.services.programs.process import (
     Child,
     free_ports,
     give,
-    server_environment,
-    unprivileged_account,
     wait_for_line,
 )
 from tidemark.services.programs.provision import provision
@@ -131,14 +129,7 @@ class Nessie(InBucket, RestCatalog):
             f"{KEYS}.secret": bucket.secret_key,
         }
         options = [*COMMON_OPTIONS, f"-Xmx{HEAP_MB}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
-        return Child.start(
-            self.title,
-            [JAVA, *options, "-jar", self._jar],
-            self.log_path,
-            env=server_environment(**told, **self._backend()),
-            cwd=self.directory,
-            account=unprivileged_account(),
-        )
+        return self._serve([JAVA, *options, "-jar", self._jar], **told, **self._backend())
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, "Listening on:", 180, log_start)

@@ -1,14 +1,16 @@
-"""Servers that only ever run here, for one series, and stand on no other."""
+"""Servers that only ever run here, for one series, and stand on no other; and those that are programs of ours."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
 from tidemark.services.base import Service
+from tidemark.services.programs.process import Child, server_environment, wait_for_line
 
 
 class OwnServer(Service):
@@ -31,3 +33,40 @@ class OwnServer(Service):
 
     def _reach(self) -> None:
         self.check()
+
+
+class OwnProgram(OwnServer):
+    """One file of Python that says in a line on which loopback port it listens, which the kernel picked."""
+
+    program: ClassVar[Path]
+    port_line: ClassVar[str]  # what stands before the port
+
+    def __init__(self, workspace: Workspace, directory: Path) -> None:
+        super().__init__(workspace, directory)
+        self._port = 0
+
+    def version(self) -> str:
+        return "of this harness"
+
+    def _provision(self) -> None:
+        pass
+
+    def _prepare(self) -> None:
+        self.data_directory.mkdir(mode=0o700)
+
+    def _program_files(self) -> tuple[Path, ...]:
+        return (self.program,)
+
+    def _arguments(self) -> tuple[str, ...]:
+        """What the program is told."""
+        return ()
+
+    def _launch(self) -> Child:
+        command: list[str | Path] = [sys.executable, "-I", "-S", self.program, *self._arguments()]
+        return Child.start(self.title, command, self.log_path, env=server_environment(), cwd=self.directory)
+
+    def _wait_until_ready(self, child: Child, log_start: int) -> None:
+        wait_for_line(child, self.port_line, 60, log_start)
+        started = self.log_path.read_bytes()[log_start:].decode(errors="replace")
+        self._port = int(started.split(self.port_line)[1].split()[0])
+        self._reach()

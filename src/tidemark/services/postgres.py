@@ -285,14 +285,7 @@ class Postgres(Service):
         settings += [f"shared_preload_libraries={COUNTER}"] * self._counts
         for setting in settings:
             command += ["-c", setting]
-        return Child.start(
-            self.title,
-            command,
-            self.log_path,
-            env=server_environment(),
-            cwd=self.directory,
-            account=unprivileged_account(),
-        )
+        return self._serve(command)
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, "database system is ready to accept connections", 60, log_start)

@@ -18,8 +18,6 @@ from tidemark.services.programs.process import (
     free_ports,
     give,
     is_free,
-    server_environment,
-    unprivileged_account,
     wait_for_line,
 )
 from tidemark.services.programs.tools import tool_environment, tool_program
@@ -74,14 +72,7 @@ class SecantusDB(OwnServer):
         self._port = self._port if is_free(self._port) else free_ports(1)[0]
         command: list[str | Path] = [self._program, "--host", "127.0.0.1", "--port", str(self._port)]
         command += ["--storage-path", self.data_directory, "--standalone"]
-        return Child.start(
-            self.title,
-            command,
-            self.log_path,
-            env=server_environment(HOME=str(self.directory), PYTHONDONTWRITEBYTECODE="1"),
-            cwd=self.directory,
-            account=unprivileged_account(),
-        )
+        return self._serve(command, HOME=str(self.directory), PYTHONDONTWRITEBYTECODE="1")
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, f"listening on 127.0.0.1:{self._port}", READY_S, log_start)

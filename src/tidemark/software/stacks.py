@@ -24,6 +24,7 @@ from tidemark.software.environments import digest, install, lock
 from tidemark.systems import duckdb_client, releases
 from tidemark.systems.delta import client as delta_client
 from tidemark.systems.iceberg import client as pyiceberg_client
+from tidemark.systems.paimon import client as paimon_client
 
 ENVS = REPOSITORY / "envs"
 PIPELINE = "thesis"  # the stack whose environment the pipeline itself runs in
@@ -109,7 +110,12 @@ def add(name: str, requirements: Path, workspace: Workspace) -> int:
 
 def remarks(pins: Mapping[str, str]) -> list[str]:
     """What must be said of pinned clients (version by package) that no system was written for."""
-    clients = ((duckdb_client, "duckdb"), (pyiceberg_client, "pyiceberg"), (delta_client, "deltalake"))
+    clients = (
+        (duckdb_client, "duckdb"),
+        (pyiceberg_client, "pyiceberg"),
+        (delta_client, "deltalake"),
+        (paimon_client, paimon_client.CLIENT),
+    )
     found = (
         releases.remark(client.CLIENT, client.RELEASES, pins[package]) for client, package in clients if package in pins
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from tidemark.paths import Workspace
@@ -25,6 +26,11 @@ def tool_packages(name: str, workspace: Workspace) -> Path:
     """Where its packages lie, for an interpreter of the same version that takes them beside its own."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     return tool_environment(name, workspace) / "lib" / version / "site-packages"
+
+
+def packages(names: Iterable[str], workspace: Workspace) -> dict[str, Path]:
+    """The same of several tools, by their names, wherever it is asked from."""
+    return {name: tool_packages(name, workspace).absolute() for name in names}
 
 
 def provide_tool(name: str, workspace: Workspace) -> Path:

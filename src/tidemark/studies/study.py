@@ -21,6 +21,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tidemark.analysis.costs import Age, Cost
+    from tidemark.analysis.measures import Measures
     from tidemark.analysis.quantities import Quantities
     from tidemark.config import Config
     from tidemark.measure.workload import Workload
@@ -75,12 +77,18 @@ class Study:
         return getattr(import_module(f"{package}.{place}"), name)
 
 
+def no_costs(_measures: Measures) -> Iterator[Cost | Age]:
+    """Of a study that says nothing of what commits of a table cost."""
+    return iter(())
+
+
 @dataclass(frozen=True, slots=True)
 class Results:
     """How the runs of a study become results, beside the tables and figures that all studies have.
 
     `views` is SQL that makes its views of the metrics database; `notes` are what must be said beside its numbers in
-    the report, and `questions` what its first table asks of each system.
+    the report, and `questions` what its first table asks of each system. `costs` are what its runs say of the time of
+    commits, from which other loads are predicted.
     """
 
     quantities: Quantities
@@ -92,3 +100,4 @@ class Results:
     notes: Callable[[RunSet], tuple[str, ...]]
     questions: tuple[Question, ...] = ()
     views: str = ""
+    costs: Callable[[Measures], Iterator[Cost | Age]] = no_costs

@@ -8,8 +8,9 @@ registry finds it, the suite tests it, and a line in config.yaml runs it.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -34,8 +35,12 @@ class Capability(StrEnum):
     COMMIT_RETRY = "commit-retry"  # a commit that another writer's overtook is tried again
     READ_BY_OTHERS = "read-by-others"  # others than the client that wrote the table can read it
     BUNDLES = "bundles"  # its writers can make data files, and commit several of them at once
+    MAINTENANCE = "maintenance"  # a client can keep the table small while others write it
     WRITERS = "writers"  # several processes may write the table at once, each with a client of its own
+    PLANS = "plans"  # tells which files a query reads
     INFINITY = "infinity"  # floating-point columns take infinite values
+    HISTORY = "history"  # `history` tells when each commit was made, and of how many rows
+    ASKED = "asked"  # `asking` gives a client that never wrote to the table, and can be asked for its rows
 
 
 # What the catalog is called when it was not started here.
@@ -65,6 +70,11 @@ class Context:
     def codec(self) -> str:
         """`compression` as Parquet's writers spell it, in lower case."""
         return "uncompressed" if self.compression == "none" else self.compression
+
+
+def take(packages: Iterable[Path | str]) -> None:
+    """Let this process import what lies in these folders, after all that its stack has."""
+    sys.path += [folder for folder in map(str, packages) if folder not in sys.path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +142,7 @@ class System(ABC):
     notes: tuple[str, ...] = ()  # what every table must say beside this system; an option may add to it
     needs: ClassVar[tuple[type[Service], ...]] = ()
     capabilities: frozenset[Capability] = frozenset()  # without those that hang on the client's release
-    compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # that it can be told to use
+    compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # of Parquet, to use
     # Import names of the client's packages, without pyarrow, which always counts; "duckdb_extension_*" matches all.
     libraries: ClassVar[tuple[str, ...]] = ()
     # Locks in envs/tools whose packages the client needs beside those of the stack, in which they are not.

@@ -7,17 +7,19 @@ keep (secrets, spilled data, extensions) stays below the directory that the syst
 from __future__ import annotations
 
 import importlib.util
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tidemark.errors import ProvisionError
+from tidemark.errors import ProvisionError, SystemFailure
 from tidemark.systems import releases
 from tidemark.systems.base import Context
+from tidemark.systems.queries import Answered, Asker, Filter
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CLIENT = "DuckDB"
+FILES_READ = re.compile(r"Total Files Read:\s*(\d+)")  # in a plan that was carried out
+NO_FILES = "EMPTY_RESULT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class Release(releases.Release):
     """What a DuckDB release does differently, as far as the systems here must know it."""
 
     ducklake_inlines_infinity: bool  # into PostgreSQL, where rows go as SQL text
+    ducklake_inlines_nan: bool  # into SQLite
     ducklake_keeps_negative_zero: bool  # in rows that it inlines
     ducklake_refuses_taken_schema: bool  # otherwise CREATE SCHEMA of one that is there succeeds, and changes nothing
     http_client_is_slow: bool  # the default one, against a catalog on this machine
@@ -44,6 +49,7 @@ RELEASES = (
     Release(
         (1, 4, 4),
         ducklake_inlines_infinity=False,
+        ducklake_inlines_nan=False,
         ducklake_keeps_negative_zero=False,
         ducklake_refuses_taken_schema=False,
         http_client_is_slow=True,
@@ -53,6 +59,7 @@ RELEASES = (
     Release(
         (1, 5, 5),
         ducklake_inlines_infinity=True,
+        ducklake_inlines_nan=True,
         ducklake_keeps_negative_zero=True,
         ducklake_refuses_taken_schema=True,
         http_client_is_slow=False,
@@ -153,6 +160,40 @@ def versions(extensions: Sequence[str]) -> dict[str, str]:
     return found | {f"duckdb-{name}": str(loaded[name]) for name in extensions}
 
 
+class DuckDBAsker(Asker):
+    """A DuckDB that has loaded its extensions; `attachments` are SQL that makes the table reachable as `table`."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, attachments: Sequence[str], table: str) -> None:
+        self._connection, self._left, self._table = connection, list(attachments), table
+
+    def attached(self) -> duckdb.DuckDBPyConnection:
+        """The connection, once it reaches the table."""
+        while self._left:
+            self._connection.execute(self._left.pop(0))
+        return self._connection
+
+    def ids(self) -> pa.ChunkedArray:
+        """int64[rows], in any order."""
+        return self.attached().sql(f"SELECT id FROM {self._table}").to_arrow_table().column(0)
+
+    def count(self) -> int:
+        return self._first("count(*)")
+
+    def add_up(self) -> int:
+        return self._first("sum(id), sum(total_amount)")
+
+    def _first(self, asked: str) -> int:
+        found = self.attached().execute(f"SELECT {asked} FROM {self._table}").fetchall()
+        return int(found[0][0] or 0)
+
+
+@contextmanager
+def asking(extensions: Sequence[str], directory: Path, attachments: Sequence[str], table: str) -> Iterator[DuckDBAsker]:
+    """A DuckDB of its own, with as many threads as it takes by itself."""
+    with connect(extensions, directory) as connection:
+        yield DuckDBAsker(connection, attachments, table)
+
+
 class DuckDBSystem(TableSystem):
     """A table that DuckDB writes to, and that another DuckDB, with nothing in common but the disk, reads."""
 
@@ -191,23 +232,33 @@ class DuckDBSystem(TableSystem):
     def _writer(self) -> duckdb.DuckDBPyConnection:
         return self._connection or self._open()
 
+    def asking(self) -> AbstractContextManager[DuckDBAsker]:
+        return asking(self.extensions, self.context.directory, self._attachments(), self.table)
+
     @contextmanager
     def _reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Another DuckDB, attached to the same table."""
-        with connect(self.extensions, self.context.directory) as connection:
-            self._attach(connection)
-            yield connection
+        with self.asking() as other:
+            yield other.attached()
 
     def write(self, rows: pa.Table) -> None:  # noqa: ARG002 - DuckDB finds `rows` in this frame, by its name
         self._execute(self._insert)
 
     def ids(self) -> pa.ChunkedArray:
-        with self._reader() as reader:
-            return reader.sql(f"SELECT id FROM {self.table}").to_arrow_table().column(0)
+        with self.asking() as other:
+            return other.ids()
 
     def read(self) -> pa.Table:
         with self._reader() as reader:
             return reader.sql(f"FROM {self.table}").to_arrow_table()
+
+    def answer(self, asked: Filter) -> Answered:
+        query = f"SELECT id FROM {self.table} WHERE {asked.sql}"
+        ((_, plan),) = self._writer.execute(f"EXPLAIN ANALYZE {query}").fetchall()
+        read = [int(files) for files in FILES_READ.findall(plan)]
+        if not read and NO_FILES not in plan:
+            raise SystemFailure(f"{self.name}: the plan of '{query}' tells of no files:\n{plan}")
+        return Answered(len(self._writer.execute(query).fetchall()), sum(read))
 
     def settings(self) -> Mapping[str, str]:
         rows = self._writer.execute("SELECT name, value FROM duckdb_settings() WHERE name = 'threads'").fetchall()

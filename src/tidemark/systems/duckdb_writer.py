@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemark.systems.duckdb_client import connect, literal
-from tidemark.systems.writers import DataFile, Door, Fate, TableWriter
+from tidemark.systems.writers import DataFile, Door, Fate, TableWriter, Token
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+AGAIN_S = 0.02  # between two attempts to open a catalog that others have locked
+
 
 @dataclass(frozen=True, slots=True)
 class DuckDBDoor(Door):
-    """`attachments` are SQL that makes the table reachable as `table`; `conflict` is what a refused commit says.
+    """`attachments` are SQL that makes the table reachable as `table`; `conflicts` is what a refused commit may say.
 
     Where files can be made part of the table, `files` is the folder for them, and `adding` SQL that adds one.
+    `maintenance` is SQL by its operation. For `patience_s` seconds it tries to attach what others have locked.
+    `marking` is SQL that puts a token beside the commit that is under way, `marked` counts the commits that have one;
+    where they are not given, a batch is looked for by its first row.
     """
 
     extensions: tuple[str, ...]
@@ -28,10 +35,14 @@ class DuckDBDoor(Door):
     threads: int
     attachments: tuple[str, ...] = field(repr=False)  # may hold secrets
     table: str
-    conflict: str
+    conflicts: tuple[str, ...]
     files: Path | None = None
     adding: str = ""
     codec: str = "snappy"
+    maintenance: tuple[tuple[str, str], ...] = ()
+    patience_s: float = 0.0
+    marking: str = ""
+    marked: str = ""
 
     def open(self) -> DuckDBWriter:
         return DuckDBWriter(self)
@@ -41,16 +52,31 @@ class DuckDBWriter(TableWriter):
     def __init__(self, door: DuckDBDoor) -> None:
         import duckdb
 
-        self._conflict, self._error = door.conflict, duckdb.Error
+        self._conflicts, self._error = door.conflicts, duckdb.Error
         self._files, self._adding, self._codec = door.files, door.adding, door.codec
+        self._maintenance = door.maintenance
         # Raised while a statement is bound or its rows are made, before anything is committed.
         self._certain = (duckdb.BinderException, duckdb.CatalogException, duckdb.ConversionException)
         self._refusal = duckdb.TransactionException
         self._connection = connect(door.extensions, door.directory, door.threads)
-        for statement in door.attachments:
-            self._connection.execute(statement)
         self._execute = self._connection.execute
+        deadline = time.monotonic() + door.patience_s
+        for statement in door.attachments:
+            self._until_done(statement, deadline)
         self._insert = f"INSERT INTO {door.table} SELECT * FROM rows"
+        self._marking, self._marked = door.marking, door.marked
+        self._first = f"SELECT count(*) FROM {door.table} WHERE id = ?"
+        self._count = f"SELECT count(*), max(id) FROM {door.table}"
+
+    def _until_done(self, statement: str, deadline: float) -> None:
+        while True:
+            try:
+                self._execute(statement)
+                return
+            except self._error:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(AGAIN_S)
 
     def write(self, rows: pa.Table) -> None:  # noqa: ARG002 - DuckDB finds `rows` in this frame, by its name
         self._execute(self._insert)
@@ -63,19 +89,51 @@ class DuckDBWriter(TableWriter):
         self._execute(f"COPY rows TO {literal(path)} (FORMAT parquet, COMPRESSION {self._codec})")
         return DataFile(str(path), path.stat().st_size, rows.num_rows)
 
+    def write_known(self, rows: pa.Table, token: Token) -> None:
+        if not self._marking:
+            self.write(rows)
+            return
+        with self._transaction():
+            self.write(rows)
+            self._execute(self._marking.format(literal(str(token)))).fetchall()
+
+    def has(self, token: Token) -> bool:
+        if self._marked:
+            found = self._execute(self._marked.format(literal(str(token)))).fetchall()
+        else:
+            found = self._execute(self._first, [token.first_id]).fetchall()
+        return bool(found[0][0])
+
     def register(self, files: Sequence[DataFile]) -> None:
-        self._execute("BEGIN")
-        try:
+        with self._transaction():
             for file in files:
                 self._execute(self._adding, [file.path]).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._execute("BEGIN")
+        try:
+            yield
             self._execute("COMMIT")
         except Exception:
             with suppress(self._error):  # there is none any more where the commit itself was refused
                 self._execute("ROLLBACK")
             raise
 
+    def count(self) -> int:
+        return int(self._execute(self._count).fetchall()[0][0])
+
+    def maintenance(self) -> Mapping[str, Callable[[], object]]:
+        return {name: partial(self._to_its_end, sql) for name, sql in self._maintenance}
+
+    def _to_its_end(self, sql: str) -> None:
+        # DuckDB goes on with some procedures only while their rows are fetched.
+        self._execute(sql).fetchall()
+
     def fate(self, error: Exception) -> Fate:
-        if isinstance(error, self._refusal) and self._conflict in str(error):
+        # Of a refusal that an extension passes on, DuckDB says no class.
+        refused = isinstance(error, self._refusal) or type(error) is self._error
+        if refused and any(said in str(error) for said in self._conflicts):
             return Fate.CONFLICT
         return Fate.FAILED if isinstance(error, self._certain) else Fate.UNKNOWN
 

@@ -11,14 +11,15 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.systems.base import DEFAULT, FULL, Options, PerWrite
 from tidemark.systems.tables import TableSystem
+from tidemark.systems.writers import DataFile, Door, Fate, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,26 +121,64 @@ class NewFiles:
         return result
 
 
+@dataclass(frozen=True, slots=True)
+class SyncingDoor(Door):
+    """A door whose writers sync, in each write, what any client made below `folder` since their write before.
+
+    A commit may stand on files of another writer's that is not done with its own: those are among them.
+    """
+
+    inner: Door
+    folder: Path
+
+    def open(self) -> TableWriter:
+        return SyncingWriter(self.inner.open(), NewFiles(self.folder))
+
+
+class SyncingWriter(TableWriter):
+    def __init__(self, inner: TableWriter, made: NewFiles) -> None:
+        self._inner, self._made = inner, made
+
+    def write(self, rows: pa.Table) -> None:
+        self._inner.write(rows)
+        self._made.sync()
+
+    def register(self, files: Sequence[DataFile]) -> None:
+        self._inner.register(files)
+        self._made.sync()
+
+    def stage(self, rows: pa.Table) -> DataFile:
+        return self._inner.stage(rows)
+
+    def fate(self, error: Exception) -> Fate:
+        return self._inner.fate(error)
+
+    def refresh(self) -> None:
+        self._inner.refresh()
+
+    def attempts(self) -> int | None:
+        return self._inner.attempts()
+
+    def close(self) -> None:
+        self._made.close()
+        self._inner.close()
+
+
 class FullDurability(TableSystem):
     """A system with the option: a subclass calls `_keep_promise_below` at the end of its `create`."""
 
     Options: ClassVar[type[Options]] = DurabilityOptions
     full_syncs_per_write: ClassVar[PerWrite]  # of the client, with `durability: full`
 
-    @classmethod
-    def refuses_writers(cls, options: Any) -> str | None:
-        if options.durability == FULL:
-            return "durability: full is kept for one process, which learns what files its own writes made"
-        return super().refuses_writers(options)
-
     def _keep_promise_below(self, folder: Path) -> None:
         """From now on each write syncs what was made below `folder`, where the option says so.
 
-        Put in place of `write` once, so that a system that is not asked for it pays nothing.
+        So do those of writers that come in through the door. Put in place of `write` and `door` once, so that a system
+        that is not asked for it pays nothing.
         """
         if self.durability_level != FULL:
             return
-        made, write, close = NewFiles(folder), self.write, self.close
+        made, write, close, door = NewFiles(folder), self.write, self.close, self.door
 
         def write_and_sync(rows: pa.Table) -> None:
             write(rows)
@@ -150,4 +189,5 @@ class FullDurability(TableSystem):
             close()
 
         self.write, self.close = write_and_sync, close_both  # type: ignore[method-assign]
+        self.door = lambda: SyncingDoor(door(), folder)  # type: ignore[method-assign]
         self.durability = replace(self.durability, summary=SUMMARY, client_syncs_per_write=self.full_syncs_per_write)

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import TABLE, Capability, System
 from tidemark.systems.disk import count_and_bytes
+from tidemark.systems.queries import Answered, Asker, Filter
 from tidemark.systems.writers import Door
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A commit that added rows, as the table itself remembers it."""
+
+    at_ms: float  # since 1970, by the clock of whoever made it, and before others could see it
+    rows: int
 
 
 class TableSystem(System):
@@ -22,6 +33,8 @@ class TableSystem(System):
     kind: ClassVar[str] = "a table"
     capabilities: frozenset[Capability] = TABLE
     no_bundles: ClassVar[str] = "its client has no call that makes files that are there part of the table"
+    no_maintenance: ClassVar[str] = "its client has no call that maintains a table"
+    not_maintained: ClassVar[str | None] = None  # what its client leaves undone where it maintains a table at all
 
     @abstractmethod
     def create(self, schema: pa.Schema) -> None:
@@ -67,6 +80,14 @@ class TableSystem(System):
         """How many commits the table's history shows, creation included; None where nothing is kept."""
         return None
 
+    def history(self) -> Sequence[Committed]:
+        """The commits that added rows, in their order, where `Capability.HISTORY` is declared; read as `ids` is."""
+        raise NotImplementedError(f"{self.name} declares no {Capability.HISTORY}")
+
+    def visible_rows(self) -> int:
+        """Rows that somebody who opens the table now finds, by its metadata, with `Capability.HISTORY`; any thread."""
+        raise NotImplementedError(f"{self.name} declares no {Capability.HISTORY}")
+
     @classmethod
     def refuses_writers(cls, options: Any) -> str | None:
         """Why several processes cannot write the table at once with `options`; None where they can."""
@@ -80,6 +101,12 @@ class TableSystem(System):
         """Why writers with `options` cannot commit several data files that they made before; None where they can."""
         del options
         return None if Capability.BUNDLES in cls.capabilities else f"{cls.title}: {cls.no_bundles}"
+
+    @classmethod
+    def refuses_maintenance(cls, options: Any) -> str | None:
+        """Why no client with `options` can keep the table small while others write; None where one can."""
+        del options
+        return None if Capability.MAINTENANCE in cls.capabilities else f"{cls.title}: {cls.no_maintenance}"
 
     def door(self) -> Door:
         """How further processes write to this table, once it is created, where `Capability.WRITERS` is declared.
@@ -96,6 +123,14 @@ class TableSystem(System):
         by themselves among them; complete once writers are closed. None where the catalog does not count.
         """
         return None
+
+    def answer(self, asked: Filter) -> Answered:
+        """What the client itself finds of the rows that fit, where `Capability.PLANS` is declared."""
+        raise NotImplementedError(f"{self.name} declares no {Capability.PLANS}")
+
+    def asking(self) -> AbstractContextManager[Asker]:
+        """A client made anew, all that it needs loaded, which has not looked yet; with `Capability.ASKED`."""
+        raise NotImplementedError(f"{self.name} declares no {Capability.ASKED}")
 
     def flush(self) -> None:
         """Move inlined rows to Parquet, where `Capability.FLUSH` is declared. Timed: the client's own calls alone."""

@@ -63,10 +63,12 @@ def variant_of(spec: SeriesSpec) -> Variant:
 def with_defaults(entry: SystemEntry, settings: Mapping[str, Any]) -> SystemEntry:
     """`entry` with all options of its system: one left out is what the option follows in `settings`, or its default.
 
-    A default is a setting as any other: a series measured with another one is another series.
+    A default is a setting as any other: a series measured with another one is another series. A system that is not
+    known stays as it is: `variant` says what is wrong with it.
     """
     given = dict(entry.options)
-    for field in dataclasses.fields(registry()[entry.like].Options):
+    known = registry().get(entry.like)
+    for field in dataclasses.fields(known.Options) if known else ():
         followed = field.metadata.get("follows")
         given.setdefault(field.name, field.default if followed is None else settings[followed])
     return replace(entry, options=tuple(sorted(given.items())))

@@ -11,7 +11,7 @@ except Exception as error:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -37,6 +37,18 @@ class DataFile:
     rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a commit is known by to whoever looks for it later."""
+
+    writer: str  # of one writer of the table alone
+    number: int  # grows with each batch of the writer
+    first_id: int  # of the batch's rows
+
+    def __str__(self) -> str:
+        return f"{self.writer}-{self.number}"
+
+
 class TableWriter(ABC):
     """A client of its own, made by `Door.open`, for one thread."""
 
@@ -47,6 +59,18 @@ class TableWriter(ABC):
     @abstractmethod
     def fate(self, error: Exception) -> Fate:
         """What became of the write that ended with `error`; UNKNOWN for whatever the client does not vouch for."""
+
+    def write_known(self, rows: pa.Table, token: Token) -> None:
+        """As `write`; the commit itself has `token`, where the format has a place for one."""
+        del token
+        self.write(rows)
+
+    def has(self, token: Token) -> bool:
+        """Whether a commit with this token is in the table now; without a place for tokens, whether its first row is.
+
+        A commit that a server still works on is not there yet.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not look for what it committed")
 
     def refresh(self) -> None:  # noqa: B027 - most need nothing
         """After a write that was not acknowledged: look at the table anew, where the client does not by itself."""
@@ -62,6 +86,17 @@ class TableWriter(ABC):
     def register(self, files: Sequence[DataFile]) -> None:
         """Make files that any client of the table staged part of it, in one commit; as `write` otherwise."""
         raise NotImplementedError(f"{type(self).__name__} commits no files that are there")
+
+    def count(self) -> int:
+        """How many rows the table has now, as this client reads it; it goes through the id of each."""
+        raise NotImplementedError(f"{type(self).__name__} does not read")
+
+    def maintenance(self) -> Mapping[str, Callable[[], object]]:
+        """What its client offers to keep the table small, by name and in the order in which it is done.
+
+        Where `Capability.MAINTENANCE` is declared. An exception of one is told by `fate` as that of a write is.
+        """
+        raise NotImplementedError(f"{type(self).__name__} maintains nothing")
 
     def close(self) -> None:  # noqa: B027 - some hold nothing
         """Let go of connections."""

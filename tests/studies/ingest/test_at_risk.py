@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.machine import cachestat
+from tidemark.studies.ingest.faults.at_risk import ALL, COMMITS, NOTHING, RECORD, AtRisk, look
 from tidemark.studies.ingest.load.writer import batches
-from tidemark.studies.ingest.window.at_risk import ALL, COMMITS, NOTHING, RECORD, AtRisk, look
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.null import NullDoor

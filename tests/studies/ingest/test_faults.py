@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tidemark.errors import ServiceError
+from tidemark.studies.ingest.faults import faults as faults_module
+from tidemark.studies.ingest.faults.faults import WRITER, Faults, Kill, Look
+from tidemark.studies.ingest.faults.losses import Loss, Undisturbed, account
+from tidemark.studies.ingest.faults.survivor import LastingOrder, Survivor, leave_door
+from tidemark.studies.ingest.faults.survivors import Survivors
 from tidemark.studies.ingest.load.records import WIDTH, Records
-from tidemark.studies.ingest.load.survivor import LastingOrder, Survivor, leave_door
-from tidemark.studies.ingest.load.survivors import Survivors
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT, UNKNOWN
-from tidemark.studies.ingest.window import faults as faults_module
-from tidemark.studies.ingest.window.faults import WRITER, Faults, Kill, Look
-from tidemark.studies.ingest.window.losses import Loss, Undisturbed, account
 from tidemark.studies.ingest.window.oracle import look, states
-from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.null import NullDoor
 from tidemark.systems.writers import Door, Fate, TableWriter
@@ -90,13 +88,6 @@ def test_what_is_lost_without_any_kill_is_told_apart() -> None:
     assert loss.holds
 
 
-@pytest.fixture
-def trips(tmp_path: Path) -> Path:
-    path = tmp_path / "trips.parquet"
-    pq.write_table(pa.table({"id": pa.array(range(7), pa.int64()), "fare": [float(n) for n in range(7)]}), path)
-    return path
-
-
 def orders(trips: Path, door: Door) -> Callable[[int], LastingOrder]:
     place = trips.with_name(".door")
     leave_door(door, place)
@@ -150,64 +141,11 @@ def test_a_writer_opens_its_client_again_until_it_gets_through(trips: Path) -> N
     assert order.place.stat().st_mode & 0o077 == 0
 
 
-@pytest.fixture
-def table(tmp_path: Path, trips: Path) -> Iterator[DeltaRs]:
-    folder = tmp_path / "table"
-    folder.mkdir()
-    system = DeltaRs(Context(folder, {}, ROWS), DeltaRs.Options())
-    system.create(pq.read_schema(trips))
-    yield system
-    system.close()
-
-
-# Acknowledges at once, and commits a little later.
-EARLY = """
-import queue, threading, time
-from dataclasses import dataclass
-from tidemark.systems.writers import Door, TableWriter
-
-@dataclass(frozen=True)
-class EarlyDoor(Door):
-    inner: Door
-
-    def open(self):
-        return Early(self.inner.open())
-
-class Early(TableWriter):
-    def __init__(self, inner):
-        self._inner, self._rows = inner, queue.Queue()
-        threading.Thread(target=self._commit, daemon=True).start()
-
-    def _commit(self):
-        while True:
-            acknowledged, rows = self._rows.get()
-            time.sleep(max(0, acknowledged + 0.5 - time.monotonic()))
-            self._inner.write(rows)
-            self._rows.task_done()
-
-    def write(self, rows):
-        time.sleep(0.1)
-        self._rows.put((time.monotonic(), rows))
-
-    def fate(self, error):
-        return self._inner.fate(error)
-
-    def close(self):
-        self._rows.join()
-"""
-
-
 @pytest.mark.parametrize("early", [False, True])
 def test_a_kill_loses_what_was_acknowledged_before_its_commit_and_nothing_else(
-    early: bool, table: DeltaRs, trips: Path, monkeypatch: pytest.MonkeyPatch
+    early: bool, table: DeltaRs, trips: Path, early_door: Callable[[Door], Door]
 ) -> None:
-    door: Door = table.door()
-    if early:
-        (trips.parent / "planted_early.py").write_text(EARLY)
-        monkeypatch.syspath_prepend(trips.parent)
-        import planted_early  # type: ignore[import-not-found]
-
-        door = planted_early.EarlyDoor(door)
+    door: Door = early_door(table.door()) if early else table.door()
     with Survivors(orders(trips, door), 2, trips.parent) as crew:
         start = crew.go()
         faults = Faults(crew, table, [], lambda: None, 1, "seed")

@@ -9,14 +9,17 @@ import pytest
 
 from tidemark.analysis.quantities import Absent
 from tidemark.runs.runset import RunSet
-from tidemark.studies.ingest.robust import kills as kills_module
-from tidemark.studies.ingest.robust.kills import (
+from tidemark.studies.ingest.faults import kills as kills_module
+from tidemark.studies.ingest.faults.kills import (
     costly,
     doubt_sentence,
     down_sentence,
     kept_sentence,
     killed_of,
+    retry_of,
+    twice,
 )
+from tidemark.studies.ingest.faults.settings import BLIND, CHECK, NEVER
 
 
 def kill(title: str, moment_s: float, **changed: Any) -> dict[str, Any]:
@@ -25,11 +28,11 @@ def kill(title: str, moment_s: float, **changed: Any) -> dict[str, Any]:
     return {**plain, **counts, "holds": True, "said": "", **changed}
 
 
-def series(*kills: dict[str, Any], undisturbed: bool = True, title: str = "DuckLake") -> Any:
+def series(*kills: dict[str, Any], undisturbed: bool = True, title: str = "DuckLake", mode: str = "faults-2") -> Any:
     before = {"lost": 0 if undisturbed else 30, "doubled": 0, "partial": 0, "holds": undisturbed, "said": ""}
     found = {"faults": {"kills": list(kills), "undisturbed": before}, "referenced_files": 40, "oracle": {"words": "?"}}
     run = SimpleNamespace(manifest=SimpleNamespace(found=found.items()), footprint=SimpleNamespace(data_files=43))
-    return SimpleNamespace(runs=(run,), title=title, id=title, missing=lambda: "not measured")
+    return SimpleNamespace(runs=(run,), title=title, id=title, mode=mode, missing=lambda: "not measured")
 
 
 @pytest.fixture
@@ -72,6 +75,17 @@ def test_what_was_kept_and_what_was_not_is_said_by_name(run_set: Any) -> None:
     assert "after 1 of 2 kills of PostgreSQL, nobody can read the table any more." in kept_sentence(run_set(unread))
     with pytest.raises(Absent):
         kept_sentence(run_set())
+
+
+def test_a_row_that_is_there_twice_is_told_with_how_its_writer_sent_again(run_set: Any) -> None:
+    doubled = kill("PostgreSQL", 2, holds=False, doubled=10)
+    blind, check = series(doubled, mode="faults-2-blind"), series(*[kill("PostgreSQL", 2)] * 20, mode="faults-2-check")
+    said = kept_sentence(run_set(blind, check))
+    assert "DuckLake, sent again blindly does not hold" in said and "once in DuckLake, sent again after a look" in said
+    assert [retry_of(each) for each in (blind, check, series(doubled))] == [BLIND, CHECK, NEVER]
+    assert twice([blind]).estimate("").value == 1 and twice([check]).estimate("").high < 0.15
+    with pytest.raises(Absent, match="sent a batch"):
+        twice([])
 
 
 def test_what_is_in_doubt_and_how_long_it_takes_is_said(run_set: Any) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 import yaml
 
+from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Estimate, Replicates
 from tidemark.config import load
@@ -19,12 +23,20 @@ from tidemark.pipeline.plan import make_plan
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, load_claims
 from tidemark.runs.run import Run
 from tidemark.studies.ingest import published, quantities
+from tidemark.studies.ingest.faults.settings import FAULTS, KILL_SECONDS
+from tidemark.studies.ingest.front.settings import FRONT
+from tidemark.studies.ingest.group.settings import GROUP, GroupSettings
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.measures import IngestEvidence
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
+from tidemark.studies.ingest.parts import part_of, settings_of
+from tidemark.studies.ingest.pruning.settings import PRUNING
 from tidemark.studies.ingest.results import RESULTS
-from tidemark.studies.ingest.settings import GROUP, KILL_SECONDS, WRITERS, GroupSettings, part_of, settings_of
+from tidemark.studies.ingest.storage.distance import round_trips
+from tidemark.studies.ingest.storage.settings import STORAGE
 from tidemark.studies.ingest.workload import Ingest
+from tidemark.studies.ingest.writers.settings import WRITERS
+from tidemark.systems.apart import PREDICATES, rows_of
 from tidemark.systems.variants import variant_of
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
@@ -50,7 +62,10 @@ def run(
     found = {"refused": refused, "commits": int(acked.sum()) + 2}
     manifest = SimpleNamespace(oracle=oracle, elapsed_ns=SECOND, found=found.items(), config={"writers": 2}.items())
     read = columns.__getitem__
-    return cast(Run, SimpleNamespace(label="a/b/c/run-1", manifest=manifest, column=read, words=read, columns=columns))
+    has = columns.__contains__
+    return cast(
+        Run, SimpleNamespace(label="a/b/c/run-1", manifest=manifest, column=read, words=read, has=has, columns=columns)
+    )
 
 
 def of(quantity: Quantity, measured: Run) -> Estimate:
@@ -116,8 +131,8 @@ def planned(*overrides: str) -> list[Any]:
 def test_cells_are_each_system_with_each_number_of_writers() -> None:
     every = planned("protocol=quick", "ingest.systems={ducklake: {}, delta-rs: {}}")
     series = [each for each in every if part_of(each.mode) == WRITERS]
-    assert sorted({each.mode for each in series}) == ["one-1", "one-2", "one-4", "one-8", "own-4"]
-    assert len(series) == 10 and all(each.dataset_directory for each in series)
+    assert sorted({each.mode for each in series}) == ["one-1", "one-4", "one-8", "own-4"]
+    assert len(series) == 8 and all(each.dataset_directory for each in series)
     assert {dict(each.settings)["rows"] for each in series} == {500}
 
 
@@ -135,6 +150,23 @@ def test_what_is_killed_is_what_the_system_needs_and_nothing_of_what_keeps_nothi
     assert [each.window_seconds for each in far if each.mode == "faults-2"] == [KILL_SECONDS * 3 * 3]
     sizes = "{writers: [1], runs: 1, window_seconds: 1}"
     assert {each.mode for each in planned("protocol=smoke", f"ingest.protocols.smoke={sizes}")} == {"one-1"}
+
+
+def test_what_writers_do_after_an_unknown_outcome_is_asked_of_the_configuration() -> None:
+    asked = ("protocol=smoke", "ingest.systems={delta-rs: {}}")
+    for given, mode in (("never", "faults-2"), ("check", "faults-2-check"), ("blind", "faults-2-blind")):
+        (series,) = [each for each in planned(*asked, f"ingest.retry={given}") if part_of(each.mode) == FAULTS]
+        assert (series.mode, dict(series.settings)["retry"]) == (mode, given)
+    with pytest.raises(ConfigError, match=r"ingest\.retry.*always"):
+        planned(*asked, "ingest.retry=always")
+
+
+def test_a_front_is_killed_before_each_system_of_the_group_that_keeps_what_is_written() -> None:
+    series = [each for each in planned("protocol=quick") if part_of(each.mode) == FRONT]
+    assert {each.name for each in series} == {"ducklake", "delta-rs"}
+    assert {each.mode for each in series} == {"front-50x32"} and len(series) == 2
+    assert all(each.runs == 1 and each.window_seconds == KILL_SECONDS * 3 for each in series)
+    assert settings_of(series[0]).has_front
 
 
 GROUPED = "{writers: [1], runs: 1, window_seconds: 1, group: {systems: [%s], shapes: [50x32, 9x2], policies: [%s]}}"
@@ -186,10 +218,77 @@ def test_behind_a_front_a_commit_holds_many_requests() -> None:
 
 
 def test_retries_as_users_set_them_are_variants_of_a_system() -> None:
-    series = {each.name: each for each in planned("protocol=smoke")}
+    every = planned("protocol=quick")
+    series = {each.name: each for each in every if each.mode == "one-8"}
     assert dict(series["ducklake"].options)["commit_retries"] is None
     assert dict(series["ducklake-retrying"].options)["commit_retries"] == 100
     assert series["ducklake-retrying"].fingerprint != series["ducklake"].fingerprint
+    # Only where a commit may be refused: not of one writer, of a table each, or of a kill.
+    assert sorted(each.mode for each in every if each.name == "ducklake-retrying") == ["one-4", "one-8"]
+    assert {"one-1", "one-4", "own-4", "faults-2"} <= {each.mode for each in every if each.name == "ducklake"}
+
+
+def test_files_far_away_are_series_of_systems_as_shipped() -> None:
+    sizes = "ingest.protocols.smoke={writers: [1], rtts: [0, 40], runs: 2, window_seconds: 1}"
+    series = [each for each in planned("protocol=smoke", sizes) if part_of(each.mode) == STORAGE]
+    systems = {"ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"}
+    assert {(each.name, each.mode) for each in series} == {(name, f"s3-{rtt}") for name in systems for rtt in (0, 40)}
+    for each in series:
+        options, settings = dict(each.options), dict(each.settings)
+        assert (options["storage"], options["rtt_ms"]) == ("s3", settings["rtt_ms"]) and settings["writers"] == 1
+
+
+def far(times: dict[int, float]) -> tuple[Any, list[Any]]:
+    """Measures of series whose median commits are so long at these distances, within 1 %."""
+    series = [SimpleNamespace(mode=f"s3-{rtt}") for rtt in times]
+    draws = np.random.default_rng(1).normal(1, 0.005, (len(times), REPLICATES))
+    known = {f"s3-{rtt}": (time, draw) for (rtt, time), draw in zip(times.items(), draws, strict=True)}
+
+    def hot(_quantity: Any, each: Any) -> Replicates:
+        time, draw = known[each.mode]
+        return Replicates(float(np.log(time)), np.log(time * draw), 50)
+
+    return SimpleNamespace(hot=hot), series
+
+
+def test_each_filter_fits_whole_files_and_as_many_of_ten_as_the_page_prints() -> None:
+    rows = pa.concat_tables([rows_of(file, 6) for file in range(10)])
+    assert len(set(rows.column("id").to_pylist())) == len(rows) == 60
+    with duckdb.connect() as engine:
+        for each in PREDICATES:
+            shards = engine.sql(f"SELECT shard, count(*) FROM rows WHERE {each.asked.sql} GROUP BY ALL").fetchall()
+            assert sorted(shards) == [(file, 6) for file in range(10) if each.fits(file)], each.name
+            assert each.best is None or each.best == each.files(10)
+
+
+def test_files_read_are_of_runs_that_are_asked_for_rows() -> None:
+    columns = {"predicate": np.array(["one hour", "text", "one hour"]), "files": np.array([1, 10, 2])}
+    columns |= {"start_ns": np.arange(3), "elapsed_ns": np.ones(3)}
+    read, has = columns.__getitem__, columns.__contains__
+    manifest = SimpleNamespace(config={"part": PRUNING}.items(), oracle=SimpleNamespace(verdict=True), found={}.items())
+    asked = cast(Run, SimpleNamespace(label="a/b/c/run-1", manifest=manifest, column=read, words=read, has=has))
+    named = {each.name: each for each in RESULTS.quantities}
+    hour = of(named["files read: one hour"], asked)
+    assert (hour.value, hour.low, hour.high) == (2, 2, 2)
+    with pytest.raises(Absent, match="no query is asked"):
+        of(named["files read: text"], run([ACKED]))
+    for quantity in (quantities.COMMITS, quantities.P99, quantities.CONFLICTS, quantities.ERRORS, quantities.FILES):
+        with pytest.raises(Absent, match="nothing is committed"):
+            of(quantity, asked)
+
+
+def test_serial_round_trips_are_the_slope_against_the_distance() -> None:
+    slope = round_trips(*far({0: 30, 5: 50, 20: 110, 60: 270})).estimate("")
+    assert slope.value == pytest.approx(4) and slope.low is not None and slope.high is not None
+    assert 3.7 < slope.low < 4 < slope.high < 4.3
+    assert not round_trips(*far({0: 30, 20: 70})).estimate("").contains(4)
+    # One median that was disturbed does not move it far, as a mean of slopes would be moved.
+    assert round_trips(*far({0: 30, 5: 50, 20: 110, 40: 490, 60: 270})).value == pytest.approx(4, rel=0.2)
+    measures, series = far({0: 30, 20: 70})
+    few = SimpleNamespace(hot=lambda quantity, each: replace(measures.hot(quantity, each), draws=None))
+    assert round_trips(cast(Any, few), series).estimate("").low is None
+    with pytest.raises(Absent, match="two distances"):
+        round_trips(*far({20: 70}))
 
 
 def test_a_system_that_one_process_may_write_is_a_cell_with_a_reason() -> None:
@@ -261,5 +360,6 @@ def test_its_cells_are_whole_and_no_claim_names_another_number() -> None:
     printed = [claim["published"]["value"] for claim in rows if claim["published"]["unit"] == "rows/s"]
     assert len(printed) == 6 and set(printed) <= rates
     shown = {name for claim in claims for name in claim["shown"]}
-    tables = ("outcomes", "scaling", "group", "faults", "kyma", "not-here", "contradictions")
+    tables = ("outcomes", "scaling", "group", "storage", "pruning", "faults", "maintenance", "kyma", "not-here")
+    tables += ("contradictions", "tail")
     assert shown == {f"ingest-{name}" for name in tables}

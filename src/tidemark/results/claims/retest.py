@@ -16,6 +16,7 @@ from tidemark.schema import schema, sections
 
 # Seconds beside the windows: a run's topic, oracle and footprint; a series' servers and cold state.
 SECONDS_A_RUN, SECONDS_A_SERIES = 4.0, 12.0
+SECONDS_A_WINDOW = 60.0  # where a protocol does not say it, as windows end with their work
 SHARE_OF_PRODUCING = 0.35  # of a window's length
 EVENT_BYTES = 1_500  # in the topic
 PRODUCED_AHEAD = 1.3
@@ -39,11 +40,18 @@ def retest(claim: Claim, book: ClaimBook, run_set: RunSet | None) -> Retest:
         [] if book.study in schema()["properties"]["studies"]["default"] else [f"studies={json.dumps([book.study])}"]
     )
     known = _section(book)
-    for key, value in (("systems", {name: {} for name in measure.systems}), ("modes", list(measure.modes))):
+    shipped = known["systems"].get("default", {}) if "systems" in known else {}
+    systems = {name: shipped.get(name, {}) for name in measure.systems}  # a variant is not known by its name alone
+    for key, value in (("systems", systems), ("modes", list(measure.modes))):
         if key in known and value:
             words.append(f"{book.study}.{key}={json.dumps(value)}")
     if claim.sweeps:
         words.append(f"{book.study}.sweeps={json.dumps(list(claim.sweeps))}")
+        for name in claim.sweeps:
+            sweep = known["sweep"]["default"].get(name, {})
+            if measure.systems and not set(sweep.get("systems", ())) <= set(measure.systems):
+                asked = [system for system in sweep["systems"] if system in measure.systems]
+                words.append(f"{book.study}.sweep.{name}={json.dumps({**sweep, 'systems': asked})}")
     if claim.window_seconds is not None and window < claim.window_seconds:
         protocol = OWN_SIZES
         window, runs, repeats = _defaults(book)[protocol]
@@ -79,7 +87,8 @@ def _section(book: ClaimBook) -> dict[str, Any]:
 def _defaults(book: ClaimBook) -> dict[str, tuple[float, int, int]]:
     protocols = _section(book)["protocols"]["default"]
     return {
-        name: (sizes["window_seconds"], sizes["runs"], sizes.get("repeats", 1)) for name, sizes in protocols.items()
+        name: (sizes.get("window_seconds", SECONDS_A_WINDOW), sizes.get("runs", 1), sizes.get("repeats", 1))
+        for name, sizes in protocols.items()
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC
 from pathlib import Path
 
@@ -18,8 +18,10 @@ from tidemark.runs.runset import RunSet
 PAPER = REPOSITORY / "paper"
 
 
-def write_paper(run_set: RunSet, chapters: Sequence[Chapter], paper: Path = PAPER) -> Path:
+def write_paper(run_set: RunSet, chapters: Sequence[Chapter], more: Mapping[str, str], paper: Path = PAPER) -> Path:
     """Write values.json into the results' folder paper, set the paper beside it, and return its paper.pdf.
+
+    `more` are sentences by name that no study brings alone.
 
     A study's chapter lies in its own folder, and is put beside the shared sections. Only results/ is readable to the
     compiler, and only the fonts that it carries are used.
@@ -28,7 +30,7 @@ def write_paper(run_set: RunSet, chapters: Sequence[Chapter], paper: Path = PAPE
     import typst
 
     results = run_set.results
-    found = values(run_set, Sources.read(results), chapters)
+    found = values(run_set, Sources.read(results), chapters, more)
     stage = results / "paper"
     shutil.rmtree(stage, ignore_errors=True)
     # Contents alone: sources may lie in a read-only folder, and a copy of its mode would lock us out of our own.

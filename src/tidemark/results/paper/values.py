@@ -61,10 +61,10 @@ def _object(path: Path) -> dict[str, Any]:
     return found
 
 
-def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter]) -> dict[str, Any]:
+def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter], more: Mapping[str, str]) -> dict[str, Any]:
     """What values.json holds, with what each study brings to it. Every text in it is ready to print.
 
-    `run_set` has the runs of all studies.
+    `run_set` has the runs of all studies; `more` are sentences by name that no study brings alone.
     """
     first = chapters[0]
     stacks = StackWriter(first.measures, sources.claims, first.brings.ways)
@@ -79,7 +79,7 @@ def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter]) -> di
         ],
         "values": _together(named(run_set, sources), *(each.brings.values(each.measures.run_set) for each in chapters)),
         "sentences": _together(
-            *(each.brings.sentences(each.measures) for each in chapters), setting(run_set), stacks.sentences()
+            *(each.brings.sentences(each.measures) for each in chapters), setting(run_set), stacks.sentences(), more
         ),
         "stacks": stacks.table() if stacks.several else None,
         "labelled": sources.claims["labelled"],

@@ -95,9 +95,26 @@ def _failures(run_set: RunSet) -> tuple[str, bool]:
     attempts = sum(len(repeat.failures) for repeat in run_set.repeats)
     if not ended:
         earlier = f"; {attempts:,} earlier attempts failed, see the runs" if attempts else ""
-        return f"none: every series is complete and held all that it acknowledged{earlier}", False
+        wrong = _wrong(run_set)
+        held = wrong or "none: every series is complete and held all that it acknowledged"
+        return f"{held}{earlier}", bool(wrong)
     said = "; ".join(f"{each.title}, {each.mode_title}: {each.status}: {each.missing()}" for each in ended)
     return said, any(each.status == "failed" for each in ended)
+
+
+def _wrong(run_set: RunSet) -> str:
+    """How many runs counted whose tables do not hold what was acknowledged, and of which systems."""
+    found = [
+        (series.title, run)
+        for series in run_set.series
+        for run in series.runs
+        if run.manifest.oracle.applicable and not run.manifest.oracle.verdict
+    ]
+    if not found:
+        return ""
+    titles = ", ".join(dict.fromkeys(title for title, _ in found))
+    many = f"{len(found):,} runs do not hold what they" if len(found) > 1 else "1 run does not hold what it"
+    return f"every series is complete, but {many} acknowledged: {titles}"
 
 
 def _harnesses(run_set: RunSet) -> str:

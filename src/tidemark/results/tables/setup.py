@@ -19,6 +19,7 @@ from tidemark.runs.runset import RunSet
 from tidemark.runs.views import modes, one_a_system
 
 LOCATION = "location"  # of a run's table: a folder of the machine, no property of the system
+TOOLS = "envs/tools/"
 OTHER_NAMES = {"apachepolaris": "polaris"}  # what a server calls itself, and what others call it
 JARS = {
     "kafka": "kafka_2.13",
@@ -98,7 +99,9 @@ def read_locks(run_set: RunSet, stack: str) -> Lock:
             jars = (jars or {}) | {item["artifactId"]: item["version"] for item in found}
         else:
             pins = re.findall(r"^([A-Za-z0-9._-]+)==([^ ]+)", content, re.MULTILINE)
-            wheels = (wheels or {}) | {plain(package): version for package, version in pins}
+            named = {plain(package): version for package, version in pins}
+            # A tool's packages are in an environment of their own: of what the stack has as well, the stack's is asked.
+            wheels = named | (wheels or {}) if name.startswith(TOOLS) else (wheels or {}) | named
     return Lock(wheels, jars)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import ClassVar, Protocol, Self
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
 from tidemark.services.base import Service
-from tidemark.services.own import OwnServer
-from tidemark.services.programs.process import Child, is_free, server_environment, wait_for_line
+from tidemark.services.own import OwnProgram
+from tidemark.services.programs.process import is_free
 
 PROGRAM = "tidemark.services.delay.program"
-PORT_LINE = "delays on port: "
 
 
 class Reachable(Protocol):
@@ -26,7 +24,7 @@ class Reachable(Protocol):
         ...
 
 
-class DelayProxy(OwnServer):
+class DelayProxy(OwnProgram):
     """On a loopback port, before one server: each byte comes half of `rtt_ms` later, in either direction.
 
     There is no limit of bandwidth and no loss. `delayed` makes the kind of it that stands before a kind of server.
@@ -38,13 +36,14 @@ class DelayProxy(OwnServer):
     name: ClassVar[str] = "delay-proxy"
     title: ClassVar[str] = "Delay proxy"
     is_instrument: ClassVar[bool] = True
+    program: ClassVar[Path] = Path(__file__).with_name(f"{PROGRAM.rpartition('.')[2]}.py")
+    port_line: ClassVar[str] = "delays on port: "
     target: ClassVar[type[Service]]
     rtt_ms: ClassVar[float]
 
     def __init__(self, workspace: Workspace, directory: Path, target: Reachable, rtt_ms: float) -> None:
         super().__init__(workspace, directory)
         self.before, self._rtt_ms = target, rtt_ms
-        self._port = 0
 
     @classmethod
     def from_config(
@@ -60,34 +59,11 @@ class DelayProxy(OwnServer):
     def host_and_port(self) -> tuple[str, int]:
         return "127.0.0.1", self._port
 
-    def version(self) -> str:
-        return "of this harness"
-
-    def _provision(self) -> None:
-        pass
-
-    def _prepare(self) -> None:
-        self.data_directory.mkdir(mode=0o700)
-
-    def _program_files(self) -> tuple[Path, ...]:
-        return (self._program,)
-
-    @property
-    def _program(self) -> Path:
-        return Path(__file__).with_name(f"{PROGRAM.rpartition('.')[2]}.py")
-
-    def _launch(self) -> Child:
+    def _arguments(self) -> tuple[str, ...]:
         host, port = self.before.host_and_port()
         # Where it was before, if it ran: its clients know that place.
         listen = self._port if is_free(self._port) else 0
-        command: list[str | Path] = [sys.executable, "-I", "-S", self._program, host, str(port)]
-        command += [f"{self._rtt_ms:g}", str(listen)]
-        return Child.start(self.title, command, self.log_path, env=server_environment(), cwd=self.directory)
-
-    def _wait_until_ready(self, child: Child, log_start: int) -> None:
-        wait_for_line(child, PORT_LINE, 60, log_start)
-        started = self.log_path.read_bytes()[log_start:].decode(errors="replace")
-        self._port = int(started.split(PORT_LINE)[1].split()[0])
+        return host, str(port), f"{self._rtt_ms:g}", str(listen)
 
 
 @cache

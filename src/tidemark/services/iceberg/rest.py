@@ -7,37 +7,28 @@ NioFileIO.java is another way for the server to write files, chosen by the class
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
 import shutil
 import urllib.request
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
 
-from tidemark import seals
 from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service, files_below
+from tidemark.services.base import Service
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.postgres import Postgres
 from tidemark.services.programs.class_data import class_data, mapping
-from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
-from tidemark.services.programs.process import (
-    Child,
-    give,
-    server_environment,
-    unprivileged_account,
-    wait_for_line,
-)
-from tidemark.services.programs.provision import private_beside, provision, sha256_of
+from tidemark.services.programs.compiled import compiled
+from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, class_path, runtime_files
+from tidemark.services.programs.process import Child, give, wait_for_line
+from tidemark.services.programs.provision import provision
 
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("LoopbackCatalogServer.java", "NioFileIO.java"))
 MAIN_CLASS = "org.apache.iceberg.rest.LoopbackCatalogServer"
@@ -60,33 +51,8 @@ class IcebergRestSettings:
 
 
 def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
-    """The jar with our classes, the launcher's among them, in a folder named by what it is made of and so made once.
-
-    `jars` are those of the server's lock; the compiler is one of them.
-    """
-    made_of = LAUNCHER + "".join([*map(sha256_of, SOURCES), *(jar.name for jar in jars)])
-    classes = workspace.cache / "classes" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    (compiler,) = (jar for jar in jars if jar.name.startswith("ecj-"))
-    with seals.made_once(classes) as wanted:
-        if wanted:
-            with private_beside(classes) as incoming:
-                command: list[str | Path] = [JAVA, *COMMON_OPTIONS, *SHORT_LIVED_OPTIONS]
-                command += ["-jar", compiler, "-17", "-nowarn"]
-                command += ["-cp", class_path(jars), "-d", incoming / "compiled", *SOURCES]
-                log = incoming / "compile.log"
-                Child.start("The Java compiler", command, log, env=server_environment(), cwd=incoming).run_to_end(120)
-                _pack(incoming / "compiled", private_directory(incoming / "whole") / LAUNCHER)
-                (incoming / "whole").rename(classes)
-    return classes / LAUNCHER
-
-
-def _pack(folder: Path, jar: Path) -> None:
-    """Put what lies in `folder` into `jar`: a JVM takes no archive of class data for a class path with folders."""
-    with zipfile.ZipFile(jar, "w") as archive:
-        for path in files_below(folder):
-            archive.write(path, path.relative_to(folder))
-    # The JVM compares a jar's time with the archive's, and a Nix store sets all times to this one.
-    os.utime(jar, (1, 1))
+    """The jar with our classes, the launcher's among them; `jars` are those of the server's lock."""
+    return compiled(workspace, LAUNCHER, SOURCES, jars)
 
 
 def archive_classes(workspace: Workspace, jars: list[Path], launcher: Path) -> Path | None:
@@ -206,17 +172,11 @@ class IcebergRest(RestCatalog):
         # The archive of class data fits a class path that begins as its own does.
         jars = [self._launcher, *self._jars, *self._beside]
         options = [*COMMON_OPTIONS, f"-Xmx{self.settings.heap_mb}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
-        return Child.start(
-            self.title,
+        return self._serve(
             [JAVA, *options, *self._class_options(), "-cp", class_path(jars), MAIN_CLASS],
-            self.log_path,
-            env=server_environment(
-                CATALOG_IO__IMPL=self.file_io,
-                CATALOG_WAREHOUSE=self.warehouse,
-                **self._backend(),
-            ),
-            cwd=self.directory,
-            account=unprivileged_account(),
+            CATALOG_IO__IMPL=self.file_io,
+            CATALOG_WAREHOUSE=self.warehouse,
+            **self._backend(),
         )
 
     def _class_options(self) -> tuple[str, ...]:

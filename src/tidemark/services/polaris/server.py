@@ -312,14 +312,7 @@ class Polaris(RestCatalog):
         self._port, health_port = free_ports(2)
         write_private(self.directory / PROPERTIES, properties(self._server_properties(self._port, health_port)))
         options = [*COMMON_OPTIONS, f"-Xmx{self.settings.heap_mb}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
-        return Child.start(
-            self.title,
-            [JAVA, *options, "-jar", self._home / SERVER_JAR],
-            self.log_path,
-            env=server_environment(),
-            cwd=self.directory,
-            account=unprivileged_account(),
-        )
+        return self._serve([JAVA, *options, "-jar", self._home / SERVER_JAR])
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         try:

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemark.machine.sampler import Group
-from tidemark.measure.workload import Files, Rig, Show, Workload
-from tidemark.paths import Workspace
+from tidemark.measure.workload import Rig, Show, Workload
 from tidemark.runs.spec import SeriesSpec
-from tidemark.software.tools import tool_files
 from tidemark.studies.catalogs.settings import ALONE, CatalogSettings
 from tidemark.studies.catalogs.tree import Tree
 from tidemark.systems.base import Variant
@@ -65,10 +63,6 @@ class Catalogs(Workload):
         if issubclass(system, CatalogSystem) and system.alone is not None and users > ALONE:
             return f"{system.alone}: measured with one user, and not with {users}"
         return super().unavailable(spec, variant)
-
-    def inputs(self) -> Files:
-        workspace = Workspace(self.private.parent)
-        return {f"packages of {tool}": tool_files(tool, workspace) for tool in self.variant.system.tools}
 
     def started(self, work: Path) -> AbstractContextManager[None]:
         del work  # the load generator is of a window: it is given its requests when it starts

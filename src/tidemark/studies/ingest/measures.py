@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,22 +12,18 @@ from tidemark.analysis.statistics import Replicates, generator
 from tidemark.analysis.words import estimate_text
 from tidemark.results.claims.evidence import Evidence, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
-from tidemark.runs.runset import Series
 from tidemark.studies.ingest import published
+from tidemark.studies.ingest.faults.kills import costly, retry_of, series_with_kills, twice
+from tidemark.studies.ingest.faults.settings import BLIND, FAULTS
+from tidemark.studies.ingest.maintenance.kept import kept_of, pairs, round_s
 from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED, Printed
-from tidemark.studies.ingest.robust.kills import costly, series_with_kills
+from tidemark.studies.ingest.tail.quantities import CLOSED_P99, RESPONSE_P99
 
 
 class IngestEvidence(Evidence):
     """Runs of writers. One whose table lost rows speaks of that; its speeds are Absent by themselves."""
 
-    def noted(self, found: Sequence[Series], which: str) -> Series:
-        if not found:
-            raise Absent(f"{which} is not in this run set")
-        if not found[0].runs:
-            raise Absent(f"{found[0].title}: {found[0].missing()}")
-        self.runs += found[0].runs
-        return found[0]
+    losses_count = True
 
 
 OWN: dict[str, Measure] = {}
@@ -42,11 +37,49 @@ def modes_ratio(evidence: IngestEvidence, quantity: Quantity, system: str, modes
 
 
 @measure(OWN)
-def killed(evidence: IngestEvidence, system: str) -> Measured:
-    """The share of kills, of writers and servers, after which an acknowledged row was not there once."""
-    found = series_with_kills(evidence.measures.run_set)
-    own = [each for each in found if (each.system, each.stack) == (system, evidence.stack)]
+def ratio_of_ratios(evidence: IngestEvidence, quantity: Quantity, system: str, vs: str, modes: list[str]) -> Measured:
+    """The quantity of one system over that of another in the first mode, over the same in the second."""
+    first, second = (
+        positive(evidence.hot(quantity, system, mode)).ratio(positive(evidence.hot(quantity, vs, mode)))
+        for mode in modes
+    )
+    return first.ratio(second), TIMES
+
+
+@measure(OWN)
+def schedule_over_closed(evidence: IngestEvidence, system: str, mode: str) -> Measured:
+    """The 99th percentile of responses by a schedule over that of the closed loop before each window."""
+    by_schedule, closed = (positive(evidence.hot(quantity, system, mode)) for quantity in (RESPONSE_P99, CLOSED_P99))
+    return by_schedule.ratio(closed), TIMES
+
+
+@measure(OWN)
+def killed(evidence: IngestEvidence, system: str, part: str = FAULTS) -> Measured:
+    """The share of kills, of writers and servers or of a front, after which an acknowledged row was not there once."""
+    found = series_with_kills(evidence.measures.run_set, (part,))
+    own = [each for each in found if (each.system, each.stack) == (system, evidence.stack) and retry_of(each) != BLIND]
     return costly(evidence.noted(own, f"{system} with kills")), ""
+
+
+@measure(OWN)
+def sent_twice(evidence: IngestEvidence, retry: str) -> Measured:
+    """The share of kills after which a row is there twice, of all systems whose writers send again like this."""
+    found = series_with_kills(evidence.measures.run_set, (FAULTS,))
+    own = [each for each in found if each.runs and each.stack == evidence.stack and retry_of(each) == retry]
+    for each in own:
+        evidence.runs += each.runs
+    return twice(own), ""
+
+
+@measure(OWN)
+def rounds_ratio(evidence: IngestEvidence, system: str, vs: str) -> Measured:
+    """How long a round of maintenance beside writers takes, over one of another system."""
+    found = {own.system: own for own, _ in pairs(evidence.measures.run_set, evidence.stack)}
+    first, second = (
+        round_s(kept_of(evidence.noted([found[name]] if name in found else [], f"{name} with maintenance")))
+        for name in (system, vs)
+    )
+    return first.ratio(second), TIMES
 
 
 @measure(OWN)

@@ -1,13 +1,43 @@
-"""The runs of one part of the study: what its tables, figures and sentences are of."""
+"""The parts of the study, each a folder beside this file: the settings of its series, a stage, and results of its own.
+
+settings.py   the class of its settings, which knows its series: named here
+stage.py      staged(ingest, rig, name, seconds, show, settings): what happens in its windows; named in workload.py
+results.py    RESULTS: its tables, figures, sentences and findings; named in results.py
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from tidemark.runs.spec import SeriesSpec
+from tidemark.studies.ingest.cut.settings import CUT, CutSettings
+from tidemark.studies.ingest.faults.settings import FAULTS, FaultSettings
+from tidemark.studies.ingest.front.settings import FRONT, FrontSettings
+from tidemark.studies.ingest.group.settings import GROUP, GroupSettings
+from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
+from tidemark.studies.ingest.pruning.settings import PRUNING, PruningSettings
+from tidemark.studies.ingest.settings import IngestSettings
+from tidemark.studies.ingest.storage.settings import STORAGE, StorageSettings
+from tidemark.studies.ingest.tail.settings import TAIL, TailSettings
+from tidemark.studies.ingest.writers.settings import WRITERS, WritersSettings
 
-from tidemark.runs.runset import RunSet
-from tidemark.studies.ingest.settings import part_of
+PARTS: dict[str, type[IngestSettings]] = {
+    WRITERS: WritersSettings,
+    GROUP: GroupSettings,
+    TAIL: TailSettings,
+    STORAGE: StorageSettings,
+    PRUNING: PruningSettings,
+    FAULTS: FaultSettings,
+    FRONT: FrontSettings,
+    MAINTENANCE: MaintenanceSettings,
+    CUT: CutSettings,
+}
+BY_WORD = {word: part for part, settings in PARTS.items() for word in settings.words}
 
 
-def of_part(run_set: RunSet, part: str) -> RunSet:
-    """The series of the study that belong to `part`."""
-    return replace(run_set, series=tuple(each for each in run_set.series if part_of(each.mode) == part))
+def settings_of(spec: SeriesSpec) -> IngestSettings:
+    """The settings of a series, of the class of its part."""
+    return PARTS[dict(spec.settings)["part"]].of(spec)
+
+
+def part_of(mode: str) -> str:
+    """The part that a series belongs to, by its mode."""
+    return BY_WORD[mode.partition("-")[0]]

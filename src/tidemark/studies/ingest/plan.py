@@ -1,4 +1,4 @@
-"""The series of the study: each system with each number of writers, on one table and a table each, and with kills."""
+"""The series of the study: those of its parts, each of which knows its own."""
 
 from __future__ import annotations
 
@@ -7,36 +7,19 @@ from dataclasses import replace
 from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
-from tidemark.schema import one_of
 from tidemark.services.polaris.server import Polaris
-from tidemark.services.servers import started_here
-from tidemark.studies.ingest.settings import KILL_SECONDS, SECTION, FaultSettings, IngestSection
-from tidemark.systems import of_kind
-from tidemark.systems.base import Capability
+from tidemark.studies.ingest.parts import PARTS
+from tidemark.studies.ingest.settings import SECTION, IngestSection
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.variants import variant, with_defaults
 
 
-def section(config: Config) -> IngestSection:
-    """The study's section, parsed and checked; ConfigError for what is wrong with it."""
-    ingest = IngestSection.parse(config.sections[SECTION], config.protocol, config.origin)
-    known = {entry.name for entry in ingest.systems} | set(of_kind(TableSystem))
-    for name in ingest.protocol.group.systems:
-        one_of(
-            name,
-            dict.fromkeys(sorted(known)),
-            (SECTION, "protocols", config.protocol, "group", "systems"),
-            config.origin,
-        )
-    return ingest
-
-
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
-    ingest = section(config)
+    ingest = _section(config)
     missing = config.services.why_no_polaris()
     made: list[SeriesSpec] = []
-    for given, settings in ((each, cell) for each in ingest.systems for cell in ingest.cells(each.name)):
+    for given, settings in (cell for part in PARTS.values() for cell in part.cells(ingest)):
         entry = with_defaults(given, ingest.given)
         chosen = variant(entry, config.origin, (SECTION, "systems"), TableSystem)
         if missing and Polaris in chosen.needs:
@@ -50,20 +33,19 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             options=entry.options,
             mode=settings.label,
             settings=settings.pairs,
-            window_seconds=float(ingest.protocol.window_seconds),
-            runs=ingest.protocol.runs,
+            window_seconds=float(ingest.sizes["window_seconds"]),
+            runs=ingest.sizes["runs"],
         )
-        if isinstance(settings, FaultSettings):
-            if Capability.READ_BACK not in chosen.system.capabilities:
-                continue  # where nothing is kept, nothing can be lost
-            killed = 1 + sum(not kind.is_instrument for kind in started_here(chosen.needs, config.services))
-            made.append(replace(spec, window_seconds=KILL_SECONDS * settings.kills * killed, runs=1))
-            continue
-        made += [replace(spec, repeat=number) for number in range(1, ingest.protocol.repeats + 1)]
+        made += settings.series(spec, ingest, chosen, config)
     return made
 
 
 def limits(config: Config) -> list[str]:
     """Nothing: more writers than processors are what the study asks about."""
-    section(config)
+    for part in PARTS.values():
+        list(part.cells(_section(config)))
     return []
+
+
+def _section(config: Config) -> IngestSection:
+    return IngestSection.parse(config.sections[SECTION], config.protocol, config.origin)

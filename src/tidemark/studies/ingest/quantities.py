@@ -16,24 +16,37 @@ from tidemark.analysis.blocks import REPLICATES, BlockSample, block_length, draw
 from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity
 from tidemark.analysis.statistics import Replicates, generator, known, quantile, ratio_of_sums
 from tidemark.runs.run import Run
+from tidemark.studies.ingest.cut.settings import CUT
+from tidemark.studies.ingest.faults.settings import FAULTS
+from tidemark.studies.ingest.front.settings import FRONT
+from tidemark.studies.ingest.group.settings import GROUP
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, REFUSED, UNKNOWN
-from tidemark.studies.ingest.settings import FAULTS, GROUP
+from tidemark.studies.ingest.tail.settings import TAIL
 
 SERVERLESS = ("harness", "writers", "clients")  # groups of processes that are no server
 NOT_COMPARABLE = "not comparable: the table does not hold what was acknowledged"
+UNSOUND = {
+    FAULTS: "writers and servers were killed in it",
+    FRONT: "its front was killed in it",
+    CUT: "the power was cut in it",
+    TAIL: "its requests came by a schedule",
+}
 CELLS = 64  # stretches of a window that fairness is resampled by
 
 
 def _sound(run: Run) -> Run:
-    if dict(run.manifest.config).get("part") == FAULTS:
-        raise Absent("writers and servers were killed in it")
+    part = dict(run.manifest.config).get("part")
+    if part in UNSOUND:
+        raise Absent(UNSOUND[part])
     if not run.manifest.oracle.verdict:
         raise Absent(NOT_COMPARABLE)
     return run
 
 
 def outcomes(run: Run) -> NDArray[np.str_]:
+    if not run.has("outcome"):
+        raise Absent("nothing is committed in the window")
     return run.words("outcome")
 
 
@@ -81,7 +94,8 @@ def _rows(run: Run) -> Replicates:
 
 def _latency(run: Run, probability: float) -> Replicates:
     """Of commits that were acknowledged, from the first try on, in the order of time."""
-    times = np.maximum(run.column("response_ns")[acked_inside(_sound(run))], 1)
+    chosen = acked_inside(_sound(run))
+    times = np.maximum(run.column("response_ns")[chosen], 1)
     least = round(1 / (1 - probability))
     if len(times) < least:
         raise Absent(f"needs {least:,} commits, the run has {len(times):,}")
@@ -172,6 +186,8 @@ def _jain(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 def _files(run: Run) -> Replicates:
     """Data files on the disk for each commit that was acknowledged, those of refused commits among them."""
     found: dict[str, Any] = dict(run.manifest.found)
+    if "commits" not in found:
+        raise Absent("nothing is committed in the window")
     if run.footprint.data_files == 0:
         raise Absent("no data file is kept")
     return known(run.footprint.data_files / max(found["commits"], 1))

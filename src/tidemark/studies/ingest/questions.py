@@ -8,9 +8,17 @@ from tidemark.ingest.policies import STAGED
 from tidemark.results.claims.evidence import positive
 from tidemark.results.report.questions import Answering, Asked, Question
 from tidemark.runs.runset import Series
+from tidemark.studies.ingest.cut.settings import CUT
+from tidemark.studies.ingest.cut.tables import Cuts
+from tidemark.studies.ingest.cut.tables import costly as costly_cuts
+from tidemark.studies.ingest.faults.kills import costly, killed_of, retry_of
+from tidemark.studies.ingest.faults.settings import BLIND, FAULTS
+from tidemark.studies.ingest.group.settings import GROUP, shape_of
+from tidemark.studies.ingest.maintenance.kept import is_maintained, kept_of, wrong
+from tidemark.studies.ingest.parts import part_of
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, ROWS
-from tidemark.studies.ingest.robust.kills import costly, killed_of
-from tidemark.studies.ingest.settings import FAULTS, GROUP, ONE, WRITERS, mode_of, part_of, shape_of
+from tidemark.studies.ingest.writers.settings import ONE, WRITERS, mode_of
+from tidemark.systems.base import FULL
 
 PERCENT = 100.0
 
@@ -49,7 +57,7 @@ def _writers(asked: Asked, _mode: str | None) -> str:
 
 
 def _with_kills(asked: Asked) -> Series:
-    found = [each for each in asked.series if part_of(each.mode) == FAULTS]
+    found = [each for each in asked.series if part_of(each.mode) == FAULTS and retry_of(each) != BLIND]
     if not found:
         raise Absent("nothing was killed")
     return found[0]
@@ -61,6 +69,23 @@ def _costly_kills(asked: Asked, _mode: str | None) -> Replicates:
 
 def _kills(asked: Asked, _mode: str | None) -> str:
     return f"{sum(len(killed.each) for killed in killed_of(_with_kills(asked))):,} kills"
+
+
+def _with_cuts(asked: Asked) -> Series:
+    """As the configuration has the system, and not as it was asked to be for the cut."""
+    found = [each for each in asked.series if part_of(each.mode) == CUT and not each.mode.endswith(FULL)]
+    if not found:
+        raise Absent("its power was not cut")
+    return found[0]
+
+
+def _costly_cuts(asked: Asked, _mode: str | None) -> Replicates:
+    return costly_cuts(_with_cuts(asked)).scaled(PERCENT)
+
+
+def _cuts(asked: Asked, _mode: str | None) -> str:
+    cuts = Cuts.of(_with_cuts(asked))
+    return f"{len(cuts.each):,} cut{'s' if len(cuts.each) > 1 else ''}" + (", unreadable" if cuts.unread else "")
 
 
 def _gathered(asked: Asked) -> Series:
@@ -79,6 +104,15 @@ def _staged(quantity: Quantity) -> Answering:
 def _shape(asked: Asked, _mode: str | None) -> str:
     _, rows, clients = shape_of(_gathered(asked).mode)
     return f"{rows:,} rows a request, {clients:,} clients"
+
+
+def _wrong_maintained(asked: Asked, _mode: str | None) -> Replicates:
+    found = [each for each in asked.series if is_maintained(each)]
+    if not found:
+        raise Absent("nothing was maintained while it was written to")
+    if not found[0].runs:
+        raise Absent(found[0].missing())
+    return wrong(kept_of(found[0])).scaled(PERCENT)
 
 
 QUESTIONS = (
@@ -130,5 +164,19 @@ QUESTIONS = (
         "is gone or there twice. Few kills leave a wide interval.",
         asks="Is anything lost when it is killed?", extreme="worst",
         none="No kill of any system lost an acknowledged row",
+    ),
+    Question(
+        "wrong-maintained", "Rows lost or doubled, maintained", "%", _wrong_maintained, signed=True,
+        hint="Share of acknowledged rows that another client does not find once, where the table was flushed, merged, "
+        "expired or vacuumed while writers wrote.",
+        asks="Is anything lost or doubled when it is maintained?", extreme="worst",
+        none="No maintenance beside writers lost or doubled a row",
+    ),
+    Question(
+        "lost-cut", "Power cuts that lose rows", "%", _costly_cuts, signed=True, note=_cuts,
+        hint="Share of cuts of the power, with writes in flight, after which an acknowledged row is gone, or nobody "
+        "can read the table. The kernel's memory is lost, a disk's own cache is not. Few cuts leave a wide interval.",
+        asks="Is anything lost when the power is?", extreme="worst",
+        none="No cut of the power lost an acknowledged row",
     ),
 )  # fmt: skip

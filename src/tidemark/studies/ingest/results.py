@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,56 +15,75 @@ from tidemark.results.paper.contribution import Contribution
 from tidemark.results.publication import Publication
 from tidemark.results.tables.table import Table, Workshop
 from tidemark.runs.runset import RunSet
-from tidemark.studies.ingest import published
-from tidemark.studies.ingest.gathering import Gathering
+from tidemark.studies.ingest import kyma, published
+from tidemark.studies.ingest.columns import UNEQUAL
+from tidemark.studies.ingest.cut import results as cut
+from tidemark.studies.ingest.faults import results as faults
+from tidemark.studies.ingest.group import results as group
+from tidemark.studies.ingest.maintenance import results as maintenance
 from tidemark.studies.ingest.measures import MEASURES, IngestEvidence
-from tidemark.studies.ingest.quantities import QUANTITIES
+from tidemark.studies.ingest.part import Written
+from tidemark.studies.ingest.pruning import results as pruning
+from tidemark.studies.ingest.quantities import QUANTITIES as OF_COMMITS
 from tidemark.studies.ingest.questions import QUESTIONS
-from tidemark.studies.ingest.sentences import Writer
+from tidemark.studies.ingest.storage import results as storage
+from tidemark.studies.ingest.storage.costs import costs
 from tidemark.studies.ingest.study import STUDY
-from tidemark.studies.ingest.tables import durability, faults, group, kyma, ours
+from tidemark.studies.ingest.tail import results as tail
+from tidemark.studies.ingest.writers import results as writers
 from tidemark.studies.study import Results
 
 if TYPE_CHECKING:
     from tidemark.results.figures.studio import Sketch
 
 HERE = Path(__file__).parent
+PARTS = (
+    writers.RESULTS,
+    group.RESULTS,
+    tail.RESULTS,
+    storage.RESULTS,
+    pruning.RESULTS,
+    faults.RESULTS,
+    cut.RESULTS,
+    maintenance.RESULTS,
+)  # in this order
+QUANTITIES = replace(
+    OF_COMMITS,
+    all=(*OF_COMMITS.all, *(quantity for part in PARTS for quantity in part.quantities)),
+    code=(*OF_COMMITS.code, *(path for part in PARTS for path in part.code)),
+)
 
 
 def _tables(workshop: Workshop) -> Iterator[Table]:
-    for chapter in (ours, group, faults, durability, kyma):
-        yield from chapter.build(workshop)
+    for part in PARTS:
+        yield from part.tables(workshop)
+    yield from kyma.build(workshop)
 
 
 def _sketches() -> Iterator[Sketch]:
-    # Matplotlib takes half a second to import, which no other command has to wait for.
-    from tidemark.studies.ingest.figures import faults as fault_figures
-    from tidemark.studies.ingest.figures import group as gathered
-    from tidemark.studies.ingest.figures import writers
-
-    for chapter in (writers, gathered, fault_figures):
-        yield from chapter.sketches()
+    for part in PARTS:
+        yield from part.sketches()
 
 
 def _values(run_set: RunSet) -> dict[str, str]:
     given = run_set.config.values
-    return {"ingest-rows": f"{given['rows']:,}", "ingest-tries": f"{given['tries']:,}"}
+    own = {"ingest-rows": f"{given['rows']:,}", "ingest-tries": f"{given['tries']:,}"}
+    return {**own, **maintenance.values(run_set)}
 
 
 def _sentences(measures: Measures) -> dict[str, str]:
-    return Writer(measures).sentences() | Gathering(measures).sentences()
+    own = {name: or_why(write) for part in PARTS for name, write in part.sentences(measures).items()}
+    return {**own, "ingest-mistakes": or_why(partial(kyma.mistakes, measures))}
 
 
 def _findings(measures: Measures) -> tuple[str, ...]:
-    writer = Writer(measures)
-    gathering = Gathering(measures)
-    ours = (writer.scaling, writer.conflicts, writer.lost, writer.killed, writer.retrying)
-    said = (*ours, gathering.staged, gathering.bundled, writer.mistakes)
-    return tuple(or_why(write) for write in said)
+    own: list[Written] = [write for part in PARTS for write in part.findings(measures)]
+    own.append(partial(kyma.mistakes, measures))
+    return tuple(or_why(write) for write in own)
 
 
 def _notes(_run_set: RunSet) -> tuple[str, ...]:
-    return (ours.UNEQUAL,)
+    return (UNEQUAL,)
 
 
 RESULTS = Results(
@@ -96,4 +117,5 @@ RESULTS = Results(
     ),
     notes=_notes,
     questions=QUESTIONS,
+    costs=costs,
 )

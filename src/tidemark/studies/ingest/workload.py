@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tidemark.ingest.policies import BUNDLED
+from tidemark.machine.power import Disk
 from tidemark.machine.sampler import Group
-from tidemark.measure.workload import Files, Rig, Show, Workload
+from tidemark.measure.workload import Rig, Show, Stage, Workload
 from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.ingest.settings import (
-    FaultSettings,
-    GroupSettings,
-    IngestSettings,
-    WritersSettings,
-    settings_of,
-)
+from tidemark.studies.ingest.cut.settings import CutSettings
+from tidemark.studies.ingest.maintenance.settings import BESIDE, MaintenanceSettings
+from tidemark.studies.ingest.parts import settings_of
+from tidemark.studies.ingest.settings import IngestSettings
 from tidemark.systems.base import Variant
 from tidemark.systems.tables import TableSystem
 
@@ -26,9 +24,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidemark.studies.ingest.load.crew import Writing
-    from tidemark.studies.ingest.window.stage import WrittenStage
 
 WRITERS, CLIENTS = "writers", "clients"  # who writes to the table, and who asks a front to
+# What happens in the windows of each part. In full, since the digest of the code that measures follows such names.
+STAGES = {
+    "writers": "tidemark.studies.ingest.writers.stage",
+    "group": "tidemark.studies.ingest.group.stage",
+    "tail": "tidemark.studies.ingest.tail.stage",
+    "storage": "tidemark.studies.ingest.writers.stage",
+    "pruning": "tidemark.studies.ingest.pruning.stage",
+    "faults": "tidemark.studies.ingest.faults.stage",
+    "front": "tidemark.studies.ingest.front.stage",
+    "maintenance": "tidemark.studies.ingest.maintenance.stage",
+    "cut": "tidemark.studies.ingest.cut.stage",
+}
+Staged = Callable[..., AbstractContextManager[Stage[Any]]]
 
 
 class Ingest(Workload):
@@ -40,16 +50,14 @@ class Ingest(Workload):
         super().__init__(spec, variant, trips, private)
         self.settings: IngestSettings = settings_of(spec)
         self._writing: Writing | None = None
+        self.disk: Disk | None = None  # of a sitting whose power is to be cut
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
         """Also where the table may be written by one process alone: a single writer is another one than its maker."""
         system = variant.system
         refused = system.refuses_writers(variant.options) if issubclass(system, TableSystem) else None
-        settings = settings_of(spec)
-        if not refused and isinstance(settings, GroupSettings) and settings.policy == BUNDLED:
-            refused = system.refuses_bundles(variant.options) if issubclass(system, TableSystem) else None
-        return super().unavailable(spec, variant) or refused
+        return super().unavailable(spec, variant) or refused or settings_of(spec).refused_by(variant)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -57,23 +65,22 @@ class Ingest(Workload):
 
         return pq.read_schema(self.trips).remove_metadata()
 
-    def inputs(self) -> Files:
-        return {"dataset": (self.trips,)}
+    @contextmanager
+    def placed(self, work: Path) -> Iterator[None]:
+        """On a disk of their own, where the power is to be cut."""
+        if not isinstance(self.settings, CutSettings):
+            yield
+            return
+        with Disk(work, work.with_name(f"{work.name}-disk")) as self.disk:
+            yield
 
     def started(self, work: Path) -> AbstractContextManager[None]:
         del work  # writers are of a window: they are given its table when they start
         return nullcontext()
 
-    def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[WrittenStage]:
-        from tidemark.studies.ingest.window import fault_stage, group, stage
-
-        if isinstance(self.settings, FaultSettings):
-            return fault_stage.staged_faults(self, rig, name, seconds, show, self.settings)
-
-        if isinstance(self.settings, GroupSettings):
-            return group.staged(self, rig, name, seconds, show, self.settings)
-        assert isinstance(self.settings, WritersSettings)
-        return stage.staged(self, rig, name, seconds, show, self.settings)
+    def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[Stage[Any]]:
+        staged: Staged = import_module(STAGES[self.settings.part]).staged
+        return staged(self, rig, name, seconds, show, self.settings)
 
     @contextmanager
     def working(self, writing: Writing) -> Iterator[None]:
@@ -89,14 +96,22 @@ class Ingest(Workload):
             return self._writing.ended_seconds() if self._writing else 0.0
 
         writers = {WRITERS: Group(lambda: self._writing.pids if self._writing else [], ended=ended_seconds)}
-        if isinstance(self.settings, GroupSettings):
-            from tidemark.studies.ingest.load.front import Fronted
+        if isinstance(self.settings, MaintenanceSettings):
+            return {**writers, **{name: Group(partial(self._beside, name)) for name in BESIDE}}
+        if self.settings.has_front:
+            from tidemark.studies.ingest.group.load import Fronted
 
             return {
                 **writers,
                 CLIENTS: Group(lambda: self._writing.client_pids if isinstance(self._writing, Fronted) else []),
             }
         return writers
+
+    def _beside(self, name: str) -> list[int]:
+        """The process of this name beside the writers of a maintained table."""
+        from tidemark.studies.ingest.maintenance.crew import KeptCrew
+
+        return self._writing.beside(name) if isinstance(self._writing, KeptCrew) else []
 
     def has_ended(self) -> bool:
         return self._writing is not None and self._writing.has_failed()

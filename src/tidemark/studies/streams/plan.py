@@ -16,6 +16,7 @@ from tidemark.systems.base import Capability, Variant
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.variants import variant, with_defaults
 
+LONGEST_SECONDS = 3600.0  # of a window that its commits end, where nothing else is said
 PROCESSORS = ("threads", "cpus")  # axes that the machine's processors bound
 
 
@@ -79,9 +80,9 @@ def _repeated(spec: SeriesSpec, repeats: int, chosen: Variant) -> list[SeriesSpe
 
 
 def _check_compression(chosen: Variant, streams: StreamsSection, config: Config) -> None:
-    """Refuse a codec that a system cannot be told to write: its files would say another."""
+    """Refuse a codec that a system cannot be told to write: its files would say another. None is of Parquet files."""
     allowed, found = chosen.system.compressions, streams.given["compression"]
-    if found not in allowed:
+    if allowed and found not in allowed:
         raise ConfigError(
             f"{config.origin.place((SECTION, 'compression'))}: found '{found}'; the system '{chosen.name}' can be told "
             f"to write {', '.join(sorted(allowed))} only. Choose one of these, or take '{chosen.name}' out of "
@@ -98,6 +99,8 @@ def _vary(
     if settings.mode not in (sweep.modes or streams.modes):
         return
     window = min(sweep.window_seconds or base.window_seconds, base.window_seconds * 6)
+    if sweep.axis == "commits":
+        window = sweep.window_seconds or LONGEST_SECONDS
     for value in sweep.values:
         wanted = int if sweep.axis == "cpus" else type(getattr(settings, sweep.axis))
         if type(value) is not wanted:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidemark.analysis.costs import Cell, Cost, rtt_of
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.statistics import Replicates
 from tidemark.results.claims.claims import ClaimBook
 from tidemark.results.paper.contribution import Contribution
 from tidemark.results.publication import Publication
 from tidemark.results.tables.table import Table, Workshop
-from tidemark.runs.names import BATCH, SINGLE
-from tidemark.runs.runset import RunSet
+from tidemark.runs.names import BATCH, MAIN, SINGLE
+from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.streams import paper, published
 from tidemark.studies.streams.findings import findings
 from tidemark.studies.streams.measures import MEASURES, StreamEvidence
-from tidemark.studies.streams.quantities import QUANTITIES
+from tidemark.studies.streams.quantities import FILES_PER_COMMIT, GROWTH, QUANTITIES, SYSTEM_RATE
 from tidemark.studies.streams.questions import QUESTIONS
 from tidemark.studies.streams.sentences import WAY
 from tidemark.studies.streams.study import STUDY
-from tidemark.studies.streams.tables import performance, storage
+from tidemark.studies.streams.tables import age, inlining, performance, storage
 from tidemark.studies.streams.tables import published as of_thesis
 from tidemark.studies.streams.views import VIEWS
 from tidemark.studies.study import Results
@@ -31,7 +36,7 @@ HERE = Path(__file__).parent
 
 
 def _tables(workshop: Workshop) -> Iterator[Table]:
-    for chapter in (of_thesis, performance, storage):
+    for chapter in (of_thesis, performance, storage, inlining, age):
         yield from chapter.build(workshop)
 
 
@@ -47,6 +52,39 @@ def _sketches() -> Iterator[Sketch]:
 
 def _notes(run_set: RunSet) -> tuple[str, ...]:
     return performance.reading_notes(run_set.series)
+
+
+def _costs(measures: Measures) -> Iterator[Cost]:
+    """Mean writes of the main series, and of sweeps of the batch size: of hot runs, or of the only run of a sweep."""
+    for series in measures.run_set.series:
+        varied = series.sweep == MAIN or measures.run_set.axis_of(series.sweep) == "batch_size"
+        if varied and series.runs and not series.is_harness:
+            yield _cost(measures, series)
+
+
+def _cost(measures: Measures, series: Series) -> Cost:
+    runs = series.hot_runs or series.runs
+    growth = files = None
+    with suppress(Absent):
+        slope = _of(measures, GROWTH, series)
+        growth = slope.value if slope.estimate("").is_above(0) else 0.0
+    with suppress(Absent):
+        files = _of(measures, FILES_PER_COMMIT, series).value
+    return Cost(
+        system=series.system,
+        title=series.title,
+        stack=series.stack,
+        promise=runs[0].manifest.system.durability,
+        cell=Cell(series.batch_size, rtt_ms=rtt_of(runs[0])),
+        commit_ms=1000 * series.batch_size / _of(measures, SYSTEM_RATE, series).value,
+        commits=sum(run.manifest.operations for run in runs) / len(runs) / 2,
+        growth_ms=growth,
+        files=files,
+    )
+
+
+def _of(measures: Measures, quantity: Quantity, series: Series) -> Replicates:
+    return measures.hot(quantity, series) if series.hot_runs else measures.cold(quantity, series)
 
 
 RESULTS = Results(
@@ -86,4 +124,5 @@ RESULTS = Results(
     ),
     notes=_notes,
     questions=QUESTIONS,
+    costs=_costs,
 )

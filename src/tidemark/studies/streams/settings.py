@@ -30,6 +30,12 @@ class StreamSettings(WorkloadSettings):
     overlap: bool
     read_ahead: int  # events read in one go in single mode; 1 in batch mode
     maintenance: bool
+    commits: int = 0  # after which a window ends, however long it takes; 0: its length alone decides
+
+    @property
+    def most_events(self) -> int | None:
+        """Events of a window that its commits end; None where its length does."""
+        return self.commits * self.batch_size or None
 
     @property
     def label(self) -> str:

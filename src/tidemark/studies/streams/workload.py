@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemark.machine.sampler import Group
-from tidemark.measure.workload import Files, Rig, Show, Workload
+from tidemark.measure.workload import Rig, Show, Workload
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.kafka import Kafka
 from tidemark.studies.streams.settings import StreamSettings
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tidemark.studies.streams.window.stage import StreamStage
 
 PRODUCER = "producer"
+COMMIT_SECONDS = 0.05  # of a commit that nothing is known of
 
 
 class Streams(Workload):
@@ -37,6 +38,12 @@ class Streams(Workload):
         self._producer: Producer | None = None
         self._topics: Topics | None = None
 
+    @classmethod
+    def likely_seconds(cls, spec: SeriesSpec) -> float:
+        """Where commits end a window, as long as they usually take."""
+        commits = StreamSettings.of(spec).commits
+        return min(spec.window_seconds, commits * COMMIT_SECONDS) if commits else spec.window_seconds
+
     @property
     def is_ahead(self) -> bool:
         """Whether the topic is filled before the window, and not beside it."""
@@ -46,9 +53,6 @@ class Streams(Workload):
     def producer(self) -> Producer:
         assert self._producer is not None, "the producer lives in `started`"
         return self._producer
-
-    def inputs(self) -> Files:
-        return {"dataset": (self.trips,)}
 
     @contextmanager
     def started(self, work: Path) -> Iterator[None]:

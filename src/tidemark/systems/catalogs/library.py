@@ -7,7 +7,6 @@ statuses that one would give, so that outcomes are told apart in one way.
 from __future__ import annotations
 
 import os
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from tidemark.services.postgres import Postgres
-from tidemark.systems.base import Context
+from tidemark.systems.base import Context, take
 from tidemark.systems.catalogs.databases import Database
 from tidemark.systems.catalogs.kind import CatalogSystem, Endpoint, Names
 
@@ -79,7 +78,7 @@ class LibraryCatalog(CatalogSystem):
     @classmethod
     def load(cls, given: Mapping[str, str]) -> None:
         """Import what clients are made of: once, before users part."""
-        sys.path += [folder for folder in given["packages"].split(os.pathsep) if folder and folder not in sys.path]
+        take(filter(None, given["packages"].split(os.pathsep)))
         for name in cls.modules:
             import_module(name)
 

@@ -57,7 +57,7 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
 
     def door(self) -> Door:
         given = self.context
-        return DuckDBDoor(self.extensions, given.directory, given.threads, self._attachments(), self.table, CONFLICT)
+        return DuckDBDoor(self.extensions, given.directory, given.threads, self._attachments(), self.table, (CONFLICT,))
 
     @property
     def reader(self) -> str:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tidemark.errors import SystemFailure
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import TABLE, Capability, Context, Options
 from tidemark.systems.delta import client as delta_client
 from tidemark.systems.delta.table import CLIENT_INTERVAL, NO_SERVICE, DeltaRsOptions, DeltaTable
 from tidemark.systems.delta.writer import DeltaRsDoor, DeltaRsWriter
+from tidemark.systems.duckdb_client import DuckDBAsker
 from tidemark.systems.in_bucket import HTTPFS
+from tidemark.systems.queries import Answered, Filter
+from tidemark.systems.writers import Door
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 READER = ("delta",)  # DuckDB's extension
+FILES_LEFT = re.compile(r"files_ranges_pruned_statistics=(\d+) total")  # that the log left to be read
+NO_FILES = "files_scanned=0"
 
 
 class DeltaRs(DeltaTable):
@@ -30,10 +38,13 @@ class DeltaRs(DeltaTable):
     )
     capabilities: frozenset[Capability] = TABLE | {
         Capability.MERGE,
+        Capability.PLANS,
         Capability.COMMIT_RETRY,
         Capability.READ_BY_OTHERS,
         Capability.WRITERS,
+        Capability.MAINTENANCE,
         Capability.BUNDLES,
+        Capability.HISTORY,
     }
     Options: ClassVar[type[Options]] = DeltaRsOptions
 
@@ -46,15 +57,22 @@ class DeltaRs(DeltaTable):
             )
         self._writer: DeltaRsWriter | None = None
 
+    @classmethod
+    def of_release(cls) -> frozenset[Capability]:
+        return frozenset({Capability.ASKED} if duckdb_client.has_extensions(READER) else ())
+
     def create(self, schema: pa.Schema) -> None:
         table = self._create(schema)
-        self._writer = DeltaRsWriter(self.door(), table)
+        self._writer = DeltaRsWriter(self._entrance(), table)
         self._append = self._writer.write
 
     def write(self, rows: pa.Table) -> None:
         self._append(rows)
 
-    def door(self) -> DeltaRsDoor:
+    def door(self) -> Door:
+        return self._entrance()
+
+    def _entrance(self) -> DeltaRsDoor:
         return DeltaRsDoor(self._location, self._access(), self.context.codec, self.options.commit_retries)
 
     @property
@@ -66,12 +84,14 @@ class DeltaRs(DeltaTable):
     def ids(self) -> pa.ChunkedArray:
         if not duckdb_client.has_extensions(READER):
             return self._ids_by_delta_rs()
-        extensions = READER if self.folder is None else (*READER, HTTPFS)
-        with duckdb_client.connect(extensions, self.context.directory) as connection:
-            if self.folder is not None:
-                connection.execute(self.folder.for_readers().secret())
-            scan = f"delta_scan({duckdb_client.literal(self._location)})"
-            return connection.sql(f"SELECT id FROM {scan}").to_arrow_table().column(0)
+        with self.asking() as other:
+            return other.ids()
+
+    def asking(self) -> AbstractContextManager[DuckDBAsker]:
+        directory, scan = self.context.directory, f"delta_scan({duckdb_client.literal(self._location)})"
+        if self.folder is None:
+            return duckdb_client.asking(READER, directory, (), scan)
+        return duckdb_client.asking((*READER, HTTPFS), directory, (self.folder.for_readers().secret(),), scan)
 
     def read(self) -> pa.Table:
         return self._load().to_pyarrow_table()
@@ -82,10 +102,20 @@ class DeltaRs(DeltaTable):
     def merge(self) -> None:
         # The handle that wrote knows the newest version; whoever writes has it, and need not load the table again.
         assert self._writer is not None
-        table = self._writer.table
-        table.optimize.compact(writer_properties=self._writer.properties)
-        # By default removed files stay for a week, in case somebody still reads the old version.
-        table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+        self._writer.compact()
+        self._writer.vacuum()
+
+    def answer(self, asked: Filter) -> Answered:
+        import pyarrow as pa
+        from deltalake import QueryBuilder
+
+        engine = QueryBuilder().register("trips", self._load())
+        query = f"SELECT id FROM trips WHERE {asked.sql}"
+        plan = str(pa.table(engine.execute(f"EXPLAIN ANALYZE {query}").read_all()).to_pydict())
+        left = [int(files) for files in FILES_LEFT.findall(plan)]
+        if not left and NO_FILES not in plan:
+            raise SystemFailure(f"{self.name}: the plan of '{query}' tells of no files: {plan}")
+        return Answered(engine.execute(query).read_all().num_rows, sum(left))
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:

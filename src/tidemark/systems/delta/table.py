@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -14,6 +15,7 @@ from tidemark.systems.delta import unity
 from tidemark.systems.disk import read_ids
 from tidemark.systems.full_durability import DurabilityOptions
 from tidemark.systems.in_bucket import LOCAL, NOTE, RTT, STORAGE, Stored, count_and_sum, is_in_bucket, path_of, promise
+from tidemark.systems.tables import Committed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,8 +122,14 @@ class DeltaTable(Stored):
     def _listed(self) -> Sequence[PurePath]:
         return [path_of(address) for address in self._load().file_uris()]
 
+    @property
+    def place(self) -> Path:
+        """Where the table lies on the local disk, for other clients of it."""
+        return Path(self._location)
+
     def footprint(self) -> Footprint:
-        sizes = self._sizes_below(Path(self._location))
+        # Hadoop's local file system leaves checksum files, with a dot before their names: no part of the format.
+        sizes = {path: size for path, size in self._sizes_below(self.place).items() if not path.name.startswith(".")}
         log = count_and_sum(size for path, size in sizes.items() if LOG in path.parts)
         data = count_and_sum(size for path, size in sizes.items() if LOG not in path.parts)
         return Footprint(*data, *log, 0)
@@ -130,6 +138,20 @@ class DeltaTable(Stored):
         # A commit is a file of the log, named by its number.
         numbers = (path.stem for path in self._log() if path.suffix == ".json")
         return 1 + max(int(number) for number in numbers if number.isdigit())
+
+    def visible_rows(self) -> int:
+        return int(self._load().count())
+
+    def history(self) -> Sequence[Committed]:
+        """By the files of the log: what each says of its time, and of the rows of the files that it adds."""
+        found = []
+        for path in sorted(Path(self._location, LOG).glob("*.json")):
+            entries = [json.loads(line) for line in path.read_text().splitlines()]
+            rows = sum(json.loads(entry["add"]["stats"])["numRecords"] for entry in entries if "add" in entry)
+            if rows and not any("remove" in entry for entry in entries):
+                (at_ms,) = (entry["commitInfo"]["timestamp"] for entry in entries if "commitInfo" in entry)
+                found.append(Committed(float(at_ms), rows))
+        return found
 
     def _log(self) -> list[PurePath]:
         return [path for path in self._sizes_below(Path(self._location) / LOG) if path.parent.name == LOG]

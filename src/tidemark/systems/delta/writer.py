@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemark.systems.writers import DataFile, Door, Fate, TableWriter
+from tidemark.systems.writers import DataFile, Door, Fate, TableWriter, Token
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +42,7 @@ class DeltaRsWriter(TableWriter):
         self._location, self._codec = door.location, door.codec
         self.properties = WriterProperties(compression=door.codec.upper())  # type: ignore[arg-type]
         self._commit = None if door.retries is None else CommitProperties(max_commit_retries=door.retries)
+        self._retries = door.retries
         self._conflict = exceptions.CommitFailedError
         self._certain = (exceptions.SchemaMismatchError, exceptions.TableNotFoundError)
         self._append = write_deltalake
@@ -49,6 +50,20 @@ class DeltaRsWriter(TableWriter):
     def write(self, rows: pa.Table) -> None:
         # With the handle kept, delta-rs does not read the log again from its last checkpoint on.
         self._append(self.table, rows, mode="append", writer_properties=self.properties, commit_properties=self._commit)
+
+    def write_known(self, rows: pa.Table, token: Token) -> None:
+        from deltalake import CommitProperties, Transaction
+
+        known = CommitProperties(
+            max_commit_retries=self._retries, app_transactions=[Transaction(token.writer, token.number)]
+        )
+        self._append(self.table, rows, mode="append", writer_properties=self.properties, commit_properties=known)
+
+    def has(self, token: Token) -> bool:
+        # delta-rs takes the same transaction twice: it has to be asked.
+        self.table.update_incremental()
+        last = self.table.transaction_version(token.writer)
+        return last is not None and last >= token.number
 
     def stage(self, rows: pa.Table) -> DataFile:
         import pyarrow.parquet as pq
@@ -66,6 +81,30 @@ class DeltaRsWriter(TableWriter):
         ]
         self.table.create_write_transaction(adds, "append", self.table.schema(), commit_properties=self._commit)
         self.table.update_incremental()  # which a write does by itself
+
+    def count(self) -> int:
+        from deltalake import QueryBuilder
+
+        self.table.update_incremental()
+        found = QueryBuilder().register("trips", self.table).execute("SELECT count(id), max(id) FROM trips")
+        return int(found.read_all()[0][0].as_py())
+
+    def compact(self) -> None:
+        """Replace small files by larger ones."""
+        self.table.optimize.compact(writer_properties=self.properties, commit_properties=self._commit)
+
+    def vacuum(self) -> None:
+        """Remove what was replaced; by default it stays for a week, in case somebody still reads the old version."""
+        self.table.vacuum(
+            retention_hours=0, enforce_retention_duration=False, dry_run=False, commit_properties=self._commit
+        )
+
+    def maintenance(self) -> Mapping[str, Callable[[], object]]:
+        def compact() -> None:
+            self.table.update_incremental()  # what others wrote meanwhile
+            self.compact()
+
+        return {"compact": compact, "vacuum": self.vacuum, "checkpoint": self.table.create_checkpoint}
 
     def fate(self, error: Exception) -> Fate:
         if isinstance(error, self._conflict) and OVERTAKEN in str(error):

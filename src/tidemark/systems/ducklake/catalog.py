@@ -1,4 +1,4 @@
-"""What a DuckLake table holds, read from its catalog's own tables in PostgreSQL and its files, without DuckDB.
+"""What a DuckLake table holds, read from its catalog's own tables in SQL and its files, without DuckDB.
 
 The tables are those of DuckLake's specification, whose releases 0.3 and 1.0 have in common what is asked for here.
 """
@@ -6,6 +6,7 @@ The tables are those of DuckLake's specification, whose releases 0.3 and 1.0 hav
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,11 @@ import psycopg
 from psycopg import sql
 
 from tidemark.errors import SystemFailure
+from tidemark.systems.catalogs.databases import Ask
 from tidemark.systems.disk import read_ids
+from tidemark.systems.duckdb_client import literal
 from tidemark.systems.in_bucket import path_of
+from tidemark.systems.tables import Committed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,12 +31,17 @@ DATA_FILES = """
         schema.path_is_relative, lake.value
     FROM ducklake_data_file AS file JOIN ducklake_table AS "table" USING (table_id)
         JOIN ducklake_schema AS schema USING (schema_id), ducklake_metadata AS lake
-    WHERE "table".table_name = %s AND lake.key = 'data_path'
+    WHERE "table".table_name = {} AND lake.key = 'data_path'
         AND file.end_snapshot IS NULL AND "table".end_snapshot IS NULL AND schema.end_snapshot IS NULL
+"""
+ADDED = """
+    SELECT file.begin_snapshot, sum(file.record_count)
+    FROM ducklake_data_file AS file JOIN ducklake_table USING (table_id)
+    WHERE ducklake_table.table_name = {} GROUP BY 1
 """
 INLINED = """
     SELECT inlined.table_name FROM ducklake_inlined_data_tables AS inlined JOIN ducklake_table USING (table_id)
-    WHERE ducklake_table.table_name = %s AND end_snapshot IS NULL
+    WHERE ducklake_table.table_name = {} AND end_snapshot IS NULL
 """
 
 
@@ -49,6 +58,18 @@ def commits(catalog: Catalog) -> int:
     return int(count)
 
 
+def history(catalog: Catalog, table: str) -> list[Committed]:
+    """The snapshots that added rows to `table`, in files or inlined, in their order."""
+    counted: dict[int, int] = dict(catalog.execute(sql.SQL(ADDED).format(sql.Literal(table))).fetchall())
+    for (inlined,) in catalog.execute(sql.SQL(INLINED).format(sql.Literal(table))).fetchall():
+        rows = sql.SQL("SELECT begin_snapshot, count(*) FROM {} GROUP BY 1").format(sql.Identifier(inlined))
+        for snapshot, count in catalog.execute(rows).fetchall():
+            counted[snapshot] = counted.get(snapshot, 0) + count
+    times = catalog.execute("SELECT snapshot_id, extract(epoch FROM snapshot_time) * 1000 FROM ducklake_snapshot")
+    made: dict[int, float] = dict(times.fetchall())
+    return [Committed(float(made[number]), int(counted[number])) for number in sorted(counted) if number in made]
+
+
 def refused(catalog: Catalog) -> int:
     """The transactions that PostgreSQL rolled back in the catalog's database: commits that another one overtook.
 
@@ -60,18 +81,30 @@ def refused(catalog: Catalog) -> int:
 
 
 def ids(catalog: Catalog, table: str, file_system: FileSystem | None = None) -> pa.ChunkedArray:
+    """`ids_by` of a catalog in PostgreSQL."""
+
+    def ask(query: str) -> Sequence[tuple[Any, ...]]:
+        return catalog.execute(query.encode()).fetchall()
+
+    return ids_by(ask, table, lambda name: _inlined_ids(catalog, name), file_system)
+
+
+def ids_by(
+    ask: Ask, table: str, inlined_ids: Callable[[str], pa.ChunkedArray], file_system: FileSystem | None = None
+) -> pa.ChunkedArray:
     """The `id` column (int64) of `table`'s current rows, in files (of `file_system`) and inlined, in any order.
 
-    SystemFailure where rows were deleted: nothing here ever does that, and this reader does not apply it.
+    `inlined_ids`: those of the current rows in the catalog's table of that name. SystemFailure where rows were deleted:
+    nothing here ever does that, and this reader does not apply it.
     """
     import pyarrow as pa
 
-    ((deleted,),) = catalog.execute("SELECT count(*) FROM ducklake_delete_file WHERE end_snapshot IS NULL").fetchall()
+    ((deleted,),) = ask("SELECT count(*) FROM ducklake_delete_file WHERE end_snapshot IS NULL")
     if deleted:
         raise SystemFailure(f"DuckLake: {deleted} files of deleted rows are in the catalog, where rows are only added.")
-    chunks = read_ids((_path(row) for row in catalog.execute(DATA_FILES, [table])), file_system).chunks
-    for (inlined,) in catalog.execute(INLINED, [table]).fetchall():
-        chunks += _inlined_ids(catalog, inlined).chunks
+    chunks = read_ids((_path(row) for row in ask(DATA_FILES.format(literal(table)))), file_system).chunks
+    for (inlined,) in ask(INLINED.format(literal(table))):
+        chunks += inlined_ids(inlined).chunks
     return pa.chunked_array(chunks, pa.int64())
 
 

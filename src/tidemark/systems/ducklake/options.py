@@ -1,15 +1,30 @@
-"""Settings of DuckLakes whose catalog is in PostgreSQL, where several clients may commit at once."""
+"""Settings of DuckLakes: how many rows are inlined, and how commits are tried again where several clients make them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tidemark.systems.in_bucket import StorageOptions
+from tidemark.systems.full_durability import DurabilityOptions
+from tidemark.systems.in_bucket import LOCAL, RTT, STORAGE
 
 
 @dataclass(frozen=True, slots=True)
-class DuckLakePostgresOptions(StorageOptions):
+class DuckLakeOptions(DurabilityOptions):
+    inline_rows: int | None = field(
+        default=None,
+        metadata={
+            "help": "Writes of up to so many rows stay in the catalog until they are flushed "
+            "(DATA_INLINING_ROW_LIMIT). Left out: no write, or each one where the system's name says inlined. DuckLake "
+            "1.0 left alone: 10.",
+            "minimum": 0,
+            "examples": (10,),
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RetryingOptions(DuckLakeOptions):
     commit_retries: int | None = field(
         default=None,
         metadata={
@@ -37,3 +52,9 @@ class DuckLakePostgresOptions(StorageOptions):
             "ducklake_retry_wait_ms": self.retry_wait_ms,
         }
         return tuple(f"SET {name} = {value}" for name, value in given.items() if value is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class DuckLakePostgresOptions(RetryingOptions):
+    storage: str = field(default=LOCAL, metadata=STORAGE)
+    rtt_ms: int | None = field(default=None, metadata=RTT)

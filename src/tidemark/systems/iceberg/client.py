@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from tidemark.systems import releases
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.rest import RestCatalog
+    from pyiceberg.table import Table
 
 CLIENT = "PyIceberg"
 
@@ -45,6 +47,14 @@ def catalog(access: Mapping[str, str]) -> RestCatalog:
     from pyiceberg.catalog.rest import RestCatalog
 
     return RestCatalog("tidemark", **access)
+
+
+def expire_snapshots(table: Table) -> None:
+    """Let all snapshots but the current one go, in a commit. The files that only they need stay where they are."""
+    expiry = table.maintenance.expire_snapshots()
+    if release().shares_expiring_snapshots:
+        expiry._snapshot_ids_to_expire = set()
+    expiry.older_than(datetime.now(UTC)).commit()
 
 
 def reader_name() -> str:

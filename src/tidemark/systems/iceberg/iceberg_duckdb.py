@@ -46,6 +46,7 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
     extensions: tuple[str, ...] = EXTENSIONS
     capabilities: frozenset[Capability] = base.TABLE | {
         Capability.THREADS,
+        Capability.PLANS,
         Capability.READ_BY_OTHERS,
         Capability.WRITERS,
     }
@@ -75,7 +76,7 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
 
     def door(self) -> Door:
         given = self.context
-        return DuckDBDoor(self.extensions, given.directory, given.threads, self._attachments(), self.table, CONFLICT)
+        return DuckDBDoor(self.extensions, given.directory, given.threads, self._attachments(), self.table, (CONFLICT,))
 
     @property
     def reader(self) -> str:

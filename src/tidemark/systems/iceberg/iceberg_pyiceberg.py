@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import TABLE, Capability, Context, Options
+from tidemark.systems.duckdb_client import DuckDBAsker
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.attach import CATALOG, EXTENSIONS, attachments, refuses
 from tidemark.systems.iceberg.table import TABLE as TABLE_NAME
 from tidemark.systems.iceberg.table import IcebergOptions, IcebergTable, set_workers, workers
 from tidemark.systems.iceberg.writer import PyIcebergDoor
+from tidemark.systems.queries import Answered, Filter
 from tidemark.systems.writers import Door
 
 if TYPE_CHECKING:
@@ -73,9 +75,13 @@ class IcebergPyIceberg(IcebergTable):
     libraries: ClassVar[tuple[str, ...]] = ("pyiceberg*",)
     capabilities: frozenset[Capability] = TABLE | {
         Capability.THREADS,
+        Capability.PLANS,
         Capability.READ_BY_OTHERS,
         Capability.WRITERS,
+        Capability.MAINTENANCE,
+        Capability.HISTORY,
     }
+    not_maintained: ClassVar[str | None] = "small files stay: PyIceberg has no call that merges them"
     no_bundles: ClassVar[str] = "PyIceberg takes in files without field ids alone, unlike those that it writes"
     Options: ClassVar[type[Options]] = PyIcebergOptions
 
@@ -83,11 +89,12 @@ class IcebergPyIceberg(IcebergTable):
         super().__init__(context, options)
         self._table: Table | None = None
         self._writes = 0
-        self._shares_expiring_snapshots = pyiceberg_client.release().shares_expiring_snapshots
 
     @classmethod
     def of_release(cls) -> frozenset[Capability]:
-        return frozenset({Capability.COMMIT_RETRY} if pyiceberg_client.release().retries_commits else ())
+        retries = {Capability.COMMIT_RETRY} if pyiceberg_client.release().retries_commits else set()
+        asked = {Capability.ASKED} if duckdb_client.has_extensions(EXTENSIONS) else set()
+        return frozenset(retries | asked)
 
     @classmethod
     def unavailable(cls, options: Any) -> str | None:
@@ -137,10 +144,7 @@ class IcebergPyIceberg(IcebergTable):
         self._table.append(rows)
         self._writes += 1
         if self._writes % self.options.expire_every == 0:
-            expiry = self._table.maintenance.expire_snapshots()
-            if self._shares_expiring_snapshots:
-                expiry._snapshot_ids_to_expire = set()
-            expiry.older_than(datetime.now(UTC)).commit()
+            pyiceberg_client.expire_snapshots(self._table)
 
     @property
     def reader(self) -> str:
@@ -153,18 +157,31 @@ class IcebergPyIceberg(IcebergTable):
     def ids(self) -> pa.ChunkedArray:
         if not duckdb_client.has_extensions(EXTENSIONS):
             return self._ids_by_pyiceberg()
-        with duckdb_client.connect(EXTENSIONS, self.context.directory) as connection:
-            if refuses(self._rest.uri):
-                source = f"iceberg_scan({duckdb_client.literal(self._load().metadata_location)})"
-            else:
-                folder = None if self.folder is None else self.folder.for_readers()
-                for statement in attachments(self._rest, folder):
-                    connection.execute(statement)
-                source = f"{CATALOG}.{self._namespace}.{TABLE_NAME}"
-            return connection.sql(f"SELECT id FROM {source}").to_arrow_table().column(0)
+        with self.asking() as other:
+            return other.ids()
+
+    def asking(self) -> AbstractContextManager[DuckDBAsker]:
+        if refuses(self._rest.uri):
+            scan = f"iceberg_scan({duckdb_client.literal(self._load().metadata_location)})"
+            return duckdb_client.asking(EXTENSIONS, self.context.directory, (), scan)
+        folder = None if self.folder is None else self.folder.for_readers()
+        name = f"{CATALOG}.{self._namespace}.{TABLE_NAME}"
+        return duckdb_client.asking(EXTENSIONS, self.context.directory, attachments(self._rest, folder), name)
 
     def read(self) -> pa.Table:
         return self._load().scan().to_arrow()
+
+    def answer(self, asked: Filter) -> Answered:
+        """PyIceberg has no filter for a text that contains another: rows are looked through once they are read."""
+        import pyarrow.compute as pc
+
+        assert self._table is not None
+        scan = self._table.scan(row_filter=asked.where) if asked.where else self._table.scan()
+        rows = scan.to_arrow()
+        if asked.contains is not None:
+            column, text = asked.contains
+            rows = rows.filter(pc.match_substring(rows.column(column), text))
+        return Answered(rows.num_rows, len(list(scan.plan_files())))
 
     def settings(self) -> Mapping[str, str]:
         rules = {"PyIceberg release rules": str(pyiceberg_client.release())}

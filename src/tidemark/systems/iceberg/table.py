@@ -21,6 +21,7 @@ from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.catalog import CATALOGS, HADOOP, NIO, NOT_OURS, REFERENCE, as_it_is, chosen_catalog
 from tidemark.systems.in_bucket import S3, Folder, StorageOptions, Stored, count_and_sum, path_of
 from tidemark.systems.postgres_catalog import promised, shown
+from tidemark.systems.tables import Committed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -116,6 +117,11 @@ class IcebergTable(Stored):
         near = self._rest.bucket
         return Folder(near.by_way_of(self._rest.way), near, f"warehouse/{self._namespace}/{TABLE}")
 
+    @property
+    def identifier(self) -> tuple[str, str]:
+        """The table's namespace and name in the catalog, for other clients of it."""
+        return self._namespace, TABLE
+
     def _access(self, folder: Folder | None) -> dict[str, str]:
         """What a client of the catalog is made with, whose files are in the `folder` of a bucket, if not here."""
         access, shown = self._rest.oauth, {}
@@ -204,6 +210,21 @@ class IcebergTable(Stored):
     def commits(self) -> int:
         """Creation, and the number of the last commit: expired snapshots count as well."""
         return 1 + int(self._load().last_sequence_number)
+
+    def visible_rows(self) -> int:
+        snapshot = self._load().current_snapshot()
+        summary = None if snapshot is None else snapshot.summary
+        return int(summary["total-records"] or 0) if summary and "total-records" in summary else 0
+
+    def history(self) -> Sequence[Committed]:
+        """By the snapshots' summaries; those that replace files, and those that were expired, are not among them."""
+        found = []
+        for snapshot in sorted(self._load().snapshots(), key=lambda each: each.sequence_number or 0):
+            summary = snapshot.summary
+            rows = int(summary["added-records"] or 0) if summary and "added-records" in summary else 0
+            if rows and summary and summary.operation.value == "append":
+                found.append(Committed(float(snapshot.timestamp_ms), rows))
+        return found
 
     def settings(self) -> Mapping[str, str]:
         table = self._load()

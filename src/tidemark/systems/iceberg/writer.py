@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.table import set_workers
-from tidemark.systems.writers import Door, Fate, TableWriter
+from tidemark.systems.writers import Door, Fate, TableWriter, Token
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+TOKEN = "tidemark.token"  # in a snapshot's summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,26 @@ class PyIcebergWriter(TableWriter):
     def write(self, rows: pa.Table) -> None:
         self._attempts = 0
         self._append(rows)
+
+    def write_known(self, rows: pa.Table, token: Token) -> None:
+        self._attempts = 0
+        self._append(rows, snapshot_properties={TOKEN: str(token)})
+
+    def has(self, token: Token) -> bool:
+        self._table.refresh()
+        summaries = [each.summary for each in self._table.snapshots()]
+        return any(each is not None and each.get(TOKEN) == str(token) for each in summaries)
+
+    def count(self) -> int:
+        self._table.refresh()
+        return int(self._table.scan(selected_fields=("id",)).to_arrow().num_rows)
+
+    def maintenance(self) -> Mapping[str, Callable[[], object]]:
+        def expire() -> None:
+            self._table.refresh()  # what others wrote meanwhile
+            pyiceberg_client.expire_snapshots(self._table)
+
+        return {"expire": expire}
 
     def fate(self, error: Exception) -> Fate:
         if isinstance(error, self._conflict):

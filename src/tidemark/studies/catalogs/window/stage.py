@@ -16,10 +16,10 @@ import pyarrow as pa
 from tidemark.errors import ServiceError, SystemFailure
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
-from tidemark.paths import Workspace, private_directory
+from tidemark.paths import private_directory
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
-from tidemark.software.tools import tool_packages, tool_versions
+from tidemark.software.tools import tool_versions
 from tidemark.studies.catalogs.load.generator import TOOL, Generator
 from tidemark.studies.catalogs.tree import Tree
 from tidemark.studies.catalogs.window.crash import Crash, why_not
@@ -27,7 +27,6 @@ from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look, verdi
 from tidemark.studies.catalogs.window.phases import CHURN, RAMP
 from tidemark.studies.catalogs.window.samples import CatalogWindow, Step
 from tidemark.studies.catalogs.window.statements import count as count_statements
-from tidemark.systems.base import Context
 from tidemark.systems.catalogs.kind import CatalogSystem, Entity
 from tidemark.systems.catalogs.library import LibraryCatalog
 
@@ -195,9 +194,7 @@ def staged(catalogs: Catalogs, rig: Rig, name: str, show: Show) -> Iterator[Cata
     tree = Tree(catalogs.settings.depth, catalogs.mark(name))
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, directory, ignore_errors=True)
-        workspace = Workspace(catalogs.private.parent)
-        tools = {tool: tool_packages(tool, workspace).absolute() for tool in rig.variant.system.tools}
-        system = rig.variant.open_as(CatalogSystem, Context(directory, rig.servers.by_class, 1, tools=tools))
+        system = rig.variant.open_as(CatalogSystem, rig.context(directory, 1))
         stack.callback(system.close)
         show("starting the load generator")
         asked = catalogs.phases(tree)

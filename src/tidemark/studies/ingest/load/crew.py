@@ -54,9 +54,9 @@ class Program:
     def __init__(self, name: str, module: str, order: object, folder: Path) -> None:
         """`name` is what messages and the log in `folder` call it; `order` is pickled."""
         self.name = name
-        self._log = folder / f"{name.replace(' ', '-')}.log"
+        self.log = folder / f"{name.replace(' ', '-')}.log"
         self._said = b""
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), "-", sys.executable, "-m", module],
                 stdin=subprocess.PIPE,
@@ -102,8 +102,8 @@ class Program:
         return rest
 
     def _failure(self, happened: str) -> SystemFailure:
-        said = tail(self._log) or "(it is empty)"
-        return SystemFailure(f"{self.name} {happened}. Its log, {self._log}, ends:\n{said}")
+        said = tail(self.log) or "(it is empty)"
+        return SystemFailure(f"{self.name} {happened}. Its log, {self.log}, ends:\n{said}")
 
     def end(self) -> None:
         self.process.kill()
@@ -137,8 +137,9 @@ def noted(path: Path, most: int, who: str) -> NDArray[np.int64]:
 class Crew:
     """A context manager: all writers have opened their clients when it is entered."""
 
-    def __init__(self, orders: Sequence[Order], folder: Path) -> None:
-        self._orders, self._folder = orders, folder
+    def __init__(self, orders: Sequence[Order], folder: Path, program: str = WRITER) -> None:
+        """`program` is the module that each of them runs."""
+        self._orders, self._folder, self._program = orders, folder, program
         self._members: list[Member] = []
         self._abandoned = False
         self.said: tuple[str, ...] = ()
@@ -146,7 +147,7 @@ class Crew:
     def __enter__(self) -> Crew:
         try:
             for order in self._orders:
-                self._members.append(Member(order, self._folder))
+                self._members.append(Member(order, self._folder, self._program))
             for member in self._members:
                 member.heard("ready")
         except BaseException:
@@ -161,6 +162,11 @@ class Crew:
     @property
     def pids(self) -> list[int]:
         return [member.process.pid for member in self._members]
+
+    @property
+    def asking(self) -> Program:
+        """The first of them."""
+        return self._members[0]
 
     def ended_seconds(self) -> float:
         return 0.0

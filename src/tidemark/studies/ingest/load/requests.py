@@ -57,7 +57,10 @@ class Asking:
         self._connection: Connection | None = None
 
     async def open(self, load: Load, schema: pa.Schema) -> None:
-        self._connection = await Connection.open(load.address, load.token, schema)
+        """Also anew, after a connection that has ended."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection, self.gone = await Connection.open(load.address, load.token, schema), False
 
     async def ask(self, rows: pa.Table) -> Outcome:
         assert self._connection is not None
@@ -102,10 +105,13 @@ class Clients:
     async def _ask(self, client: Asking) -> None:
         outcome = await client.ask(self._batch(client.number, client.sequence))
         if outcome is not Outcome.ACKED:
-            if len(self.said) < MOST_KEPT:
-                self.said.append(f"a request was {outcome.name.lower()}")
+            self._keep(f"a request was {outcome.name.lower()}")
             if outcome is Outcome.BUSY:
                 await asyncio.sleep(BUSY_S)
+
+    def _keep(self, words: str) -> None:
+        if len(self.said) < MOST_KEPT:
+            self.said.append(words)
 
 
 def main() -> None:

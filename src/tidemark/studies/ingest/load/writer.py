@@ -106,7 +106,7 @@ class Loop:
         for attempt in range(1, self._order.tries + 1):
             place, outcome = records.begin(clock(), sequence, attempt), ACKED
             try:
-                writer.write(rows)
+                self._write(writer, rows, sequence)
                 records.end(place, clock(), NUMBERS[ACKED], writer.attempts())
                 return
             except Exception as error:
@@ -117,8 +117,18 @@ class Loop:
             records.end(place, ended, NUMBERS[outcome], writer.attempts())
             time.sleep(self._waits.uniform(0, min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**attempt)))
             self._refresh(outcome)
-            if outcome != CONFLICT or self._is_over():
+            if not self._is_to_be_tried(outcome, sequence, attempt) or self._is_over():
                 return
+            writer = self._writer  # it may be another one now
+
+    def _write(self, writer: TableWriter, rows: pa.Table, sequence: int) -> None:
+        del sequence
+        writer.write(rows)
+
+    def _is_to_be_tried(self, outcome: str, sequence: int, attempt: int) -> bool:
+        """Whether a batch is sent again after an attempt that was not acknowledged."""
+        del sequence, attempt
+        return outcome == CONFLICT
 
     def _refresh(self, outcome: str) -> None:
         """Look at the table anew, after an attempt that was not acknowledged."""

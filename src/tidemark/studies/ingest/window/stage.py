@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import platform
-import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,21 +15,20 @@ from tidemark.errors import SystemFailure
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
 from tidemark.paths import private_directory
-from tidemark.runs.manifest import Footprint
+from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
 from tidemark.studies.ingest.load.crew import Crew, Writing
-from tidemark.studies.ingest.load.writer import Order, batches
-from tidemark.studies.ingest.settings import OWN, WritersSettings
+from tidemark.studies.ingest.load.writer import batches
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
 from tidemark.studies.ingest.window.samples import IngestWindow
-from tidemark.systems.base import Capability, Context
+from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tidemark.studies.ingest.load.front import Fronted
+    from tidemark.studies.ingest.group.load import Fronted
     from tidemark.studies.ingest.workload import Ingest
 
 MOST_A_SECOND = 500_000  # attempts of one writer, for which there is room
@@ -74,7 +71,7 @@ class WrittenStage(Stage[IngestWindow]):
         del last  # nothing is done after the last run alone
         show("oracle")
         reader = self._tables[0].reader
-        footprint = _together([table.footprint() for table in self._tables])
+        footprint = together([table.footprint() for table in self._tables])
         if Capability.READ_BACK not in self._tables[0].capabilities:
             return Findings(Oracle(True, False, window.rows, 0, 0, 0, 0, reader, 0.0), footprint)
         began = time.perf_counter()
@@ -114,7 +111,7 @@ class WrittenStage(Stage[IngestWindow]):
         exact = self._finding.is_exact
         return Description(
             system=system_part(self._rig.variant, self._tables[0], self._ingest.schema),
-            versions={"PyArrow": pa.__version__, "Python": platform.python_version()},
+            versions=versions(),
             marks=() if exact else (f"the table does not hold what was acknowledged: {self._finding.words}",),
             found=found,
         )
@@ -149,56 +146,16 @@ class IngestStage(WrittenStage):
         self._crew.abandon()
 
 
-def _together(parts: Sequence[Footprint]) -> Footprint:
-    """The tables as one, but for what of their catalogs nobody can tell apart."""
-    if len(parts) == 1:
-        return parts[0]
-    counts = zip(*((p.data_files, p.data_bytes, p.metadata_files, p.metadata_bytes) for p in parts), strict=True)
-    data_files, data_bytes, metadata_files, metadata_bytes = (sum(each) for each in counts)
-    return Footprint(data_files, data_bytes, metadata_files, metadata_bytes, None, "several tables share the catalog")
+def versions() -> dict[str, str]:
+    """Of what the harness itself works with."""
+    return {"PyArrow": pa.__version__, "Python": platform.python_version()}
 
 
 def fresh_table(ingest: Ingest, rig: Rig, folder: Path, stack: ExitStack, rows_per_write: int) -> TableSystem:
     """A table in `folder` with a first commit, of as many rows as a batch; closed with `stack`."""
-    context = Context(private_directory(folder), rig.servers.by_class, rows_per_write)
-    table = rig.variant.open_as(TableSystem, context)
+    table = rig.variant.open_as(TableSystem, rig.context(private_directory(folder), rows_per_write))
     stack.callback(table.close)
     table.create(ingest.schema)
     # The first commits of some clients to an empty table do not look whether another one was quicker.
     table.write(batches(ingest.trips, ingest.settings.rows, OF_TABLE)(0))
     return table
-
-
-@contextmanager
-def staged(
-    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: WritersSettings
-) -> Iterator[IngestStage]:
-    """Tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
-    directory = private_directory(rig.work / name)
-    with ExitStack() as stack:
-        if not rig.spec.keep_tables:
-            stack.callback(shutil.rmtree, directory, ignore_errors=True)
-        show("making the tables")
-        tables = [
-            fresh_table(ingest, rig, directory / f"table-{number}", stack, settings.rows)
-            for number in range(1, 1 + (settings.writers if settings.tables == OWN else 1))
-        ]
-        show("starting the writers")
-        most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
-        orders = [
-            Order(
-                door=tables[number % len(tables)].door(),
-                number=number + 1,
-                trips=ingest.trips,
-                rows=settings.rows,
-                tries=settings.tries,
-                uncounted=settings.uncounted,
-                seed=rig.spec.seed,
-                records=directory / f".records-{number + 1}",
-                most=most,
-            )
-            for number in range(settings.writers)
-        ]
-        crew = stack.enter_context(Crew(orders, directory))
-        stack.enter_context(ingest.working(crew))
-        yield IngestStage(ingest, rig, directory, tables, crew, name != COLD_RUN)

@@ -39,8 +39,8 @@ class Rates:
         if events and log_bytes:
             self._keep(self._bytes, log_bytes / events)
 
-    def events(self, seconds: float, batch_size: int, work: Path) -> int:
-        """Events for `seconds` at the system's rate, as far as the disk of `work` and the memory can hold them.
+    def events(self, seconds: float, batch_size: int, work: Path, most: int | None = None) -> int:
+        """Events for `seconds` at the system's rate, or for `most`, as far as disk of `work` and memory can hold them.
 
         Where they cannot, or the rate was another one this time, the window is measured in several stretches.
         """
@@ -51,7 +51,7 @@ class Rates:
             raise DiskFull(f"{work}: no room for the {least:,} events that a window needs; free some gigabytes")
         rate = self.events_per_s
         wanted = FIRST[SINGLE if batch_size == 1 else BATCH] if rate is None else int(rate * seconds * HEADROOM)
-        return min(wanted + least, room)
+        return min((wanted if most is None else min(wanted, most)) + least, room)
 
     def _all(self) -> dict[str, float]:
         try:

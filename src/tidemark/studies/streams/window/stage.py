@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import platform
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import confluent_kafka
 import pyarrow as pa
 
-from tidemark.errors import OracleError, StreamError
+from tidemark.errors import OracleError, StreamError, SystemFailure
 from tidemark.machine.processes import bind
 from tidemark.measure import maintenance
 from tidemark.measure.describe import system_part
 from tidemark.measure.oracle import consult, difference
+from tidemark.measure.reading import hold, read
 from tidemark.measure.warmup import uncounted
 from tidemark.measure.workload import Description, Files, Findings, Rig, Show, Stage
-from tidemark.paths import private_directory
 from tidemark.runs.manifest import Flush, Merge, Produced, ProducerPart
 from tidemark.runs.proofs import Oracle
 from tidemark.services.kafka import Kafka
@@ -29,7 +28,7 @@ from tidemark.stream.sizes import EventSizes
 from tidemark.stream.source import Source
 from tidemark.studies.streams.window.loop import run_stretch
 from tidemark.studies.streams.window.samples import Samples, StreamWindow
-from tidemark.systems.base import Context
+from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
@@ -64,6 +63,7 @@ class StreamStage(Stage[StreamWindow]):
         self._commits_before = system.commits()
         self._following = False
         self._produced: Produced | None = None
+        self._reads: dict[str, dict[str, Any]] = {}
 
     def new_window(self) -> StreamWindow:
         settings = self._streams.settings
@@ -86,8 +86,12 @@ class StreamStage(Stage[StreamWindow]):
             self._following = True
         counters = producer.counters
 
+        most = settings.most_events
+
         def count(events: int) -> None:
             counters.consumed = events
+            if most is not None and events >= most:
+                self._source.abandon()  # it has as many commits as it is to have
 
         run_stretch(window, self._source, self._codec, self.system.write, until_seconds, count, settings.read_ahead)
 
@@ -97,7 +101,8 @@ class StreamStage(Stage[StreamWindow]):
         if window.elapsed_ns and window.rows:
             rates.note(window.events_per_s)
         left = until_seconds - window.elapsed_ns / 1e9
-        self._streams.producer.extend(rates.events(left, self._streams.settings.batch_size, self._rig.work))
+        settings = self._streams.settings
+        self._streams.producer.extend(rates.events(left, settings.batch_size, self._rig.work, settings.most_events))
 
     def abandon(self) -> None:
         self._source.abandon()
@@ -118,12 +123,26 @@ class StreamStage(Stage[StreamWindow]):
         verdict = self._ask_the_oracle(window)
         show("flush and footprint")
         footprint = self.system.footprint()
+        maintained = last and self._streams.settings.maintenance
+        if maintained:
+            self._read(window, "streamed", show)
         flush = maintenance.flush(self.system)
         self._check_rows(window, "flush", flush)
         after = None if flush is None else self.system.footprint()
-        merge = maintenance.merge(self.system) if last and self._streams.settings.maintenance else None
+        if maintained and flush is not None:
+            self._read(window, "flushed", show)
+        merge = maintenance.merge(self.system) if maintained else None
         self._check_rows(window, "merge", merge)
         return Findings(verdict, footprint, flush, after, merge)
+
+    def _read(self, window: StreamWindow, state: str, show: Show) -> None:
+        """How long a client waits for the table's rows that never wrote them, where there is one."""
+        if Capability.ASKED in self.system.capabilities:
+            show("reading")
+            try:
+                self._reads[state] = hold(read(self.system), window.rows).seconds
+            except SystemFailure as error:
+                self._reads[state] = {"why_not": str(error)}
 
     def _ask_the_oracle(self, window: StreamWindow) -> Oracle:
         """Before all else: what a system commits only when it is asked something is not yet in its table."""
@@ -155,6 +174,7 @@ class StreamStage(Stage[StreamWindow]):
             marks=marks(window),
             logical_bytes=round(sizes.arrow_bytes * window.rows),
             producer=producer,
+            found={"reads": self._reads} if self._reads else {},
         )
 
     def files_apart(self) -> Files:
@@ -192,21 +212,18 @@ def staged(streams: Streams, rig: Rig, name: str, seconds: float, show: Show) ->
     settings, spec, rates = streams.settings, rig.spec, streams.rates
     producer, topics = streams.producer, streams.topics(rig)
     encoding = Encoding(settings.encoding)
-    directory = private_directory(rig.work / name)
     with ExitStack() as stack:
-        stack.callback(_remove, directory, spec.keep_tables)
+        directory = stack.enter_context(rig.folder(name))
         show("filling the topic")
-        ahead = rates.events(seconds, settings.batch_size, rig.work) if streams.is_ahead else settings.batch_size
+        ahead = settings.batch_size
+        if streams.is_ahead:
+            ahead = rates.events(seconds, settings.batch_size, rig.work, settings.most_events)
         topic = topics.begin(encoding, ahead)
         stack.callback(topics.drop, topic)
         if spec.cpus is not None:
             bind(spec.cpus)
-        context = Context(
-            directory,
-            rig.servers.by_class,
-            settings.batch_size,
-            threads=settings.threads,
-            compression=settings.compression,
+        context = rig.context(
+            directory, settings.batch_size, threads=settings.threads, compression=settings.compression
         )
         system = rig.variant.open_as(TableSystem, context)
         stack.callback(system.close)
@@ -220,11 +237,6 @@ def staged(streams: Streams, rig: Rig, name: str, seconds: float, show: Show) ->
         if codec.schema != producer.schema:
             raise StreamError(f"topic {topic}: its schema message is not that of the trips: {codec.schema}")
         yield StreamStage(streams, rig, directory, topic, system, consumer, codec, show)
-
-
-def _remove(directory: Path, keep: bool) -> None:
-    if not keep:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def probe(streams: Streams, rig: Rig, show: Show) -> None:

@@ -1,0 +1,184 @@
+"""What a commit costs: a law fitted to measured cells, and how far it errs on cells that it was not fitted to.
+
+    commit = (fixed + row * rows + store) * (1 + waiting * (writers - 1)) + growth * commits before it
+    store  = offset + trips * round trip                                  nothing with files on the local disk
+
+All times are in milliseconds. A cell is held out together with every other that was measured under the same
+conditions, the law is fitted to the rest, and its prediction is set beside what was measured.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidemark.analysis.quantities import Absent
+from tidemark.runs.run import Run
+
+LEAST_SHARE = 0.1  # of a measured commit, that is left of it when its table's growth is taken off
+PLAIN, FAR, MANY = "batch sizes", "distances of a store", "numbers of writers"  # what a law is fitted to, by turns
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The conditions of a commit. `rtt_ms` is None with files on the local disk."""
+
+    rows: int
+    writers: int = 1
+    rtt_ms: float | None = None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What a law must know to predict it."""
+        return (PLAIN, *((FAR,) if self.rtt_ms is not None else ()), *((MANY,) if self.writers > 1 else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a study measured in one cell of one system under one stack.
+
+    `commit_ms` is the mean time that a writer has one commit, `commits` how many the table had before it, in the
+    mean; `growth_ms` how much longer it takes after 1,000 more, None where that is not known. `files` are those that
+    a commit leaves. With a `flaw`, a reason, the speed is no result, and `commit_ms` says nothing.
+    """
+
+    system: str
+    title: str
+    stack: str
+    promise: str
+    cell: Cell
+    commit_ms: float = math.nan
+    commits: float = 0.0
+    growth_ms: float | None = None
+    files: float | None = None
+    flaw: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """The median age of events at their commit, of one writer that gathers `rows` of `rate` events a second."""
+
+    system: str
+    stack: str
+    rate: float
+    rows: float
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """The terms of the law above; None for those that no cell tells. `growth_ms` is for one commit."""
+
+    fixed_ms: float
+    row_ms: float
+    growth_ms: float = 0.0
+    offset_ms: float | None = None
+    trips: float | None = None
+    waiting: float | None = None
+
+    def commit_ms(self, cell: Cell, commits: float = 0.0) -> float:
+        """A commit to a table that has had so many; Absent where a term is not known."""
+        own = self.fixed_ms + self.row_ms * cell.rows
+        if cell.rtt_ms is not None:
+            if self.offset_ms is None or self.trips is None:
+                raise Absent(f"not known for {FAR}")
+            own += self.offset_ms + self.trips * cell.rtt_ms
+        if cell.writers > 1:
+            if self.waiting is None:
+                raise Absent(f"not known for {MANY}")
+            own *= 1 + self.waiting * (cell.writers - 1)
+        if own <= 0:
+            raise Absent("the law gives no time above 0 there")
+        return own + self.growth_ms * commits
+
+
+def rtt_of(run: Run) -> float | None:
+    """Milliseconds to the store that held the files of a run's table; None where they were on the local disk."""
+    options = dict(run.manifest.system.options)
+    return float(options.get("rtt_ms") or 0.0) if options.get("storage") == "s3" else None
+
+
+def fit(costs: Sequence[Cost]) -> Law:
+    """The law of one system through its `costs`, none of which has a flaw.
+
+    One writer with files on the local disk gives the fixed time and that of a row, from those the store's terms and
+    the waiting for other writers follow. Each step has the smallest sum of errors on the log scale, so that one cell
+    off the law does not move it far. Absent for fewer than two batch sizes.
+    """
+    growth = _growth(costs)
+    own = {id(each): max(each.commit_ms - growth * each.commits, LEAST_SHARE * each.commit_ms) for each in costs}
+    plain = [each for each in costs if each.cell.kinds == (PLAIN,)]
+    fixed, row = _line([(each.cell.rows, own[id(each)], 0.0) for each in plain], least=0.0)
+    near = Law(fixed, row)
+    far = [each for each in costs if each.cell.kinds == (PLAIN, FAR)]
+    many = [each for each in costs if each.cell.kinds == (PLAIN, MANY)]
+    offset = trips = waiting = None
+    if len({each.cell.rtt_ms for each in far}) > 1:
+        points = [(each.cell.rtt_ms or 0.0, own[id(each)], near.commit_ms(Cell(each.cell.rows))) for each in far]
+        offset, trips = _line(points, least=-math.inf)
+    if many:
+        shares = [(own[id(each)] / near.commit_ms(Cell(each.cell.rows)) - 1) / (each.cell.writers - 1) for each in many]
+        waiting = max(float(np.median(shares)), 0.0)
+    return Law(fixed, row, growth, offset, trips, waiting)
+
+
+def held_out(costs: Sequence[Cost]) -> dict[Cell, float | None]:
+    """The law's error in each cell when it is fitted without that cell: 0.3 is 30 % too long or too short.
+
+    None where too few are left to predict it. Absent where the law cannot be fitted at all.
+    """
+    fit(costs)
+    return {cell: _error(costs, cell) for cell in dict.fromkeys(each.cell for each in costs)}
+
+
+def relative_error(predicted: float, measured: float) -> float:
+    """Of two times: how much larger the larger is."""
+    return math.exp(abs(math.log(predicted / measured))) - 1
+
+
+def _error(costs: Sequence[Cost], cell: Cell) -> float | None:
+    try:
+        law = fit([each for each in costs if each.cell != cell])
+        return max(
+            relative_error(law.commit_ms(cell, each.commits), each.commit_ms) for each in costs if each.cell == cell
+        )
+    except Absent:
+        return None
+
+
+def _growth(costs: Sequence[Cost]) -> float:
+    """Milliseconds by which a commit makes the next one slower: of the cell that saw the most commits."""
+    known = [(each.commits, each.growth_ms) for each in costs if each.growth_ms is not None]
+    return max(known)[1] / 1000 if known and max(known)[1] > 0 else 0.0
+
+
+def _line(points: Sequence[tuple[float, float, float]], least: float) -> tuple[float, float]:
+    """Offset, at least `least`, and slope, at least 0, of what each point has above its base.
+
+    `points`: setting, time, base. Of the lines through two points, or through one with no slope or no offset, that
+    with the smallest sum of errors on the log scale. Absent for fewer than two settings.
+    """
+    if len({x for x, _, _ in points}) < 2:
+        raise Absent("needs two settings or more")
+    rest = [(x, time - base) for x, time, base in points]
+    lines = [(y, 0.0) for _, y in rest] + [(0.0, y / x) for x, y in rest if x > 0]
+    for (x, y), (other, above) in itertools.combinations(rest, 2):
+        if x != other:
+            slope = (above - y) / (other - x)
+            lines.append((y - slope * x, slope))
+
+    def off(line: tuple[float, float]) -> float:
+        offset, slope = line
+        found = np.array([base + offset + slope * x for x, _, base in points])
+        if offset < least or slope < 0 or bool((found <= 0).any()):
+            return math.inf
+        return float(np.abs(np.log(found / np.array([time for _, time, _ in points]))).sum())
+
+    best = min(lines, key=off)
+    if math.isinf(off(best)):
+        raise Absent("no line fits")
+    return best

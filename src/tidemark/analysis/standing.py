@@ -1,0 +1,120 @@
+"""How far a prediction of loads that were not measured can be trusted: for each system, and each kind of load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tidemark.analysis.costs import FAR, MANY, PLAIN, Age, Cell, Cost
+from tidemark.analysis.planning import KINDS, Errors, Judged, Load, checked, setting_of
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.words import listed
+
+BOUND = 0.3  # the worst error that anything is predicted with, unless somebody asks for another
+BEYOND = 2  # times the largest that was measured: a load that lies outside
+OF_KIND = {
+    PLAIN: "one writer, local files",
+    FAR: "one writer, a store at a distance",
+    MANY: "several writers, local files",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The errors of a system's law for loads of one kind, inside of what was measured or beyond.
+
+    Without `errors` nothing could be held out; `reason` says why nothing is predicted, and is empty where it is.
+    """
+
+    system: str
+    title: str
+    stack: str
+    kind: str
+    is_beyond: bool
+    errors: Errors | None
+    reason: str
+
+    @property
+    def load(self) -> str:
+        """The kind of load, in words."""
+        return f"{OF_KIND[self.kind]}; {'beyond' if self.is_beyond else 'inside of'} what was measured"
+
+
+def standings(points: Sequence[Cost | Age], bound: float = BOUND) -> list[Standing]:
+    """By system, then stack, then kind; of kinds that a system was measured in."""
+    found: dict[tuple[str, str], list[Cost]] = {}
+    for each in points:
+        if isinstance(each, Cost):
+            found.setdefault((each.system, each.stack), []).append(each)
+    ages = [each for each in points if isinstance(each, Age)]
+    return [
+        standing
+        for key, costs in sorted(found.items())
+        for standing in _of_system(costs, [age for age in ages if (age.system, age.stack) == key], bound)
+    ]
+
+
+def conclusion(found: Sequence[Standing], bound: float = BOUND) -> str:
+    """For which systems loads are predicted, and for which not, as sentences."""
+    if not found:
+        return "No run here says what a commit costs: no other load is predicted."
+    inside = [each for each in found if not each.is_beyond]
+    good = [f"{each.title} ({OF_KIND[each.kind]}: {_percent(each)})" for each in inside if not each.reason]
+    bad = [f"{each.title} ({OF_KIND[each.kind]}: {each.reason})" for each in inside if each.reason]
+    said = "A law of what a commit costs, fitted to measured cells, predicts loads that were not measured. "
+    if good:
+        said += f"On cells held out from the fit its error is, in the median and at worst: {'; '.join(good)}. "
+    if bad:
+        said += f"Not predicted, the bound being {100 * bound:.0f} %: {'; '.join(bad)}. "
+    beyond = sorted({each.title for each in found if each.is_beyond and not each.reason})
+    said += (
+        f"Beyond what was measured it is trusted for {listed(beyond)}." if beyond else "It is trusted nowhere beyond."
+    )
+    return said
+
+
+def _percent(standing: Standing) -> str:
+    errors = standing.errors
+    return "" if errors is None else f"{100 * errors.median:.0f} % and {100 * errors.worst:.0f} %"
+
+
+def _of_system(costs: Sequence[Cost], ages: Sequence[Age], bound: float) -> Iterator[Standing]:
+    first = costs[0]
+    who = (first.system, first.title, first.stack)
+    for kind in KINDS:
+        if kind != PLAIN and all(each.cell.kinds[-1] != kind for each in costs):
+            continue
+        try:
+            sound = checked(_asking(kind), costs)
+            judged = Judged.of(sound, ages)
+            cells = _cells(kind, sound)
+        except Absent as absent:
+            yield Standing(*who, kind, False, None, str(absent))
+            continue
+        for is_beyond, cell in enumerate(cells):
+            try:
+                errors = judged.errors(cell)
+            except Absent as absent:
+                yield Standing(*who, kind, bool(is_beyond), None, str(absent))
+            else:
+                yield Standing(*who, kind, bool(is_beyond), errors, errors.above(bound) or "")
+
+
+def _asking(kind: str) -> Load:
+    """A load of the kind; how large it is decides nothing about which cells its law is fitted to."""
+    return Load(rate=1, fresh_s=1, writers=2 if kind == MANY else 1, rtt_ms=0.0 if kind == FAR else None)
+
+
+def _cells(kind: str, sound: Sequence[Cost]) -> tuple[Cell, Cell]:
+    """A cell inside of what was measured of the kind, and one beyond."""
+
+    def settings(of: str) -> list[float]:
+        return sorted({setting_of(each.cell) for each in sound if each.cell.kinds[-1] == of})
+
+    rows, own = settings(PLAIN), settings(kind)
+    middle, inside, beyond = round(rows[len(rows) // 2]), own[len(own) // 2], BEYOND * own[-1]
+    if kind == PLAIN:
+        return Cell(round(inside)), Cell(round(beyond))
+    if kind == FAR:
+        return Cell(middle, rtt_ms=inside), Cell(middle, rtt_ms=beyond)
+    return Cell(middle, round(inside)), Cell(middle, round(beyond))

@@ -1,0 +1,204 @@
+"""A disk whose power can be cut: an ext4 file system in a file, mounted on a folder for this process and its children.
+
+    with Disk(folder, beside) as disk:
+        ...                             servers and tables write below `folder`
+        stop(pids)                      all who do so stand still
+        disk.cut()                      what has reached the disk by now is copied
+        ...                             those processes are killed
+        disk.come_back()                `folder` is what the copy has
+
+What the file holds is what the disk holds; what the kernel alone has in memory is not in it, and so is not in the copy.
+A device's own volatile cache is not modelled: whatever was sent to the disk is on it.
+
+The mounts are in a namespace of this process and those that it starts: the kernel undoes them, and frees their loop
+devices, with the last of these processes, however that ends. Linux, and root in the machine's own namespace, only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO
+
+from tidemark.errors import MachineError
+
+DISK_BYTES = 2 << 30  # of the disk; its file holds what is used of it alone
+PIECE_BYTES = 1 << 20
+COPIES = 20  # tried until nothing is written to the disk meanwhile
+STANDING_S = 10.0
+LOOK_S = 0.005
+TOOLS = ("mkfs.ext4", "mount", "umount", "unshare")
+# No threads of the kernel that go on making the file system once it is mounted.
+MAKE = ("mkfs.ext4", "-q", "-F", "-m", "0", "-J", "size=16", "-E", "lazy_itable_init=0,lazy_journal_init=0")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Disk:
+    """A context manager, to be entered by a process whose children alone shall see the disk."""
+
+    def __init__(self, folder: Path, beside: Path) -> None:
+        """`folder` is where it is mounted; `beside`, a folder made anew and removed, has its file."""
+        self._folder, self.beside = folder, beside
+        self._mounted = 0
+
+    def __enter__(self) -> Disk:
+        shutil.rmtree(self.beside, ignore_errors=True)
+        self.beside.mkdir(mode=0o700)
+        try:
+            with self._image.open("wb") as file:
+                file.truncate(DISK_BYTES)
+            _run(*MAKE, self._image)
+            os.unshare(os.CLONE_NEWNS)
+            _run("mount", "--make-rprivate", "/")
+            self._mount(self._image)
+            (self._folder / "lost+found").rmdir()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._mounted:
+            _run("umount", "--lazy", self._folder)  # what is still open below it goes with our children
+            self._mounted -= 1
+        shutil.rmtree(self.beside, ignore_errors=True)
+
+    @property
+    def _image(self) -> Path:
+        return self.beside / "disk.image"
+
+    @property
+    def _left(self) -> Path:
+        return self.beside / "left.image"
+
+    def _mount(self, image: Path) -> None:
+        mode = self._folder.stat().st_mode & 0o777
+        _run("mount", "-o", "loop", image, self._folder)
+        self._mounted += 1
+        self._folder.chmod(mode)
+
+    def sync(self) -> None:
+        """All that was written below the folder so far is on the disk."""
+        descriptor = os.open(self._folder, os.O_RDONLY)
+        try:
+            if _libc.syncfs(descriptor) != 0:
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(self._folder))
+        finally:
+            os.close(descriptor)
+
+    def cut(self) -> int:
+        """Copy what is on the disk, until the copy and what is there after it are the same; how often it was copied.
+
+        Then no block was written between, and the copy is what a loss of power at that moment leaves. MachineError
+        where that is not to be had: somebody, or the kernel, writes all the time.
+        """
+        for number in range(1, COPIES + 1):
+            with self._left.open("wb") as copy:
+                copied = _digest(self._image, copy)
+            if copied == _digest(self._image):
+                return number
+        raise MachineError(f"in {COPIES} copies of the disk, blocks were written to it each time while it was copied")
+
+    def come_back(self) -> None:
+        """From now on the folder is what `cut` found on the disk, after the file system's own recovery."""
+        self._mount(self._left)
+
+
+def stop(pids: Callable[[], Iterable[int]]) -> None:
+    """SIGSTOP all these processes, those among them that they start meanwhile, and wait until they stand still."""
+    deadline = time.monotonic() + STANDING_S
+    while True:
+        found = set(pids())
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        if all(map(_stands, found)) and set(pids()) <= found:
+            return
+        if time.monotonic() > deadline:
+            raise MachineError(f"not all processes stood still {STANDING_S:g} s after they were stopped")
+        time.sleep(LOOK_S)
+
+
+def _stands(pid: int) -> bool:
+    """Whether each of its threads is stopped, or gone."""
+    try:
+        states = [task.joinpath("stat").read_text().rpartition(")")[2].split()[0] for task in _tasks(pid)]
+    except OSError:  # one ended meanwhile: to be looked at again, unless all did
+        return not Path(f"/proc/{pid}").exists()
+    return all(state in "TZX" for state in states)
+
+
+def _tasks(pid: int) -> list[Path]:
+    return list(Path(f"/proc/{pid}/task").iterdir())
+
+
+@cache
+def why_not() -> str | None:
+    """Why no disk like this can be had here; None where one was mounted to see it."""
+    if not hasattr(os, "unshare"):
+        return "there are no namespaces of mounts"
+    if os.geteuid() != 0:
+        return "only root may mount a disk"
+    missing = [name for name in TOOLS if shutil.which(name) is None]
+    if missing:
+        return f"{missing[0]} is not here"
+    with tempfile.TemporaryDirectory() as folder:
+        image, place = Path(folder, "image"), Path(folder, "place")
+        place.mkdir()
+        with image.open("wb") as file:
+            file.truncate(PIECE_BYTES)
+        try:
+            _run("mkfs.ext4", "-q", "-F", "-O", "^has_journal", image)
+            _run("unshare", "--mount", "mount", "-o", "loop", image, place)
+        except MachineError as error:
+            return f"no file can be mounted as a disk: {error}"
+    return None
+
+
+def _run(*command: str | Path) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().replace("\n", "; ")
+        raise MachineError(f"{command[0]} failed: {said or f'exit status {done.returncode}'}")
+
+
+def _digest(image: Path, copy: BinaryIO | None = None) -> str:
+    """Of what is in a file that may have holes, and where; it is copied on the way."""
+    found = hashlib.blake2b()
+    with image.open("rb") as source:
+        if copy is not None:
+            copy.truncate(os.fstat(source.fileno()).st_size)
+        for start, piece in _pieces(source.fileno()):
+            found.update(start.to_bytes(8) + len(piece).to_bytes(8) + piece)
+            if copy is not None:
+                copy.seek(start)
+                copy.write(piece)
+    return found.hexdigest()
+
+
+def _pieces(descriptor: int) -> Iterator[tuple[int, bytes]]:
+    """The parts of a file that are no holes, in pieces, each with its place."""
+    place, size = 0, os.fstat(descriptor).st_size
+    while place < size:
+        try:
+            place = os.lseek(descriptor, place, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # nothing but a hole follows
+                return
+            raise
+        end = os.lseek(descriptor, place, os.SEEK_HOLE)
+        while place < end:
+            piece = os.pread(descriptor, min(PIECE_BYTES, end - place), place)
+            yield place, piece
+            place += len(piece)

@@ -1,0 +1,146 @@
+"""A window in which a table is asked for filtered rows, round after round: what each client reads for each filter."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tidemark.errors import SystemFailure
+from tidemark.measure.describe import system_part
+from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.paths import private_directory
+from tidemark.runs.proofs import Oracle
+from tidemark.systems.apart import PREDICATES, rows_of, schema
+from tidemark.systems.tables import TableSystem
+
+
+@dataclass(slots=True)
+class Asked:
+    """One query and its answer."""
+
+    predicate: str
+    start_ns: int
+    elapsed_ns: int
+    rows: int
+    files: int
+
+
+@dataclass(slots=True)
+class AskingWindow:
+    """`elapsed_ns` ends with a round of all queries."""
+
+    elapsed_ns: int = 0
+    asked: list[Asked] = field(default_factory=list)
+
+    @property
+    def operations(self) -> int:
+        return len(self.asked)
+
+    @property
+    def rows(self) -> int:
+        return sum(each.rows for each in self.asked)
+
+    def elapsed(self) -> NDArray[np.int64]:
+        return np.array([each.elapsed_ns for each in self.asked], np.int64)
+
+    def budget(self) -> dict[str, int]:
+        inside = int(self.elapsed().sum())
+        return {"queries": inside, "rest": self.elapsed_ns - inside}
+
+    def write_parquet(self, path: Path) -> None:
+        import pyarrow.parquet as pq
+
+        names = ("predicate", "start_ns", "elapsed_ns", "rows", "files")
+        pq.write_table(pa.table({name: [getattr(each, name) for each in self.asked] for name in names}), path)
+
+
+class AskingStage(Stage[AskingWindow]):
+    """`staged` makes it."""
+
+    def __init__(self, rig: Rig, directory: Path, table: TableSystem, files: int, rows: int) -> None:
+        self.directory = directory
+        self._rig, self._table, self._files, self._rows = rig, table, files, rows
+        self._abandoned = False
+        self._wrong: list[str] = []
+
+    def new_window(self) -> AskingWindow:
+        return AskingWindow()
+
+    def stretches(self, window: AskingWindow, until_seconds: float) -> Iterator[None]:
+        del window, until_seconds
+        yield
+        self._rig.servers.check()
+
+    def advance(self, window: AskingWindow, until_seconds: float) -> None:
+        clock = time.perf_counter_ns
+        start = clock()
+        while not self._abandoned:
+            for each in PREDICATES:
+                began = clock()
+                found = self._table.answer(each.asked)
+                window.asked.append(Asked(each.name, began - start, clock() - began, found.rows, found.files))
+            if clock() - start >= until_seconds * 1e9:
+                break
+        window.elapsed_ns = clock() - start
+
+    def abandon(self) -> None:
+        self._abandoned = True
+
+    def finish(self, window: AskingWindow) -> None:
+        self._rig.servers.check()
+        if not window.asked:
+            raise SystemFailure("the window was abandoned before a query was answered")
+
+    def check(self, window: AskingWindow, last: bool, show: Show) -> Findings:
+        """Each answer has the rows that fit, and each row that was written is there."""
+        del last
+        show("oracle")
+        began = time.perf_counter()
+        files, rows = self._files, self._rows
+        wanted = {each.name: rows * each.files(files) for each in PREDICATES}
+        wrong = {each.predicate: each.rows for each in window.asked if each.rows != wanted[each.predicate]}
+        self._wrong = [f"'{name}' found {count:,} rows of {wanted[name]:,}" for name, count in wrong.items()]
+        ids = np.bincount(self._table.ids().to_numpy(), minlength=files * rows)
+        missing, doubled = int((ids[: files * rows] == 0).sum()), int((ids > 1).sum())
+        unexpected = int((ids[files * rows :] > 0).sum())
+        verdict = not (wrong or missing or doubled or unexpected)
+        counts = (files * rows, int(ids.sum()), missing, doubled, unexpected)
+        oracle = Oracle(verdict, True, *counts, self._table.reader, time.perf_counter() - began)
+        return Findings(oracle, self._table.footprint())
+
+    def describe(self, window: AskingWindow) -> Description:
+        del window
+        found: dict[str, Any] = {
+            "oracle": {"words": "; ".join(self._wrong) or "exact"},
+            "referenced_files": len(self._table.data_files()),
+        }
+        return Description(
+            system=system_part(self._rig.variant, self._table, schema()),
+            versions={"PyArrow": pa.__version__, "Python": platform.python_version()},
+            marks=tuple(self._wrong),
+            found=found,
+        )
+
+
+@contextmanager
+def staged(rig: Rig, name: str, show: Show, files: int, rows: int) -> Iterator[AskingStage]:
+    """A table in the folder `name` of so many files, each a commit of `rows`."""
+    with ExitStack() as stack:
+        directory = stack.enter_context(rig.folder(name))
+        show("making the table")
+        folder = private_directory(directory / "table-1")
+        table = rig.variant.open_as(TableSystem, rig.context(folder, rows))
+        stack.callback(table.close)
+        table.create(schema())
+        for file in range(files):
+            table.write(rows_of(file, rows))
+        yield AskingStage(rig, directory, table, files, rows)

@@ -1,0 +1,72 @@
+"""How long somebody waits who asks a table that was streamed into and never wrote to it: outside of any window."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from tidemark.errors import DiskFull, OracleError, SystemFailure, is_disk_full
+from tidemark.systems.queries import Asker
+from tidemark.systems.tables import TableSystem
+
+TIMES = 2  # that one client asks the same: at first, and once it knows the table
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Seconds of each answer, in the order in which one client asked; what they came to is the same in all.
+
+    A client is made anew for each of the two questions. Its first answer has in it that it finds the table.
+    """
+
+    count_s: tuple[float, ...]  # of count(*)
+    sum_s: tuple[float, ...]  # of a sum over two columns
+    rows: int
+    ids: int  # the sum of all ids
+
+    @property
+    def seconds(self) -> dict[str, list[float]]:
+        """As run.json has them."""
+        return {"count_s": list(self.count_s), "sum_s": list(self.sum_s)}
+
+
+def read(table: TableSystem) -> Reading:
+    """Ask `table`, which declares `Capability.ASKED`.
+
+    OracleError where one client's answers differ; SystemFailure where there is none.
+    """
+    count_s, rows = _asked("count(*)", table.asking(), lambda asker: asker.count())
+    sum_s, ids = _asked("sum(id)", table.asking(), lambda asker: asker.add_up())
+    return Reading(count_s, sum_s, rows, ids)
+
+
+def hold(reading: Reading, rows: int) -> Reading:
+    """`reading`, which is of a table with the ids 0 .. `rows` - 1, each once; OracleError where it is of another."""
+    ids = rows * (rows - 1) // 2
+    if (reading.rows, reading.ids) != (rows, ids):
+        raise OracleError(
+            f"a table of {rows:,} rows was asked by a client that never wrote to it: count(*) is {reading.rows:,}, and "
+            f"the ids add up to {reading.ids:,} where they are to add up to {ids:,}"
+        )
+    return reading
+
+
+def _asked(
+    what: str, opened: AbstractContextManager[Asker], ask: Callable[[Asker], int]
+) -> tuple[tuple[float, ...], int]:
+    seconds, answers = [], []
+    try:
+        with opened as asker:
+            for _ in range(TIMES):
+                began = time.perf_counter()
+                answers.append(ask(asker))
+                seconds.append(time.perf_counter() - began)
+    except Exception as error:
+        if is_disk_full(error):
+            raise DiskFull(f"reading: no room left on the device: {error}") from error
+        raise SystemFailure(f"{what} failed: {type(error).__name__}: {error}") from error
+    if len(set(answers)) > 1:
+        raise OracleError(f"{what} was asked {TIMES} times of a table that nobody wrote to; the answers are {answers}")
+    return tuple(seconds), answers[0]

@@ -1,0 +1,156 @@
+"""Reference results against those of another machine, claim by claim: what agrees, what differs, and by how much."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.words import Cell, Missing
+from tidemark.results.claims.claims import NOT_TESTABLE
+from tidemark.results.reference.content import About, Held, Reference
+from tidemark.results.tables.table import Column, Table
+
+AGREES = "agrees"  # the same verdict, and intervals that overlap
+SIZE = "same verdict, another size"  # the intervals are apart
+WITHIN = "another verdict, within the intervals"
+DIFFERS = "differs"  # another verdict, and intervals that are apart
+NOTHING = "cannot be compared"
+OUTCOMES = (AGREES, SIZE, WITHIN, DIFFERS, NOTHING)
+COLUMNS = (
+    Column("study", "Study"),
+    Column("claim", "Claim"),
+    Column("stack", "Stack"),
+    Column("a", "A", interval=True),
+    Column("verdict_a", "Verdict of A"),
+    Column("b", "B", interval=True),
+    Column("verdict_b", "Verdict of B"),
+    Column("outcome", "They"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One claim under one stack, as A holds it and as B does; `b` is None where B does not have it."""
+
+    study: str
+    a: Held
+    b: Held | None
+
+    @property
+    def outcome(self) -> str:
+        if self.b is None or self.a.ours is None or self.b.ours is None:
+            return NOTHING
+        same, overlap = self.a.verdict == self.b.verdict, overlaps(self.a.ours, self.b.ours)
+        if same:
+            return AGREES if overlap else SIZE
+        return WITHIN if overlap else DIFFERS
+
+    @property
+    def why_not(self) -> str:
+        """Why it cannot be compared, from the side that lacks it."""
+        if self.b is None:
+            return "B was not asked it"
+        side, held = ("A", self.a) if self.a.ours is None else ("B", self.b)
+        return f"{side}: {held.reason or held.verdict}"
+
+
+def overlaps(a: Estimate, b: Estimate) -> bool:
+    """Whether two intervals have a value in common; a value without one is its own."""
+    low_a, high_a = _ends(a)
+    low_b, high_b = _ends(b)
+    return low_a <= high_b and low_b <= high_a
+
+
+def _ends(estimate: Estimate) -> tuple[float, float]:
+    low = estimate.value if estimate.low is None else estimate.low
+    return low, estimate.value if estimate.high is None else estimate.high
+
+
+def pairs(a: Sequence[Reference], b: Sequence[Reference]) -> list[Pair]:
+    """Every claim that A holds an answer to, of the studies that both have."""
+    others = {reference.about.study: {held.key: held for held in reference.held} for reference in b}
+    return [
+        Pair(reference.about.study, held, others[reference.about.study].get(held.key))
+        for reference in a
+        if reference.about.study in others
+        for held in reference.held
+        if held.verdict != NOT_TESTABLE
+    ]
+
+
+def agreement(a: Sequence[Reference], b: Sequence[Reference], names: tuple[str, str]) -> Table:
+    """A row a claim, those that differ first; the notes say how many agree and what stands behind each side."""
+    found = sorted(pairs(a, b), key=lambda pair: (-_weight(pair), pair.study, pair.a.key))
+    rows = tuple(tuple(_cells(pair)) for pair in found)
+    return Table(
+        "agreement",
+        "Published claims: B against A",
+        COLUMNS,
+        rows,
+        (),
+        "; ".join(dict.fromkeys(reference.about.dataset for reference in a)),
+        tuple(_notes(a, b, found, names)),
+    )
+
+
+def _weight(pair: Pair) -> int:
+    return (NOTHING, AGREES, WITHIN, SIZE, DIFFERS).index(pair.outcome)
+
+
+def _cells(pair: Pair) -> Iterator[Cell]:
+    yield from (pair.study, pair.a.claim, pair.a.stack)
+    for held in (pair.a, pair.b):
+        if held is None:
+            yield from (Missing(pair.why_not), NOTHING)
+        else:
+            yield from (held.ours if held.ours is not None else Missing(held.reason or held.verdict), held.verdict)
+    yield pair.outcome
+
+
+def _notes(
+    a: Sequence[Reference], b: Sequence[Reference], found: Sequence[Pair], names: tuple[str, str]
+) -> Iterator[str]:
+    counts = Counter(pair.outcome for pair in found)
+    yield f"Of {len(found):,} claims that A holds an answer to: " + ", ".join(
+        f"{counts[outcome]:,} {outcome}" for outcome in OUTCOMES
+    )
+    yield (
+        "They agree where the verdicts are the same and the 95 % intervals overlap. Intervals cover how runs and "
+        "repeats on one machine differ, not how machines do: another machine may well give the same verdict with "
+        "another size."
+    )
+    for side, name, references in (("A", names[0], a), ("B", names[1], b)):
+        for reference in references:
+            yield from _about(f"{side} ({name})", reference.about)
+    shared = {reference.about.study: reference.about for reference in b}
+    for reference in a:
+        about, other = reference.about, shared.get(reference.about.study)
+        if other is None:
+            yield f"B has no run of the study {about.study}."
+        else:
+            yield from _differences(about, other)
+
+
+def _about(side: str, about: About) -> Iterator[str]:
+    yield f"{side}, {about.study}: {about.sizes}; {about.all_runs:,} runs, {about.marked_runs:,} of them marked."
+    yield f"{side}, {about.study}: {' and '.join(about.machines) or 'no machine'}; {about.dataset}."
+    yield from (f"{side}, {about.study}: {remark}" for remark in about.remarks)
+
+
+def _differences(a: About, b: About) -> Iterator[str]:
+    """What makes a difference between them one of more than the machine."""
+    if (a.windows, a.runs) != (b.windows, b.runs):
+        yield f"WARNING: {a.study}: the sizes differ ({a.sizes}; {b.sizes}): what depends on them cannot be compared."
+    if a.dataset != b.dataset:
+        yield f"WARNING: {a.study}: the dataset differs ({a.dataset}; {b.dataset})."
+    if set(a.harnesses) != set(b.harnesses):
+        codes = "; ".join(" and ".join(each.harnesses) for each in (a, b))
+        yield f"WARNING: {a.study}: the measuring code differs ({codes})."
+    missing = [stack for stack in a.stacks if stack not in b.stacks]
+    if missing:
+        yield f"B has no run of {a.study} with the stack {' and '.join(missing)}."
+    changed = {f"{each.program} ({each.stack})" for each in set(a.versions) ^ set(b.versions) if each.stack in b.stacks}
+    if changed:
+        yield f"Versions that differ, {a.study}: {', '.join(sorted(changed))}."

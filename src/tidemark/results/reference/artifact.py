@@ -1,0 +1,185 @@
+"""ARTIFACT.md: what somebody who evaluates this artifact has to run, how long it takes, and what should come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tidemark.analysis.words import estimate_text
+from tidemark.progress import duration
+from tidemark.results.claims.judge import Row
+from tidemark.results.reference.content import About, Held, Reference
+
+NOT_KEPT = "no reference"
+FOLDERS = (
+    ("tidemark", "the command: sets up on first use, then does what './tidemark --help' lists"),
+    ("config.yaml", "what is measured; every key is checked, with its range, before anything starts"),
+    ("src/tidemark", "the code, a folder a room: see ARCHITECTURE.md"),
+    ("src/tidemark/studies", "a folder a study: its settings, windows, published numbers, claims and chapter"),
+    ("workflow", "the rules of the pipeline and the report's page"),
+    ("paper", "the paper's template; its numbers come from the results"),
+    ("envs", "locks: wheels by version and hash, jars by coordinates and SHA-256"),
+    ("nix", "the same environment as a flake"),
+    ("tests", "'./tidemark test'"),
+    ("Containerfile", "a Debian 12 that runs './tidemark all'; linted, not built"),
+    ("reference", "what a run of ours gave, a folder a study"),
+)
+WARNINGS = (
+    "`dataset: download: ... not reachable`: there is no network, or no access to the trips' host. The pipeline goes "
+    "on with a synthetic replica of the same size, and every result says so.",
+    "A *marked* run: something else used the machine during its window (processors, disk, a suspended clock), or it "
+    "was not as cold as it should have been. It was measured once more where that is configured; what was disturbed is "
+    "kept beside, and the mark stands wherever the run is used. A few in a hundred are usual on a virtual machine.",
+    "`lukewarm` beside a first run: its files were not in memory before the servers started, but what running programs "
+    "use was when the window opened.",
+    "A cell `n/a` has its reason beside it: no system is left out in silence.",
+    "A claim is `not testable here` where a window is shorter than the claim needs, or a part was not asked for.",
+)
+ELSEWHERE = (
+    "Absolute times follow the machine: its disk's flushes above all (a commit of most systems waits for one or more), "
+    "then processors. Verdicts are of ratios and of growth wherever the publication allows it.",
+    "On two processors many writers, servers and the load generator share them: contention for a table and for the "
+    "machine look alike, for which series with a table each are the control.",
+    "`./tidemark compare reference results` says claim by claim what agrees, what differs by more than the intervals "
+    "allow, and what cannot be compared. Intervals cover runs and repeats on one machine, not how machines differ.",
+)
+SCOPE = (
+    "nixpkgs' own builds and conda's channels: the flake and the environment file are evaluated and verified by the "
+    "tests where Nix is installed, the packages are not built from them",
+    "Unity Catalog: it cannot serve tables on local storage to delta-rs",
+    "the official binary of Apache Polaris: no registry has it; a build of its sources was used where that is said",
+    "a real object store, a real network, more than one machine: distances are injected, bandwidth is not",
+    "a real loss of power: a cut models the page cache of the kernel, not the cache of a device",
+    "Windows, macOS, and processors other than x86_64",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a study takes under a protocol, by its plan."""
+
+    study: str
+    title: str
+    protocol: str
+    series: int
+    seconds: float
+
+    @property
+    def command(self) -> str:
+        return f"./tidemark all --config 'studies=[{self.study}]' protocol={self.protocol}"
+
+
+def artifact(
+    efforts: Sequence[Effort], rows: Sequence[Row], seconds: Mapping[str, float], references: Sequence[Reference]
+) -> str:
+    """The whole text. `rows` are of all claims, judged or not; `seconds` what the command that tests one takes."""
+    held = {(reference.about.study, each.key): each for reference in references for each in reference.held}
+    stacks = {reference.about.study: reference.about.stacks for reference in references}
+    sections = (
+        _start(efforts),
+        _table("Where things are", ("path", "what it is"), [(f"`{path}`", what) for path, what in FOLDERS]),
+        *(
+            _claims(study, [row for row in rows if row.study == study], seconds, held, stacks)
+            for study in _studies(rows)
+        ),
+        _environment(references),
+        _list("Warnings to expect", WARNINGS),
+        _list("How results may differ elsewhere", ELSEWHERE),
+        _list("What was never run", SCOPE),
+    )
+    return "\n".join(line for section in sections for line in section)
+
+
+def _studies(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row.study for row in rows))
+
+
+def _start(efforts: Sequence[Effort]) -> Iterator[str]:
+    yield "# Artifact\n"
+    yield (
+        "How to evaluate this artifact: one command a study, one command a claim, time and disk that each takes, "
+        "and the verdicts to expect. This page is made by `./tidemark artifact` from the plans, the claims and "
+        "`reference/`.\n"
+    )
+    yield (
+        "You need Linux (x86_64), Python 3.12, two processors, 8 GB of memory and 10 GB of disk; no root, no Docker. "
+        "`./tidemark doctor` says what your machine lacks; `./tidemark test` runs the tests. `smoke` shows that a "
+        "study works, `quick` gives first results. Times are of two processors and begin when all is set up.\n"
+    )
+    yield from _table(
+        "",
+        ("study", "protocol", "series", "time", "command"),
+        [
+            (each.title, each.protocol, f"{each.series:,}", duration(each.seconds), f"`{each.command}`")
+            for each in efforts
+        ],
+    )
+
+
+def _claims(
+    study: str,
+    rows: Sequence[Row],
+    seconds: Mapping[str, float],
+    held: Mapping[tuple[str, tuple[str, str]], Held],
+    stacks: Mapping[str, tuple[str, ...]],
+) -> Iterator[str]:
+    kept = stacks.get(study, ())
+    expected = [f"expected, stack {stack}" for stack in kept] or ["expected"]
+    head = ("claim", "published", *expected, "time", "disk", "command")
+    cells = []
+    for row in rows:
+        verdicts = [_expected(held.get((study, (row.claim.id, stack)))) for stack in kept] or [NOT_KEPT]
+        cells.append(
+            (
+                f"`{row.claim.id}`: {row.claim.statement}",
+                row.published_text,
+                *verdicts,
+                duration(seconds[row.retest.command]),
+                f"{row.retest.disk_bytes / 1e9:.1f} GB",
+                f"`{row.retest.command}`",
+            )
+        )
+    yield from _table(f"Claims of the study `{study}`", head, cells)
+
+
+def _expected(held: Held | None) -> str:
+    if held is None:
+        return NOT_KEPT
+    if held.ours is None:
+        return held.verdict
+    return f"{held.verdict}: {estimate_text(held.ours)}"
+
+
+def _environment(references: Sequence[Reference]) -> Iterator[str]:
+    yield "## The environment of the reference results\n"
+    if not references:
+        yield "There are none yet.\n"
+    for reference in references:
+        yield from _of(reference.about)
+
+
+def _of(about: About) -> Iterator[str]:
+    yield f"- `{about.study}`: {about.sizes}; {about.all_runs:,} runs, {about.marked_runs:,} of them marked"
+    yield f"  - {' and '.join(about.machines)}; {about.dataset}"
+    for stack in about.stacks:
+        versions = ", ".join(f"{each.program} {each.version}" for each in about.versions if each.stack == stack)
+        yield f"  - stack {stack}: {versions}"
+    yield f"  - measured by {' and '.join(about.harnesses)}"
+    if about.archive:
+        yield f"  - made from an archive with SHA-256 `{about.archive}`"
+    yield ""
+
+
+def _list(title: str, items: Sequence[str]) -> Iterator[str]:
+    yield f"## {title}\n"
+    yield from (f"- {item}" for item in items)
+    yield ""
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    if title:
+        yield f"## {title}\n"
+    yield f"| {' | '.join(head)} |"
+    yield "|" + " --- |" * len(head)
+    yield from (f"| {' | '.join(cell.replace('|', '\\|') for cell in row)} |" for row in rows)
+    yield ""

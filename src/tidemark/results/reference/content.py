@@ -1,0 +1,167 @@
+"""Reference results: what one run of ours gave for a study, small enough to be kept beside the code.
+
+A folder a study: `reference.json` is a `Reference`, and `tables` holds the study's tables as JSON, without those that
+have a row a run: these are in the archive that all of it was made from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidemark.analysis.statistics import Estimate
+from tidemark.errors import AnalysisError
+from tidemark.paths import remove_others, write_if_changed
+from tidemark.results.claims.judge import Judgement, Ledger, Row
+from tidemark.results.tables.table import PER_RUN, Table
+from tidemark.runs.coding.fields import Fields
+from tidemark.runs.coding.shapes import read, to_json
+from tidemark.runs.provenance import harness_words, machine_words, mixture, unfinished
+from tidemark.runs.runset import RunSet
+from tidemark.runs.views import dataset_label, in_order
+
+SCHEMA_VERSION = 1
+FILE, TABLES = "reference.json", "tables"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Version:
+    """What a program under a stack called itself."""
+
+    stack: str
+    program: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Where results come from. `windows` are in seconds, to two digits; `runs` and `repeats` are the most of a series.
+
+    `archive` is the SHA-256 of the archive that they were made from, None where they were made from none.
+    """
+
+    study: str
+    protocols: tuple[str, ...]
+    windows: tuple[float, ...]
+    runs: int
+    repeats: int
+    stacks: tuple[str, ...]
+    dataset: str
+    machines: tuple[str, ...]
+    harnesses: tuple[str, ...]
+    versions: tuple[Version, ...]
+    marked_runs: int
+    all_runs: int
+    remarks: tuple[str, ...]
+    archive: str | None = None
+
+    @classmethod
+    def of(cls, study: str, whole: RunSet, archive: str | None = None) -> About:
+        """Of the series that `study` has in `whole`."""
+        run_set = whole.of(study)
+        runs = run_set.runs
+        versions = {
+            Version(series.stack, name, version)
+            for series in run_set.series
+            for run in series.runs
+            for name, version in run.manifest.versions
+        }
+        return cls(
+            study=study,
+            protocols=tuple(sorted({series.protocol for series in run_set.series})),
+            windows=tuple(sorted({float(f"{run.manifest.window_s:.2g}") for run in runs})),
+            runs=max((len(repeat.runs) for repeat in run_set.repeats), default=0),
+            repeats=max((len(series.repeats) for series in run_set.series), default=0),
+            stacks=in_order(run_set),
+            dataset=dataset_label(run_set),
+            machines=tuple(map(machine_words, run_set.machines)),
+            harnesses=tuple(map(harness_words, run_set.harnesses)),
+            versions=tuple(sorted(versions)),
+            marked_runs=sum(bool(run.manifest.marks) for run in runs),
+            all_runs=len(runs),
+            remarks=(*unfinished(run_set), *mixture(run_set)),
+            archive=archive,
+        )
+
+    @property
+    def sizes(self) -> str:
+        """The protocol in words."""
+        first, *others = (f"{window:g}" for window in self.windows or (0.0,))
+        windows = f"{first} to {others[-1]}" if others else first
+        often = {1: "once", 2: "twice"}.get(self.repeats, f"{self.repeats} times")
+        return (
+            f"{' and '.join(self.protocols)}, windows of {windows} s, up to {self.runs} runs, each series measured "
+            f"{often}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is held of one claim under one stack: `ours` is None where nothing is, for `reason`."""
+
+    claim: str
+    stack: str
+    statement: str
+    published: str
+    ours: Estimate | None
+    verdict: str
+    reason: str | None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.claim, self.stack
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What is held of one study."""
+
+    about: About
+    held: tuple[Held, ...]
+    schema_version: int = SCHEMA_VERSION
+
+
+def of_ledger(ledger: Ledger) -> tuple[Held, ...]:
+    """Each claim of `ledger` under each of its stacks."""
+    return tuple(_held(row, each) for row in ledger.rows for each in row.judgements)
+
+
+def _held(row: Row, judgement: Judgement) -> Held:
+    ours, reason = judgement.ours, judgement.reason
+    if ours is not None and not math.isfinite(ours.value):
+        ours, reason = None, "no finite number"
+    return Held(row.claim.id, judgement.stack, row.claim.statement, row.published_text, ours, judgement.verdict, reason)
+
+
+def write_reference(reference: Reference, tables: Sequence[Table], folder: Path) -> list[Path]:
+    """Write both into `folder`, and remove tables there that are none any more; the paths of what was written."""
+    chosen = {f"{TABLES}/{table.name}.json": table for table in tables if not set(PER_RUN) <= set(table.columns)}
+    contents = {FILE: to_json(reference), **{name: table.json() for name, table in chosen.items()}}
+    for name, content in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write_if_changed(folder / name, content)
+    remove_others(folder, contents.keys(), (".json",))
+    return [folder / name for name in contents]
+
+
+def folders(place: Path) -> list[Path]:
+    """The folders of reference results at `place`, which is one or holds one a study; none where it is no such."""
+    return sorted(path.parent for path in (place / FILE, *place.glob(f"*/{FILE}")) if path.is_file())
+
+
+def read_references(place: Path) -> list[Reference]:
+    """The reference results at `place`; AnalysisError, naming file and key, for what they may not be."""
+    return list(_read(folders(place)))
+
+
+def _read(found: Sequence[Path]) -> Iterator[Reference]:
+    for folder in found:
+        fields = Fields.read(folder / FILE)
+        if fields.integer("schema_version") != SCHEMA_VERSION:
+            raise AnalysisError(
+                f"{folder / FILE}: key 'schema_version': found {fields.integer('schema_version')}; allowed: "
+                f"{SCHEMA_VERSION}, which this version of Tidemark writes"
+            )
+        yield read(Reference, fields)

@@ -1,0 +1,138 @@
+package tidemark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.File;
+import java.math.BigDecimal;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkConf;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.streaming.DataStreamWriter;
+import org.apache.spark.sql.streaming.StreamingQuery;
+import org.apache.spark.sql.streaming.Trigger;
+
+/**
+ * One session of Spark, whose settings are in the file of JSON that is its argument; asked as Loopback answers.
+ *
+ * <p>POST /sql runs a statement and answers with its rows, plans and times. For /stream, POST starts the query that never
+ * ends, of which there is one at a time; GET tells its state, DELETE stops it. What is sent and answered is JSON, but
+ * for the words of a state.
+ */
+public final class SparkServer {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final long LAST_BATCH_NS = 60_000_000_000L;
+  private final SparkSession session;
+  private StreamingQuery query;
+
+  private SparkServer(SparkSession session) {
+    this.session = session;
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    SparkConf settings = new SparkConf();
+    texts(JSON.readTree(new File(arguments[0]))).forEach(settings::set);
+    SparkServer server = new SparkServer(SparkSession.builder().config(settings).getOrCreate());
+    Loopback.Answer sql = server.asking(server::sql);
+    Loopback.serve(server.session.version(), Map.of("/sql", sql, "/stream", server.asking(server::stream)));
+  }
+
+  /** Threads that answer are not of those that know the session from the one that made it. */
+  private Loopback.Answer asking(Loopback.Answer answer) {
+    return (method, body) -> {
+      SparkSession.setActiveSession(session);
+      return answer.to(method, body);
+    };
+  }
+
+  /** Times: until the plan of execution was there, and until all rows were; a command has done its work by then, too. */
+  private String sql(String method, String body) throws Exception {
+    JsonNode asked = JSON.readTree(body);
+    session.sparkContext().setJobDescription(asked.get("name").asText());
+    ObjectNode told = JSON.createObjectNode();
+    told.put("submitted_ms", System.currentTimeMillis());
+    long began = System.nanoTime();
+    Dataset<Row> answer = session.sql(asked.get("text").asText());
+    QueryExecution execution = answer.queryExecution();
+    execution.executedPlan();
+    told.put("planned_ns", System.nanoTime() - began);
+    List<Row> rows = answer.collectAsList();
+    told.put("elapsed_ns", System.nanoTime() - began);
+    told.put("optimized", execution.optimizedPlan().toString());
+    told.put("executed", execution.executedPlan().toString());
+    told.set("columns", JSON.valueToTree(answer.columns()));
+    ArrayNode cells = told.putArray("rows");
+    for (Row row : rows) {
+      ArrayNode line = cells.addArray();
+      for (int column = 0; column < row.length(); column++) {
+        line.add(cell(row.get(column)));
+      }
+    }
+    return JSON.writeValueAsString(told);
+  }
+
+  /** A number that JSON has as such; all else as text, among it decimals, which would lose digits. */
+  private static JsonNode cell(Object value) {
+    if (value instanceof BigDecimal number) {
+      return JSON.valueToTree(number.toPlainString());
+    }
+    boolean plain = value == null || value instanceof Number || value instanceof Boolean;
+    return JSON.valueToTree(plain ? value : value.toString());
+  }
+
+  private String stream(String method, String body) throws Exception {
+    return switch (method) {
+      case "POST" -> start(JSON.readTree(body));
+      case "GET" -> state();
+      case "DELETE" -> stop();
+      default -> throw new IllegalArgumentException(method);
+    };
+  }
+
+  private String start(JsonNode asked) throws Exception {
+    texts(asked.get("settings")).forEach((name, value) -> session.conf().set(name, value));
+    session.readStream().format("kafka").options(texts(asked.get("source"))).load().createOrReplaceTempView("events");
+    DataStreamWriter<Row> writer =
+        session
+            .sql(asked.get("query").asText())
+            .writeStream()
+            .outputMode("append")
+            .format(asked.get("format").asText())
+            .options(texts(asked.get("options")))
+            .trigger(Trigger.ProcessingTime(asked.get("every_ms").asLong()));
+    query = asked.get("table").isNull() ? writer.start() : writer.toTable(asked.get("table").asText());
+    return query.id().toString();
+  }
+
+  /** RUNNING, or FINISHED, or FAILED with the reason. */
+  private String state() {
+    if (query.exception().isDefined()) {
+      return "FAILED: " + Loopback.causes(query.exception().get());
+    }
+    return query.isActive() ? "RUNNING" : "FINISHED";
+  }
+
+  /** A batch that is under way is let finish: an interrupted one ends the JVM where Hudi writes it. */
+  private String stop() throws Exception {
+    if (query != null) {
+      long deadline = System.nanoTime() + LAST_BATCH_NS;
+      while (query.isActive() && query.status().isTriggerActive() && System.nanoTime() < deadline) {
+        Thread.sleep(20);
+      }
+      query.stop();
+    }
+    return "STOPPED";
+  }
+
+  private static Map<String, String> texts(JsonNode object) {
+    Map<String, String> found = new LinkedHashMap<>();
+    object.fields().forEachRemaining(each -> found.put(each.getKey(), each.getValue().asText()));
+    return found;
+  }
+}

@@ -1,0 +1,224 @@
+"""A producer that sends at a set rate, whatever becomes of the events: an open loop, in a process of its own.
+
+Event i of a stretch is due at the stretch's begin + i / rate. That moment is the timestamp of its message, also where
+it is sent late: an age that is counted from it leaves out no wait (no coordinated omission).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidemark.errors import StreamError
+from tidemark.lifetime import die_with_parent
+from tidemark.stream.events import Encoding, EventCodec, with_ids
+from tidemark.stream.json_events import JsonCodec
+
+JSON, RECORD = "json", "record"
+ENCODINGS = (RECORD, JSON)
+CHUNK = 2048  # events encoded at once
+ANSWER_SECONDS = 120.0
+FLUSH_SECONDS = 30.0
+LOOK_SECONDS = 0.2
+REST_SECONDS = 0.001  # between looks at what is due
+SETTINGS = {
+    "enable.idempotence": True,  # in order, each once
+    "compression.type": "lz4",
+    "linger.ms": 2,  # that an event may wait for others
+    "queue.buffering.max.messages": 1_000_000,
+    "queue.buffering.max.kbytes": 1_000_000,
+    "delivery.report.only.error": True,
+    "message.timeout.ms": 30_000,
+    "log_level": 3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a stretch came to: events, processor time, and how late the latest of them was handed to the client."""
+
+    events: int
+    cpu_s: float
+    latest_s: float
+
+
+class PacedProducer:
+    """The harness's end: one topic, of which event k has the id k."""
+
+    def __init__(self, trips: Path, directory: Path, bootstrap: str, topic: str, encoding: str) -> None:
+        self._log_path = directory / "producer.log"
+        self._said = b""
+        command = [sys.executable, "-m", "tidemark.stream.paced", str(os.getpid())]
+        with self._log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, str(trips), bootstrap, topic, encoding],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def send(self, events: int) -> None:
+        """Send so many at once, and return when the broker has acknowledged them."""
+        self._tell({"events": events, "rate": None, "begin_ns": time.time_ns()})
+        self.wait()
+
+    def pace(self, events: int, rate: float, begin_ns: int) -> None:
+        """Send `events` at `rate` a second from `begin_ns` (of time.time_ns) on; returns at once, `wait` comes next."""
+        self._tell({"events": events, "rate": rate, "begin_ns": begin_ns})
+
+    def enough(self) -> None:
+        """Let the stretch under way end with the event that is due now; `wait` says how many there were."""
+        assert self._process.stdin is not None
+        with suppress(OSError):  # `wait` says so
+            self._process.stdin.write(b"\n")
+            self._process.stdin.flush()
+
+    def wait(self) -> Sent:
+        """What became of the last stretch, once the broker has acknowledged all of it."""
+        deadline = None
+        assert self._process.stdout is not None
+        while b"\n" not in self._said:
+            if select.select([self._process.stdout], [], [], LOOK_SECONDS)[0]:
+                more = os.read(self._process.stdout.fileno(), 1 << 16)
+                if not more:
+                    raise self._dead()
+                self._said += more
+            deadline = deadline or time.monotonic() + ANSWER_SECONDS
+            if time.monotonic() > deadline:
+                raise StreamError(f"the producer is not done; its log is {self._log_path}")
+        line, _, self._said = self._said.partition(b"\n")
+        reply: dict[str, Any] = json.loads(line)
+        if "error" in reply:
+            raise StreamError(f"the producer failed: {reply['error']}; its log is {self._log_path}")
+        return Sent(**reply)
+
+    def _tell(self, order: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f"{json.dumps(order)}\n".encode())
+            self._process.stdin.flush()
+        except OSError as error:
+            raise self._dead() from error
+
+    def _dead(self) -> StreamError:
+        return StreamError(f"the producer died (exit status {self._process.wait()}); its log is {self._log_path}")
+
+    def __enter__(self) -> PacedProducer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+
+
+class _Topic:
+    """The child's state: what comes next, encoded ahead."""
+
+    def __init__(self, trips: Path, bootstrap: str, name: str, encoding: str) -> None:
+        self._file = pq.ParquetFile(trips)
+        self._schema = self._file.schema_arrow.remove_metadata()
+        self._name = name
+        self._failure: str | None = None
+        settings = {**SETTINGS, "bootstrap.servers": bootstrap, "on_delivery": self._on_error}
+        self._client = confluent_kafka.Producer(settings)
+        self._events = 0
+        codec: JsonCodec | EventCodec
+        if encoding == JSON:
+            codec = JsonCodec(self._schema)
+        else:
+            codec = EventCodec(self._schema, Encoding.RECORD)
+            self._client.produce(name, codec.schema_message, partition=0)
+        self._codec = codec
+        self._messages = self._endless()
+
+    def _on_error(self, error: Any, _message: Any) -> None:
+        if error is not None:
+            self._failure = str(error)
+
+    def _endless(self) -> Iterator[bytes]:
+        first = 0
+        while True:
+            for batch in self._file.iter_batches(batch_size=CHUNK, use_threads=False):
+                # A chunk may refer to a larger buffer at an offset; only its own rows matter.
+                plain = pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
+                yield from self._codec.encode(with_ids(plain, first))
+                first += batch.num_rows
+
+    def stretch(self, events: int, rate: float | None, begin_ns: int) -> Sent:
+        """Send `events`, at `rate` a second or as fast as they go, from `begin_ns` on."""
+        cpu, sent, latest_ns = time.process_time(), 0, 0
+        produce, name, messages = self._client.produce, self._name, self._messages
+        while sent < events:
+            now = time.time_ns()
+            if rate is not None and select.select([0], [], [], 0)[0]:
+                break
+            due = events if rate is None else min(events, 1 + int((now - begin_ns) * rate / 1e9))
+            if now < begin_ns or sent >= due:
+                self._client.poll(REST_SECONDS)
+                continue
+            if rate is not None:
+                latest_ns = max(latest_ns, now - begin_ns - round(sent * 1e9 / rate))
+            for number in range(sent, min(due, sent + CHUNK)):
+                at_ms = (begin_ns if rate is None else begin_ns + round(number * 1e9 / rate)) // 1_000_000
+                produce(name, next(messages), partition=0, timestamp=at_ms)
+            sent = min(due, sent + CHUNK)
+            self._client.poll(0)
+            self._check()
+        left = self._client.flush(FLUSH_SECONDS)
+        self._check()
+        if left:
+            raise StreamError(f"the broker did not acknowledge {left} events within {FLUSH_SECONDS:.0f} s")
+        return Sent(sent, time.process_time() - cpu, latest_ns / 1e9)
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise StreamError(f"the broker did not take an event: {self._failure}")
+
+
+def _line() -> bytes:
+    """The next line of the standard input, and not a byte of what follows: a stretch looks whether there is any."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(0, 1)):
+        line += byte
+    return line
+
+
+def _serve(trips: Path, bootstrap: str, name: str, encoding: str) -> None:
+    topic = _Topic(trips, bootstrap, name, encoding)
+    for line in iter(_line, b""):
+        if not line.strip():
+            continue  # `enough`, which a stretch sees by itself
+        try:
+            reply = asdict(topic.stretch(**json.loads(line)))
+        except (StreamError, OSError, BufferError, pa.ArrowException, confluent_kafka.KafkaException) as error:
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(reply), flush=True)
+
+
+if __name__ == "__main__":
+    die_with_parent(int(sys.argv[1]))
+    _serve(Path(sys.argv[2]), *sys.argv[3:6])

@@ -1,0 +1,40 @@
+"""Series by what was written in them, and what a series says: it has one run, all of whose repetitions count."""
+
+from __future__ import annotations
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Quantity
+from tidemark.analysis.statistics import Replicates
+from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.deltars.settings import DATA, shape_of
+
+
+def of(measures: Measures, quantity: Quantity, series: Series) -> Replicates:
+    """`quantity` of `series`; Absent where its runs do not have it."""
+    return measures.cold(quantity, series)
+
+
+def size_of(data: str) -> tuple[bool, float]:
+    """What tables are ordered by: those of suppliers first, then by their scale."""
+    found = DATA.fullmatch(data)
+    assert found is not None, data
+    return found["table"] == "lineitem", float(found["scale"])
+
+
+def in_order(run_set: RunSet) -> list[Series]:
+    """All series: by table, processors and system."""
+    return sorted(
+        run_set.select(), key=lambda each: (*size_of(shape_of(each.mode)[0]), shape_of(each.mode)[1], each.system)
+    )
+
+
+def tables_of(run_set: RunSet) -> list[str]:
+    """The tables that were asked for, in order."""
+    return sorted({shape_of(each.mode)[0] for each in run_set.select()}, key=size_of)
+
+
+def find(run_set: RunSet, system: str, data: str, cores: int) -> Series | None:
+    """The series of a system with one table and so many processors; None where it was not asked for."""
+    return next(
+        (each for each in run_set.select() if each.system == system and shape_of(each.mode) == (data, cores)), None
+    )

@@ -1,0 +1,54 @@
+"""The series of the study: each system with each table and each number of the client's processors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tidemark.config import Config
+from tidemark.runs.spec import SeriesSpec
+from tidemark.studies.deltars.settings import SECTION, DeltarsSection, processors
+from tidemark.systems.variants import variant, with_defaults
+from tidemark.systems.wholes.kind import WholeSystem
+
+
+def section(config: Config) -> DeltarsSection:
+    """The study's section, parsed and checked; ConfigError for what is wrong with it."""
+    return DeltarsSection.parse(config.sections[SECTION], config.protocol, config.origin)
+
+
+def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
+    """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
+    deltars = section(config)
+    made: list[SeriesSpec] = []
+    for given in deltars.systems:
+        # First, so that a system of another kind is refused by its name.
+        variant(given, config.origin, (SECTION, "systems"), WholeSystem)
+        entry = with_defaults(given, deltars.given)
+        chosen = variant(entry, config.origin, (SECTION, "systems"), WholeSystem)
+        made += [
+            replace(
+                base,
+                name=entry.name,
+                title=chosen.title,
+                system=entry.like,
+                options=entry.options,
+                mode=settings.label,
+                settings=settings.pairs,
+                cpus=settings.cores,
+                window_seconds=settings.repetitions * 2 * settings.timeout_seconds,
+                runs=1,
+                repeat=repeat,
+            )
+            for settings in deltars.cells()
+            for repeat in range(1, deltars.repeats + 1)
+        ]
+    return made
+
+
+def limits(config: Config) -> list[str]:
+    """Which numbers of processors were asked for that this machine does not have."""
+    beyond = section(config).beyond()
+    if not beyond:
+        return []
+    asked = ", ".join(map(str, beyond))
+    return [f"study 'deltars': clients with {asked} processors were asked for, this machine has {processors()}"]

@@ -1,0 +1,108 @@
+"""What the thesis prints: its appendices B, C and D (thesis.csv, taken from it), its machine and software."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ORIGIN = "Thesis"
+KEY = "manfredi"
+HOPSFS, LOCAL, LEGACY = "hopsfs", "local", "legacy"
+WRITE, READ, UPLOAD, MATERIALISE = "write", "read", "upload", "materialise"
+LATENCY, THROUGHPUT = "latency", "throughput"
+CORES = (1, 2, 4, 8)
+# The thesis's word for each table, which stands for its rows in its throughputs.
+WORDS = {
+    "supplier_sf1": "10K", "supplier_sf10": "100K", "supplier_sf100": "1M",
+    "lineitem_sf1": "6M", "lineitem_sf10": "60M",
+}  # fmt: skip
+THOUSANDS = {"10K": 10, "100K": 100, "1M": 1_000, "6M": 6_000, "60M": 60_000}
+TITLES = {
+    HOPSFS: "delta-rs HopsFS (the thesis's)", LOCAL: "delta-rs LocalFS (the thesis's)", LEGACY: "Legacy (the thesis's)",
+}  # fmt: skip
+# The pipeline of the thesis that a system here is an heir of.
+HEIRS = {
+    "delta-rs-hdfs": HOPSFS,
+    "delta-rs-local": LOCAL,
+    "delta-rs-hdfs-before": HOPSFS,
+    "delta-rs-local-before": LOCAL,
+}
+HARDWARE = {
+    "CPU": "AMD Ryzen Threadripper PRO 5955WX, 16 cores, shared; clients with 1, 2, 4 or 8",
+    "Memory": "192 GB; 32 GB for the client",
+    "Disk": "5.4 TB SSD",
+}
+SOFTWARE = {"deltalake": "0.18.2, changed", "HDFS NameNode": "HopsFS 3.2.0.14", "HDFS DataNode": "HopsFS 3.2.0.14"}
+REPETITIONS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """One row of an appendix: a mean of 50 with its interval, in seconds, or in thousands of rows a second."""
+
+    table: str  # of the appendix: B.1
+    operation: str
+    pipeline: str
+    data: str  # as configurations spell it
+    cores: int
+    quantity: str
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def place(self) -> str:
+        return f"Table {self.table}, {self.pipeline} {WORDS[self.data]}"
+
+
+@cache
+def rows() -> tuple[Printed, ...]:
+    """All rows, in the order of the appendices."""
+    with Path(__file__).with_name("thesis.csv").open() as file:
+        return tuple(
+            Printed(
+                table=row["table"],
+                operation=row["operation"],
+                pipeline=row["pipeline"],
+                data=row["data"],
+                cores=int(row["cores"]),
+                quantity=row["quantity"],
+                mean=float(row["mean"]),
+                low=float(row["low"]),
+                high=float(row["high"]),
+            )
+            for row in csv.DictReader(file)
+        )
+
+
+@cache
+def _by_key() -> dict[tuple[str, str, str, int, str], Printed]:
+    return {(each.operation, each.pipeline, each.data, each.cores, each.quantity): each for each in rows()}
+
+
+def printed(operation: str, pipeline: str, data: str, cores: int) -> Printed | None:
+    """The latency that it prints; None where it prints none."""
+    return _by_key().get((operation, pipeline, data, cores, LATENCY))
+
+
+def seconds(operation: str, pipeline: str, data: str, cores: int = 1) -> float:
+    """The mean of a latency that it does print."""
+    return _by_key()[operation, pipeline, data, cores, LATENCY].mean
+
+
+def misprints() -> list[str]:
+    """Throughputs that are not rows by latency, and intervals that do not hold their mean, in words."""
+    found = []
+    for each in rows():
+        if not each.low <= each.mean <= each.high:
+            found.append(
+                f"{each.place}: the mean {each.mean:g} lies outside its interval {each.low:g} to {each.high:g}"
+            )
+        if each.quantity == THROUGHPUT:
+            took = seconds(each.operation, each.pipeline, each.data, each.cores)
+            derived = THOUSANDS[WORDS[each.data]] / took
+            if abs(each.mean / derived - 1) > 0.01:
+                found.append(f"{each.place}: {each.mean:g} k rows/s are printed, {took:g} s make {derived:.5g}")
+    return found

@@ -1,0 +1,143 @@
+"""The quantities of the study: what writing and reading a whole table takes, and what of it closing files is.
+
+A run whose tables are not their source's has counts of what is wrong, and no times: they are Absent.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.analysis.blocks import REPLICATES, BlockSample
+from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity
+from tidemark.analysis.statistics import FEWEST, Replicates, generator, known, quantile
+from tidemark.runs.run import Run
+from tidemark.studies.deltars.window.samples import READ, WRITE
+
+NOT_THE_SOURCE = "a table does not hold what was written"
+SECONDS = 1e-9  # of nanoseconds
+MEGABYTE = 1e6
+
+
+def found(run: Run) -> dict[str, Any]:
+    return dict(run.manifest.found)
+
+
+def of_operation(run: Run, operation: str, column: str) -> NDArray[np.int64]:
+    """int64[repetitions]: a column of writes, or of reads, in their order; Absent where tables are wrong."""
+    if not run.manifest.oracle.verdict:
+        raise Absent(NOT_THE_SOURCE)
+    values: NDArray[np.int64] = run.column(column)[run.words("call") == operation]
+    if not len(values):
+        raise Absent(f"the run has no {operation}")
+    return values
+
+
+def times(run: Run, operation: str) -> NDArray[np.float64]:
+    """float64[repetitions]: seconds."""
+    return np.asarray(of_operation(run, operation, "elapsed_ns") * SECONDS, np.float64)
+
+
+def _median(run: Run, operation: str) -> Replicates:
+    return quantile(BlockSample.prepare(times(run, operation), generator(run.label, operation)), 0.5)
+
+
+def mean_of(values: NDArray[np.float64], *names: object) -> Replicates:
+    """The mean as the thesis makes its intervals: samples drawn from all of them, a thousand times."""
+    centre = math.log(float(values.mean()))
+    if len(values) < FEWEST:
+        return Replicates(centre, None, len(values))
+    drawn = generator(*names).choice(values, size=(REPLICATES, len(values))).mean(axis=1)
+    return Replicates(centre, np.log(drawn), len(values))
+
+
+def _mean(run: Run, operation: str) -> Replicates:
+    return mean_of(times(run, operation), run.label, operation, "mean")
+
+
+def _rate(run: Run, operation: str) -> Replicates:
+    rows = of_operation(run, operation, "rows")
+    if not rows.all():
+        raise Absent("there were no rows")
+    return known(1e-3).ratio(mean_of(times(run, operation) / rows, run.label, operation, "mean"))
+
+
+def _with_source(run: Run) -> Replicates:
+    """As the thesis timed its writes: reading the source's file counts."""
+    return mean_of(times(run, WRITE) + of_operation(run, WRITE, "source_ns") * SECONDS, run.label, "with source")
+
+
+def _slowest(run: Run, operation: str) -> Replicates:
+    return known(float(times(run, operation).max()))
+
+
+def _first(run: Run) -> Replicates:
+    """The first write of the process by the median of the others: it connects, and meets code that never ran."""
+    first, *others = times(run, WRITE)
+    if len(others) < 2:
+        raise Absent("there are no others to hold the first against")
+    return known(float(first / np.median(others)))
+
+
+def _refused(run: Run) -> Replicates:
+    """How often a client was told to ask again, by the files that it closed, in the mean over writes."""
+    closed = of_operation(run, WRITE, "closed")
+    if not closed.sum():
+        raise Absent("no file is closed by asking a NameNode")
+    refused = of_operation(run, WRITE, "refused").astype(np.float64)
+    n, draws = len(refused), None
+    if n >= FEWEST:
+        draws = generator(run.label, "refused").choice(refused, size=(REPLICATES, n)).mean(axis=1)
+    return Replicates(float(refused.mean()), draws, n, log=False, bounds=(0.0, math.inf))
+
+
+def _cpu(run: Run) -> Replicates:
+    return mean_of(np.maximum(of_operation(run, WRITE, "cpu_ns"), 1) * SECONDS, run.label, "cpu")
+
+
+def _peak(run: Run) -> Replicates:
+    most = max(int(of_operation(run, each, "peak_bytes").max()) for each in (WRITE, READ))
+    if not most:
+        raise Absent("the kernel keeps no peak of memory")
+    return known(most / MEGABYTE)
+
+
+def _bytes(run: Run) -> Replicates:
+    footprint, rows = run.footprint, int(of_operation(run, WRITE, "rows")[-1])
+    if not footprint.data_files:
+        raise Absent("no file is kept")
+    return known((footprint.data_bytes + footprint.metadata_bytes) / rows)
+
+
+WRITE_MEDIAN = Quantity(
+    "write", "s", "Write: median", partial(_median, operation=WRITE), LOWER, "write", "Writes", ("slower", "faster")
+)
+READ_MEDIAN = Quantity(
+    "read", "s", "Read: median", partial(_median, operation=READ), LOWER, "read", "Reads", ("slower", "faster")
+)
+WRITE_MEAN = Quantity("write mean", "s", "Write: mean", partial(_mean, operation=WRITE), LOWER)
+READ_MEAN = Quantity("read mean", "s", "Read: mean", partial(_mean, operation=READ), LOWER)
+WITH_SOURCE = Quantity("write with source", "s", "Write, its source read meanwhile: mean", _with_source, LOWER)
+WRITE_RATE = Quantity("rows written", "k rows/s", "Rows written", partial(_rate, operation=WRITE), HIGHER)
+READ_RATE = Quantity("rows read", "k rows/s", "Rows read", partial(_rate, operation=READ), HIGHER)
+WRITE_SLOWEST = Quantity("slowest write", "s", "Write: slowest", partial(_slowest, operation=WRITE), LOWER)
+FIRST = Quantity("first write", "x", "First write by the median of the others", _first, LOWER)
+REFUSED = Quantity("refused closes", "", "Closes refused, a write", _refused, LOWER, signed=True)
+CPU = Quantity("client CPU", "CPU-s", "CPU-seconds of the client, a write", _cpu, LOWER)
+PEAK = Quantity("client memory", "MB", "Most memory of the client", _peak, LOWER)
+BYTES = Quantity("bytes a row", "B", "Bytes a row", _bytes, LOWER)
+
+MEANS = {WRITE: WRITE_MEAN, READ: READ_MEAN}
+MEDIANS = {WRITE: WRITE_MEDIAN, READ: READ_MEDIAN}
+QUANTITIES = Quantities(
+    all=(
+        WRITE_MEDIAN, READ_MEDIAN, WRITE_MEAN, READ_MEAN, WITH_SOURCE, WRITE_RATE, READ_RATE, WRITE_SLOWEST, FIRST,
+        REFUSED, CPU, PEAK, BYTES,
+    ),
+    headline=(WRITE_MEDIAN, READ_MEDIAN, WRITE_RATE),
+    code=("studies/deltars/quantities.py", "studies/deltars/window/samples.py"),
+)  # fmt: skip

@@ -1,0 +1,155 @@
+"""What the study's chapter says, computed: each sentence has its numbers from runs, or says why there are none."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from tidemark.analysis.prose import SentenceWriter, or_why
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.words import estimate_text, listed
+from tidemark.runs.runset import Series
+from tidemark.studies.deltars import published
+from tidemark.studies.deltars.parts import find, in_order, of, tables_of
+from tidemark.studies.deltars.quantities import (
+    READ_MEDIAN,
+    REFUSED,
+    WITH_SOURCE,
+    WRITE_MEAN,
+    WRITE_MEDIAN,
+    of_operation,
+    times,
+)
+from tidemark.studies.deltars.settings import shape_of
+from tidemark.studies.deltars.window.samples import WRITE
+
+HDFS, LOCAL, BEFORE = "delta-rs-hdfs", "delta-rs-local", "delta-rs-hdfs-before"
+
+
+class Writer(SentenceWriter):
+    def sentences(self) -> dict[str, str]:
+        """All sentences by name."""
+        parts = {
+            "writes": self.writes,
+            "reads": self.reads,
+            "floor": self.floor,
+            "releases": self.releases,
+            "cores": self.cores,
+            "scopes": self.scopes,
+            "oracle": self.oracle,
+            "misprints": self.misprints,
+        }
+        return {f"deltars-{name}": or_why(write) for name, write in parts.items()}
+
+    def _fewest(self) -> int:
+        found = {shape_of(each.mode)[1] for each in self.run_set.select() if each.runs}
+        if not found:
+            raise Absent("no system was measured")
+        return min(found)
+
+    def _pairs(self, quantity: Quantity, system: str, other: str, cores: int) -> list[str]:
+        """The ratio of two systems for each table that both have."""
+        said = []
+        for data in tables_of(self.run_set):
+            pair = [find(self.run_set, each, data, cores) for each in (system, other)]
+            with suppress(Absent):
+                if pair[0] is not None and pair[1] is not None:
+                    first, second = (of(self.measures, quantity, each) for each in pair if each is not None)
+                    said.append(f"{estimate_text(first.ratio(second).estimate('x'))} ({_rows(data)})")
+        if not said:
+            raise Absent("no table was measured with both")
+        return said
+
+    def _against_local(self, quantity: Quantity, verb: str) -> str:
+        cores = self._fewest()
+        pairs = self._pairs(quantity, HDFS, LOCAL, cores)
+        processors = "processor" if cores == 1 else "processors"
+        return (
+            f"With {cores} {processors}, {verb} a whole table takes delta-rs on HDFS so many times as long as on the "
+            f"local disk (medians): {listed(pairs)}."
+        )
+
+    def writes(self) -> str:
+        return self._against_local(WRITE_MEDIAN, "writing")
+
+    def reads(self) -> str:
+        return self._against_local(READ_MEDIAN, "reading")
+
+    def floor(self) -> str:
+        """What the smallest table waits for on HDFS."""
+        cores = self._fewest()
+        series = next(
+            (each for each in in_order(self.run_set) if each.system == HDFS and shape_of(each.mode)[1] == cores), None
+        )
+        if series is None or not series.runs:
+            raise Absent("delta-rs on HDFS was not measured")
+        refused = of(self.measures, REFUSED, series).estimate("")
+        data = shape_of(series.mode)[0]
+        groups: dict[int, list[float]] = {}
+        for run in series.runs:
+            for count, seconds in zip(of_operation(run, WRITE, "refused"), times(run, WRITE), strict=True):
+                groups.setdefault(int(count), []).append(float(seconds))
+        said = [
+            f"{sorted(found)[len(found) // 2]:.2f} s with {count} refused ({len(found)} writes)"
+            for count, found in sorted(groups.items())
+        ]
+        return (
+            f"Of the two files that a commit of {_rows(data)} closes on HDFS, the NameNode refuses "
+            f"{estimate_text(refused)} at first, and the client sleeps before it asks again: a write takes "
+            f"{listed(said)}."
+        )
+
+    def releases(self) -> str:
+        """The thesis's release line beside today's."""
+        said = self._pairs(WRITE_MEDIAN, BEFORE, HDFS, self._fewest())
+        return f"Writing to HDFS takes delta-rs 0.18.2 so many times as long as today's release: {listed(said)}."
+
+    def cores(self) -> str:
+        counts = sorted({shape_of(each.mode)[1] for each in self.run_set.select() if each.runs})
+        if len(counts) < 2:
+            raise Absent("clients had one number of processors alone")
+        said = []
+        for data in tables_of(self.run_set):
+            pair = [find(self.run_set, HDFS, data, each) for each in counts[:2]]
+            with suppress(Absent):
+                few, many = (of(self.measures, WRITE_MEAN, each) for each in pair if each is not None)
+                said.append(f"{estimate_text(many.ratio(few).estimate('x'))} ({_rows(data)})")
+        if not said:
+            raise Absent("no table was measured with both numbers of processors")
+        return (
+            f"With {counts[1]} processors instead of {counts[0]}, a write to HDFS takes so many times as long, in the "
+            f"mean: {listed(said)}."
+        )
+
+    def scopes(self) -> str:
+        said = []
+        for series in in_order(self.run_set):
+            if series.system == LOCAL and shape_of(series.mode)[1] == self._fewest():
+                with suppress(Absent):
+                    ratio = of(self.measures, WITH_SOURCE, series).ratio(of(self.measures, WRITE_MEAN, series))
+                    said.append(f"{estimate_text(ratio.estimate('x'))} ({_rows(shape_of(series.mode)[0])})")
+        if not said:
+            raise Absent("delta-rs on the local disk was not measured")
+        return (
+            "Timed with the reading of its source, a write to the local disk is so many times as long as the call "
+            f"alone: {listed(said)}."
+        )
+
+    def oracle(self) -> str:
+        ran = [each for each in in_order(self.run_set) if each.runs and not each.is_harness]
+        if not ran:
+            raise Absent("no system was measured")
+        wrong = [f"{each.title} ({each.mode})" for each in ran if not _holds(each)]
+        if not wrong:
+            return f"In all {len(ran)} series each table held what was written, and was read whole."
+        return f"Tables do not hold what was written for {listed(wrong)}; they have no times here."
+
+    def misprints(self) -> str:
+        return f"Of its printed rows, {len(published.misprints())} contradict another one, or their own interval."
+
+
+def _holds(series: Series) -> bool:
+    return all(run.manifest.oracle.verdict for run in series.runs)
+
+
+def _rows(data: str) -> str:
+    return f"{published.WORDS[data]} rows" if data in published.WORDS else data

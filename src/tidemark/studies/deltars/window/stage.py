@@ -1,0 +1,206 @@
+"""What a window happens on: a client's process, a place for its tables, and a reader that holds each to its source."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidemark.errors import SystemFailure
+from tidemark.machine.processes import confine
+from tidemark.measure.describe import system_part
+from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.runs.proofs import Oracle
+from tidemark.services.hdfs.servers import Closes, NameNode
+from tidemark.software.tools import tool_versions
+from tidemark.studies.deltars import data
+from tidemark.studies.deltars.window.oracle import Comparer, Difference
+from tidemark.studies.deltars.window.samples import READ, WRITE, Done, TablesWindow
+from tidemark.systems import duckdb_client
+from tidemark.systems.base import Capability
+from tidemark.systems.wholes.kind import WholeSystem
+from tidemark.systems.wholes.process import Client
+
+if TYPE_CHECKING:
+    from tidemark.studies.deltars.workload import Tables
+
+
+class TableStage(Stage[TablesWindow]):
+    """`staged` makes it."""
+
+    def __init__(
+        self, tables: Tables, rig: Rig, directory: Path, system: WholeSystem, comparer: Comparer, show: Show
+    ) -> None:
+        self.directory = directory
+        self._tables, self._rig, self._system, self._comparer, self._show = tables, rig, system, comparer, show
+        self._data = data.made(tables.workspace, tables.settings.data)
+        self._kept = directory / "read.parquet"  # what the client read in the last repetition
+        self._abandoned = False
+        self._differences: list[Difference] = []
+        self._wrong: list[str] = []
+        self._departures: list[str] = []
+        self._checking_s = 0.0
+        self._versions: dict[str, str] = {}
+        self._placed: dict[str, list[int]] = {}
+
+    def new_window(self) -> TablesWindow:
+        return TablesWindow()
+
+    def stretches(self, window: TablesWindow, until_seconds: float) -> Iterator[None]:
+        """One, with a client whose libraries are loaded and which has written nothing."""
+        del window, until_seconds
+        mine = sorted(os.sched_getaffinity(0))
+        cores = self._tables.settings.cores
+        # Servers have the processors that the client has not; where it has all of them they share.
+        self._placed = {"client": mine[:cores], "servers": mine[cores:] or mine}
+        confine(self._rig.servers.pids(), self._placed["servers"])
+        client = Client(self._system, self._placed["client"], self.directory)
+        self._tables.client = client
+        with client:
+            self._versions = client.versions
+            yield
+        self._rig.servers.check()
+
+    def advance(self, window: TablesWindow, until_seconds: float) -> None:
+        del until_seconds
+        began = time.perf_counter_ns()
+        last = self._tables.settings.repetitions - 1
+        for repetition in range(last + 1):
+            name = f"table-{repetition}"
+            self._show(f"repetition {repetition + 1} of {last + 1}")
+            self._repeat(window, repetition, name, began, self._kept if repetition == last else None)
+            if self._abandoned:
+                break
+            checked = time.perf_counter_ns()
+            if Capability.READ_BACK in self._system.capabilities:
+                self._hold(name, window.done[-1], repetition in (0, last))
+            if repetition != last:
+                self._system.remove(name)
+            window.checked_ns += time.perf_counter_ns() - checked
+        window.elapsed_ns = time.perf_counter_ns() - began
+
+    def _repeat(self, window: TablesWindow, repetition: int, name: str, began: int, keep: Path | None) -> None:
+        client, timeout_s = self._tables.client, self._tables.settings.timeout_seconds
+        assert client is not None
+        address = self._system.address(name)
+        for operation in (WRITE, READ):
+            since = self._said_bytes()
+            try:
+                if operation == WRITE:
+                    told = client.write(self._tables.source, address, timeout_s)
+                else:
+                    told = client.read(address, keep, timeout_s)
+            except SystemFailure:
+                if self._abandoned:
+                    return
+                raise
+            told["start_ns"] -= began
+            closes = self._closes(since)
+            window.done.append(Done(operation, repetition, closed=closes.closed, refused=closes.refused, **told))
+
+    def _hold(self, name: str, read: Done, whole: bool) -> None:
+        """Hold the table, and what the client read of it, to the source."""
+        system, rows = self._system, self._comparer.rows
+        if Capability.READ_BACK in system.capabilities and read.rows != rows:
+            self._wrong.append(f"{name}: the client read {read.rows:,} rows of {rows:,}")
+        if not whole and rows > self._tables.settings.checked_rows:
+            found = system.counted(name)
+            difference = Difference(rows, found, max(0, rows - found), max(0, found - rows), 0)
+        else:
+            beside = self.directory / "fetched"
+            relation = system.relation(system.fetched(name, beside))
+            difference = self._comparer.compare(relation)
+            self._departures = self._comparer.departures(relation)
+            shutil.rmtree(beside, ignore_errors=True)
+        self._differences.append(difference)
+        if not difference.holds:
+            self._wrong.append(f"{name}: {difference.words}")
+
+    def _said_bytes(self) -> int:
+        names = self._rig.servers.by_class.get(NameNode)
+        return names.said_bytes() if isinstance(names, NameNode) else 0
+
+    def _closes(self, since: int) -> Closes:
+        names = self._rig.servers.by_class.get(NameNode)
+        return names.closes(since) if isinstance(names, NameNode) else Closes(0, 0)
+
+    def abandon(self) -> None:
+        self._abandoned = True
+        if self._tables.client is not None:
+            self._tables.client.kill()
+
+    def finish(self, window: TablesWindow) -> None:
+        del window
+        self._tables.client = None
+        self._rig.servers.check()
+        if self._abandoned:
+            raise SystemFailure("the window was abandoned: a process that it needs ended")
+
+    def check(self, window: TablesWindow, last: bool, show: Show) -> Findings:
+        """What the client read last, value by value; the tables were held to their source one by one."""
+        del last
+        show("oracle")
+        began = time.perf_counter()
+        footprint = self._system.footprint(f"table-{self._tables.settings.repetitions - 1}")
+        if Capability.READ_BACK not in self._system.capabilities:
+            return Findings(Oracle(True, False, 0, 0, 0, 0, 0, self._system.reader, 0.0), footprint)
+        read = self._comparer.compare(f"read_parquet({duckdb_client.literal(self._kept)})")
+        if not read.holds:
+            self._wrong.append(f"what the client read: {read.words}")
+        found = [*self._differences, read]
+        seconds = window.checked_ns / 1e9 + time.perf_counter() - began
+        oracle = Oracle(
+            not self._wrong,
+            True,
+            sum(each.expected for each in found),
+            sum(each.found for each in found),
+            sum(each.missing for each in found),
+            sum(each.doubled for each in found),
+            sum(each.unexpected for each in found),
+            self._system.reader,
+            seconds,
+        )
+        return Findings(oracle, footprint)
+
+    def describe(self, window: TablesWindow) -> Description:
+        del window
+        found: dict[str, Any] = {
+            "data": {**asdict(self._data), "rows": self._comparer.rows},
+            "placed": self._placed,
+            "departures": self._departures,
+            "client": self._versions,
+        }
+        apart = self._system.of_release_before  # what a stack has says the system's class
+        return Description(
+            system=system_part(self._rig.variant, self._system, pq.read_schema(self._tables.source)),
+            versions={
+                **({f"{name} ({apart})": version for name, version in self._versions.items()} if apart else {}),
+                **tool_versions(data.TOOL),
+                "PyArrow": pa.__version__,
+                "Python": platform.python_version(),
+            },
+            marks=tuple(self._wrong),
+            found=found,
+        )
+
+
+@contextmanager
+def staged(tables: Tables, rig: Rig, name: str, show: Show) -> Iterator[TableStage]:
+    """An empty place for tables in the folder `name`, and who compares them with their source."""
+    with ExitStack() as stack:
+        directory = stack.enter_context(rig.folder(name))
+        system = rig.variant.open_as(WholeSystem, rig.context(directory, 1))
+        stack.callback(system.close)
+        show("summing up the table that is written")
+        keys = data.keys_of(tables.settings.data)
+        comparer = stack.enter_context(Comparer(tables.source, keys, system.extensions, directory))
+        yield TableStage(tables, rig, directory, system, comparer, show)

@@ -1,0 +1,46 @@
+"""Series by what was done in them, and what a series says: its hot runs, or run 0 where there is no other."""
+
+from __future__ import annotations
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Quantity
+from tidemark.analysis.statistics import Replicates
+from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.freshness.settings import Policy, shape_of
+
+
+def of(measures: Measures, quantity: Quantity, series: Series) -> Replicates:
+    """`quantity` of `series`; Absent where its runs do not have it."""
+    return measures.hot(quantity, series) if series.hot_runs else measures.cold(quantity, series)
+
+
+def runs_of(series: Series) -> tuple[Run, ...]:
+    """The runs that `of` is of."""
+    return series.hot_runs or series.cold_runs
+
+
+def undisturbed(run_set: RunSet) -> list[Series]:
+    """Series of one rate in which nothing was killed, of a system by their rates and how often they commit."""
+    found = [each for each in run_set.select() if shape_of(each.mode).is_steady]
+    return sorted(found, key=_place)
+
+
+def killed(run_set: RunSet) -> list[Series]:
+    return [each for each in run_set.select() if shape_of(each.mode).kills]
+
+
+def climbed(run_set: RunSet) -> list[Series]:
+    """Series whose rate was raised step by step."""
+    return [each for each in run_set.select() if shape_of(each.mode).steps]
+
+
+def policy_of(series: Series) -> str:
+    """When it commits, in words."""
+    return Policy.parse(shape_of(series.mode).policy).words
+
+
+def _place(series: Series) -> tuple[str, int, float, int]:
+    shape = shape_of(series.mode)
+    rules = Policy.parse(shape.policy)
+    return series.system, shape.rate, float(rules.interval_ms or 0), rules.rows or 0

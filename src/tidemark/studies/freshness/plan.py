@@ -1,0 +1,61 @@
+"""The series of the study: each system with each policy and each rate, and one in which it is killed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tidemark.config import Config
+from tidemark.errors import ConfigError
+from tidemark.runs.spec import SeriesSpec
+from tidemark.services.polaris.server import Polaris
+from tidemark.studies.freshness.settings import SECTION, FreshnessSection
+from tidemark.systems.base import Capability
+from tidemark.systems.pipelines.kind import PipelineSystem
+from tidemark.systems.tables import TableSystem
+from tidemark.systems.variants import variant, with_defaults
+
+
+def section(config: Config) -> FreshnessSection:
+    """The study's section, parsed and checked; ConfigError for what is wrong with it."""
+    return FreshnessSection.parse(config.sections[SECTION], config.protocol, config.origin)
+
+
+def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
+    """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
+    freshness = section(config)
+    missing = config.services.why_no_polaris()
+    made: list[SeriesSpec] = []
+    for given in freshness.systems:
+        entry = with_defaults(given, freshness.given)
+        chosen = variant(entry, config.origin, (SECTION, "systems"))
+        place = config.origin.place((SECTION, "systems", entry.name))
+        if not issubclass(chosen.system, TableSystem | PipelineSystem):
+            raise ConfigError(
+                f"{place}: found '{entry.like}', which is {chosen.system.kind}; allowed: {TableSystem.kind}, or "
+                f"{PipelineSystem.kind}"
+            )
+        if missing and Polaris in chosen.needs:
+            raise ConfigError(f"{place}: found catalog: polaris, but {missing}")
+        for settings in freshness.cells(issubclass(chosen.system, PipelineSystem)):
+            if settings.kills and Capability.READ_BACK not in chosen.system.capabilities:
+                continue  # where nothing is kept, nothing can be lost
+            made.append(
+                replace(
+                    base,
+                    name=entry.name,
+                    title=chosen.title,
+                    system=entry.like,
+                    options=entry.options,
+                    mode=settings.label,
+                    settings=settings.pairs,
+                    window_seconds=freshness.window_seconds(settings),
+                    runs=1,
+                )
+            )
+    return made
+
+
+def limits(config: Config) -> list[str]:
+    """Nothing: a rate that is too high for a system is what the study asks about."""
+    section(config)
+    return []

@@ -1,0 +1,96 @@
+"""Which system for fresh tables: what the report's first table asks of each."""
+
+from __future__ import annotations
+
+from tidemark.analysis.quantities import HIGHER, Absent, Quantity
+from tidemark.analysis.statistics import Replicates
+from tidemark.results.report.questions import Answering, Asked, Question
+from tidemark.runs.runset import Series
+from tidemark.studies.freshness.climbs import CAPACITY, held, is_least
+from tidemark.studies.freshness.parts import of, policy_of, runs_of
+from tidemark.studies.freshness.quantities import CPU, SEEN_P50, SEEN_P99, WRONG
+from tidemark.studies.freshness.settings import Policy, shape_of
+
+PERCENT = 100.0
+ALIKE_MS = 1000  # the time between commits that all systems are set to
+
+
+def _alike(asked: Asked) -> Series:
+    """The series with commits by the second and the most usual rate: that in the middle."""
+    own = [each for each in asked.series if shape_of(each.mode).is_steady]
+    timed = [each for each in own if Policy.parse(shape_of(each.mode).policy).interval_ms == ALIKE_MS]
+    ran = sorted((each for each in timed if each.runs), key=lambda each: shape_of(each.mode).rate)
+    if not ran:
+        raise Absent(own[0].missing() if own else "not measured")
+    return ran[len(ran) // 2]
+
+
+def _answer(quantity: Quantity) -> Answering:
+    return lambda asked, _mode: of(asked.measures, quantity, _alike(asked))
+
+
+def _note(asked: Asked, _mode: str | None) -> str:
+    series = _alike(asked)
+    return f"{shape_of(series.mode).rate:,} events/s, commits {policy_of(series)}"
+
+
+def _climbed(asked: Asked) -> Series:
+    own = [each for each in asked.series if shape_of(each.mode).steps]
+    if not own or not own[0].runs:
+        raise Absent(own[0].missing() if own else "its rate was not raised")
+    return own[0]
+
+
+def _capacity(asked: Asked, _mode: str | None) -> Replicates:
+    return of(asked.measures, CAPACITY, _climbed(asked))
+
+
+def _bound(asked: Asked, _mode: str | None) -> str:
+    series = _climbed(asked)
+    least = is_least(held(runs_of(series)[0])[1])
+    return f"{'at least; ' if least else ''}commits {policy_of(series)}"
+
+
+def _killed(asked: Asked) -> Series:
+    own = [each for each in asked.series if shape_of(each.mode).kills]
+    if not own or not own[0].runs:
+        raise Absent(own[0].missing() if own else "nothing was killed")
+    return own[0]
+
+
+def _wrong(asked: Asked, _mode: str | None) -> Replicates:
+    return of(asked.measures, WRONG, _killed(asked)).scaled(PERCENT)
+
+
+def _kills(asked: Asked, _mode: str | None) -> str:
+    return f"{shape_of(_killed(asked).mode).kills} kills"
+
+
+QUESTIONS = (
+    Question(
+        "age-median", "Age when seen", "s", _answer(SEEN_P50), note=_note,
+        hint="Median age of an event when a reader who looks again and again first counts it, with commits every "
+        "second, at the middle one of the rates that were measured.",
+        asks="Freshest table, commits every second",
+    ),
+    Question(
+        "age-p99", "Age when seen, p99", "s", _answer(SEEN_P99), note=_note,
+        hint="99 of 100 events are younger when they are first seen, in the same series.",
+    ),
+    Question(
+        "age-cpu", "CPU-s, a million events", "CPU-s", _answer(CPU), note=_note,
+        hint="Processor time of who moves events and of the table's servers, in the same series.",
+    ),
+    Question(
+        "capacity", "Events/s it keeps up with", "events/s", _capacity, note=_bound, better=HIGHER,
+        hint="The highest rate, doubled step by step, at which the lag does not grow.",
+        asks="Highest rate that a table keeps up with",
+    ),
+    Question(
+        "once-killed", "Not there once, after kills", "%", _wrong, signed=True, note=_kills,
+        hint="Share of events that are not in the table, or more than once, after who moves them was killed (SIGKILL) "
+        "while they arrived.",
+        asks="Is each event there once after a kill?", extreme="worst",
+        none="No kill of a consumer or a pipeline lost or doubled an event",
+    ),
+)  # fmt: skip

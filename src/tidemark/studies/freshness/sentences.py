@@ -1,0 +1,162 @@
+"""What the study's chapter says, computed: each sentence has its numbers from runs, or says why there are none."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from tidemark.analysis.prose import SentenceWriter, or_why
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.words import estimate_text, listed, number
+from tidemark.runs.runset import Series
+from tidemark.studies.freshness.climbs import held, is_least
+from tidemark.studies.freshness.parts import climbed, killed, of, policy_of, runs_of, undisturbed
+from tidemark.studies.freshness.quantities import CPU, SEEN_MAX, SEEN_P50, SEEN_P95, SLOPE, found, unfinished
+from tidemark.studies.freshness.settings import Policy, shape_of
+
+
+class Writer(SentenceWriter):
+    def sentences(self) -> dict[str, str]:
+        """All sentences by name."""
+        parts = {
+            "ages": self.ages,
+            "tail": self.tail,
+            "price": self.price,
+            "behind": self.behind,
+            "capacity": self.capacity,
+            "reads": self.reads,
+            "killed": self.killed,
+            "encodings": self.encodings,
+        }
+        return {f"freshness-{name}": or_why(write) for name, write in parts.items()}
+
+    def _measured(self) -> list[Series]:
+        found = [each for each in undisturbed(self.run_set) if each.runs]
+        if not found:
+            raise Absent("no system was measured")
+        return found
+
+    def _alike(self) -> list[Series]:
+        """A series a system, all of one rate and one time between commits: that which most systems share."""
+        found = [each for each in self._measured() if Policy.parse(shape_of(each.mode).policy).interval_ms is not None]
+        shapes = [shape_of(each.mode)[:2] for each in found]
+        if not shapes:
+            raise Absent("no system commits by the clock")
+        common = max(sorted(set(shapes)), key=lambda shape: (shapes.count(shape), shape[1]))
+        return [each for each, shape in zip(found, shapes, strict=True) if shape == common]
+
+    def _said(self, quantity: Quantity, series: list[Series], unit: str) -> str:
+        found = []
+        for each in series:
+            with suppress(Absent):
+                estimate = of(self.measures, quantity, each).estimate(unit)
+                found.append((estimate.value, f"{estimate_text(estimate)} ({each.title})"))
+        if not found:
+            raise Absent("no system has it")
+        return listed([words for _, words in sorted(found)])
+
+    def ages(self) -> str:
+        alike = self._alike()
+        rate = shape_of(alike[0].mode).rate
+        return (
+            f"With {rate:,} events a second and commits {policy_of(alike[0])}, half of the events are younger than so "
+            f"much when a reader first sees them: {self._said(SEEN_P50, alike, 's')}; 95 % of them: "
+            f"{self._said(SEEN_P95, alike, 's')}."
+        )
+
+    def tail(self) -> str:
+        return (
+            "The oldest event, which with pipelines is often among the last before the topic falls silent, was so old: "
+            f"{self._said(SEEN_MAX, self._alike(), 's')}."
+        )
+
+    def price(self) -> str:
+        return f"A million events cost so much processor time that way: {self._said(CPU, self._alike(), 's')}."
+
+    def behind(self) -> str:
+        """Whose lag grows, by its interval."""
+        grows, holds = [], 0
+        for each in self._measured():
+            with suppress(Absent):
+                slope = of(self.measures, SLOPE, each).estimate("s/s")
+                if slope.is_above(0):
+                    grows.append(f"{each.title} ({policy_of(each)}, {shape_of(each.mode).rate:,} events/s)")
+                else:
+                    holds += 1
+        if not grows and not holds:
+            raise Absent("no series has commits enough to judge its lag by")
+        if not grows:
+            return f"In none of {holds} series does the lag grow while events arrive, as far as intervals tell."
+        return (
+            f"The lag grows while events arrive for {listed(grows)}; in {holds} series it does not, or cannot be told."
+        )
+
+    def capacity(self) -> str:
+        """The highest rate of each climb at which the lag does not grow."""
+        found: list[tuple[float, str]] = []
+        below: list[str] = []
+        for each in climbed(self.run_set):
+            for run in runs_of(each):
+                try:
+                    last, following = held(run)
+                except Absent as absent:
+                    below.append(f"{each.title} ({absent})")
+                    continue
+                least = "at least " if is_least(following) else ""
+                found.append((last.rate, f"{each.title} {least}{last.rate:,}"))
+        if not found and not below:
+            raise Absent("no rate was raised step by step")
+        said = [f"{', '.join(words for _, words in sorted(found, reverse=True))}"] if found else []
+        said += [f"none for {listed(below)}"] if below else []
+        return (
+            "With a rate that is doubled step by step, so many events a second arrive at most while the lag does not "
+            f"grow: {'; '.join(said)}."
+        )
+
+    def reads(self) -> str:
+        """Of each system the table with the most commits, by its first sum."""
+        most: dict[str, tuple[int, str]] = {}
+        for each in self._measured():
+            for told in map(found, runs_of(each)):
+                reads = told.get("reads")
+                if reads is None or reads["before"] is None:
+                    continue
+                words = f"{number(reads['before']['sum_s'][0], 2)} s after {told['commits']:,} commits"
+                if reads["after"] is not None:
+                    names = listed([name for name, _ in reads["maintained"]])
+                    words += f", {number(reads['after']['sum_s'][0], 2)} s after {names}"
+                most[each.title] = max(most.get(each.title, (0, "")), (told["commits"], f"{each.title}: {words}"))
+        if not most:
+            raise Absent("no table was read at its end")
+        return (
+            "A client that never wrote to the table waits so long for its first sum over all rows, where a system made "
+            f"most commits: {'; '.join(words for _, (_, words) in sorted(most.items()))}."
+        )
+
+    def killed(self) -> str:
+        """Whether each event is there once, after kills."""
+        series = [each for each in killed(self.run_set) if each.runs]
+        if not series:
+            raise Absent("nothing was killed")
+        exact = [each.title for each in series if all(run.manifest.oracle.verdict for run in each.runs)]
+        wrong = [
+            f"{each.title} ({run.manifest.oracle.missing:,} missing, {run.manifest.oracle.duplicated:,} more than once)"
+            for each in series
+            for run in each.runs
+            if not run.manifest.oracle.verdict and not unfinished(run)
+        ]
+        late = [each.title for each in series if any(unfinished(run) for run in each.runs)]
+        said = [f"each event is in the table once for {listed(exact)}"] if exact else []
+        said += [f"that does not hold for {listed(wrong)}"] if wrong else []
+        said += [f"not all had come for {listed(late)} when it was stopped"] if late else []
+        kills = max(shape_of(each.mode).kills for each in series)
+        return f"After {kills} kills, {'; '.join(said)}."
+
+    def encodings(self) -> str:
+        found: dict[str, list[str]] = {}
+        for each in self._measured():
+            titles = found.setdefault(shape_of(each.mode).encoding, [])
+            titles += [each.title] if each.title not in titles else []
+        words = {"json": "objects of JSON", "record": "Arrow IPC record batches"}
+        return (
+            f"Events are {'; '.join(f'{words[name]} for {listed(titles)}' for name, titles in sorted(found.items()))}."
+        )

@@ -1,0 +1,183 @@
+"""The section `freshness` of the configuration, and what of it a series is set to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from tidemark.errors import ConfigError
+from tidemark.runs.spec import SeriesSpec, WorkloadSettings
+from tidemark.schema import Origin, one_of
+from tidemark.systems.variants import SystemEntry
+
+SECTION = "freshness"
+EVENT = "event"  # a commit an event
+POLICY = re.compile(r"event|([1-9]\d*)(ms|s|rows)")
+KILLS, RAMP = "kills", "ramp"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """When a consumer of ours commits: so long after the first event that waits, or with so many that do."""
+
+    interval_ms: int | None
+    rows: int | None
+
+    @classmethod
+    def parse(cls, text: str) -> Policy:
+        """`event`, `100ms`, `1s`, `1000rows`."""
+        if text == EVENT:
+            return cls(None, 1)
+        found = POLICY.fullmatch(text)
+        assert found is not None, text
+        number, unit = int(found[1]), found[2]
+        return cls(None, number) if unit == "rows" else cls(number * (1000 if unit == "s" else 1), None)
+
+    @property
+    def words(self) -> str:
+        if self.interval_ms is not None:
+            return f"every {self.interval_ms / 1000:g} s"
+        return "every event" if self.rows == 1 else f"every {self.rows:,} events"
+
+
+@dataclass(frozen=True, slots=True)
+class FreshnessSettings(WorkloadSettings):
+    """What decides a series, beside the system and its options."""
+
+    policy: str
+    rate: int  # events a second that are due; at first, where there are steps
+    encoding: str
+    kills: int
+    steps: int  # at most, the rate being twice as high with each; 0: it stays as it is
+    step_seconds: float
+    warm: int  # events before the window
+    look_ms: int  # between looks of the reader
+    drain_seconds: float  # the longest wait, after the last event, until all are visible
+
+    @property
+    def label(self) -> str:
+        """The mode as a part of a path."""
+        more = f"-{KILLS}-{self.kills}" if self.kills else f"-{RAMP}-{self.steps}" if self.steps else ""
+        return f"{self.policy}-{self.rate}-{self.encoding}{more}"
+
+    @property
+    def rules(self) -> Policy:
+        return Policy.parse(self.policy)
+
+
+def settings_of(spec: SeriesSpec) -> FreshnessSettings:
+    return FreshnessSettings.of(spec)
+
+
+class Shape(NamedTuple):
+    """What a series is set to, as its mode has it."""
+
+    policy: str
+    rate: int  # of events that are due: the first, where there are steps
+    encoding: str
+    kills: int
+    steps: int
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether events are due at one rate, and nothing is killed."""
+        return not self.kills and not self.steps
+
+
+def shape_of(mode: str) -> Shape:
+    """The shape of a series by its mode."""
+    policy, rate, encoding, *rest = mode.split("-")
+    more = {rest[0]: int(rest[1])} if rest else {}
+    return Shape(policy, int(rate), encoding, more.get(KILLS, 0), more.get(RAMP, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp:
+    """A rate that is doubled with each step, until the table falls behind."""
+
+    rate: int  # of the first step
+    steps: int  # at most
+    step_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """A named set of sizes."""
+
+    policies: tuple[str, ...]  # of consumers of ours, at `rate`
+    intervals: tuple[str, ...]  # of pipelines, at `rate`
+    rate: int
+    rates: tuple[int, ...]  # with `policy`, of all
+    policy: str
+    kills: int
+    kill_rate: int
+    kill_seconds: float  # that a window is longer for each kill
+    window_seconds: float
+    drain_seconds: float
+    own_drain_seconds: float  # of consumers of ours, and of climbs
+    ramp: Ramp | None
+
+
+@dataclass(frozen=True, slots=True)
+class FreshnessSection:
+    """The section, parsed."""
+
+    protocol: Protocol
+    systems: tuple[SystemEntry, ...]
+    given: Mapping[str, Any]
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any], protocol: str, origin: Origin) -> FreshnessSection:
+        """ConfigError, with the place of the key, for names that stand for nothing and numbers that fit nothing."""
+        one_of(protocol, given["protocols"], ("protocol",), origin)
+        sizes = given["protocols"][protocol]
+        several = {name: tuple(sizes[name]) for name in ("policies", "intervals", "rates")}
+        own = {"own_drain_seconds": sizes.get("own_drain_seconds", sizes["drain_seconds"])}
+        ramp = {"ramp": Ramp(**sizes["ramp"]) if "ramp" in sizes else None}
+        parsed = Protocol(**{**sizes, **several, **own, **ramp})
+        if Policy.parse(parsed.policy).interval_ms is None:
+            raise ConfigError(
+                f"{origin.place((SECTION, 'protocols', protocol, 'policy'))}: found '{parsed.policy}'; allowed: a "
+                "time, such as 1s: it is what pipelines and consumers are set to alike"
+            )
+        return cls(parsed, tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items()), given)
+
+    def cells(self, is_pipeline: bool) -> Iterator[FreshnessSettings]:
+        """What the series of a system are set to; a pipeline's events are always JSON."""
+        sizes = self.protocol
+        encoding = "json" if is_pipeline else self.given["encoding"]
+        policies = sizes.intervals if is_pipeline else sizes.policies
+        shapes = dict.fromkeys([(policy, sizes.rate) for policy in policies])
+        shapes |= dict.fromkeys((sizes.policy, rate) for rate in sizes.rates)
+        made = [self._cell(policy, rate, encoding) for policy, rate in shapes]
+        if sizes.kills:
+            made.append(replace(self._cell(sizes.policy, sizes.kill_rate, encoding), kills=sizes.kills))
+        if sizes.ramp is not None:
+            climbing = self._cell(sizes.policy, sizes.ramp.rate, encoding)
+            made.append(replace(climbing, steps=sizes.ramp.steps, step_seconds=float(sizes.ramp.step_seconds)))
+        for each in made:
+            # What a climb left behind need not come: which rate was too high is known by then.
+            is_patient = is_pipeline and not each.steps
+            yield replace(each, drain_seconds=float(sizes.drain_seconds if is_patient else sizes.own_drain_seconds))
+
+    def window_seconds(self, settings: FreshnessSettings) -> float:
+        """For so long events arrive: for at least two commits by the clock, and longer where something is killed."""
+        if settings.steps:
+            return settings.steps * settings.step_seconds
+        commits = 2 * (settings.rules.interval_ms or 0) / 1000
+        return max(float(self.protocol.window_seconds), commits) + self.protocol.kill_seconds * settings.kills
+
+    def _cell(self, policy: str, rate: int, encoding: str) -> FreshnessSettings:
+        return FreshnessSettings(
+            policy=policy,
+            rate=rate,
+            encoding=encoding,
+            kills=0,
+            steps=0,
+            step_seconds=0.0,
+            warm=self.given["warm"],
+            look_ms=self.given["look_ms"],
+            drain_seconds=0.0,
+        )

@@ -1,0 +1,11 @@
+"""How old is what a table shows, and what does it cost to have it younger?"""
+
+from __future__ import annotations
+
+from tidemark.studies.study import Study
+
+STUDY = Study(
+    name="freshness",
+    title="Freshness: consumers, connectors and engines that land a topic in a table",
+    question="How old is an event when a reader of the table can see it, at which rate and at what cost?",
+)

@@ -1,0 +1,290 @@
+"""What a window happens on: a topic, a table, and a pipeline, or a consumer of ours, that moves events between them."""
+
+from __future__ import annotations
+
+import math
+import platform
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import confluent_kafka
+import pyarrow as pa
+
+from tidemark.errors import SystemFailure
+from tidemark.measure.describe import system_part
+from tidemark.measure.oracle import consult
+from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.runs.proofs import Oracle
+from tidemark.services.kafka import Kafka
+from tidemark.stream.paced import PacedProducer, Sent
+from tidemark.studies.freshness.load.own import EXACTLY_ONCE, OwnConsumer
+from tidemark.studies.freshness.window import reads
+from tidemark.studies.freshness.window.ramp import LATE_SECONDS, Ramp
+from tidemark.studies.freshness.window.reader import Reader
+from tidemark.studies.freshness.window.samples import FreshnessWindow, Step, is_unfinished
+from tidemark.systems.base import Capability, System
+from tidemark.systems.pipelines.kind import PipelineSystem, Source
+from tidemark.systems.tables import TableSystem
+
+if TYPE_CHECKING:
+    from tidemark.studies.freshness.workload import Freshness
+
+WARM_SECONDS = 150.0  # until the events before the window are visible
+HEAD_START_NS = 200_000_000  # from the order to the first event
+LOOK_SECONDS = 0.05
+ROWS_PER_WRITE = 1_000
+
+
+class Moving(Protocol):
+    """What moves events: a pipeline, or a consumer of ours."""
+
+    def kill(self) -> None: ...
+    def again(self) -> None: ...
+    def check(self) -> None: ...
+    def stop(self) -> None: ...
+    def pids(self) -> list[int]: ...
+    def ended_seconds(self) -> float: ...
+
+
+class FreshnessStage(Stage[FreshnessWindow]):
+    """`staged` makes it."""
+
+    def __init__(
+        self,
+        freshness: Freshness,
+        rig: Rig,
+        directory: Path,
+        system: System,
+        table: TableSystem,
+        source: Source,
+        producer: PacedProducer,
+        show: Show,
+    ) -> None:
+        self.directory = directory
+        self._freshness, self._rig, self._show = freshness, rig, show
+        self._system, self._table, self._source, self._producer = system, table, source, producer
+        self._moving: Moving | None = None
+        self._abandoned = self._gave_up = False
+        self._sent = Sent(0, 0.0, 0.0)
+        self._kills: list[dict[str, float]] = []
+        self._cpu_s: dict[str, float] = {}
+        self._failed_looks = 0
+        self._commits = 0
+        self._reads: reads.Reads | None = None
+        self._ramp: dict[str, Any] | None = None
+
+    def new_window(self) -> FreshnessWindow:
+        return FreshnessWindow(self._freshness.settings.warm)
+
+    def stretches(self, window: FreshnessWindow, until_seconds: float) -> Iterator[None]:
+        """One. Before it, the pipeline has started and some events have become visible."""
+        del until_seconds
+        self._show("starting the pipeline")
+        self._producer.send(window.warm)
+        self._moving = self._start()
+        self._freshness.moving = self._moving
+        deadline = time.monotonic() + WARM_SECONDS
+        while (found := self._table.visible_rows()) < window.warm:
+            self._moving.check()
+            self._rig.servers.check()
+            if time.monotonic() > deadline:
+                raise SystemFailure(
+                    f"of {window.warm} events before the window, {found} were visible after {WARM_SECONDS:.0f} s"
+                )
+            time.sleep(LOOK_SECONDS)
+        yield
+        self._rig.servers.check()
+
+    def _start(self) -> Moving:
+        settings, system = self._freshness.settings, self._system
+        if isinstance(system, PipelineSystem):
+            interval_ms = settings.rules.interval_ms
+            assert interval_ms is not None, "the plan gives pipelines a time"
+            system.start(self._source, self._table, interval_ms)
+            return system
+        own = OwnConsumer(self.directory, settings.encoding, settings.rules)
+        self._freshness.moving = own  # ended with the stage from now on, whatever becomes of its start
+        own.start(self._source, self._table)
+        return own
+
+    def advance(self, window: FreshnessWindow, until_seconds: float) -> None:
+        settings, moving = self._freshness.settings, self._moving
+        assert moving is not None
+        before = self._used()
+        window.begin_ns = time.time_ns() + HEAD_START_NS
+        longest = until_seconds + (settings.drain_seconds if settings.kills else 0)
+        if not settings.steps:
+            self._producer.pace(round(settings.rate * longest), settings.rate, window.begin_ns)
+        moments = [until_seconds * (number + 1) / (settings.kills + 1) for number in range(settings.kills)]
+        shown = 0  # rows that were seen before the last kill: the next one waits until there are more
+        drained = math.inf  # seconds after which nobody waits for what is left
+        with Reader(self._table, settings.look_ms) as reader:
+            if settings.steps:
+                self._climb(window, reader, moving)
+                drained = (time.time_ns() - window.begin_ns) / 1e9 + settings.drain_seconds
+            while not self._abandoned and (not window.events or reader.rows < window.warm + window.events):
+                passed = (time.time_ns() - window.begin_ns) / 1e9
+                if not window.events and (passed >= longest or (passed >= until_seconds and not moments)):
+                    self._end_arrivals(window)
+                    drained = passed + settings.drain_seconds
+                elif passed > drained:
+                    self._gave_up = True
+                    break
+                elif moments and passed >= moments[0] and reader.rows > shown:
+                    moments.pop(0)
+                    shown = reader.rows
+                    self._kill(moving, passed)
+                moving.check()
+                time.sleep(LOOK_SECONDS)
+            window.elapsed_ns = time.time_ns() - window.begin_ns
+            window.looks = reader.looks
+            self._failed_looks = reader.failed
+        after = self._used()
+        self._cpu_s = {name: after[name] - before.get(name, 0.0) for name in after}
+
+    def _end_arrivals(self, window: FreshnessWindow) -> None:
+        """Events arrive until all kills are done, and at least as long as the window was to be."""
+        if self._freshness.settings.kills:
+            self._producer.enough()
+        self._sent = self._producer.wait()
+        window.steps.append(Step(0, self._freshness.settings.rate, self._sent.events))
+
+    def _climb(self, window: FreshnessWindow, reader: Reader, moving: Moving) -> None:
+        """Double the rate step by step, until the table falls behind."""
+
+        def goes_on() -> bool:
+            moving.check()
+            return not self._abandoned
+
+        def spent() -> float:
+            return sum(self._used().values())
+
+        ramp = Ramp(self._freshness.settings, self._producer, self._table, reader, spent, goes_on)
+        self._sent = ramp.climb(window)
+        self._ramp = ramp.found()
+
+    def _kill(self, moving: Moving, passed: float) -> None:
+        self._show(f"killed after {passed:.1f} s")
+        moving.kill()
+        began = time.monotonic()
+        moving.again()
+        self._kills.append({"moment_s": passed, "again_s": time.monotonic() - began})
+
+    def _used(self) -> dict[str, float]:
+        """Processor seconds so far of what the table costs: all but the broker, the producer and this process."""
+        groups = self._rig.groups()
+        spared = self._freshness.spared
+        found = {name: group.cpu_seconds() for name, group in groups.items() if name not in spared}
+        return {name: seconds for name, seconds in found.items() if seconds is not None}
+
+    def abandon(self) -> None:
+        self._abandoned = True
+
+    def finish(self, window: FreshnessWindow) -> None:
+        self._rig.servers.check()
+        if self._abandoned:
+            raise SystemFailure("the window was abandoned: a process that it needs ended")
+        assert self._moving is not None
+        self._moving.stop()
+        history = self._table.history()
+        window.take(history)
+        inside = window.columns["commit"]
+        self._commits = len(set(inside[inside < len(history)].tolist()))
+
+    def check(self, window: FreshnessWindow, last: bool, show: Show) -> Findings:
+        del last
+        show("oracle")
+        if Capability.READ_BACK not in self._table.capabilities:
+            oracle = Oracle(True, False, window.warm + window.events, 0, 0, 0, 0, self._table.reader, 0.0)
+        else:
+            oracle = consult(self._table, window.warm + window.events)
+        self._oracle = oracle
+        footprint = self._table.footprint()
+        whole = oracle.verdict or is_unfinished(oracle, self._gave_up)
+        if whole and oracle.applicable and not self._kills and self._ramp is None:
+            self._reads = reads.take(self._table, oracle.found, footprint, show)
+        return Findings(oracle, footprint)
+
+    def describe(self, window: FreshnessWindow) -> Description:
+        oracle, settings = self._oracle, self._freshness.settings
+        wrong = []
+        if is_unfinished(oracle, self._gave_up):
+            wrong.append(
+                f"of {oracle.expected:,} events {oracle.missing:,} were not visible {settings.drain_seconds:g} s after "
+                "the last one, when it was stopped: whether they would have come, nobody knows"
+            )
+        elif not oracle.verdict:
+            wrong.append(
+                f"of {oracle.expected:,} events {oracle.missing:,} are not in the table, {oracle.duplicated:,} are "
+                f"there more than once, and {oracle.unexpected:,} rows are of no event"
+            )
+        if self._sent.latest_s > LATE_SECONDS:
+            wrong.append(f"the producer was {self._sent.latest_s:.1f} s behind its own schedule at worst")
+        system = self._system
+        found: dict[str, Any] = {
+            "encoding": settings.encoding,
+            "commits": self._commits,
+            "cpu_s": self._cpu_s,
+            "unseen": [
+                service.title
+                for service in self._rig.servers.by_class.values()
+                if service.is_external and service.name not in self._freshness.spared
+            ],
+            "kills": self._kills,
+            "ramp": self._ramp,
+            "gave_up": self._gave_up,
+            "looks": len(window.looks),
+            "failed_looks": self._failed_looks,
+            "producer_cpu_s": self._sent.cpu_s,
+            "latest_s": self._sent.latest_s,
+            "reads": None if self._reads is None else self._reads.found(),
+            "exactly_once": system.exactly_once if isinstance(system, PipelineSystem) else EXACTLY_ONCE,
+        }
+        return Description(
+            system=system_part(self._rig.variant, system, self._source.schema),
+            versions={
+                "confluent-kafka": confluent_kafka.__version__,
+                "PyArrow": pa.__version__,
+                "Python": platform.python_version(),
+            },
+            marks=tuple(wrong),
+            found=found,
+        )
+
+
+@contextmanager
+def staged(freshness: Freshness, rig: Rig, name: str, show: Show) -> Iterator[FreshnessStage]:
+    """A fresh topic and a fresh table, both empty, in the folder `name`; the pipeline is not started yet."""
+    kafka = rig.servers.by_class[Kafka]
+    assert isinstance(kafka, Kafka)
+    settings = freshness.settings
+    with ExitStack() as stack:
+        directory = stack.enter_context(rig.folder(name))
+        show("making table and topic")
+        context = rig.context(directory, ROWS_PER_WRITE)
+        system = rig.variant.open(context)
+        stack.callback(system.close)
+        table = system
+        if isinstance(system, PipelineSystem):
+            table = system.destination(rig.variant.options).open(context)
+            stack.callback(table.close)
+        assert isinstance(table, TableSystem)
+        table.create(freshness.schema)
+        topic = f"tidemark-{rig.spec.fingerprint}-{secrets.token_hex(6)}"
+        kafka.create_topic(topic)
+        stack.callback(_drop, kafka, topic)
+        source = Source(kafka.bootstrap, topic, freshness.schema)
+        producer = PacedProducer(freshness.trips, directory, kafka.bootstrap, topic, settings.encoding)
+        stack.enter_context(producer)
+        freshness.producer = producer
+        stack.callback(freshness.let_go)
+        yield FreshnessStage(freshness, rig, directory, system, table, source, producer, show)
+
+
+def _drop(kafka: Kafka, topic: str) -> None:
+    if not kafka.has_ended():
+        kafka.drop(topic)

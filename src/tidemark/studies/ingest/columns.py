@@ -1,0 +1,44 @@
+"""What tables of all parts have: the oracle's column, and how a quantity stands in a cell."""
+
+from __future__ import annotations
+
+from tidemark.analysis.quantities import Quantity
+from tidemark.analysis.words import Cell, Missing, attempt
+from tidemark.results.tables.table import Column, Workshop
+from tidemark.runs.runset import Series
+from tidemark.studies.ingest.quantities import ABANDONED, CONFLICTS, ERRORS
+
+VERDICT = Column("verdict", "Oracle")
+SHARES = (CONFLICTS, ABANDONED, ERRORS)
+NEAR = 20.0  # percent of the rate of the system that stores nothing, above which a rate is the harness's in part
+UNEQUAL = (
+    "Systems do not promise the same when a commit is acknowledged: see 'At the acknowledgement' before comparing them."
+)
+
+
+def verdict_of(series: Series) -> Cell:
+    """What the oracle says of its hot runs."""
+    if not series.runs:
+        return Missing(series.missing())
+    if not series.runs[0].manifest.oracle.applicable:
+        return "keeps nothing"
+    found = [dict(run.manifest.found)["oracle"]["words"] for run in series.hot_runs]
+    return "; ".join(dict.fromkeys(found)) or None
+
+
+def hot_cell(workshop: Workshop, quantity: Quantity, series: Series) -> Cell:
+    """Nothing where no run is there: the oracle's column says why."""
+    if not series.runs:
+        return None
+    unit, factor = _as_shown(quantity)
+    return attempt(unit, lambda: workshop.measures.hot(quantity, series).scaled(factor))
+
+
+def _as_shown(quantity: Quantity) -> tuple[str, float]:
+    """Its unit in tables, and what brings it to that: of shares percent."""
+    return ("%", 100.0) if quantity in SHARES else (quantity.unit, 1.0)
+
+
+def column_of(quantity: Quantity) -> Column:
+    key = quantity.name.replace(" ", "_").replace(".", "_").lower()
+    return Column(key, quantity.title, _as_shown(quantity)[0], interval=True)

@@ -1,0 +1,106 @@
+"""What a cut of the power cost: of what was acknowledged before it, what is there after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.studies.ingest.load.records import FIELDS
+from tidemark.studies.ingest.load.writer import ID_BITS
+from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+from tidemark.studies.ingest.window.oracle import OF_TABLE
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What the data files hold, each read by itself: int64 ids, and how many files there are and cannot be read."""
+
+    ids: Ints
+    files: int
+    unreadable: int
+
+    @classmethod
+    def below(cls, folder: Path) -> Remains:
+        import pyarrow.parquet as pq
+
+        parts, files, unreadable = [np.zeros(0, np.int64)], 0, 0
+        for path in sorted(folder.rglob("*.parquet")):
+            files += 1
+            try:
+                parts.append(pq.read_table(path, columns=["id"]).column(0).drop_null().to_numpy())
+            except Exception:  # empty, or without its end, in whatever way
+                unreadable += 1
+        return cls(np.concatenate(parts), files, unreadable)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Rows, but where batches are said."""
+
+    acked: int  # before the cut, by writers in the window
+    lost: int  # of those, what is not there after it
+    oldest_lost_s: float | None  # how long before the cut the first of the lost was acknowledged
+    synced: int  # of the table's beginnings, which were on the disk before the window
+    synced_lost: int
+    doubled: int  # rows that are there more than once
+    partial: int  # batches of which some rows are there and some are not
+    unknown: int  # batches that were under way at the cut
+    done: int  # of those, what is there
+    left_in_files: int  # lost rows that are in a data file which can be read by itself
+    said: str  # why nobody can read the table; empty where somebody can
+
+    @property
+    def holds(self) -> bool:
+        return not (self.lost or self.synced_lost or self.doubled or self.partial or self.said)
+
+    def plain(self) -> dict[str, Any]:
+        return {**asdict(self), "holds": self.holds}
+
+
+def cost(
+    records: Sequence[Ints], cut_ns: int, synced: int, rows: int, seen: Ints | None, said: str, remains: Remains
+) -> Cost:
+    """Of writers' `records`, from the one with number 1; the table began with `synced` batches; a batch has `rows`.
+
+    `seen`: the ids that another client reads after the cut; None where it cannot, for the reason that is `said`.
+    """
+    there = np.zeros(0, np.int64) if seen is None else seen
+    acked, ended, doubt = [_ids(OF_TABLE, np.zeros(0, np.int64), rows)], [np.zeros(0, np.int64)], []
+    for number, noted in enumerate(records, 1):
+        columns = dict(zip(FIELDS, noted.T, strict=True))
+        chosen = columns["outcome"] == NUMBERS[ACKED]
+        acked.append(_ids(number, columns["sequence"][chosen], rows))
+        ended.append((columns["start_ns"] + columns["elapsed_ns"])[chosen])
+        open_ones = np.setdiff1d(columns["sequence"], columns["sequence"][chosen])
+        doubt.append(_ids(number, open_ones, rows))
+    wanted, moments, unknown = np.concatenate(acked), np.concatenate(ended), np.concatenate(doubt)
+    missing = ~np.isin(wanted, there)
+    first = _ids(OF_TABLE, np.arange(synced), rows)
+    counts = np.unique(there, return_counts=True)[1]
+    known = [np.isin(each, there).sum(axis=1) for each in (wanted, first, unknown)]
+    gone = moments[missing.any(axis=1)]
+    return Cost(
+        acked=wanted.size,
+        lost=int(missing.sum()),
+        oldest_lost_s=round((cut_ns - int(gone.min())) / 1e9, 6) if len(gone) else None,
+        synced=first.size,
+        synced_lost=int((~np.isin(first, there)).sum()),
+        doubled=int((counts > 1).sum()),
+        partial=sum(int(((found > 0) & (found < rows)).sum()) for found in known),
+        unknown=len(unknown),
+        done=int((known[2] > 0).sum()),
+        left_in_files=int(np.isin(wanted[missing], remains.ids).sum()),
+        said=said,
+    )
+
+
+def _ids(number: int, batches: Ints, rows: int) -> Ints:
+    """int64[batches, rows]: the ids of a writer's batches."""
+    return (number << ID_BITS) + rows * batches[:, None] + np.arange(rows, dtype=np.int64)

@@ -1,0 +1,83 @@
+"""Writers of one table, until the power is cut."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+from tidemark.config import Config
+from tidemark.machine import power
+from tidemark.runs.spec import SeriesSpec
+from tidemark.schema import one_of
+from tidemark.services.servers import in_order
+from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
+from tidemark.systems import registry
+from tidemark.systems.base import DEFAULT, FULL, Capability, Variant
+from tidemark.systems.variants import SystemEntry
+
+CUT = "cut"
+CUT_WRITERS = 2  # of one table
+DURABILITY = "durability"  # the option of systems
+
+
+@dataclass(frozen=True, slots=True)
+class CutSettings(IngestSettings):
+    """Writers of one table on a disk of its own, with its servers' data beside it; a batch is a commit."""
+
+    words = (CUT,)
+
+    writers: int
+    tries: int  # at a batch, where the client reports that another commit came first
+    durability: str  # DEFAULT: as the configuration has the system; FULL: with that option
+    outside: str = ""  # a server that it stands on and that was not started here
+
+    @property
+    def label(self) -> str:
+        return f"{CUT}-{self.writers}" + (f"-{FULL}" if self.durability == FULL else "")
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        """Each system as it is, and with `durability: full` where it has that option and does not have it set."""
+        chosen, given = section.sizes[CUT]["systems"], section.given
+        for name in chosen:
+            one_of(name, section.known, (SECTION, "protocols", section.protocol, CUT, "systems"), section.origin)
+        named = (entry for entry in section.systems if entry.name in chosen)
+        for entry, level in itertools.product(named, (DEFAULT, FULL)):
+            options = dict(entry.options)
+            if level == FULL:
+                known = (
+                    {field.name for field in fields(registry()[entry.like].Options)} if entry.like in registry() else ()
+                )
+                if DURABILITY not in known or options.get(DURABILITY) == FULL:
+                    continue
+                options[DURABILITY] = FULL
+            yield (
+                replace(entry, options=tuple(sorted(options.items()))),
+                cls(
+                    part=CUT,
+                    rows=given["rows"],
+                    uncounted=0,
+                    writers=CUT_WRITERS,
+                    tries=given["tries"],
+                    durability=level,
+                ),
+            )
+
+    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+        """One for each cut, of a new table on new servers; none where nothing is kept, so that nothing can be lost."""
+        if Capability.READ_BACK not in chosen.system.capabilities:
+            return []
+        sizes = section.sizes[CUT]
+        theirs = [kind.title for kind in in_order(chosen.needs) if kind.address_in(config.services) is not None]
+        settings = replace(self, outside=", ".join(theirs))
+        one = replace(spec, settings=settings.pairs, window_seconds=float(sizes["window_seconds"]), runs=1)
+        return [replace(one, repeat=number) for number in range(1, sizes["cuts"] + 1)]
+
+    def refused_by(self, chosen: Variant) -> str | None:
+        del chosen
+        if self.outside:
+            return f"its power is not ours to cut: {self.outside} was not started here"
+        reason = power.why_not()
+        return None if reason is None else f"no power can be cut here: {reason}"

@@ -1,0 +1,192 @@
+"""What a window happens on that ends with a cut of the power: a table and its servers on a disk of their own."""
+
+from __future__ import annotations
+
+import math
+import random
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidemark.errors import SystemFailure
+from tidemark.machine.power import Disk, stop
+from tidemark.measure.describe import system_part
+from tidemark.measure.workload import Description, Findings, Rig, Show
+from tidemark.paths import private_directory
+from tidemark.runs.manifest import Footprint
+from tidemark.runs.proofs import Oracle
+from tidemark.services.base import files_below
+from tidemark.services.postgres import Postgres
+from tidemark.studies.ingest.cut.losses import Cost, Remains, cost
+from tidemark.studies.ingest.cut.settings import CutSettings
+from tidemark.studies.ingest.faults.at_risk import COMMITS, look, why_not
+from tidemark.studies.ingest.faults.faults import BACK_S, LOOK_S, Look
+from tidemark.studies.ingest.faults.survivor import LastingOrder, leave_door
+from tidemark.studies.ingest.faults.survivors import Survivors
+from tidemark.studies.ingest.load.writer import batches
+from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, states
+from tidemark.studies.ingest.window.samples import IngestWindow
+from tidemark.studies.ingest.window.stage import WrittenStage, versions
+from tidemark.systems.disk import count_and_bytes
+from tidemark.systems.tables import TableSystem
+
+if TYPE_CHECKING:
+    from tidemark.runs.manifest import SystemPart
+    from tidemark.studies.ingest.workload import Ingest
+
+MOST_A_SECOND = 10_000  # attempts of one writer, for which there is room
+EARLIEST = 0.5  # share of the window before which the power is not cut
+TABLE = "table"
+
+
+class CutStage(WrittenStage):
+    """One table; `staged` makes it."""
+
+    def __init__(
+        self, ingest: Ingest, rig: Rig, directory: Path, table: TableSystem, crew: Survivors, disk: Disk, seen: Seen
+    ) -> None:
+        super().__init__(ingest, rig, directory, [table], crew)
+        self._table, self._crew, self._disk, self._seen = table, crew, disk, seen
+        self._share = random.Random(f"{rig.spec.seed} {rig.spec.repeat} {rig.spec.label} cut").uniform(EARLIEST, 1)
+        self._abandoned = threading.Event()
+        self._cut_ns = 0
+        self._copies = 0
+        self._found: dict[str, Any] = {}
+
+    def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
+        """One, after which no server runs."""
+        del window, until_seconds
+        yield
+
+    def advance(self, window: IngestWindow, until_seconds: float) -> None:
+        """Writers write until all stand still at once; then what is on the disk is copied, and all are killed."""
+        start = self._crew.go()
+        if self._abandoned.wait(self._share * until_seconds) or not self._all_have_written(start):
+            return
+        stop(lambda: [*self._crew.pids, *self._rig.servers.pids()])
+        self._cut_ns = time.perf_counter_ns()
+        self._copies = self._disk.cut()
+        for number in self._crew.numbers:
+            self._crew.kill(number)
+        for server in reversed(list(self._rig.servers.by_class.values())):
+            server.kill()
+        window.elapsed_ns = self._cut_ns - start
+        self._started = start
+
+    def _all_have_written(self, start_ns: int) -> bool:
+        """Whether each writer has had a commit acknowledged; waits for that, unless it is abandoned."""
+        deadline = time.monotonic() + BACK_S
+        while not all(self._crew.acked_since(number, start_ns) for number in self._crew.numbers):
+            if time.monotonic() > deadline:
+                raise SystemFailure(f"not every writer had a commit acknowledged {BACK_S:g} s after the window's half")
+            if self._abandoned.wait(LOOK_S):
+                return False
+        return True
+
+    def abandon(self) -> None:
+        self._abandoned.set()
+
+    def finish(self, window: IngestWindow) -> None:
+        """With the power back, the servers start on what the disk has."""
+        if self._started is not None:
+            self._disk.come_back()
+            self._rig.servers.start()
+            self._table.reconnect()
+        super().finish(window)
+
+    def check(self, window: IngestWindow, last: bool, show: Show) -> Findings:
+        del last
+        show("oracle")
+        began = time.perf_counter()
+        found, rows = Look.at(self._table), self._ingest.settings.rows
+        remains = Remains.below(self.directory / TABLE)
+        paid = cost(self._records, self._cut_ns, self._seen.batches, rows, found.ids, found.said, remains)
+        self._found = {
+            **paid.plain(),
+            "moment_s": round(window.elapsed_ns / 1e9, 6),
+            "copies": self._copies,
+            "data_files": remains.files,
+            "unreadable_files": remains.unreadable,
+            "at_acknowledgement": self._seen.at_risk,
+        }
+        return Findings(self._oracle(paid, found, time.perf_counter() - began), self._footprint())
+
+    def _footprint(self) -> Footprint:
+        """By the files alone: the table may be one that nobody can read."""
+        files = set(files_below(self.directory / TABLE))
+        data = {path for path in files if path.suffix == ".parquet"}
+        return Footprint(*count_and_bytes(data), *count_and_bytes(files - data), None, "the power was cut under it")
+
+    def _oracle(self, paid: Cost, found: Look, seconds: float) -> Oracle:
+        there = 0 if found.ids is None else len(found.ids)
+        expected, lost = paid.acked + paid.synced, paid.lost + paid.synced_lost
+        return Oracle(paid.holds, True, expected, there, lost, paid.doubled, 0, self._table.reader, seconds)
+
+    def describe(self, window: IngestWindow) -> Description:
+        acked = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
+        found = {"commits": acked, "refused": None, "cut": self._found, "first_errors": list(window.said)}
+        return Description(system=self._seen.system, versions=versions(), marks=("its power was cut",), found=found)
+
+
+class Seen:
+    """What is known of a table before its window: who it is, and what of its commits is on the disk by their return."""
+
+    def __init__(self, ingest: Ingest, rig: Rig, table: TableSystem, folder: Path) -> None:
+        self.system: SystemPart = system_part(rig.variant, table, ingest.schema)
+        self.batches = 1  # that the table has
+        servers = rig.servers.by_class
+        reason = why_not(folder, servers.values())
+        self.at_risk: dict[str, Any] = {"excused": reason}
+        if reason is None:
+            batch = batches(ingest.trips, ingest.settings.rows, OF_TABLE)
+            postgres = servers.get(Postgres)
+            assert postgres is None or isinstance(postgres, Postgres)
+            found = look(table, lambda number: batch(1 + number), folder, postgres, 0.0)
+            self.at_risk = {"excused": found} if isinstance(found, str) else found.plain()
+            self.batches += COMMITS
+
+
+@contextmanager
+def staged(
+    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: CutSettings
+) -> Iterator[CutStage]:
+    """A table in the folder `name`, on the disk with all that it has so far, and writers that note elsewhere."""
+    directory = private_directory(rig.work / name)
+    disk = ingest.disk
+    assert disk is not None, "the series was placed on no disk of its own"
+    ledger = private_directory(disk.beside / name)
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        show("making the table")
+        folder = private_directory(directory / TABLE)
+        table = rig.variant.open_as(TableSystem, rig.context(folder, settings.rows))
+        stack.callback(table.close)
+        table.create(ingest.schema)
+        table.write(batches(ingest.trips, settings.rows, OF_TABLE)(0))
+        seen = Seen(ingest, rig, table, folder)
+        place = ledger / ".door"
+        leave_door(table.door(), place)
+
+        def order(number: int) -> LastingOrder:
+            return LastingOrder(
+                door=table.door(),
+                number=number,
+                trips=ingest.trips,
+                rows=settings.rows,
+                tries=settings.tries,
+                uncounted=0,
+                seed=rig.spec.seed,
+                records=ledger / f".records-{number}",
+                most=math.ceil((seconds + BACK_S) * MOST_A_SECOND),
+                place=place,
+            )
+
+        show("starting the writers")
+        crew = stack.enter_context(Survivors(order, settings.writers, ledger))
+        stack.enter_context(ingest.working(crew))
+        disk.sync()
+        yield CutStage(ingest, rig, directory, table, crew, disk, seen)

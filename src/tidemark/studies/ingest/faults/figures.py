@@ -1,0 +1,75 @@
+"""The figure of kills: acknowledged rows a second, with each kill and what came back after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tidemark.analysis.measures import Absent
+from tidemark.results.figures import style
+from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.studies.ingest.faults.kills import Killed, all_killed
+from tidemark.studies.ingest.front.settings import FRONT
+from tidemark.studies.ingest.outcomes import ACKED
+from tidemark.studies.ingest.parts import part_of
+from tidemark.studies.ingest.quantities import outcomes
+
+TITLE = "Acknowledged rows while writers and servers are killed"
+BIN_S = 0.1
+PANEL, APART = 0.95, 0.50  # inches of each system, and of what is above it
+MOST = 8  # systems in one picture
+NAMED = 12  # kills of a system: more of them stand too close for their names
+ABOVE = 1.24  # of a panel's height: where the system's name stands, over those of what was killed
+SHADE = "#d9d9d9"
+
+
+def sketches() -> Iterator[Sketch]:
+    yield Sketch("ingest-faults", TITLE, timelines, optional=True)
+
+
+def timelines(studio: Studio) -> Drawn:
+    """A panel a system, and in it a bar each 100 ms; from each kill until all write again it is grey."""
+    found = all_killed(studio.run_set)
+    shown = found[:MOST]
+    if not shown:
+        raise Absent("nothing was killed")
+    made = style.frame(style.PAGE, PANEL * len(shown))
+    for place, killed in enumerate(shown):
+        _panel(studio, made, killed, len(shown) - 1 - place)
+    notes = [
+        f"Rows acknowledged in each {1000 * BIN_S:g} ms, by second of the window: two writers, or the clients of a "
+        "front that commits for them. Dashed: SIGKILL, with what was killed; grey: until all that it concerns had a "
+        "commit acknowledged again. Dots: batches whose "
+        "outcome their writer does not know."
+    ]
+    if len(found) > MOST:
+        notes.append(f"Not drawn: {', '.join(killed.series.title for killed in found[MOST:])}.")
+    return studio.finish(made, TITLE, [*notes, studio.run_set.coverage], [killed.run for killed in shown])
+
+
+def _panel(studio: Studio, made: style.Frame, killed: Killed, above: int) -> None:
+    run, colour = killed.run, studio.colour(killed.series)
+    axes = made.axes(0.55, 0.15, bottom=PANEL * above, height=PANEL - APART)
+    ends = (run.column("start_ns") + run.column("elapsed_ns")) / 1e9
+    acked = outcomes(run) == ACKED
+    length = run.manifest.elapsed_ns / 1e9
+    bins = np.arange(0.0, length + BIN_S, BIN_S)
+    counts, _ = np.histogram(ends[acked], bins, weights=run.column("rows")[acked])
+    axes.stairs(counts / BIN_S, bins, color=colour, fill=True, alpha=0.8)
+    for kill in killed.each:
+        axes.axvspan(kill["moment_s"], kill["moment_s"] + kill["down_s"], color=SHADE, zorder=0)
+        axes.axvline(kill["moment_s"], color="black", linestyle="--", linewidth=0.8)
+        if len(killed.each) <= NAMED:
+            axes.annotate(kill["victim"], (kill["moment_s"], 1.0), xycoords=("data", "axes fraction"), xytext=(1, 1),
+                          textcoords="offset points", fontsize=style.SMALL - 1)  # fmt: skip
+    doubt = np.isin(outcomes(run), ("unknown",))
+    axes.plot(ends[doubt], np.zeros(int(doubt.sum())), "o", color="black", markersize=2.5, clip_on=False)
+    axes.set_xlim(0, length)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("rows/s", fontsize=style.SMALL)
+    behind = " (behind a front)" if part_of(killed.series.mode) == FRONT else ""
+    axes.text(0, ABOVE, f"{killed.series.title}{behind}", transform=axes.transAxes, va="bottom", fontsize=style.SMALL,
+              color=style.ink(colour))  # fmt: skip
+    if above == 0:
+        axes.set_xlabel("second of the window")

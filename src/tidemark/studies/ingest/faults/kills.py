@@ -1,0 +1,238 @@
+"""Kills of writers, servers and fronts, as recorded: what each cost, and what so many of them leave room for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidemark.analysis.blocks import REPLICATES
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.statistics import Replicates, at_most, generator
+from tidemark.analysis.words import listed, number
+from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.ingest.faults.settings import BLIND, CHECK, FAULTS, NEVER
+from tidemark.studies.ingest.front.settings import FRONT
+from tidemark.studies.ingest.part import of_part
+
+
+@dataclass(frozen=True, slots=True)
+class Kills:
+    """All kills of one victim in one run. Counts are of batches, but those of `lost` and `doubled`: rows."""
+
+    series: Series
+    run: Run
+    title: str  # of the victim
+    each: tuple[dict[str, Any], ...]
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nobody could read the table after the last of them."""
+        return bool(self.each[-1]["said"])
+
+    def total(self, name: str) -> int:
+        return sum(kill[name] for kill in self.each)
+
+    @property
+    def down_s(self) -> list[float]:
+        """From each kill until all that it concerns had a commit acknowledged again."""
+        return [kill["down_s"] for kill in self.each]
+
+    @property
+    def with_loss(self) -> int:
+        """After how many an acknowledged row was gone, or there twice, or a batch in part, or nobody could read."""
+        return sum(not kill["holds"] for kill in self.each)
+
+    @property
+    def at_most(self) -> float:
+        """What the probability that a kill costs something may be at most, by so many (95 %)."""
+        return at_most(self.with_loss, len(self.each))
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    """One run with kills; `orphans` are data files that are there after it and not of the table."""
+
+    series: Series
+    run: Run
+    kills: tuple[Kills, ...]  # by victim
+    undisturbed: dict[str, Any]  # what was found before the first kill
+    orphans: int
+
+    @property
+    def retry(self) -> str:
+        """What a writer did with a batch whose outcome it did not know."""
+        return retry_of(self.series)
+
+    @property
+    def named(self) -> str:
+        """The system, and whether its writers sent again."""
+        also = {NEVER: "", CHECK: ", sent again after a look", BLIND: ", sent again blindly"}
+        return f"{self.series.title}{also[self.retry]}"
+
+    @property
+    def holds_undisturbed(self) -> bool:
+        """Otherwise a loss after a kill may be none of the kill's."""
+        return bool(self.undisturbed["holds"])
+
+    @property
+    def each(self) -> list[dict[str, Any]]:
+        """All kills, in the order of time."""
+        return sorted((kill for kills in self.kills for kill in kills.each), key=lambda kill: kill["moment_s"])
+
+    @property
+    def with_loss(self) -> int:
+        return sum(kills.with_loss for kills in self.kills)
+
+    @property
+    def words(self) -> str:
+        """What the oracle says of the table after all of them."""
+        return str(_found(self.run)["oracle"]["words"])
+
+
+def retry_of(series: Series) -> str:
+    """The key `retry` of a series with kills."""
+    last = series.mode.rpartition("-")[2]
+    return last if last in (CHECK, BLIND) else NEVER
+
+
+def _found(run: Run) -> dict[str, Any]:
+    return dict(run.manifest.found)
+
+
+def series_with_kills(run_set: RunSet, parts: Sequence[str] = (FAULTS, FRONT)) -> tuple[Series, ...]:
+    """The series of these parts, with runs or without."""
+    return tuple(series for part in parts for series in of_part(run_set, part).select(harness=False))
+
+
+def killed_of(series: Series) -> Iterator[Killed]:
+    """Each run of a series with kills."""
+    for run in series.runs:
+        found = _found(run)
+        faults = found["faults"]
+        titles = dict.fromkeys(kill["title"] for kill in faults["kills"])
+        yield Killed(
+            series=series,
+            run=run,
+            kills=tuple(
+                Kills(series, run, title, tuple(kill for kill in faults["kills"] if kill["title"] == title))
+                for title in titles
+            ),
+            undisturbed=faults["undisturbed"],
+            orphans=max(0, run.footprint.data_files - found["referenced_files"]),
+        )
+
+
+def all_killed(run_set: RunSet) -> list[Killed]:
+    """Of all series; Absent where nothing was killed."""
+    found = [killed for series in series_with_kills(run_set) for killed in killed_of(series)]
+    if not found:
+        raise Absent("nothing was killed")
+    return found
+
+
+def costly(series: Series) -> Replicates:
+    """The share of kills after which an acknowledged row was not there once, with an interval after Jeffreys.
+
+    Absent where nothing was killed, or where rows are lost without any kill.
+    """
+    found = list(killed_of(series))
+    if not found:
+        raise Absent(series.missing())
+    if not all(killed.holds_undisturbed for killed in found):
+        raise Absent(f"{series.title} loses rows without any kill")
+    bad, tried = sum(killed.with_loss for killed in found), sum(len(killed.each) for killed in found)
+    draws = generator("kills", series.id).beta(bad + 0.5, tried - bad + 0.5, REPLICATES)
+    return Replicates(bad / tried, draws, tried, log=False, bounds=(0.0, 1.0))
+
+
+def twice(found: Sequence[Series]) -> Replicates:
+    """The share of kills after which a row is there twice in a table of these, with an interval after Jeffreys."""
+    each = [kill for series in found for killed in killed_of(series) for kill in killed.each]
+    if not each:
+        raise Absent("nobody sent a batch of an unknown outcome again: the key ingest.retry says who does")
+    bad = sum(kill["doubled"] > 0 for kill in each)
+    draws = generator("twice", *(series.id for series in found)).beta(bad + 0.5, len(each) - bad + 0.5, REPLICATES)
+    return Replicates(bad / len(each), draws, len(each), log=False, bounds=(0.0, 1.0))
+
+
+def kept_sentence(run_set: RunSet) -> str:
+    """What is there after kills, and what so many of them say of the next one."""
+    found = all_killed(run_set)
+    each = [kill for killed in found for kill in killed.each]
+    said = f"While rows are appended to a table, a process that writes them or a server is killed {len(each):,} times."
+    for killed in found:
+        for kills in killed.kills:
+            if kills.with_loss:
+                also = "" if killed.holds_undisturbed else ", as it does without any kill"
+                gone = f"{kills.total('lost'):,} acknowledged rows are lost and {kills.total('doubled'):,} doubled"
+                what = "nobody can read the table any more" if kills.is_unread else gone
+                said += (
+                    f" {killed.named} does not hold: after {kills.with_loss:,} of {len(kills.each):,} kills of "
+                    f"{kills.title}, {what}{also}."
+                )
+    kept = [
+        f"{killed.named} ({', '.join(f'{kills.title} {number(kills.at_most, 2)}' for kills in killed.kills)})"
+        for killed in found
+        if not killed.with_loss
+    ]
+    if kept:
+        said += (
+            f" All that was acknowledged is there once in {listed(kept)}; in brackets, who was killed, and the most "
+            "that the probability of a loss may be after so many kills without one (95 %)."
+        )
+    return said
+
+
+def doubt_sentence(run_set: RunSet) -> str:
+    """What became of batches whose writer could not know."""
+    found = all_killed(run_set)
+    unknown, done, not_done = (
+        sum(kills.total(name) for killed in found for kills in killed.kills) for name in ("unknown", "done", "not_done")
+    )
+    if not unknown:
+        return "No kill left a batch without a certain outcome."
+    return (
+        f"The kills left {unknown:,} batches of which their sender cannot know whether they are committed; another "
+        f"client finds {done:,} of them in the tables, whole, and {not_done:,} not. Whoever sends such a batch "
+        "again without asking doubles the former; whoever does not loses the latter."
+    )
+
+
+def down_sentence(run_set: RunSet) -> str:
+    """How long nobody could commit."""
+    worst: dict[str, tuple[float, float, str]] = {}
+    for killed in all_killed(run_set):
+        for kills in killed.kills:
+            low, high, who = worst.get(kills.title, (float("inf"), 0.0, ""))
+            longest = max(kills.down_s)
+            who = killed.series.title if longest > high else who
+            worst[kills.title] = (min(low, *kills.down_s), max(high, longest), who)
+    said = []
+    for title, (low, high, who) in worst.items():
+        least, most = number(low, 2), number(high, 2)
+        said.append(f"{most if least == most else f'{least} to {most}'} s ({title}; longest: {who})")
+    return f"From a kill until all that it concerns commit again, with the new start, it takes {listed(said)}."
+
+
+def on_disk_sentence(run_set: RunSet) -> str:
+    """Which class of promise each system was seen to keep."""
+    seen: dict[str, list[str]] = {}
+    excused = []
+    for series in series_with_kills(run_set, (FAULTS,)):
+        for run in series.runs:
+            found = _found(run)["durability"]
+            if "excused" in found:
+                excused.append(f"{series.title} ({found['excused']})")
+            else:
+                seen.setdefault(found["level"], []).append(series.title)
+    if not seen:
+        raise Absent(f"not measurable here: {listed(excused)}" if excused else "nothing was looked at")
+    words = {
+        "D0": "nothing of a commit is on the disk",
+        "D1": "its record in the catalog is on the disk, and its files are not",
+        "D2": "all of it is on the disk",
+    }
+    said = "; ".join(f"in {listed(seen[level])}, {words[level]}" for level in sorted(seen))
+    return f"By what the kernel says of their pages at the acknowledgement: {said}."

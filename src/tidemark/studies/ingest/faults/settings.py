@@ -1,0 +1,62 @@
+"""Writers of one table, while writers and servers are killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tidemark.config import Config
+from tidemark.runs.spec import SeriesSpec
+from tidemark.services.servers import started_here
+from tidemark.studies.ingest.settings import IngestSection, IngestSettings
+from tidemark.systems.base import Capability, Variant
+from tidemark.systems.variants import SystemEntry
+
+FAULTS = "faults"
+NEVER, CHECK, BLIND = "never", "check", "blind"  # of `retry`
+FAULT_WRITERS = 2  # of one table
+KILL_SECONDS = 5.0  # of a window, for each kill
+
+
+@dataclass(frozen=True, slots=True)
+class FaultSettings(IngestSettings):
+    """Writers of one table; they, and the servers, are killed; a batch is a commit."""
+
+    words = (FAULTS,)
+
+    writers: int
+    tries: int  # at a batch, where the client reports that another commit came first
+    kills: int  # of a writer, and of each server
+    retry: str  # after an outcome that a writer does not know: never, check or blind
+    watch_seconds: float  # the longest wait until the kernel has written a commit's files to the disk
+
+    @property
+    def label(self) -> str:
+        return f"{FAULTS}-{self.writers}" + ("" if self.retry == NEVER else f"-{self.retry}")
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        kills, given = section.sizes["kills"], section.given
+        for entry in section.with_their_retries if kills else ():
+            yield (
+                entry,
+                cls(
+                    part=FAULTS,
+                    rows=given["rows"],
+                    uncounted=0,
+                    writers=FAULT_WRITERS,
+                    tries=given["tries"],
+                    kills=kills,
+                    retry=given["retry"],
+                    watch_seconds=float(section.sizes["watch_seconds"]),
+                ),
+            )
+
+    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+        """One, as long as its kills take; none where nothing is kept, so that nothing can be lost."""
+        del section
+        if Capability.READ_BACK not in chosen.system.capabilities:
+            return []
+        killed = 1 + sum(not kind.is_instrument for kind in started_here(chosen.needs, config.services))
+        return [replace(spec, window_seconds=KILL_SECONDS * self.kills * killed, runs=1)]

@@ -1,0 +1,94 @@
+"""A program of its own: clients of a front, in a closed loop, that connect again when the front is gone.
+
+    python -m tidemark.studies.ingest.front.clients
+
+It is given its `LastingLoad` on standard input, pickled, and then a line at a time:
+
+    says "ready", is told "go", and later "end", says "done <errors as JSON>"
+
+A request whose connection ended without an answer is not sent again: its rows are there once, or not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import sys
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tidemark.studies.ingest.load.requests import Asking, Clients, Load
+
+BACK_OFF_S = 0.05  # before a client connects again
+
+
+@dataclass(frozen=True, slots=True)
+class LastingLoad(Load):
+    """`place` is a file with the front's port as it is now: one that was started again has another."""
+
+    place: Path
+
+
+def leave_port(port: int, place: Path) -> None:
+    """Write `port` to the file `place`, for all who connect from now on."""
+    beside = place.with_name(f"{place.name}.new")
+    beside.write_text(f"{port}\n")
+    beside.replace(place)
+
+
+class LastingClients(Clients):
+    """All of them at work until they are told to end."""
+
+    def __init__(self, load: LastingLoad) -> None:
+        super().__init__(load)
+        self._place = load.place
+        self._is_over = False
+
+    def end(self) -> None:
+        """Called from another thread: begin no request any more."""
+        self._is_over = True
+
+    async def until_told(self) -> None:
+        async def one(client: Asking) -> None:
+            while not self._is_over and not client.records.is_full:
+                if client.gone:
+                    await asyncio.sleep(BACK_OFF_S)
+                    await self._connect(client)
+                else:
+                    await self._ask(client)
+
+        await asyncio.gather(*map(one, self._all))
+
+    async def _connect(self, client: Asking) -> None:
+        """Where that is possible now."""
+        host, _ = self._load.address
+        load = replace(self._load, address=(host, int(self._place.read_text())))
+        try:
+            await client.open(load, self._batch(0, 0).schema)
+        except OSError as error:
+            self._keep(f"{type(error).__name__} on the way to the front")
+
+
+def _until_told(clients: LastingClients) -> None:
+    sys.stdin.buffer.readline()  # "end", or nothing where whoever would say it is gone
+    clients.end()
+
+
+def main() -> None:
+    load: LastingLoad = pickle.load(sys.stdin.buffer)
+    clients = LastingClients(load)
+    with asyncio.Runner() as runner:
+        runner.run(clients.open())
+        print("ready", flush=True)
+        told = sys.stdin.buffer.readline().decode().strip()
+        if told != "go":
+            sys.exit(f"told something else than to ask: {told}")
+        threading.Thread(target=_until_told, args=(clients,), daemon=True).start()
+        runner.run(clients.until_told())
+    print("done", json.dumps(clients.said), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""A front that is started again when it was killed, and its clients, which connect to it again."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from tidemark.errors import SystemFailure
+from tidemark.ingest.serve import Order
+from tidemark.machine.processes import cpu_seconds
+from tidemark.studies.ingest.front.clients import LastingLoad, leave_port
+from tidemark.studies.ingest.group.load import Fronted
+from tidemark.studies.ingest.load.crew import DRAIN_S
+from tidemark.studies.ingest.load.records import FIELDS
+from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+
+CLIENTS = "tidemark.studies.ingest.front.clients"
+PLACE = ".front"
+
+
+class LastingFront(Fronted):
+    """A context manager, as `Fronted` is; its front is a victim of kills, its clients see what a kill costs."""
+
+    name = "front"
+    title = "the buffer's process"
+
+    def __init__(self, order: Order, trips: Path, rows: int, clients: int, most: int, folder: Path) -> None:
+        super().__init__(order, trips, rows, clients, 0, most, folder, CLIENTS)
+        self.numbers = list(range(1, clients + 1))
+        self._place = folder / PLACE
+        self._ended_seconds = 0.0
+        self._is_killed = False  # and was not started again yet
+
+    def _load(self, port: int) -> LastingLoad:
+        leave_port(port, self._place)
+        load = super()._load(port)
+        return LastingLoad(
+            load.address, load.token, load.trips, load.rows, load.uncounted, load.records, load.most, self._place
+        )
+
+    @property
+    def log_path(self) -> Path:
+        """Of the front; one that is started again goes on with it."""
+        return self._programs[0].log
+
+    def ended_seconds(self) -> float:
+        return self._ended_seconds
+
+    def has_failed(self) -> bool:
+        """Whether the clients, or a front that nobody killed, ended otherwise than at the end of their work."""
+        looked_at = self._programs[1:] if self._is_killed else self._programs
+        return any(each.process.poll() not in (None, 0) for each in looked_at)
+
+    def go(self) -> int:
+        """Let all clients ask; the moment before the first may have begun (ns)."""
+        start = time.perf_counter_ns()
+        self.asking.tell("go")
+        return start
+
+    def kill(self) -> None:
+        """End the front at once (SIGKILL), whatever waits in it."""
+        front = self._programs[0]
+        self._ended_seconds += cpu_seconds(front.process.pid)
+        self._is_killed = True
+        front.end()
+
+    def start(self) -> None:
+        """Start another front, and show clients where it is."""
+        self._programs[0] = front = self._front()
+        leave_port(int(front.heard("ready")), self._place)
+        self._is_killed = False
+
+    def acked_since(self, number: int, moment_ns: int) -> int | None:
+        """When the first request was acknowledged that the client sent at `moment_ns` or later; None before that."""
+        columns = dict(zip(FIELDS, self._noted(number).T, strict=True))
+        chosen = (columns["start_ns"] >= moment_ns) & (columns["outcome"] == NUMBERS[ACKED])
+        ends = (columns["start_ns"] + columns["elapsed_ns"])[chosen]
+        return int(np.min(ends)) if len(ends) else None
+
+    def end(self) -> int:
+        """Have clients send nothing more, and the front commit what it has; when they were told so (ns)."""
+        moment = time.perf_counter_ns()
+        self.asking.tell("end")
+        words = self.asking.hear("done", time.monotonic() + DRAIN_S)
+        if words is None:
+            raise SystemFailure(f"a request was not answered within {DRAIN_S:.0f} s of the window's end")
+        self._drain(words)
+        return moment

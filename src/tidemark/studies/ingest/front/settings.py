@@ -1,0 +1,74 @@
+"""Clients behind a front that gathers their requests, while its process is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tidemark.config import Config
+from tidemark.ingest.policies import Policy, Staged
+from tidemark.runs.spec import SeriesSpec
+from tidemark.studies.ingest.faults.settings import KILL_SECONDS
+from tidemark.studies.ingest.group.settings import GROUP
+from tidemark.studies.ingest.settings import IngestSection, IngestSettings
+from tidemark.systems.base import Capability, Variant
+from tidemark.systems.variants import SystemEntry
+
+FRONT = "front"
+ROWS, CLIENTS = 50, 32  # of a request, and each with a connection: the shape that kyma has the most clients of
+
+
+@dataclass(frozen=True, slots=True)
+class FrontSettings(IngestSettings):
+    """Clients of a front whose buffer is a commit (staged); the front is killed; a batch is a request."""
+
+    words = (FRONT,)
+
+    clients: int
+    kills: int
+    tries: int  # of the front, at a commit that others overtake
+    max_rows: int
+    max_bytes: int
+    max_age_ms: float
+
+    @property
+    def label(self) -> str:
+        return f"{FRONT}-{self.rows}x{self.clients}"
+
+    @property
+    def has_front(self) -> bool:
+        return True
+
+    @property
+    def rules(self) -> Policy:
+        """The front's policy with its numbers."""
+        return Staged(self.max_rows, self.max_bytes, self.max_age_ms)
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        """The systems of the part `group`, which looks at their names."""
+        kills, given = section.sizes["kills"], section.given[GROUP]
+        chosen = [entry for entry in section.systems if entry.name in section.sizes[GROUP]["systems"]]
+        for entry in chosen if kills else ():
+            yield (
+                entry,
+                cls(
+                    part=FRONT,
+                    rows=ROWS,
+                    uncounted=0,
+                    clients=CLIENTS,
+                    kills=kills,
+                    tries=given["tries"],
+                    max_rows=given["max_rows"],
+                    max_bytes=given["max_bytes"],
+                    max_age_ms=float(given["max_age_ms"]),
+                ),
+            )
+
+    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+        """One, as long as its kills take; none where nothing is kept, so that nothing can be lost."""
+        del section, config
+        if Capability.READ_BACK not in chosen.system.capabilities:
+            return []
+        return [replace(spec, window_seconds=KILL_SECONDS * self.kills, runs=1)]

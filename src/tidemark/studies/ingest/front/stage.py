@@ -1,0 +1,78 @@
+"""What a window with kills of a front happens on: one table, the front, and clients that connect again."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.ingest.serve import Order
+from tidemark.ingest.wire import new_token
+from tidemark.measure.workload import Description, Rig, Show
+from tidemark.paths import private_directory
+from tidemark.studies.ingest.faults.faults import BACK_S, Faults
+from tidemark.studies.ingest.faults.stage import KilledStage
+from tidemark.studies.ingest.front.crew import LastingFront
+from tidemark.studies.ingest.front.settings import FrontSettings
+from tidemark.studies.ingest.group.stage import ROWS_A_FLUSH, GroupWindow
+from tidemark.studies.ingest.load.records import FIELDS
+from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+from tidemark.studies.ingest.window.samples import IngestWindow
+from tidemark.studies.ingest.window.stage import fresh_table
+
+if TYPE_CHECKING:
+    from tidemark.studies.ingest.workload import Ingest
+
+MOST_A_SECOND = 2_000  # requests of one client, for which there is room
+WRITERS = 1  # clients of the table that the front has: one buffer is committed at a time
+
+
+class FrontStage(KilledStage):
+    """The front is killed; `staged` makes it."""
+
+    def new_window(self) -> GroupWindow:
+        return GroupWindow(self._ingest.settings.rows)
+
+    def describe(self, window: IngestWindow) -> Description:
+        """As of writers, but that the front's commits are not the clients' requests."""
+        made = super().describe(window)
+        commits = commits_of(self._records, [kill.killed_ns for kill in self._faults.kills])
+        return replace(made, found={**made.found, "requests": made.found["commits"], "commits": commits})
+
+
+def commits_of(records: Sequence[NDArray[np.int64]], killed_ns: Sequence[int]) -> int:
+    """Commits that hold acknowledged requests: each front, which ended at one of these moments, numbers its own."""
+    seen = set[tuple[int, int]]()
+    for noted in records:
+        columns = dict(zip(FIELDS, noted.T, strict=True))
+        acked = columns["outcome"] == NUMBERS[ACKED]
+        fronts = np.searchsorted(killed_ns, columns["start_ns"][acked])
+        seen.update(zip(fronts.tolist(), columns["commits"][acked].tolist(), strict=True))
+    return len(seen)
+
+
+@contextmanager
+def staged(
+    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: FrontSettings
+) -> Iterator[FrontStage]:
+    """A table in the folder `name` with a first commit, a front before it, and its clients, waiting."""
+    directory = private_directory(rig.work / name)
+    with ExitStack() as stack:
+        if not rig.spec.keep_tables:
+            stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        show("making the table")
+        table = fresh_table(ingest, rig, directory / "table-1", stack, ROWS_A_FLUSH)
+        show("starting the front and its clients")
+        order = Order(table.door(), ingest.schema, settings.rules, new_token(), WRITERS, settings.tries)
+        most = math.ceil((seconds + settings.kills * BACK_S) * MOST_A_SECOND)
+        crew = stack.enter_context(LastingFront(order, ingest.trips, settings.rows, settings.clients, most, directory))
+        stack.enter_context(ingest.working(crew))
+        seed = f"{rig.spec.seed} {rig.spec.repeat} {rig.spec.name} kills of the front"
+        faults = Faults(crew, table, [crew], lambda: None, settings.kills, seed, of_writers=False)
+        yield FrontStage(ingest, rig, directory, table, crew, faults)

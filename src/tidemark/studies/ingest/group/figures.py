@@ -1,0 +1,79 @@
+"""The figure of the part `group`: what gathering requests changes, with what kyma's page prints as ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidemark.analysis.measures import Absent
+from tidemark.analysis.statistics import Estimate
+from tidemark.ingest.policies import BUNDLED, STAGED
+from tidemark.results.figures import plots, style
+from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.runs.run import Run
+from tidemark.studies.ingest import published
+from tidemark.studies.ingest.group.settings import shape_of
+from tidemark.studies.ingest.group.tables import gains
+
+TITLE = "Gathered requests over one commit a request"
+ROW, LEFT, GAP = 0.26, 1.55, 0.25  # inches
+APART = 0.17  # of a row, from its middle to a policy's line
+
+
+def sketches() -> Iterator[Sketch]:
+    yield Sketch("ingest-group", TITLE, group)
+
+
+def group(studio: Studio) -> Drawn:
+    """Rows a second (left) and p99 (right) of staged (filled) and bundled (hollow) requests over direct ones."""
+    found: dict[tuple[str, int, int], dict[str, tuple[Estimate, Estimate | None]]] = {}
+    runs: list[Run] = []
+    colours = {}
+    for policy in (STAGED, BUNDLED):
+        for series, rate, tail in gains(studio.measures, policy):
+            key = (series.title, *shape_of(series.mode)[1:])
+            found.setdefault(key, {})[policy] = (rate, tail)
+            colours[key] = studio.colour(series)
+            runs += list(series.hot_runs)
+    if not found:
+        raise Absent("no requests were gathered and committed one by one as well")
+    made = style.frame(style.PAGE, ROW * len(found) + 0.1)
+    wide = (style.PAGE - LEFT - GAP - 0.15) / 2
+    panels = (made.axes(LEFT, GAP + wide + 0.15), made.axes(LEFT + wide + GAP, 0.15))
+    for place, (axes, what) in enumerate(zip(panels, ("rows a second, over direct", "p99, over direct"), strict=True)):
+        for row, (key, policies) in enumerate(found.items()):
+            for policy, both in policies.items():
+                y, estimate = row + (APART if policy == BUNDLED else -APART), both[place]
+                if estimate is None:
+                    continue
+                if estimate.low is not None and estimate.high is not None:
+                    axes.plot([max(estimate.low, 1e-6), estimate.high], [y, y], color=colours[key], linewidth=1.2)
+                axes.plot(estimate.value, y, "o", color=colours[key], markersize=3.6, markeredgewidth=0.9,
+                          markerfacecolor="white" if policy == BUNDLED else colours[key])  # fmt: skip
+                for ratio in _printed(policy, *key[1:])[place]:
+                    axes.plot(ratio, y, "|", color=style.INK, markersize=7, markeredgewidth=1.1)
+        axes.axvline(1, color=style.INK, linewidth=0.7, linestyle=(0, (3, 2)))
+        plots.titles(axes, [f"{title}, {rows:,} x {clients}" for title, rows, clients in found])
+        axes.grid(axis="x")
+        plots.log_axis(axes, most=4)
+        axes.xaxis.set_major_formatter(plots.plain_ticks())
+        axes.set_xlabel(f"{what}, log scale")
+    panels[1].set_yticklabels([])
+    notes = [
+        "Hot runs; rows a request x clients. Filled: staged, hollow: bundled; lines: 95 % intervals; upright ticks: "
+        "what kyma's page prints of its own store. Left, more is better; right, less.",
+        studio.run_set.coverage,
+    ]
+    short = [f"{key[0]}, {key[1]:,} x {key[2]} ({policy})" for key, each in found.items() for policy in each
+             if each[policy][1] is None]  # fmt: skip
+    notes += [f"Too few requests for a p99: {', '.join(short)}."] if short else []
+    return studio.finish(made, TITLE, notes, runs)
+
+
+def _printed(policy: str, rows: int, clients: int) -> tuple[list[float], list[float]]:
+    """kyma's rates and p99 over those of its direct requests, of each table of its page that has both."""
+    cells = [each for each in published.cells() if (each.rows, each.workers) == (rows, clients)]
+    direct = {each.table: each for each in cells if each.policy == published.DIRECT}
+    mine = [each for each in cells if each.policy == policy and each.table in direct]
+    rates = [each.rows_per_s / direct[each.table].rows_per_s for each in mine]
+    pairs = [(each.p99_ms, direct[each.table].p99_ms) for each in mine]
+    return rates, [own / other for own, other in pairs if own and other]

@@ -1,0 +1,89 @@
+"""Clients behind a front, which commits their requests one by one or gathered."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Self
+
+from tidemark.ingest.policies import BUNDLED, DIRECT, POLICIES, STAGED, Policy
+from tidemark.schema import one_of
+from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
+from tidemark.systems.base import Variant
+from tidemark.systems.tables import TableSystem
+from tidemark.systems.variants import SystemEntry
+
+GROUP = "group"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings(IngestSettings):
+    """Clients behind a front, which commits their requests by a policy; a batch is a request."""
+
+    words = tuple(POLICIES)
+
+    policy: str
+    clients: int
+    writers: int  # clients of the table that the front has, each in a thread; a bundled policy has one more
+    tries: int  # of the front, at a commit that others overtake
+    max_rows: int
+    max_bytes: int
+    max_age_ms: float
+    window_ms: float
+    max_files: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.policy}-{self.rows}x{self.clients}"
+
+    @property
+    def has_front(self) -> bool:
+        return True
+
+    @property
+    def rules(self) -> Policy:
+        """The policy with its numbers."""
+        chosen = POLICIES[self.policy]
+        return chosen(**{field.name: getattr(self, field.name) for field in fields(chosen)})
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        sizes, given = section.sizes[GROUP], section.given[GROUP]
+        for name in sizes["systems"]:
+            one_of(name, section.known, (SECTION, "protocols", section.protocol, GROUP, "systems"), section.origin)
+        chosen = [entry for entry in section.systems if entry.name in sizes["systems"]]
+        for entry, shape, policy in itertools.product(chosen, sizes["shapes"], sizes["policies"]):
+            _, rows, clients = shape_of(f"{policy}-{shape}")
+            several = {DIRECT: min(clients, given["writers"]), STAGED: 1, BUNDLED: given["flushers"]}
+            yield (
+                entry,
+                cls(
+                    part=GROUP,
+                    rows=rows,
+                    uncounted=section.given["uncounted"],
+                    policy=policy,
+                    clients=clients,
+                    writers=several[policy],
+                    tries=given["tries"],
+                    max_rows=given["max_rows"],
+                    max_bytes=given["max_bytes"],
+                    max_age_ms=float(given["max_age_ms"]),
+                    window_ms=float(given["window_ms"]),
+                    max_files=given["max_files"],
+                ),
+            )
+
+    def refused_by(self, chosen: Variant) -> str | None:
+        """Several files as one commit are not for every client."""
+        system = chosen.system
+        if self.policy != BUNDLED or not issubclass(system, TableSystem):
+            return None
+        return system.refuses_bundles(chosen.options)
+
+
+def shape_of(mode: str) -> tuple[str, int, int]:
+    """The policy, rows a request and clients of a series of the part by its mode."""
+    policy, _, shape = mode.partition("-")
+    rows, _, clients = shape.partition("x")
+    return policy, int(rows), int(clients)

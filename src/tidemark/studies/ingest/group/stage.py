@@ -1,0 +1,79 @@
+"""The part `group`: clients behind a front that commits their requests by a policy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tidemark.ingest.serve import Order
+from tidemark.ingest.wire import new_token
+from tidemark.measure.workload import Description, Rig, Show
+from tidemark.studies.ingest.group.load import Fronted
+from tidemark.studies.ingest.group.settings import GroupSettings
+from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
+from tidemark.studies.ingest.window.samples import IngestWindow
+from tidemark.studies.ingest.window.stage import COLD_RUN, IngestStage, fresh_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tidemark.studies.ingest.workload import Ingest
+    from tidemark.systems.tables import TableSystem
+
+MOST_A_SECOND = 20_000  # requests of one client, for which there is room
+ROWS_A_FLUSH = 1_000_000  # more than any flush has
+
+
+class GroupWindow(IngestWindow):
+    """A row a request; `commit` is the number of the commit that holds it."""
+
+    def take(self, records: Sequence[NDArray[np.int64]], start_ns: int) -> None:
+        super().take(records, start_ns)
+        self.columns["commit"], self.columns["commits"] = self.columns["commits"], self.columns["commit"]
+
+
+class GroupStage(IngestStage):
+    """One table, a front, and its clients."""
+
+    def __init__(
+        self, ingest: Ingest, rig: Rig, directory: Path, tables: Sequence[TableSystem], crew: Fronted, warms: bool
+    ) -> None:
+        super().__init__(ingest, rig, directory, tables, crew, warms)
+        self._fronted = crew
+
+    def new_window(self) -> GroupWindow:
+        return GroupWindow(self._ingest.settings.rows)
+
+    def describe(self, window: IngestWindow) -> Description:
+        """As of writers, but that the front's commits are not the clients' requests."""
+        made = super().describe(window)
+        requests = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
+        told = self._fronted.told
+        return replace(
+            made, found={**made.found, "requests": requests, "commits": told["commits"], "busy": told["busy"]}
+        )
+
+
+@contextmanager
+def staged(
+    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: GroupSettings
+) -> Iterator[GroupStage]:
+    """A table in the folder `name` with a first commit, a front before it, and its clients, waiting."""
+    with ExitStack() as stack:
+        directory = stack.enter_context(rig.folder(name))
+        show("making the table")
+        table = fresh_table(ingest, rig, directory / "table-1", stack, ROWS_A_FLUSH)
+        show("starting the front and its clients")
+        order = Order(table.door(), ingest.schema, settings.rules, new_token(), settings.writers, settings.tries)
+        most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted
+        crew = stack.enter_context(
+            Fronted(order, ingest.trips, settings.rows, settings.clients, settings.uncounted, most, directory)
+        )
+        stack.enter_context(ingest.working(crew))
+        yield GroupStage(ingest, rig, directory, [table], crew, name != COLD_RUN)

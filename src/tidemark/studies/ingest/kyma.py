@@ -1,0 +1,152 @@
+"""The page's cells with ours beside them, where the page contradicts itself, and what is not measured here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.words import Cell, attempt, estimate_text, number
+from tidemark.results.tables.table import Column, Table, Workshop
+from tidemark.studies.ingest import published
+from tidemark.studies.ingest.columns import hot_cell
+from tidemark.studies.ingest.group import tables as group
+from tidemark.studies.ingest.group.settings import shape_of
+from tidemark.studies.ingest.measures import (
+    IngestEvidence,
+    printed_files_twice,
+    printed_gap,
+    printed_kills,
+    printed_objects,
+    printed_outstanding,
+    printed_rates,
+    printed_requests_a_file,
+)
+from tidemark.studies.ingest.outcomes import ACKED
+from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED
+from tidemark.studies.ingest.quantities import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
+from tidemark.studies.ingest.writers.settings import ONE, mode_of
+from tidemark.studies.ingest.writers.tables import in_order
+
+NOT_HERE = (
+    ("kyma itself", "in no registry; its absolute numbers are shown beside ours and never judged"),
+    ("Power failures", "nobody cuts the power: what one would lose is seen page by page (ingest-durability)"),
+    ("MinIO", "in no registry; SeaweedFS stands in for it as an object store"),
+    ("Files pruned by an index of values or words", "no format here has one; what statistics prune is measured"),
+    ("DuckLake with its catalog in a DuckDB file", "its catalog is open to one process at a time"),
+    ("Loki, ClickHouse, InfluxDB 3, Elasticsearch, Splunk, Azure Data Explorer", "servers that are in no registry"),
+)
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Tables ingest-kyma, -contradictions and -not-here."""
+    yield _cells(workshop)
+    yield _contradictions(workshop)
+    columns = (Column("what", "What"), Column("reason", "Why it is not measured"))
+    rows = [list(pair) for pair in NOT_HERE]
+    yield workshop.table("ingest-not-here", "What is not measured, and why", columns, rows, ())
+
+
+def _cells(workshop: Workshop) -> Table:
+    """Each cell that the page prints, what follows from it, and ours where a cell has the same shape."""
+    rows: list[list[Cell]] = []
+    for each in published.cells():
+        row: list[Cell] = [f"kyma ({each.policy}), table {each.table}", each.rows, each.workers, each.rows_per_s]
+        row += [each.requests_per_s, each.p99_ms, each.files, each.requests_per_file, each.errors]
+        rows.append(row)
+    runs = []
+    batch = dict(workshop.run_set.config.values).get("rows")
+    for series in in_order(workshop):
+        tables, writers = mode_of(series.mode)
+        if tables == ONE and series.runs:
+            found = [
+                attempt(quantity.unit, partial(workshop.measures.hot, quantity, series))
+                for quantity in (ROWS, COMMITS, P99)
+            ]
+            rows.append([series.title, batch, writers, *found, None, None, None])
+            runs += list(series.hot_runs)
+    for series in group.in_order(workshop.run_set):
+        if series.runs and not series.is_harness:
+            policy, size, clients = shape_of(series.mode)
+            gathered = [hot_cell(workshop, quantity, series) for quantity in (ROWS, REQUESTS, P99)]
+            files = attempt("", partial(workshop.measures.hot, REQUESTS_A_FILE, series))
+            each_file = files.value if isinstance(files, Estimate) else files
+            errors = int(sum((~np.isin(outcomes(run), (ACKED,))).sum() for run in series.hot_runs))
+            rows.append([f"{series.title} ({policy})", size, clients, *gathered, None, each_file, errors])
+            runs += list(series.hot_runs)
+    columns = (
+        Column("system", "System"), Column("rows", "Rows a request"), Column("clients", "Clients"),
+        Column("rate", "Rows", "rows/s", interval=True), Column("requests", "Requests", "requests/s", interval=True),
+        Column("p99", "p99", "ms", interval=True), Column("files", "Files"), Column("per_file", "Requests a file"),
+        Column("errors", "Errors"),
+    )  # fmt: skip
+    notes = [
+        "kyma's: one laptop, a development build, one run of 10 s a cell, no interval; its requests go over HTTP and "
+        "its 99th percentile contains the start of a Python interpreter. Ours: hot runs, no "
+        "HTTP; where no policy is named, writers are processes and a request is a commit. No "
+        "absolute number of one is a claim about the other."
+    ]
+    return workshop.table("ingest-kyma", "kyma's cells, and ours", columns, rows, runs, notes)
+
+
+def _contradictions(workshop: Workshop) -> Table:
+    """Sentences of the page against its own numbers."""
+    evidence = IngestEvidence(workshop.measures)
+    requests = partial(printed_requests_a_file, evidence)
+    said = (
+        ("Concurrent uploads saturate the store", "most over fewest requests a second, from 8 to 64 workers",
+         "eightfold clients bring hardly more requests: the load generator may be what is saturated",
+         printed_rates(evidence)),
+        ("The new bottleneck is parallel PUTs", "objects a second, 500 x 32 with the coordinator over 500 x 8 without",
+         "a fraction of what the store took before cannot saturate it", printed_objects(evidence)),
+        ("The buffer is flushed at 8,000 rows", "rows that 8 workers x 500 can have waiting, over 8,000",
+         "it never fills: each flush waits for its timer", printed_outstanding(evidence, 8, 500)),
+        ("41x fewer extents (500 x 16)", "requests a file, over 16 workers with one request each",
+         "above 1 cannot be: files were merged before they were counted", requests(2, STAGED, 500, 16, by=16)),
+        ("55x fewer extents (50 x 32)", "requests a file, over 32 workers with one request each",
+         "above 1 cannot be", requests(3, BUNDLED, 50, 32, by=32)),
+        ("500 x 16, staging", "files by its third table over those by its second",
+         "one cell, two numbers", printed_files_twice(evidence)),
+        ("Each extent carries ~50 rows from ~50 requests", "rows a file, over 50",
+         "a request has 50 rows", requests(3, BUNDLED, 50, 32)),
+        ("20x fewer extents (100 x 64)", "requests a file", "by its own numbers more than that",
+         requests(3, BUNDLED, 100, 64)),
+        ("Crash durability 100 %", "share of kills that lose something, after 2 that did not",
+         "two kills say next to nothing, and nothing was being written", printed_kills(evidence)),
+        ("~10x behind", "500,000 to 1,000,000 rows/s over 66,450", "as its numbers have it", printed_gap(evidence)),
+        ("One file and one commit a request", "requests a file, 500 x 8 direct", "as its numbers have it",
+         requests(2, DIRECT, 500, 8)),
+    )  # fmt: skip
+    rows: list[list[Cell]] = [
+        [words, computed, found.estimate(unit), unit, meaning] for words, computed, meaning, (found, unit) in said
+    ]
+    rows.append([
+        "207 conflicts under 100-way contention", "requests under way at once, by its script", 20, "",
+        f"{published.TWO_NODES_CONFLICTS / published.TWO_NODES_REQUESTS:g} conflicts a request among 20, not among 100",
+    ])  # fmt: skip
+    columns = (
+        Column("sentence", "The page"), Column("computed", "Computed from its numbers"),
+        Column("value", "Value", interval=True), Column("unit", "Unit"), Column("meaning", "What follows"),
+    )  # fmt: skip
+    notes = ["Intervals are those of rounding, of files one more or less, and of two kills."]
+    title = "What the page says, and what its own numbers say"
+    return workshop.table("ingest-contradictions", title, columns, rows, (), notes)
+
+
+def mistakes(measures: Measures) -> str:
+    """Where the page's own numbers say another thing than its text."""
+    evidence = IngestEvidence(measures)
+    rates, objects, kills = (
+        each(evidence)[0].estimate(unit)
+        for each, unit in ((printed_rates, "x"), (printed_objects, "x"), (printed_kills, ""))
+    )
+    bound = kills.high or 1.0
+    return (
+        f"From 8 to 64 workers, its most requests a second are {estimate_text(rates)} its fewest, and with its "
+        f"coordinator 32 workers put {estimate_text(objects)} as many objects a second as 8 had put without: "
+        f"the store that it calls saturated was not. Its {published.KILLS} kills without loss leave room for up to "
+        f"{number(100 * bound, 2)} % of kills that lose something, and hit no write."
+    )

@@ -1,0 +1,75 @@
+"""The writers of a window with, beside them, who keeps their table small and who reads it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tidemark.errors import SystemFailure
+from tidemark.studies.ingest.load.crew import DRAIN_S, HEAD_START_NS, Crew, Program
+from tidemark.studies.ingest.load.writer import Order
+from tidemark.studies.ingest.maintenance.keeper import Call, Upkeep
+from tidemark.studies.ingest.maintenance.settings import KEEPER, READER
+from tidemark.studies.ingest.maintenance.watcher import Polls
+from tidemark.systems.writers import Door
+
+KEEPING = "tidemark.studies.ingest.maintenance.keeper"
+WATCHING = "tidemark.studies.ingest.maintenance.watcher"
+
+
+class KeptCrew(Crew):
+    """`calls` and `polls` are known after `write`; without an `upkeep` nobody keeps the table small."""
+
+    def __init__(self, orders: Sequence[Order], door: Door, upkeep: Upkeep | None, folder: Path) -> None:
+        super().__init__(orders, folder)
+        self._door, self._upkeep = door, upkeep
+        self._beside: list[Program] = []
+        self.calls: list[Call] = []
+        self.polls = Polls()
+
+    def __enter__(self) -> KeptCrew:
+        super().__enter__()
+        try:
+            self._beside.append(Program(READER, WATCHING, self._door, self._folder))
+            if self._upkeep is not None:
+                self._beside.append(Program(KEEPER, KEEPING, self._upkeep, self._folder))
+            for program in self._beside:
+                program.heard("ready")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        for program in self._beside:
+            program.end()
+
+    def beside(self, name: str) -> list[int]:
+        """The process of this name, READER or KEEPER, where there is one."""
+        return [program.process.pid for program in self._beside if program.name == name]
+
+    def has_failed(self) -> bool:
+        return super().has_failed() or any(program.process.poll() not in (None, 0) for program in self._beside)
+
+    def write(self, seconds: float) -> int | None:
+        start = time.perf_counter_ns() + HEAD_START_NS
+        for program in self._beside:
+            program.tell("go", start, start + round(seconds * 1e9))
+        written = super().write(seconds)
+        if written is None:
+            return None
+        found: list[Any] = []
+        for program in self._beside:
+            words = program.hear("done", time.monotonic() + DRAIN_S)
+            if words is None:
+                raise SystemFailure(
+                    f"the process '{program.name}' did not return within {DRAIN_S:.0f} s of the window's end"
+                )
+            found.append(json.loads(words))
+        self.polls = Polls(**found[0])
+        self.calls = [Call(**call) for calls in found[1:] for call in calls]
+        return written

@@ -1,0 +1,83 @@
+"""The figure of maintenance: files and commits over time, with and without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tidemark.analysis.quantities import Absent
+from tidemark.results.figures import style
+from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.studies.ingest.maintenance.kept import Kept, kept_of, pairs, words_of
+
+TITLE = "Small files and commits over time, with and without maintenance"
+PANEL, APART = 1.05, 0.42  # inches of each system, and of what is above it
+LEFT, GAP, RIGHT = 0.55, 0.6, 0.15
+MOST = 8  # systems in one picture
+BINS = 16
+SHADE = "#d9d9d9"
+DASHED = (0, (3, 2))
+
+
+def sketches() -> Iterator[Sketch]:
+    yield Sketch("ingest-maintenance", TITLE, over_time, optional=True)
+
+
+def over_time(studio: Studio) -> Drawn:
+    """A row a system: data files on the left, the median commit on the right; grey while a call lasts."""
+    found = [(kept_of(own), kept_of(control) if control else []) for own, control in pairs(studio.run_set) if own.runs]
+    if not found:
+        raise Absent("no table was maintained while it was written to")
+    shown = found[:MOST]
+    made = style.frame(style.PAGE, PANEL * len(shown))
+    wide = (style.PAGE - LEFT - GAP - RIGHT) / 2
+    for place, (kept, control) in enumerate(shown):
+        bottom = PANEL * (len(shown) - 1 - place)
+        both = (
+            made.axes(LEFT, RIGHT + wide + GAP, bottom=bottom, height=PANEL - APART),
+            made.axes(LEFT + wide + GAP, RIGHT, bottom=bottom, height=PANEL - APART),
+        )
+        colour = studio.colour(kept[0].series)
+        for runs, line in ((kept, "-"), (control, DASHED)):
+            if not runs:
+                continue
+            one = runs[0]
+            moments = [size["moment_s"] for size in one.sizes]
+            both[0].plot(moments, [size["data_files"] for size in one.sizes], linestyle=line, color=colour)
+            if one.is_exact:
+                both[1].plot(*_medians(one), linestyle=line, color=colour)
+            else:
+                what = words_of([one])
+                both[1].text(0.5, 0.5, what, transform=both[1].transAxes, ha="center", fontsize=style.SMALL)
+        for axes, what in zip(both, ("files", "ms"), strict=True):
+            for call in kept[0].calls:
+                axes.axvspan(call["moment_s"], call["moment_s"] + call["seconds"], color=SHADE, zorder=0, linewidth=0)
+            axes.set_xlim(0, kept[0].run.elapsed_s)
+            axes.set_ylim(bottom=0)
+            axes.set_ylabel(what, fontsize=style.SMALL)
+            if bottom == 0:
+                axes.set_xlabel("second of the window")
+        both[0].text(0, 1.06, kept[0].series.title, transform=both[0].transAxes, va="bottom", fontsize=style.SMALL,
+                     color=style.ink(colour))  # fmt: skip
+    notes = [
+        "Left: data files on the disk. Right: median of the commits that ended in each sixteenth of the window. Solid: "
+        "with maintenance, grey while a call lasts; dashed: without. Commits to tables that do not hold what was "
+        "acknowledged are not drawn.",
+        studio.run_set.coverage,
+    ]
+    if len(found) > MOST:
+        notes.append(f"Not drawn: {', '.join(kept[0].series.title for kept, _ in found[MOST:])}.")
+    return studio.finish(made, TITLE, notes, [each.run for pair in shown for runs in pair for each in runs[:1]])
+
+
+def _medians(one: Kept) -> tuple[list[float], list[float]]:
+    """The middle of each part of the window that has commits, and their median in milliseconds."""
+    begins, ends = one.commits
+    width = one.run.elapsed_s / BINS
+    places = np.floor(ends / width).astype(int)
+    filled = [place for place in range(BINS) if (places == place).any()]
+    return (
+        [(place + 0.5) * width for place in filled],
+        [float(np.median(1000 * (ends - begins)[places == place])) for place in filled],
+    )

@@ -1,0 +1,84 @@
+"""A program of its own: one client that keeps a table small while others write to it.
+
+    python -m tidemark.studies.ingest.maintenance.keeper
+
+It is given its `Upkeep` on standard input, pickled, says "ready", is told "go <start> <end>" (nanoseconds of the clock
+that all processes share), and says "done <calls as JSON>", each a `Call`. A round is all that the client offers, one
+after the other; a round begins every so many seconds from `start`, and none after `end`.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+
+from tidemark.machine.processes import forget_peak, peak_bytes
+from tidemark.studies.ingest.load.writer import LONGEST
+from tidemark.systems.writers import Door, TableWriter
+
+DONE = "done"  # otherwise the words of `Fate`
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    door: Door
+    every_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the client. `outcome` is DONE or a `Fate`, `said` its error; `peak_bytes` are of the process."""
+
+    operation: str
+    round: int
+    start_ns: int
+    elapsed_ns: int
+    outcome: str
+    said: str
+    peak_bytes: int
+
+
+def rounds(client: TableWriter, start_ns: int, end_ns: int, every_s: float) -> Iterator[Call]:
+    """Each call, once it returned. A round that is due while the one before lasts is left out."""
+    operations, due_ns, number = client.maintenance(), start_ns, 0
+    while True:
+        due_ns = max(due_ns + round(every_s * 1e9), time.perf_counter_ns())
+        if due_ns >= end_ns:
+            return
+        time.sleep((due_ns - time.perf_counter_ns()) / 1e9 if due_ns > time.perf_counter_ns() else 0)
+        number += 1
+        for name, operation in operations.items():
+            outcome, said = DONE, ""
+            forget_peak()
+            began = time.perf_counter_ns()
+            try:
+                operation()
+            except Exception as error:
+                outcome, said = str(client.fate(error)), f"{type(error).__name__}: {error}"[:LONGEST]
+            ended = time.perf_counter_ns()
+            yield Call(name, number, began, ended - began, outcome, said, peak_bytes())
+            if outcome != DONE:
+                with suppress(Exception):  # the next call says what it comes to
+                    client.refresh()
+
+
+def main() -> None:
+    upkeep: Upkeep = pickle.load(sys.stdin.buffer)
+    client = upkeep.door.open()
+    print("ready", flush=True)
+    match sys.stdin.buffer.readline().decode().split():
+        case ["go", start, end]:
+            calls = list(rounds(client, int(start), int(end), upkeep.every_s))
+        case other:
+            sys.exit(f"told something else than to go: {other}")
+    client.close()
+    print("done", json.dumps([asdict(call) for call in calls]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

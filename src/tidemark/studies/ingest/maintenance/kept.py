@@ -1,0 +1,204 @@
+"""What runs beside maintenance recorded: its calls, commits while one lasts and between them, reads, files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.analysis.blocks import REPLICATES, BlockSample
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.statistics import Replicates, generator, quantile
+from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.ingest.maintenance.keeper import DONE
+from tidemark.studies.ingest.maintenance.settings import MAINTAINED, MAINTENANCE
+from tidemark.studies.ingest.outcomes import ACKED
+from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.quantities import NOT_COMPARABLE, outcomes
+from tidemark.systems.writers import Fate
+
+Floats = NDArray[np.float64]
+FEWEST_ROUNDS = 3  # for an interval
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One run of the part; moments and lengths in seconds of the window."""
+
+    series: Series
+    run: Run
+
+    @cached_property
+    def found(self) -> dict[str, Any]:
+        return dict(self.run.manifest.found)
+
+    @property
+    def is_exact(self) -> bool:
+        return bool(self.run.manifest.oracle.verdict)
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        calls: list[dict[str, Any]] = self.found["maintenance"]["calls"]
+        return calls
+
+    @property
+    def sizes(self) -> list[dict[str, Any]]:
+        sizes: list[dict[str, Any]] = self.found["maintenance"]["sizes"]
+        return sizes
+
+    def calls_of(self, operation: str | None) -> list[dict[str, Any]]:
+        """Of one operation, or all."""
+        return [call for call in self.calls if operation in (None, call["operation"])]
+
+    @cached_property
+    def commits(self) -> tuple[Floats, Floats]:
+        """float64[commits] twice: when each acknowledged one began, by its first try, and when it ended."""
+        acked = outcomes(self.run) == ACKED
+        ends = (self.run.column("start_ns") + self.run.column("elapsed_ns"))[acked]
+        begins = ends - self.run.column("response_ns")[acked]
+        order = np.argsort(ends, kind="stable")
+        return begins[order] / 1e9, ends[order] / 1e9
+
+    def beside(self, begins: Floats, ends: Floats, operation: str | None = None) -> NDArray[np.bool_]:
+        """bool[stretches]: which of these stretches of time a call of the operation, or any, has a part of."""
+        found = np.zeros(len(begins), bool)
+        for call in self.calls_of(operation):
+            found |= (begins < call["moment_s"] + call["seconds"]) & (ends > call["moment_s"])
+        return found
+
+    def times_ms(self, during: bool, operation: str | None = None) -> Floats:
+        """Of commits that a call lasted beside, or of those that no call at all did."""
+        begins, ends = self.commits
+        beside = self.beside(begins, ends, operation if during else None)
+        found: Floats = 1000 * (ends - begins)[beside if during else ~beside]
+        return found
+
+    def pause_s(self, during: bool) -> float | None:
+        """The longest time without an acknowledgement to any writer, among those that a call has a part of, or not."""
+        ends = self.commits[1]
+        gaps, beside = np.diff(ends), self.beside(ends[:-1], ends[1:])
+        chosen = gaps[beside if during else ~beside]
+        return float(chosen.max()) if len(chosen) else None
+
+    def rounds_s(self) -> Floats:
+        """How long the calls of each round took together; of those without one that failed."""
+        rounds: dict[int, list[dict[str, Any]]] = {}
+        for call in self.calls:
+            rounds.setdefault(call["round"], []).append(call)
+        whole = [each for each in rounds.values() if all(call["outcome"] == DONE for call in each)]
+        return np.array([sum(call["seconds"] for call in each) for each in whole], np.float64)
+
+    @cached_property
+    def reads(self) -> Reads:
+        told = self.found["maintenance"]["reads"]
+        begins, took = (np.array(told[name], np.float64) for name in ("moment_s", "seconds"))
+        counted = np.array([count is not None for count in told["rows"]], bool)
+        rows = np.array([count for count in told["rows"] if count is not None], np.int64)
+        beside = self.beside(begins, begins + took)
+        highest = np.maximum.accumulate(rows) if len(rows) else rows
+        return Reads(
+            count=len(begins),
+            failed=int((~counted).sum()),
+            backwards=int((rows < highest).sum()),
+            during_ms=1000 * took[counted & beside],
+            between_ms=1000 * took[counted & ~beside],
+            said=tuple(told["said"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Counts of all rows by a client beside the writers; `backwards`: fewer rows than an earlier one had seen."""
+
+    count: int
+    failed: int
+    backwards: int
+    during_ms: Floats
+    between_ms: Floats
+    said: tuple[str, ...]
+
+
+def kept_of(series: Series) -> list[Kept]:
+    return [Kept(series, run) for run in series.runs]
+
+
+def is_maintained(series: Series) -> bool:
+    """Whether it is a series with maintenance, and no control or series of another part."""
+    return series.mode.partition("-")[0] == MAINTAINED
+
+
+def pairs(run_set: RunSet, stack: str | None = None) -> list[tuple[Series, Series | None]]:
+    """Each series with maintenance, and the same without."""
+    found = of_part(run_set, MAINTENANCE).select(stack=stack, harness=False)
+    own = [each for each in found if is_maintained(each)]
+    controls = {each.system: each for each in found if each not in own}
+    return [(each, controls.get(each.system)) for each in own]
+
+
+def operations(kept: Sequence[Kept]) -> list[str]:
+    """What was done, in its order."""
+    return list(dict.fromkeys(call["operation"] for each in kept for call in each.calls))
+
+
+def sound(kept: Sequence[Kept]) -> None:
+    """Absent where a run's table does not hold what was acknowledged."""
+    if not kept:
+        raise Absent("not measured")
+    if not all(each.is_exact for each in kept):
+        raise Absent(NOT_COMPARABLE)
+
+
+def commit_ms(kept: Sequence[Kept], probability: float, during: bool, operation: str | None = None) -> Replicates:
+    """A quantile of the time of commits, by blocks of them."""
+    sound(kept)
+    times = np.concatenate([each.times_ms(during, operation) for each in kept])
+    least = round(1 / (1 - probability))
+    if len(times) < least:
+        raise Absent(f"needs {least:,} commits, there are {len(times):,}")
+    names = ("maintained", kept[0].series.id, during, operation)
+    return quantile(BlockSample.prepare(np.maximum(times, 1e-3), generator(*names)), probability)
+
+
+def slowed(kept: Sequence[Kept], probability: float, operation: str | None = None) -> Replicates:
+    """The quantile of commits beside a call over that of commits beside none."""
+    during, between = (commit_ms(kept, probability, *which) for which in ((True, operation), (False, None)))
+    return during.ratio(between)
+
+
+def round_s(kept: Sequence[Kept]) -> Replicates:
+    """The median length of a round of maintenance, resampled by rounds."""
+    sound(kept)
+    found = np.concatenate([each.rounds_s() for each in kept])
+    if not len(found):
+        raise Absent("no round of maintenance ended without an error")
+    centre = float(np.log(np.median(found)))
+    if len(found) < FEWEST_ROUNDS:
+        return Replicates(centre, None, len(found))
+    rng = generator("rounds", kept[0].series.id)
+    draws = np.median(rng.choice(found, (REPLICATES, len(found))), axis=1)
+    return Replicates(centre, np.log(draws), len(found), degrees=len(found) - 1)
+
+
+def wrong(kept: Sequence[Kept]) -> Replicates:
+    """The share of acknowledged rows that are not there, or there more than once, with an interval after Jeffreys."""
+    oracles = [each.run.manifest.oracle for each in kept]
+    bad, rows = sum(each.missing + each.duplicated for each in oracles), sum(each.expected for each in oracles)
+    draws = generator("wrong", kept[0].series.id).beta(bad + 0.5, max(rows - bad, 0) + 0.5, REPLICATES)
+    return Replicates(bad / rows, draws, rows, log=False, bounds=(0.0, 1.0))
+
+
+def failed_calls(kept: Sequence[Kept], operation: str | None = None) -> tuple[int, int]:
+    """Calls that were refused because a commit came first, and those that ended in another error."""
+    ended = [call["outcome"] for each in kept for call in each.calls_of(operation)]
+    refused = ended.count(str(Fate.CONFLICT))
+    return refused, len(ended) - ended.count(DONE) - refused
+
+
+def words_of(kept: Sequence[Kept]) -> str:
+    """What the oracle says of the tables."""
+    return "; ".join(dict.fromkeys(each.found["oracle"]["words"] for each in kept))

@@ -1,0 +1,82 @@
+"""Writers of one table, and a client that keeps it small beside them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tidemark.config import Config
+from tidemark.runs.spec import SeriesSpec
+from tidemark.schema import one_of
+from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
+from tidemark.systems.base import Capability, Variant
+from tidemark.systems.tables import TableSystem
+from tidemark.systems.variants import SystemEntry
+
+MAINTENANCE = "maintenance"
+MAINTAINED, LEFT = "maintained", "left"  # the table is kept small, or left as it comes
+READER, KEEPER = BESIDE = ("reader", "maintenance")  # processes beside the writers
+# The same lake with its rows in the catalog, which nobody else need write to: wherever the first is measured.
+INLINED = {"ducklake": "ducklake-inlined-postgres"}
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceSettings(IngestSettings):
+    """Writers of one table, a client that reads it, and one that keeps it small, or none as a control."""
+
+    words = (MAINTAINED, LEFT)
+
+    writers: int
+    tries: int  # at a batch, where the client reports that another commit came first
+    every_seconds: float  # from one round of maintenance to the next; 0: no maintenance
+    look_seconds: float  # from one look at files and bytes to the next
+
+    @property
+    def label(self) -> str:
+        return f"{MAINTAINED if self.every_seconds else LEFT}-{self.writers}"
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        names, given = section.sizes[MAINTENANCE]["systems"], section.given[MAINTENANCE]
+        for name in names:
+            one_of(
+                name, section.known, (SECTION, "protocols", section.protocol, MAINTENANCE, "systems"), section.origin
+            )
+        there = {entry.name: entry for entry in section.systems}
+        there |= {
+            also: SystemEntry.parse(also, {}) for name, also in INLINED.items() if name in there and also not in there
+        }
+        for name, every_seconds in itertools.product(names, (float(given["every_seconds"]), 0.0)):
+            if name in there:
+                yield (
+                    there[name],
+                    cls(
+                        part=MAINTENANCE,
+                        rows=given["rows"],
+                        uncounted=section.given["uncounted"],
+                        writers=given["writers"],
+                        tries=section.given["tries"],
+                        every_seconds=every_seconds,
+                        look_seconds=float(given["look_seconds"]),
+                    ),
+                )
+
+    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+        """One run, whose writers commit what is not counted before it; none where nothing is kept."""
+        del config
+        if Capability.READ_BACK not in chosen.system.capabilities:
+            return []
+        window_seconds = float(section.sizes[MAINTENANCE]["window_seconds"])
+        return [
+            replace(spec, window_seconds=window_seconds, runs=1, repeat=number)
+            for number in range(1, section.sizes["repeats"] + 1)
+        ]
+
+    def refused_by(self, chosen: Variant) -> str | None:
+        """Not every client maintains; the control needs none that does."""
+        system = chosen.system
+        if not self.every_seconds or not issubclass(system, TableSystem):
+            return None
+        return system.refuses_maintenance(chosen.options)

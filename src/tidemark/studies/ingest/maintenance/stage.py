@@ -1,0 +1,112 @@
+"""What a window of the part happens on: a table, its writers, who reads it, and who keeps it small."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidemark.measure.workload import Description, Findings, Rig, Show
+from tidemark.studies.ingest.load.writer import Order
+from tidemark.studies.ingest.maintenance.crew import KeptCrew
+from tidemark.studies.ingest.maintenance.growth import Growth
+from tidemark.studies.ingest.maintenance.keeper import Call, Upkeep
+from tidemark.studies.ingest.maintenance.settings import MaintenanceSettings
+from tidemark.studies.ingest.maintenance.watcher import NOT_COUNTED, Polls
+from tidemark.studies.ingest.window.samples import IngestWindow
+from tidemark.studies.ingest.window.stage import IngestStage, fresh_table
+from tidemark.studies.ingest.writers.stage import MOST_A_SECOND
+from tidemark.systems.tables import TableSystem
+
+if TYPE_CHECKING:
+    from tidemark.studies.ingest.workload import Ingest
+
+
+class MaintenanceStage(IngestStage):
+    """One table; `staged` makes it."""
+
+    def __init__(
+        self, ingest: Ingest, rig: Rig, directory: Path, table: TableSystem, crew: KeptCrew, growth: Growth
+    ) -> None:
+        super().__init__(ingest, rig, directory, [table], crew, warms=True)
+        self._kept, self._table, self._growth = crew, table, growth
+
+    def advance(self, window: IngestWindow, until_seconds: float) -> None:
+        with self._growth.watched():
+            super().advance(window, until_seconds)
+
+    def check(self, window: IngestWindow, last: bool, show: Show) -> Findings:
+        self._growth.look()
+        return super().check(window, last, show)
+
+    def describe(self, window: IngestWindow) -> Description:
+        made = super().describe(window)
+        assert self._started is not None
+        return replace(
+            made, found={**made.found, "maintenance": told(self._started, self._table, self._kept, self._growth)}
+        )
+
+
+def told(start_ns: int, table: TableSystem, crew: KeptCrew, growth: Growth) -> dict[str, Any]:
+    """As JSON has it; moments are seconds of the window."""
+    return {
+        "left_undone": table.not_maintained,
+        "calls": [_call(call, start_ns) for call in crew.calls],
+        "reads": _reads(crew.polls, start_ns),
+        "sizes": [{"moment_s": _seconds(size.moment_ns - start_ns), **size.plain()} for size in growth.sizes],
+        "looks_failed": growth.failed,
+    }
+
+
+def _call(call: Call, start_ns: int) -> dict[str, Any]:
+    plain = asdict(call)
+    began, took = plain.pop("start_ns") - start_ns, plain.pop("elapsed_ns")
+    return {"moment_s": _seconds(began), "seconds": _seconds(took), **plain}
+
+
+def _reads(polls: Polls, start_ns: int) -> dict[str, Any]:
+    """Each as when it began, how long it took and what it counted (null where it failed), and the first errors."""
+    rows = [None if count == NOT_COUNTED else count for count in polls.rows]
+    return {
+        "moment_s": [_seconds(began - start_ns) for began in polls.start_ns],
+        "seconds": [_seconds(took) for took in polls.elapsed_ns],
+        "rows": rows,
+        "said": polls.said,
+    }
+
+
+def _seconds(nanoseconds: int) -> float:
+    return round(nanoseconds / 1e9, 6)
+
+
+@contextmanager
+def staged(
+    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: MaintenanceSettings
+) -> Iterator[MaintenanceStage]:
+    """A table in the folder `name` with a first commit, and all processes, waiting."""
+    with ExitStack() as stack:
+        directory = stack.enter_context(rig.folder(name))
+        show("making the table")
+        table = fresh_table(ingest, rig, directory / "table-1", stack, settings.rows)
+        show("starting the writers")
+        orders = [
+            Order(
+                door=table.door(),
+                number=number,
+                trips=ingest.trips,
+                rows=settings.rows,
+                tries=settings.tries,
+                uncounted=settings.uncounted,
+                seed=rig.spec.seed,
+                records=directory / f".records-{number}",
+                most=math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries,
+            )
+            for number in range(1, 1 + settings.writers)
+        ]
+        upkeep = Upkeep(table.door(), settings.every_seconds) if settings.every_seconds else None
+        crew = stack.enter_context(KeptCrew(orders, table.door(), upkeep, directory))
+        stack.enter_context(ingest.working(crew))
+        yield MaintenanceStage(ingest, rig, directory, table, crew, Growth(table, settings.look_seconds))

@@ -1,0 +1,65 @@
+"""A program of its own: one client that counts the rows of a table, again and again, while others write to it.
+
+    python -m tidemark.studies.ingest.maintenance.watcher
+
+It is given the table's door on standard input, pickled, and is spoken to as `keeper` is; what it says at last are
+`Polls`. It keeps its client when a count fails, as a program would that reads a table.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+
+from tidemark.studies.ingest.load.writer import LONGEST, MOST_KEPT
+from tidemark.systems.writers import Door, TableWriter
+
+PAUSE_S = 0.05  # after each count
+NOT_COUNTED = -1
+
+
+@dataclass(slots=True)
+class Polls:
+    """A place each in the first three: when a count began and how long it took, and its rows, or NOT_COUNTED."""
+
+    start_ns: list[int] = field(default_factory=list)
+    elapsed_ns: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)  # the first errors
+
+
+def watch(client: TableWriter, start_ns: int, end_ns: int) -> Polls:
+    polls = Polls()
+    time.sleep(max(0, start_ns - time.perf_counter_ns()) / 1e9)
+    while (began := time.perf_counter_ns()) < end_ns:
+        try:
+            rows = client.count()
+        except Exception as error:
+            rows = NOT_COUNTED
+            if len(polls.said) < MOST_KEPT:
+                polls.said.append(f"{type(error).__name__}: {error}"[:LONGEST])
+        polls.start_ns.append(began)
+        polls.elapsed_ns.append(time.perf_counter_ns() - began)
+        polls.rows.append(rows)
+        time.sleep(PAUSE_S)
+    return polls
+
+
+def main() -> None:
+    door: Door = pickle.load(sys.stdin.buffer)
+    client = door.open()
+    print("ready", flush=True)
+    match sys.stdin.buffer.readline().decode().split():
+        case ["go", start, end]:
+            polls = watch(client, int(start), int(end))
+        case other:
+            sys.exit(f"told something else than to go: {other}")
+    client.close()
+    print("done", json.dumps(asdict(polls)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""What a part of the study brings to its results, and which runs are of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Quantity
+from tidemark.results.tables.table import Table, Workshop
+from tidemark.runs.runset import RunSet
+from tidemark.studies.ingest.parts import part_of
+
+if TYPE_CHECKING:
+    from tidemark.results.figures.studio import Sketch
+
+Written = Callable[[], str]  # a sentence; Absent where the runs do not have it
+
+
+@dataclass(frozen=True, slots=True)
+class PartResults:
+    """`sentences` are the chapter's by their names there, `findings` those that the paper and the report begin with.
+
+    `quantities` are those that no other part has, `code` the files of the package that compute them.
+    """
+
+    tables: Callable[[Workshop], Iterator[Table]]
+    sketches: Callable[[], Iterator[Sketch]]
+    sentences: Callable[[Measures], Mapping[str, Written]]
+    findings: Callable[[Measures], tuple[Written, ...]]
+    quantities: tuple[Quantity, ...] = ()
+    code: tuple[str, ...] = ()
+
+
+def of_part(run_set: RunSet, part: str) -> RunSet:
+    """The series of the study that belong to `part`."""
+    return replace(run_set, series=tuple(each for each in run_set.series if part_of(each.mode) == part))

@@ -1,0 +1,42 @@
+"""A table of many files, which is asked for filtered rows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from tidemark.studies.ingest.settings import IngestSection, IngestSettings
+from tidemark.systems import registry
+from tidemark.systems.base import Capability
+from tidemark.systems.variants import SystemEntry
+
+PRUNING = "pruning"
+PRUNE = "prune"
+
+
+@dataclass(frozen=True, slots=True)
+class PruningSettings(IngestSettings):
+    """One table of so many files, each a commit of `rows`, and queries of which some need not read all of them."""
+
+    words = (PRUNE,)
+
+    files: int
+
+    @property
+    def label(self) -> str:
+        return f"{PRUNE}-{self.files}"
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        """Of systems as shipped that tell what files they read."""
+        given = section.given
+        for entry, files in itertools.product(section.as_shipped, section.sizes["pruned"]):
+            if Capability.PLANS in registry()[entry.like].capabilities:
+                yield entry, cls(part=PRUNING, rows=given["rows"], uncounted=given["uncounted"], files=files)
+
+
+def files_of(mode: str) -> int:
+    """Files of the table, of a series of the part by its mode."""
+    return int(mode.rpartition("-")[2])

@@ -1,0 +1,21 @@
+"""What a window of queries happens on: a table of as many files as the series asks for."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from tidemark.measure import asking
+from tidemark.measure.workload import Rig, Show
+from tidemark.studies.ingest.pruning.settings import PruningSettings
+
+if TYPE_CHECKING:
+    from tidemark.studies.ingest.workload import Ingest
+
+
+def staged(
+    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: PruningSettings
+) -> AbstractContextManager[asking.AskingStage]:
+    """A table in the folder `name`, full, its client open."""
+    del ingest, seconds
+    return asking.staged(rig, name, show, settings.files, settings.rows)

@@ -1,0 +1,89 @@
+"""What is made of files read: quantities, the table ingest-pruning, a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.prose import SentenceWriter
+from tidemark.analysis.quantities import LOWER, Absent, Quantity
+from tidemark.analysis.statistics import Replicates, counted
+from tidemark.analysis.words import Cell, Missing, listed
+from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.runs.run import Run
+from tidemark.runs.runset import Series
+from tidemark.studies.ingest.columns import VERDICT, verdict_of
+from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.pruning.settings import PRUNING, files_of
+from tidemark.systems.apart import BY_NAME, PREDICATES
+
+
+def files_read(run: Run, predicate: str) -> int:
+    """The most that any of the queries with the predicate was left to read; Absent for runs of another part."""
+    if dict(run.manifest.config).get("part") != PRUNING:
+        raise Absent("no query is asked")
+    return int(run.column("files")[run.words("predicate") == predicate].max())
+
+
+def _files(run: Run, predicate: str) -> Replicates:
+    return counted(files_read(run, predicate))
+
+
+QUANTITIES = tuple(
+    Quantity(
+        f"files read: {each.name}", "files", f"Files read: {each.name}", partial(_files, predicate=each.name), LOWER
+    )
+    for each in PREDICATES
+)
+
+
+def series_of(measures: Measures) -> list[Series]:
+    """All of the part, tables of fewer files first."""
+    return sorted(of_part(measures.run_set, PRUNING).select(harness=False), key=lambda each: files_of(each.mode))
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """A row a system and number of files, a column a predicate; first what no reader can do without."""
+    rows: list[list[Cell]] = []
+    found = series_of(workshop.measures)
+    for files in sorted({files_of(each.mode) for each in found}):
+        rows.append(["(files with rows that fit)", files, None, *(each.files(files) for each in PREDICATES)])
+        if files == 10:
+            rows.append(["kyma, as printed", files, None, *(each.best for each in PREDICATES)])
+        for each in found:
+            if files_of(each.mode) == files:
+                missing: Cell = None if each.runs else Missing(each.missing())
+                run = next(iter(each.hot_runs), None)
+                counts: list[Cell] = [None if run is None else files_read(run, name) for name in BY_NAME]
+                rows.append([each.title, files, missing or verdict_of(each), *counts])
+    columns = (
+        SYSTEM, Column("table_files", "Files"), VERDICT,
+        *(Column(each.name.replace(" ", "_"), each.name) for each in PREDICATES),
+    )  # fmt: skip
+    notes = [
+        "Data files that a query was left to read by what the format keeps of each file (lowest and highest value). "
+        "File i holds hour i, one region, one integer and one word, so that files are as separate as they can be. "
+        "DuckLake and Iceberg by DuckDB: 'Total Files Read' of the plan that was carried out; PyIceberg: the files of "
+        "its plan; delta-rs: those that its log left to DataFusion. Rows were checked.",
+        "DuckDB 1.4.4 writes no lowest and highest values into the manifests of an Iceberg table, so that nobody can "
+        "tell its files apart; of a table that PyIceberg wrote, it reads no more files than PyIceberg does.",
+        "kyma keeps an index of values and of words; no format here has one, and PyIceberg has no filter for a text "
+        "that contains another.",
+    ]
+    runs = [run for each in found for run in each.hot_runs]
+    yield workshop.table("ingest-pruning", "Files that a query is left to read", columns, rows, runs, notes)
+
+
+class Pruning(SentenceWriter):
+    def fewest(self) -> str:
+        """Which systems read files that they need not, and for what."""
+        parts = []
+        for series in (each for each in series_of(self.measures) if each.hot_runs):
+            files, run = files_of(series.mode), series.hot_runs[0]
+            read = [(files_read(run, each.name), each.files(files), each.name) for each in PREDICATES]
+            more = [f"{count} for '{name}' ({least})" for count, least, name in read if count > least]
+            parts.append(f"{series.title} {listed(more) or 'none'}")
+        if not parts:
+            raise Absent("no system was asked for filtered rows")
+        return f"Files read by filters beyond those with rows that fit (in brackets): {'; '.join(parts)}."

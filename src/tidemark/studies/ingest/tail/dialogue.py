@@ -1,0 +1,97 @@
+"""How a program that asks by a schedule is spoken to, in lines, whether it is one writer or all clients of a front.
+
+    says "ready"
+    is told "write",                                  says "warm": what is not counted was written
+    is told "close <seconds> <most>",                 says "closed": so long, or so many requests, in a closed loop
+    is told "pace <arrivals> <rate> <seconds> <longest wait> <seed> ...",   says "paced": the schedule is made
+    is told "go <start> <end>",                       says "done <errors as JSON>", once all was taken or given up
+
+`end` is where the schedule ends; its last requests may start later. What was meant when is left in `NOTES` of the
+folder that the program works in.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from tidemark.studies.ingest.tail.schedule import Due, intended
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NOTES = "meant.npz"
+
+
+class Asking(Protocol):
+    """Who asks: a writer, or clients, each with records of its own."""
+
+    said: list[str]
+
+    def warm(self) -> None:
+        """Ask for what is not counted."""
+
+    def in_closed_loop(self, end_ns: int, most: int) -> None:
+        """As fast as the answers come, until `end_ns`, or until so many requests were asked."""
+
+    def by_schedule(self, due: Due) -> list[list[int]]:
+        """By a schedule; of each that has records, the intended starts of its requests in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What a program leaves of its schedule."""
+
+    meant: tuple[NDArray[np.int64], ...]  # of each that has records, a nanosecond a request
+    scheduled: int
+    overloaded: bool
+
+    @property
+    def not_begun(self) -> int:
+        return self.scheduled - sum(len(each) for each in self.meant)
+
+
+def read_notes(folder: Path) -> Notes:
+    import numpy as np
+
+    with np.load(folder / NOTES) as file:
+        count = int(file["count"])
+        meant = tuple(file[f"meant_{number}"] for number in range(count))
+        return Notes(meant, int(file["scheduled"]), bool(file["overloaded"]))
+
+
+def _leave(due: Due, meant: list[list[int]]) -> None:
+    import numpy as np
+
+    each = {f"meant_{number}": np.array(starts, np.int64) for number, starts in enumerate(meant)}
+    np.savez(NOTES, count=len(meant), scheduled=len(due.starts), overloaded=due.overloaded, **each)  # type: ignore[arg-type]
+
+
+def follow(asking: Asking) -> None:
+    """Say "ready" and do what standard input says, to the end."""
+    print("ready", flush=True)
+    offsets, longest_ns = None, 0
+    for line in sys.stdin.buffer:
+        match line.decode().split():
+            case ["write"]:
+                asking.warm()
+                print("warm", flush=True)
+            case ["close", seconds, most]:
+                asking.in_closed_loop(time.perf_counter_ns() + round(1e9 * float(seconds)), int(most))
+                print("closed", flush=True)
+            case ["pace", arrivals, rate, seconds, longest, *seed]:
+                offsets = intended(arrivals, float(rate), float(seconds), tuple(map(int, seed)))
+                longest_ns = round(1e9 * float(longest))
+                print("paced", flush=True)
+            case ["go", start, _] if offsets is not None:
+                due = Due((int(start) + offsets).tolist(), longest_ns)
+                _leave(due, asking.by_schedule(due))
+                break
+            case other:
+                sys.exit(f"told something else than to ask: {other}")
+    print("done", json.dumps(asking.said), flush=True)

@@ -1,0 +1,124 @@
+"""The quantities of the part `tail`: times from the intended start, and what a closed loop would have said instead.
+
+Where a window is overloaded, requests that never began are not among the times, and those that did began before them:
+what is given are lower bounds, and tables say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidemark.analysis.blocks import BlockSample
+from tidemark.analysis.quantities import LOWER, Absent, Quantity
+from tidemark.analysis.statistics import Replicates, generator, known, quantile
+from tidemark.runs.run import Run
+from tidemark.studies.ingest.outcomes import ACKED
+from tidemark.studies.ingest.quantities import NOT_COMPARABLE, outcomes
+from tidemark.studies.ingest.tail.settings import TAIL
+
+type Times = NDArray[np.int64]
+
+SPARSE = 0.99  # a quantile beyond it needs ten samples that are longer, and one up to it needs one
+
+
+def _found(run: Run) -> dict[str, Any]:
+    """Absent for a run of another part, and where the table does not hold what was acknowledged."""
+    if dict(run.manifest.config).get("part") != TAIL:
+        raise Absent("requests came when those before were answered, and by no schedule")
+    if not run.manifest.oracle.verdict:
+        raise Absent(NOT_COMPARABLE)
+    return dict(run.manifest.found)
+
+
+def is_overloaded(run: Run) -> bool:
+    return bool(dict(run.manifest.found)["schedule"]["overloaded"])
+
+
+def responses(run: Run) -> Times:
+    """From the intended start to the acknowledgement, of all requests that were due in the window and acknowledged."""
+    _found(run)
+    found: Times = run.column("response_ns")[outcomes(run) == ACKED]
+    return found
+
+
+def waits(run: Run) -> Times:
+    """From the intended start to the first try, of the same."""
+    _found(run)
+    found: Times = run.column("wait_ns")[outcomes(run) == ACKED]
+    return found
+
+
+def services(run: Run) -> Times:
+    """From the first try to the acknowledgement, of the same."""
+    return responses(run) - waits(run)
+
+
+def closed(run: Run) -> Times:
+    """The raw times of the closed loop before the window."""
+    return np.array(_found(run)["closed"]["response_ns"], np.int64)
+
+
+def corrected(run: Run) -> Times:
+    """The same, with what HdrHistogram adds where a request is expected every median cycle."""
+    return with_omitted(closed(run), int(_found(run)["closed"]["cycle_ns"]))
+
+
+def with_omitted(times: Times, expected: int) -> Times:
+    """`times`, in their order, each that is above `expected` followed by itself less 1, 2, ... times that, down to it.
+
+    That is how HdrHistogram corrects for coordinated omission (recordValueWithExpectedInterval).
+    """
+    each = np.maximum(times // expected, 1)
+    steps = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
+    found: Times = np.repeat(times, each) - steps * expected
+    return found
+
+
+def _quantile(run: Run, times: Callable[[Run], Times], probability: float) -> Replicates:
+    found = np.maximum(times(run), 1)
+    least = round((10 if probability > SPARSE else 1) / (1 - probability))
+    if len(found) < least:
+        raise Absent(f"needs {least:,} requests, the run has {len(found):,}")
+    return quantile(BlockSample.prepare(found, generator(run.label, times.__name__)), probability).scaled(1e-6)
+
+
+def _longest(run: Run) -> Replicates:
+    found = responses(run)
+    if not len(found):
+        raise Absent("no request was acknowledged")
+    return known(float(found.max()) * 1e-6)
+
+
+def _rate(run: Run, of: str) -> Replicates:
+    return known(float(_found(run)[of]["requests_per_s"]))
+
+
+def _of(name: str, title: str, times: Callable[[Run], Times], probability: float) -> Quantity:
+    return Quantity(name, "ms", title, partial(_quantile, times=times, probability=probability), LOWER)
+
+
+CAPACITY = Quantity("closed rate", "requests/s", "Closed loop: requests", partial(_rate, of="closed"))
+OFFERED = Quantity("offered rate", "requests/s", "Offered", partial(_rate, of="schedule"))
+RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999 = (
+    _of(f"response {name}", f"Response: {title}", responses, probability)
+    for name, title, probability in (
+        ("p50", "median", 0.5), ("p90", "p90", 0.9), ("p99", "p99", 0.99), ("p99.9", "p99.9", 0.999),
+        ("p99.99", "p99.99", 0.9999),
+    )
+)  # fmt: skip
+RESPONSE_MAX = Quantity("response max", "ms", "Response: longest", _longest, LOWER)
+SERVICE_P99 = _of("service p99", "Service: p99", services, 0.99)
+WAIT_P99 = _of("wait p99", "Wait: p99", waits, 0.99)
+CLOSED_P99 = _of("closed p99", "Closed loop: p99", closed, 0.99)
+CORRECTED_P99 = _of("corrected p99", "Closed loop, corrected: p99", corrected, 0.99)
+
+QUANTITIES = (
+    CAPACITY, OFFERED, RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999, RESPONSE_MAX,
+    SERVICE_P99, WAIT_P99, CLOSED_P99, CORRECTED_P99,
+)  # fmt: skip
+CODE = ("studies/ingest/tail/quantities.py",)

@@ -1,0 +1,91 @@
+"""Requests that come by a schedule, at a share of what the same writer or front reaches in a closed loop."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tidemark.config import Config
+from tidemark.ingest.policies import STAGED, Policy, Staged
+from tidemark.runs.spec import SeriesSpec
+from tidemark.schema import one_of
+from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
+from tidemark.studies.ingest.tail.schedule import CONSTANT, POISSON
+from tidemark.systems.base import Variant
+from tidemark.systems.variants import SystemEntry
+
+TAIL = "tail"
+ONE = "one"  # a writer of the table, and no front before it
+
+
+@dataclass(frozen=True, slots=True)
+class TailSettings(IngestSettings):
+    """One writer, or the clients of a front that gathers (staged); a batch is a request."""
+
+    words = (TAIL,)
+
+    target: str  # ONE or STAGED
+    percent: int  # of the requests a second of the closed loop before the window
+    arrivals: str
+    closed_seconds: float
+    longest_wait_seconds: float  # of a request that is due: beyond, the cell is overloaded
+    clients: int  # connections of the front; 1 where there is none
+    tries: int
+    max_rows: int  # of the front's buffer, and so on; they decide nothing where there is none
+    max_bytes: int
+    max_age_ms: float
+
+    @property
+    def label(self) -> str:
+        return "-".join((TAIL, self.target, str(self.percent), *((CONSTANT,) if self.arrivals == CONSTANT else ())))
+
+    @property
+    def has_front(self) -> bool:
+        return self.target == STAGED
+
+    @property
+    def rules(self) -> Policy:
+        """The front's policy with its numbers."""
+        return Staged(self.max_rows, self.max_bytes, self.max_age_ms)
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        sizes, given, front = section.sizes[TAIL], section.given[TAIL], section.given["group"]
+        for name in sizes["systems"]:
+            one_of(name, section.known, (SECTION, "protocols", section.protocol, TAIL, "systems"), section.origin)
+        chosen = [entry for entry in section.systems if entry.name in sizes["systems"]]
+        for entry, target, percent, arrivals in itertools.product(
+            chosen, sizes["targets"], sizes["percents"], sizes["arrivals"]
+        ):
+            yield (
+                entry,
+                cls(
+                    part=TAIL,
+                    rows=section.given["rows"],
+                    uncounted=section.given["uncounted"],
+                    target=target,
+                    percent=percent,
+                    arrivals=arrivals,
+                    closed_seconds=float(sizes["closed_seconds"]),
+                    longest_wait_seconds=float(given["longest_wait_seconds"]),
+                    clients=given["clients"] if target == STAGED else 1,
+                    tries=front["tries"] if target == STAGED else section.given["tries"],
+                    max_rows=front["max_rows"],
+                    max_bytes=front["max_bytes"],
+                    max_age_ms=float(front["max_age_ms"]),
+                ),
+            )
+
+    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+        """With a window of its own length, where the protocol has one."""
+        seconds = section.sizes[TAIL]["window_seconds"]
+        own = spec if seconds is None else replace(spec, window_seconds=float(seconds))
+        return IngestSettings.series(self, own, section, chosen, config)
+
+
+def cell_of(mode: str) -> tuple[str, int, str]:
+    """The target, the percent of the capacity and the arrivals of a series of the part by its mode."""
+    _, target, percent, *arrivals = mode.split("-")
+    return target, int(percent), arrivals[0] if arrivals else POISSON

@@ -1,0 +1,130 @@
+"""The table of the part `tail`: times of requests that come by a schedule, beside those of the closed loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.statistics import Replicates
+from tidemark.analysis.words import Cell, Missing, attempt
+from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.ingest.columns import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, verdict_of
+from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.tail.quantities import (
+    CAPACITY,
+    CLOSED_P99,
+    CORRECTED_P99,
+    OFFERED,
+    RESPONSE_MAX,
+    RESPONSE_P50,
+    RESPONSE_P90,
+    RESPONSE_P99,
+    RESPONSE_P999,
+    RESPONSE_P9999,
+    SERVICE_P99,
+    WAIT_P99,
+    is_overloaded,
+)
+from tidemark.studies.ingest.tail.settings import ONE, TAIL, cell_of
+
+RATES = (CAPACITY, OFFERED)
+TIMES = (
+    RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999, RESPONSE_MAX, SERVICE_P99, WAIT_P99,
+    CLOSED_P99, CORRECTED_P99,
+)  # fmt: skip
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Table ingest-tail."""
+    all_series = in_order(workshop.run_set)
+    rows: list[list[Cell]] = []
+    for series in all_series:
+        target, percent, arrivals = cell_of(series.mode)
+        share = null_share(workshop.measures, all_series, series)
+        near = ("harness-bound" if share > NEAR else "no") if isinstance(share, float) else None
+        ratio = partial(understated, workshop.measures, series)
+        rows.append([
+            series.title, target, arrivals, percent, verdict_of(series), overload(series),
+            *(hot_cell(workshop, quantity, series) for quantity in (*RATES, *TIMES)),
+            attempt("x", ratio) if series.runs else None, late(series), share, near,
+        ])  # fmt: skip
+    columns = (
+        SYSTEM, Column("target", "Before the table"), Column("arrivals", "Arrivals"),
+        Column("percent", "Share of the closed loop's rate", "%"), VERDICT, Column("overloaded", "Overloaded"),
+        *(column_of(quantity) for quantity in (*RATES, *TIMES)),
+        Column("open_over_closed", "Response p99 over the closed loop's", "x", interval=True),
+        Column("late", "Due in the window, not begun at its end"),
+        Column("null_share", "Of the null system's closed loop", "%"), Column("bound", "Bound by the load generator"),
+    )  # fmt: skip
+    notes = [
+        "Hot runs. Requests are due by a schedule: Poisson arrivals from the seed, or gaps of one length (constant). "
+        "A free writer (one) or client of the front (staged) takes the oldest that is due. Response: from the "
+        "intended start to the acknowledgement; wait: the part before the first try; service: the rest. All requests "
+        "that were due in the window count, those too that began after its end.",
+        "Before each window, the same writer or clients ask in a closed loop on the same table, not counted among "
+        "the responses: the offered rate is a share of the rate that they reach. Its p99 is from the raw times, then "
+        "with what HdrHistogram's rule adds where a request is expected every median cycle. p99.9 and p99.99 need ten "
+        "requests beyond them.",
+        "Overloaded: more than 100,000 requests were due and not begun, or the oldest had waited longer than the "
+        "section allows; the run ended there, and its times are lower bounds.",
+        f"The null system commits nothing: its closed loop is what the load generator can do. Offered rates above "
+        f"{NEAR:g} % of that are in part the load generator's, and the null system's waits are its own lateness. "
+        "Behind a front that gathers, its rate is what the front's timer leaves: ingest-group has what a front can do.",
+        UNEQUAL,
+    ]
+    runs = [run for series in all_series for run in series.hot_runs]
+    yield workshop.table("ingest-tail", "Requests by a schedule, and in a closed loop", columns, rows, runs, notes)
+
+
+def in_order(run_set: RunSet) -> list[Series]:
+    """The series of the part by target, then by system, then by rate."""
+    found = list(of_part(run_set, TAIL).select())
+    systems = list(dict.fromkeys(each.system for each in found))
+
+    def place(series: Series) -> tuple[bool, int, str, int]:
+        target, percent, arrivals = cell_of(series.mode)
+        return target != ONE, systems.index(series.system), arrivals, percent
+
+    return sorted(found, key=place)
+
+
+def overloaded(series: Series) -> list[Run]:
+    """Those of its hot runs that were given up."""
+    return [run for run in series.hot_runs if is_overloaded(run)]
+
+
+def overload(series: Series) -> Cell:
+    if not series.hot_runs:
+        return None
+    count = len(overloaded(series))
+    return f"{count} of {len(series.hot_runs)} runs: lower bounds" if count else "no"
+
+
+def late(series: Series) -> Cell:
+    """Requests of all hot runs that were due in their windows and did not begin inside."""
+    counts = []
+    for run in series.hot_runs:
+        begins = run.column("start_ns")[run.column("attempt") == 1]
+        after = int((begins > run.manifest.elapsed_ns).sum())
+        counts.append(after + dict(run.manifest.found)["schedule"]["not_begun"])
+    return sum(counts) if counts else None
+
+
+def understated(measures: Measures, series: Series) -> Replicates:
+    """The response's p99 over the raw p99 of the closed loop before."""
+    return measures.hot(RESPONSE_P99, series).ratio(measures.hot(CLOSED_P99, series))
+
+
+def null_share(measures: Measures, all_series: list[Series], series: Series) -> Cell:
+    """The offered rate as percent of what the null system's closed loop reaches; None behind a front, which waits."""
+    null = next((each for each in all_series if each.is_harness and cell_of(each.mode)[0] == ONE), None)
+    if null is None or series.is_harness or not series.runs or cell_of(series.mode)[0] != ONE:
+        return None
+    try:
+        return 100 * measures.hot(OFFERED, series).value / measures.hot(CAPACITY, null).value
+    except Absent as absent:
+        return Missing(str(absent))

@@ -1,0 +1,44 @@
+"""A program of its own: one writer that commits by a schedule.
+
+    python -m tidemark.studies.ingest.tail.writer
+
+It is given the `Order` of a writer on standard input, pickled, and is spoken to as `dialogue` says.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import time
+
+from tidemark.studies.ingest.load.records import Records
+from tidemark.studies.ingest.load.writer import Loop, Order
+from tidemark.studies.ingest.tail.dialogue import follow
+from tidemark.studies.ingest.tail.schedule import Due, work_off
+
+
+class Scheduled(Loop):
+    """A writer's loop, closed or by a schedule; a request is a batch, tried as often as in a closed loop."""
+
+    def warm(self) -> None:
+        self.count(self._order.uncounted)
+
+    def in_closed_loop(self, end_ns: int, most: int) -> None:
+        last, self._end_ns = self._sequence + most, end_ns
+        while not self._is_over() and self._sequence < last:
+            self._commit()
+        self._end_ns = sys.maxsize
+
+    def by_schedule(self, due: Due) -> list[list[int]]:
+        return [work_off(due, self._commit, time.perf_counter_ns, time.sleep)]
+
+
+def main() -> None:
+    order: Order = pickle.load(sys.stdin.buffer)
+    writer = order.door.open()
+    follow(Scheduled(order, writer, Records(order.records, order.most)))
+    writer.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""What a window of undisturbed writers happens on: fresh tables with a first commit in each, and their processes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from tidemark.measure.workload import Rig, Show
+from tidemark.studies.ingest.load.crew import Crew
+from tidemark.studies.ingest.load.writer import Order
+from tidemark.studies.ingest.window.stage import COLD_RUN, IngestStage, fresh_table
+from tidemark.studies.ingest.writers.settings import OWN, WritersSettings
+
+if TYPE_CHECKING:
+    from tidemark.studies.ingest.workload import Ingest
+
+MOST_A_SECOND = 500_000  # attempts of one writer, for which there is room
+
+
+@contextmanager
+def staged(
+    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: WritersSettings
+) -> Iterator[IngestStage]:
+    """Tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
+    with ExitStack() as stack:
+        directory = stack.enter_context(rig.folder(name))
+        show("making the tables")
+        tables = [
+            fresh_table(ingest, rig, directory / f"table-{number}", stack, settings.rows)
+            for number in range(1, 1 + (settings.writers if settings.tables == OWN else 1))
+        ]
+        show("starting the writers")
+        most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
+        orders = [
+            Order(
+                door=tables[number % len(tables)].door(),
+                number=number + 1,
+                trips=ingest.trips,
+                rows=settings.rows,
+                tries=settings.tries,
+                uncounted=settings.uncounted,
+                seed=rig.spec.seed,
+                records=directory / f".records-{number + 1}",
+                most=most,
+            )
+            for number in range(settings.writers)
+        ]
+        crew = stack.enter_context(Crew(orders, directory))
+        stack.enter_context(ingest.working(crew))
+        yield IngestStage(ingest, rig, directory, tables, crew, name != COLD_RUN)

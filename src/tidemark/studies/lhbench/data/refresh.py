@@ -1,0 +1,98 @@
+"""Refresh sets, made of the base by DuckDB: its generator has none, and the standard's own kit is in no registry.
+
+A set has updates (rows of the base, keys and dates kept, every measure changed by the set's number) and inserts (other
+rows of the base, copied, each with an order number of its own; of inventory, with a week that the base does not have).
+Which rows is drawn by a hash of the seed, the set's number and the key: the same at each call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidemark.errors import MachineError
+from tidemark.studies.lhbench.data.tables import FACTS, Fact, measures
+
+if TYPE_CHECKING:
+    import duckdb
+
+WEEKS = 100  # that new rows of inventory may be spread over, a set; the calendar of TPC-DS reaches far enough for 50
+DAYS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """How large a set is, as a share of the rows that are loaded, and which share of it are updates."""
+
+    share: float
+    updates: float
+
+    def counts(self, loaded: int) -> tuple[int, int]:
+        """Updates and inserts of a set, of a table with so many rows."""
+        whole = round(self.share * loaded)
+        updates = round(whole * self.updates)
+        return updates, whole - updates
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
+    """The columns of a table or view, with DuckDB's names of their types, in its order."""
+    return {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
+
+
+def make(
+    connection: duckdb.DuckDBPyConnection, table: str, number: int, seed: int, mix: Mix, path: Path
+) -> dict[str, int]:
+    """Write set `number` (from 1) of a fact table as a Parquet file; how many rows of it update, and how many insert.
+
+    `table` is a view of the rows that are loaded. MachineError where two rows of the set have one key: engines differ
+    in what a merge does with them.
+    """
+    fact, columns = FACTS[table], columns_of(connection, table)
+    loaded = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    assert loaded is not None
+    updates, inserts = mix.counts(int(loaded[0]))
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE drawn AS SELECT *, row_number() OVER (ORDER BY hash({seed}, {number}, "
+        f"{', '.join(fact.key)}), {', '.join(fact.key)}) AS place FROM {table}"
+    )
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE refresh AS SELECT {_changed(fact, columns, number)} FROM drawn "
+        f"WHERE place <= {updates} UNION ALL SELECT {_new(fact, columns, table, number, updates, inserts)} FROM drawn "
+        f"WHERE place > {updates} AND place <= {updates + inserts}"
+    )
+    found = connection.execute(
+        f"SELECT count(*), count(DISTINCT ({', '.join(fact.key)})) FROM refresh"
+    ).fetchone()  # fmt: skip
+    if found != (updates + inserts, updates + inserts):
+        raise MachineError(f"refresh {number} of {table}: found {found} rows and keys; allowed: a key a row")
+    order = ", ".join(fact.key)
+    connection.execute(f"COPY (FROM refresh ORDER BY {order}) TO '{path}' (FORMAT parquet, COMPRESSION snappy)")
+    return {"updates": updates, "inserts": inserts}
+
+
+def _changed(fact: Fact, columns: dict[str, str], number: int) -> str:
+    """Integers and the rest of a table's measures move by the set's number, decimals by as many hundredths."""
+    own = measures(fact, columns)
+
+    def value(name: str, kind: str) -> str:
+        if name not in own:
+            return name
+        step = f"0.01 * {number}" if kind.startswith("DECIMAL") else str(number)
+        return f"CAST({name} + {step} AS {kind}) AS {name}"
+
+    return ", ".join(value(name, kind) for name, kind in columns.items())
+
+
+def _new(fact: Fact, columns: dict[str, str], table: str, number: int, updates: int, inserts: int) -> str:
+    """Orders count on from the last of the base, over all sets; rows of inventory get the next free week."""
+    if fact.order is not None:
+        given, before = fact.order, (number - 1) * inserts
+        fresh = f"(SELECT max({given}) FROM {table}) + {before} + place - {updates}"
+    else:
+        given = fact.date
+        rest = ", ".join(each for each in fact.key if each != given)
+        week = f"{(number - 1) * WEEKS} + row_number() OVER (PARTITION BY {rest} ORDER BY place)"
+        fresh = f"(SELECT max({given}) FROM {table}) + {DAYS} * ({week})"
+    kind = columns[given]
+    return ", ".join(f"CAST({fresh} AS {kind}) AS {name}" if name == given else name for name in columns)

@@ -1,0 +1,67 @@
+"""Orders to the program that makes data and judges tables, from the harness's side."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidemark.code import PACKAGE
+from tidemark.errors import MachineError
+from tidemark.paths import Workspace, only_one, private_directory
+from tidemark.services.programs.process import LAUNCHER, server_environment, tail
+from tidemark.software.tools import tool_python
+
+TOOL = "lhbench"
+PROGRAM = "tidemark.studies.lhbench.judge.program"
+DONE = "done.json"  # in a folder of data, once it is whole
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Who is asked: the interpreter of the tool's environment, and a folder for orders and logs."""
+
+    python: Path
+    folder: Path
+
+    @classmethod
+    def of(cls, workspace: Workspace, folder: Path) -> Judge:
+        return cls(tool_python(TOOL, workspace), private_directory(folder))
+
+    def ask(self, order: Mapping[str, Any]) -> dict[str, Any]:
+        """What it answers; MachineError, with the end of its log, where it does not."""
+        asked, answered, log = (self.folder / name for name in ("order.json", "answer.json", "judge.log"))
+        asked.write_text(json.dumps(order))
+        answered.unlink(missing_ok=True)
+        command = [sys.executable, "-I", "-S", LAUNCHER, os.getpid(), "-", self.python, "-m", PROGRAM, asked, answered]
+        environment = server_environment(HOME=str(self.folder), PYTHONPATH=str(PACKAGE.parent))
+        with log.open("ab") as file:
+            done = subprocess.run(
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment, cwd=self.folder, check=False,
+            )  # fmt: skip
+        if done.returncode or not answered.exists():
+            raise MachineError(f"'{order['do']}' of {PROGRAM} failed ({done.returncode}). Its log ends:\n{tail(log)}")
+        found: dict[str, Any] = json.loads(answered.read_text())
+        return found
+
+    def kept(self, folder: Path, order: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to `order`, whose data lie in `folder`: made once, whole or not at all."""
+        with only_one(folder.with_name(f"{folder.name}.lock")):
+            done = folder / DONE
+            if not done.exists():
+                beside = folder.with_name(f"{folder.name}.part")
+                shutil.rmtree(beside, ignore_errors=True)
+                private_directory(beside)
+                answer = self.ask({**order, "folder": str(beside)})
+                (beside / DONE).write_text(json.dumps(answer))
+                shutil.rmtree(folder, ignore_errors=True)
+                beside.rename(folder)
+            found: dict[str, Any] = json.loads(done.read_text())
+            return found

@@ -1,0 +1,25 @@
+"""What a table must hold, by DuckDB alone: the base, and the sets that were merged into it, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def state(
+    connection: duckdb.DuckDBPyConnection, name: str, base: str, merged: Sequence[Path], key: Sequence[str]
+) -> None:
+    """Make `name` a table with the rows of `base`, a query, after merges of the Parquet files `merged` by `key`.
+
+    A row whose key a set has is the set's from then on; the other rows of the set are new.
+    """
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {base}")
+    same = " AND ".join(f"old.{each} = new.{each}" for each in key)
+    for path in merged:
+        source = f"read_parquet('{path}')"
+        connection.execute(f"DELETE FROM {name} AS old USING {source} AS new WHERE {same}")
+        connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM {source}")

@@ -1,0 +1,57 @@
+"""Readers of tables that have nothing of Spark, one a format: each makes a relation that DuckDB can read."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidemark.errors import MachineError
+
+if TYPE_CHECKING:
+    import duckdb
+
+PARQUET, DELTA, ICEBERG, HUDI = "parquet", "delta", "iceberg", "hudi"
+HINT = "version-hint.text"
+OWN_OF_HUDI = "_hoodie_"  # how columns begin that Hudi adds
+
+
+def relation(connection: duckdb.DuckDBPyConnection, name: str, reader: str, location: Path) -> str:
+    """Register the table at `location` as `name`, read by `reader`; what to write behind FROM.
+
+    `connection` has the extension delta loaded where that is the reader.
+    """
+    if reader == PARQUET:
+        return f"read_parquet('{location}/**/*.parquet', hive_partitioning = true)"
+    if reader == DELTA:
+        return f"delta_scan('{location}')"
+    connection.register(name, _iceberg(location) if reader == ICEBERG else _hudi(location))
+    return name
+
+
+def versions(reader: str) -> dict[str, str]:
+    """What reads tables of a format, with its version, as the library says it."""
+    names = {ICEBERG: {"PyIceberg": "pyiceberg"}, HUDI: {"hudi-rs": "hudi"}}.get(reader, {})
+    metadata: Any = import_module("importlib.metadata")
+    return {title: str(metadata.version(package)) for title, package in {"DuckDB": "duckdb", **names}.items()}
+
+
+def newest_metadata(location: Path) -> Path:
+    """The metadata file of an Iceberg table of a catalog that keeps files alone, which a hint names."""
+    folder = location / "metadata"
+    try:
+        return folder / f"v{int((folder / HINT).read_text())}.metadata.json"
+    except (OSError, ValueError) as error:
+        raise MachineError(f"{folder / HINT}: {error}; wanted: the number of the newest metadata file") from error
+
+
+def _iceberg(location: Path) -> Any:
+    table: Any = import_module("pyiceberg.table").StaticTable
+    return table.from_metadata(str(newest_metadata(location))).scan().to_arrow()
+
+
+def _hudi(location: Path) -> Any:
+    arrow: Any = import_module("pyarrow")
+    batches = import_module("hudi").HudiTable(str(location)).read()
+    whole = arrow.Table.from_batches(batches)
+    return whole.drop_columns([name for name in whole.column_names if name.startswith(OWN_OF_HUDI)])

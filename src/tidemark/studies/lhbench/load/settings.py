@@ -1,0 +1,58 @@
+"""The part `load`: the tables of TPC-DS are loaded, and queries asked (the paper's section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from tidemark.errors import ConfigError
+from tidemark.studies.lhbench.settings import SECTION, SEPARATOR, LhbenchSection, LhbenchSettings, names, scale_word
+
+LOAD = "load"
+QUERIES = 99
+ALL = "all"
+
+
+def asked(section: LhbenchSection, part: str) -> tuple[str, ...]:
+    """The numbers of the queries of a part, in the order of numbers; ConfigError for one that there is not."""
+    given = section.sizes[part]["queries"]
+    if given == ALL:
+        return tuple(map(str, range(1, QUERIES + 1)))
+    wrong = [each for each in given if not 1 <= each <= QUERIES]
+    if wrong:
+        place = section.origin.place((SECTION, "protocols", section.protocol, part, "queries"))
+        raise ConfigError(f"{place}: found {wrong[0]}; allowed: numbers from 1 to {QUERIES}, or {ALL}")
+    return tuple(map(str, sorted(set(given))))
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings(LhbenchSettings):
+    """`queries`: numbers. Tables that no query names are loaded where all are asked for."""
+
+    word: ClassVar[str] = LOAD
+
+    scale: float
+    queries: str
+    whole: bool  # all 24 tables
+
+    @property
+    def label(self) -> str:
+        return f"{self.word}-{scale_word(self.scale)}"
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        return names(self.queries)
+
+    @classmethod
+    def cells(cls, section: LhbenchSection) -> Iterator[Self]:
+        sizes = cls.sizes_of(section)
+        for scale in sizes["scales"]:
+            yield cls(
+                part=LOAD,
+                iterations=sizes["iterations"],
+                seed=section.seed,
+                scale=float(scale),
+                queries=SEPARATOR.join(asked(section, LOAD)),
+                whole=sizes["tables"] == ALL,
+            )

@@ -1,0 +1,175 @@
+"""The study's own measures of claims: of formats in one part, and of the paper's own numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tidemark.analysis.blocks import REPLICATES
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.statistics import Replicates, generator
+from tidemark.results.claims.evidence import Evidence, extreme, positive
+from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
+from tidemark.runs.runset import Series
+from tidemark.studies.lhbench import published
+from tidemark.studies.lhbench.axis import reading
+from tidemark.studies.lhbench.load.settings import LOAD
+from tidemark.studies.lhbench.merge.settings import MERGE
+from tidemark.studies.lhbench.quantities import QUERYING, TOTAL, in_part, merging, of, slowdown, subjects
+from tidemark.studies.lhbench.refresh.settings import REFRESH
+from tidemark.studies.lhbench.window.script import BEFORE
+
+OWN: dict[str, Measure] = {}
+# How far a number of a figure may be from the truth: whole units where it is printed, by eye otherwise.
+ROUNDED, SECONDS_BY_EYE, SHARE_BY_EYE = 0.5, 5.0, {3: 0.05, 4: 0.10}
+
+
+class LhbenchEvidence(Evidence):
+    """Series by their part; of a part with several scales, the largest that was measured."""
+
+    def of_part(self, system: str, part: str) -> Series:
+        own = [each for each in in_part(self.measures.run_set, part, self.stack) if each.system == system]
+        ran = [each for each in own if each.runs]
+        return self.noted(ran[-1:] or own, f"{system} in the part '{part}'")
+
+    def value(self, quantity: Quantity, system: str, part: str) -> Replicates:
+        return positive(of(self.measures, quantity, self.of_part(system, part)))
+
+
+@measure(OWN)
+def part_ratio(evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: str, part: str) -> Measured:
+    """The quantity of one format over that of another, in a part."""
+    return evidence.value(quantity, system, part).ratio(evidence.value(quantity, vs, part)), TIMES
+
+
+@measure(OWN)
+def part_spread(evidence: LhbenchEvidence, quantity: Quantity, systems: list[str], part: str) -> Measured:
+    """The largest over the smallest of several formats."""
+    return _spread([evidence.value(quantity, name, part) for name in systems]), TIMES
+
+
+@measure(OWN)
+def part_ratio_to_largest(
+    evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: list[str], part: str
+) -> Measured:
+    """The quantity of one format over the largest of others."""
+    others = extreme([evidence.value(quantity, name, part) for name in vs], largest=True)
+    return evidence.value(quantity, system, part).ratio(others), TIMES
+
+
+@measure(OWN)
+def part_ratio_to_smallest(
+    evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: list[str], part: str
+) -> Measured:
+    """The quantity of one format over the smallest of others."""
+    others = extreme([evidence.value(quantity, name, part) for name in vs], largest=False)
+    return evidence.value(quantity, system, part).ratio(others), TIMES
+
+
+@measure(OWN)
+def ratio_of_parts(evidence: LhbenchEvidence, quantity: Quantity, over: Quantity, system: str, vs: str) -> Measured:
+    """By how much the ratio of two formats changes from one quantity of the part `refresh` to another."""
+    ratios = [evidence.value(each, system, REFRESH).ratio(evidence.value(each, vs, REFRESH)) for each in
+              (quantity, over)]  # fmt: skip
+    return ratios[0].ratio(ratios[1]), TIMES
+
+
+@measure(OWN)
+def query_spread(evidence: LhbenchEvidence, systems: list[str]) -> Measured:
+    """Of the query in which formats differ most: the largest over the smallest."""
+    return extreme([_spread(each) for each in _by_query(evidence, systems).values()], largest=True), TIMES
+
+
+@measure(OWN)
+def query_margin(evidence: LhbenchEvidence, query: str, system: str, vs: str) -> Measured:
+    """The ratio of two formats in one query, over their ratio in all of them."""
+    ratios = [evidence.value(each, system, LOAD).ratio(evidence.value(each, vs, LOAD)) for each in
+              (QUERYING[query], TOTAL)]  # fmt: skip
+    return ratios[0].ratio(ratios[1]), TIMES
+
+
+@measure(OWN)
+def query_share(evidence: LhbenchEvidence, query: str, system: str) -> Measured:
+    """One query's share of the time of all of them."""
+    return evidence.value(QUERYING[query], system, LOAD).ratio(evidence.value(TOTAL, system, LOAD)).scaled(100), "%"
+
+
+@measure(OWN)
+def size_ratio(evidence: LhbenchEvidence, system: str, vs: str, updates: int) -> Measured:
+    """The merge of so many updates into the synthetic table, of one format over another."""
+    quantity = merging(updates)
+    return evidence.value(quantity, system, MERGE).ratio(evidence.value(quantity, vs, MERGE)), TIMES
+
+
+@measure(OWN)
+def size_slowdown(evidence: LhbenchEvidence, system: str, vs: str, updates: int) -> Measured:
+    """How much slower queries are after such a merge, of one format over another."""
+    quantity = slowdown(updates)
+    return evidence.value(quantity, system, MERGE).ratio(evidence.value(quantity, vs, MERGE)), TIMES
+
+
+@measure(OWN)
+def printed_ratio(
+    _evidence: LhbenchEvidence, figure: int, panel: str, line: str, beside: str, x: int | None = None
+) -> Measured:
+    """One number of a figure of the paper over another one."""
+    return printed(figure, panel, line, x).ratio(printed(figure, panel, beside, x)), TIMES
+
+
+@measure(OWN)
+def printed_change(
+    _evidence: LhbenchEvidence, figure: int, panel: str, against: str, line: str, beside: str
+) -> Measured:
+    """The ratio of two lines in one panel of a figure, over their ratio in another panel."""
+    ratios = [printed(figure, each, line).ratio(printed(figure, each, beside)) for each in (panel, against)]
+    return ratios[0].ratio(ratios[1]), TIMES
+
+
+@measure(OWN)
+def printed_share(_evidence: LhbenchEvidence, panel: str, line: str) -> Measured:
+    """A query's share of all queries, by the paper's first figure."""
+    return printed(1, panel, line).ratio(printed(1, "total", line)).scaled(100), "%"
+
+
+@measure(OWN)
+def axis_error(_evidence: LhbenchEvidence, factor: float) -> Measured:
+    """How far the times of figure 3 are, at worst, from what files touched make of its labels, divided by `factor`."""
+    worst = 100 * reading(factor).worst
+    return Replicates(worst, np.full(REPLICATES, worst), 4, log=False), "%"
+
+
+@measure(OWN)
+def not_here(_evidence: LhbenchEvidence, reason: str) -> Measured:
+    """What nobody can run here."""
+    raise Absent(reason)
+
+
+def printed(figure: int, panel: str, system: str, x: int | None = None) -> Replicates:
+    """A number of the paper as what it may have been before it was rounded, or read off."""
+    for each in published.numbers():
+        if (each.figure, each.panel, each.system, each.x) == (figure, panel, system, x):
+            break
+    else:
+        raise KeyError(f"figure {figure}: {panel} of {system} at {x}")
+    by_eye = SECONDS_BY_EYE if each.unit == "s" else SHARE_BY_EYE.get(figure, 0.0) * each.value
+    off = ROUNDED if each.tag == published.PRINTED else by_eye
+    draws = generator("printed", figure, panel, system, x).uniform(
+        max(each.value - off, 0.1 * each.value), each.value + off, REPLICATES
+    )
+    return Replicates(math.log(each.value), np.log(draws), 1)
+
+
+def _spread(parts: Sequence[Replicates]) -> Replicates:
+    return extreme([a.ratio(b) for a in parts for b in parts if a is not b], largest=True)
+
+
+def _by_query(evidence: LhbenchEvidence, systems: list[str]) -> dict[str, list[Replicates]]:
+    """What each query took in each format, of the queries that were asked of all of them."""
+    asked = [subjects(run, BEFORE) for name in systems for run in evidence.of_part(name, LOAD).runs]
+    common = [name for name in asked[0] if all(name in each for each in asked)]
+    return {name: [evidence.value(QUERYING[name], system, LOAD) for system in systems] for name in common}
+
+
+MEASURES = GENERAL | OWN

@@ -1,0 +1,53 @@
+"""The part `merge`: one merge into a synthetic table, from few rows to many (section 3.3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from tidemark.errors import ConfigError
+from tidemark.studies.lhbench.settings import SECTION, SEPARATOR, LhbenchSection, LhbenchSettings, names
+
+MERGE = "merge"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSettings(LhbenchSettings):
+    """`updates`: how many rows are changed, and how many are new, in a table for each."""
+
+    word: ClassVar[str] = MERGE
+
+    rows: int
+    files: int
+    updates: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.word}-{self.rows}-{self.files}"
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(map(int, names(self.updates)))
+
+    @classmethod
+    def cells(cls, section: LhbenchSection) -> Iterator[Self]:
+        sizes = cls.sizes_of(section)
+        for updates in sizes["updates"]:
+            if updates > sizes["rows"]:
+                place = section.origin.place((SECTION, "protocols", section.protocol, MERGE, "updates"))
+                raise ConfigError(f"{place}: found {updates:,}; allowed: at most the rows, {sizes['rows']:,}")
+        yield cls(
+            part=MERGE,
+            iterations=sizes["iterations"],
+            seed=section.seed,
+            rows=sizes["rows"],
+            files=sizes["files"],
+            updates=SEPARATOR.join(map(str, sorted(sizes["updates"]))),
+        )
+
+
+def shape_of(mode: str) -> tuple[int, int]:
+    """Rows and files of a series, by its mode."""
+    rows, files = mode.split("-")[1:3]
+    return int(rows), int(files)

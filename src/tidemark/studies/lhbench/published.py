@@ -1,0 +1,77 @@
+"""What LHBench's paper prints: the numbers of its four figures (published.csv), its machines and its software.
+
+Numbers stand on the bars (`printed`), or were read off the picture (`read off`): merges to 5 s, slowdowns to 5 %,
+totals of figure 4 to 10 %. It measured loads and merges once, and gives no variance of anything.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ORIGIN = "LHBench"
+KEY = "lhbench"
+DELTA, HUDI, ICEBERG = "Delta", "Hudi", "Iceberg"
+COPY, IN_READ = "Iceberg CoW 1.1.0", "Iceberg MoR 1.1.0"  # of its figure 3
+PRINTED = "printed"
+SCALE = 3000  # its scale factor for load and queries, of which it shows sums and four queries
+FILES = 1_000  # of the table of its figure 3
+LABELLED = 100  # by which the labels of its figure 3 are suspected to be too large
+HARDWARE = {
+    "CPU": "16 workers of 8 vCPU (EC2 i3.2xlarge)",
+    "Memory": "61 GiB each",
+    "Disk": "Amazon S3",
+}
+SOFTWARE = {
+    "Spark": "3.3.0 (EMR 6.9.0)",
+    "Delta Lake": "2.2.0",
+    "Hudi": "0.12.0",
+    "Iceberg": "1.1.0, and 0.14.0",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """One number of a figure; `x` is what it stands above, where the figure has an axis."""
+
+    figure: int
+    panel: str
+    system: str
+    x: int | None
+    value: float
+    unit: str
+    tag: str
+
+
+@cache
+def numbers() -> tuple[Printed, ...]:
+    """All of them, figure by figure."""
+    with Path(__file__).with_name("published.csv").open() as file:
+        return tuple(
+            Printed(
+                figure=int(row["figure"]),
+                panel=row["panel"],
+                system=row["system"],
+                x=int(row["x"]) if row["x"] else None,
+                value=float(row["value"]),
+                unit=row["unit"],
+                tag=row["tag"],
+            )
+            for row in csv.DictReader(file)
+        )
+
+
+def number(figure: int, panel: str, system: str, x: int | None = None) -> float:
+    """One of them; KeyError where the paper has none."""
+    for each in numbers():
+        if (each.figure, each.panel, each.system, each.x) == (figure, panel, system, x):
+            return each.value
+    raise KeyError(f"figure {figure}: {panel} of {system} at {x}")
+
+
+def along(figure: int, panel: str, system: str) -> list[tuple[int, float]]:
+    """What a figure shows of a system along its axis, as pairs."""
+    found = [each for each in numbers() if (each.figure, each.panel, each.system) == (figure, panel, system)]
+    return [(each.x, each.value) for each in found if each.x is not None]

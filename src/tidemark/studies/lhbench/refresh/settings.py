@@ -1,0 +1,62 @@
+"""The part `refresh`: queries, merges of refresh sets, the same queries, compaction, and once more (section 3.3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from tidemark.errors import ConfigError
+from tidemark.studies.lhbench.data.tables import FACTS
+from tidemark.studies.lhbench.load.settings import asked
+from tidemark.studies.lhbench.settings import SECTION, SEPARATOR, LhbenchSection, LhbenchSettings, names, scale_word
+
+REFRESH = "refresh"
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshSettings(LhbenchSettings):
+    word: ClassVar[str] = REFRESH
+
+    scale: float
+    queries: str
+    merged: str  # tables that are merged into
+    refreshes: int
+    share: float  # of a table's rows, a set
+    updates: float  # of a set
+
+    @property
+    def label(self) -> str:
+        return f"{self.word}-{scale_word(self.scale)}-{self.refreshes}"
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        return names(self.queries)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return names(self.merged)
+
+    @classmethod
+    def cells(cls, section: LhbenchSection) -> Iterator[Self]:
+        sizes = cls.sizes_of(section)
+        for name in sizes["merged"]:
+            if name not in FACTS:
+                place = section.origin.place((SECTION, "protocols", section.protocol, REFRESH, "merged"))
+                raise ConfigError(f"{place}: found '{name}'; allowed: {', '.join(FACTS)}")
+        yield cls(
+            part=REFRESH,
+            iterations=sizes["iterations"],
+            seed=section.seed,
+            scale=float(sizes["scale"]),
+            queries=SEPARATOR.join(asked(section, REFRESH)),
+            merged=SEPARATOR.join(sizes["merged"]),
+            refreshes=sizes["refreshes"],
+            share=float(sizes["share"]),
+            updates=float(sizes["updates"]),
+        )
+
+
+def shape_of(mode: str) -> int:
+    """The refreshes of a series, by its mode."""
+    return int(mode.split("-")[2])

@@ -1,0 +1,149 @@
+"""What the study's chapter says, computed: each sentence has its numbers from runs, or says why there are none."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from tidemark.analysis.prose import SentenceWriter, or_why
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.words import estimate_text, listed, number
+from tidemark.runs.runset import Series
+from tidemark.studies.lhbench import published
+from tidemark.studies.lhbench.axis import reading
+from tidemark.studies.lhbench.load.settings import LOAD
+from tidemark.studies.lhbench.measures import LhbenchEvidence, printed, printed_ratio
+from tidemark.studies.lhbench.merge.settings import MERGE
+from tidemark.studies.lhbench.quantities import (
+    BYTES,
+    GROWTH,
+    LOADING,
+    MERGING,
+    QUERIES_AFTER,
+    TOTAL,
+    found,
+    in_part,
+    merging,
+    of,
+    slowdown,
+)
+from tidemark.studies.lhbench.refresh.settings import REFRESH
+
+
+class Writer(SentenceWriter):
+    def sentences(self) -> dict[str, str]:
+        """All sentences by name."""
+        parts = {
+            "loads": self.loads,
+            "queries": self.queries,
+            "weights": self.weights,
+            "refreshes": self.refreshes,
+            "after": self.after,
+            "merges": self.merges,
+            "slowdowns": self.slowdowns,
+            "oracle": self.oracle,
+            "mistakes": self.mistakes,
+            "axis": self.axis,
+        }
+        return {f"lhbench-{name}": or_why(write) for name, write in parts.items()}
+
+    def _series(self, part: str) -> list[Series]:
+        """Of each system the one of the largest scale, of those with runs."""
+        chosen = {each.system: each for each in in_part(self.run_set, part) if each.runs}
+        if not chosen:
+            raise Absent(f"the part '{part}' was not measured")
+        return list(chosen.values())
+
+    def _said(self, quantity: Quantity, part: str, unit: str) -> str:
+        """What each system has of it, the least first."""
+        values = []
+        for each in self._series(part):
+            with suppress(Absent):
+                estimate = of(self.measures, quantity, each).estimate(unit)
+                values.append((estimate.value, f"{estimate_text(estimate)} ({each.title})"))
+        if not values:
+            raise Absent("no system has it")
+        return listed([words for _, words in sorted(values)])
+
+    def loads(self) -> str:
+        return f"The tables were loaded in {self._said(LOADING, LOAD, 's')}."
+
+    def queries(self) -> str:
+        return f"The queries took, as the sum of their medians, {self._said(TOTAL, LOAD, 's')}."
+
+    def weights(self) -> str:
+        values = []
+        for each in self._series(LOAD):
+            with suppress(Absent):
+                held = of(self.measures, BYTES, each).value
+                values.append((held, f"{number(held / 1e6, 3)} MB ({each.title})"))
+        if not values:
+            raise Absent("no table was weighed")
+        return f"The loaded tables take {listed([words for _, words in sorted(values)])} on the disk."
+
+    def refreshes(self) -> str:
+        return f"A refresh took {self._said(MERGING, REFRESH, 's')}."
+
+    def after(self) -> str:
+        return (
+            f"After all refreshes the queries took {self._said(QUERIES_AFTER, REFRESH, 's')}, and the merged tables "
+            f"had so many times the bytes of the loaded ones: {self._said(GROWTH, REFRESH, 'x')}."
+        )
+
+    def _sizes(self) -> list[int]:
+        sizes = {int(size) for each in self._series(MERGE) for run in each.runs for size in found(run)["data"]["sets"]}
+        return sorted(sizes)
+
+    def merges(self) -> str:
+        sizes = self._sizes()
+        ends = dict.fromkeys((sizes[0], sizes[-1]))
+        said = [f"{size:,} updates took {self._said(merging(size), MERGE, 's')}" for size in ends]
+        return f"A merge of {'; one of '.join(said)}."
+
+    def slowdowns(self) -> str:
+        largest = self._sizes()[-1]
+        return (
+            f"After the largest of these merges the queries took so many times what they took before: "
+            f"{self._said(slowdown(largest), MERGE, 'x')}."
+        )
+
+    def oracle(self) -> str:
+        """Whether all tables and answers were what they must be."""
+        runs = [run for each in self.run_set.select() for run in each.runs]
+        if not runs:
+            raise Absent("nothing was measured")
+        tables = sum(len(phase) for run in runs for phase in found(run)["tables"].values())
+        answers = sum(len(phase) for run in runs for phase in found(run)["answers"].values())
+        wrong = sorted({f"{run.manifest.system.title} ({found(run)['words']})" for run in runs
+                        if not run.manifest.oracle.verdict})  # fmt: skip
+        failed = sorted({f"{run.manifest.system.title}, {words}" for run in runs for words in found(run)["failed"]})
+        whole = f"{tables:,} times a table was read without the engine, and {answers:,} answers were compared: "
+        said = f"not so: {'; '.join(wrong)}" if wrong else "all are what they must be"
+        return f"{whole}{said}." + (f" Queries that failed: {'; '.join(failed)}." if failed else "")
+
+    def mistakes(self) -> str:
+        evidence = LhbenchEvidence(self.measures)
+        totals = [
+            printed_ratio(evidence, 4, f"{panel} total", published.ICEBERG, published.DELTA, 200_000)[0].value
+            for panel in ("limit", "partition", "value")
+        ]
+        bars = printed_ratio(evidence, 3, "merge", published.COPY, published.IN_READ, 7_000_000)[0].value
+        before, after = (
+            printed(2, panel, "Hudi MoR 0.12.0").ratio(printed(2, panel, "Hudi CoW 0.12.0")).value
+            for panel in ("queries before", "queries after")
+        )
+        return (
+            "By its own figures, Delta's 7 to 12 times at 200,000 files are ratios of startup times, and the bars make "
+            f"{number(min(totals), 2)} to {number(max(totals), 2)} of them; merging on read is {number(bars, 2)} times "
+            "faster at the largest merge, not 1.48; and queries on Hudi's merge-on-read tables are "
+            f"{number(before, 2)} times slower before the first merge, and {number(after, 2)} times after the last."
+        )
+
+    def axis(self) -> str:
+        labelled, hundredth = reading(1), reading(published.LABELLED)
+        return (
+            "With the labels of its figure 3 as they stand, "
+            f"{number(100 * min(labelled.shares), 3)} % of the files or more are touched at every point, and a line "
+            f"through them misses a time by {number(100 * labelled.worst, 2)} %; with a hundredth of them shares are "
+            f"{listed([f'{number(100 * share, 3)} %' for share in hundredth.shares])}, and it misses none by more than "
+            f"{number(100 * hundredth.worst, 2)} %."
+        )

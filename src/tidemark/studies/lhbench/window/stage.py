@@ -1,0 +1,222 @@
+"""What a window happens on: a session on an engine, fresh tables, and a judge who reads them without the engine."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tidemark.errors import ServiceError, SystemFailure
+from tidemark.measure.describe import system_part
+from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.paths import Workspace
+from tidemark.runs.manifest import together
+from tidemark.runs.proofs import Oracle
+from tidemark.studies.lhbench.judge.calls import Judge
+from tidemark.studies.lhbench.window.samples import NOT_TOLD, Done, LakeWindow
+from tidemark.studies.lhbench.window.script import QUERY, Held, Phase, Step
+from tidemark.systems.base import Context
+from tidemark.systems.lakehouses.kind import Lakehouse, Ran
+
+if TYPE_CHECKING:
+    from tidemark.studies.lhbench.workload import Lhbench
+
+ENGINE_ROWS = 1  # rows a write: nothing is written by us
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What the judge said so far: tables by phase, answers by phase and query."""
+
+    tables: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    answers: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def wrong(self) -> list[str]:
+        """Tables, and answers, that are not what they must be; in words."""
+        found = []
+        for said, name in ((self.tables, "holds"), (self.answers, "answers")):
+            for phase, each in said.items():
+                found += [f"{phase}: {what} {name} {told['words']}" for what, told in each.items() if told["words"]]
+        return found
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """Rows that the tables should have and that they have, together, each as often as it was read."""
+        told = [each for phase in self.tables.values() for each in phase.values()]
+        return sum(each["expected"] for each in told), sum(each["found"] for each in told)
+
+
+class LakeStage(Stage[LakeWindow]):
+    """`staged` makes it."""
+
+    def __init__(
+        self, lhbench: Lhbench, rig: Rig, directory: Path, system: Lakehouse, judge: Judge, show: Show
+    ) -> None:
+        self.directory = directory
+        self._lhbench, self._rig, self._system, self._judge, self._show = lhbench, rig, system, judge, show
+        self._phases: Sequence[Phase] = lhbench.script(system)
+        self._phase: Phase | None = None
+        self._answers: dict[str, tuple[str, Sequence[Sequence[Any]]]] = {}  # of the phase, by query: text and rows
+        self._verdicts = Verdicts()
+        self._footprints: dict[str, dict[str, dict[str, Any]]] = {}
+        self._abandoned = False
+
+    def new_window(self) -> LakeWindow:
+        return LakeWindow()
+
+    def stretches(self, window: LakeWindow, until_seconds: float) -> Iterator[None]:
+        """One a phase. Between two, the tables that the first one left are read and compared."""
+        for phase in self._phases:
+            if not phase.counts:
+                self._show(f"{phase.name}, uncounted")
+                for step in phase.steps:
+                    self._run(step)
+                continue
+            self._phase, self._answers = phase, {}
+            self._show(phase.name)
+            yield
+            self._rig.servers.check()
+            if self._abandoned or window.elapsed_ns > until_seconds * 1e9:
+                raise SystemFailure(f"{phase.name}: the window took longer than {until_seconds:g} s, or was abandoned")
+            self._look(phase)
+
+    def advance(self, window: LakeWindow, until_seconds: float) -> None:
+        assert self._phase is not None
+        clock, before = time.perf_counter_ns, window.elapsed_ns
+        start = clock()
+        for step in self._phase.steps:
+            if self._abandoned or before + clock() - start > until_seconds * 1e9:
+                break
+            window.done.append(self._timed(step, self._phase.name, before + clock() - start))
+        window.elapsed_ns = before + clock() - start
+
+    def _timed(self, step: Step, phase: str, start_ns: int) -> Done:
+        """A query that fails is a finding; a table that cannot be made or changed ends the series."""
+        cpu_s = self._cpu_seconds()
+        try:
+            ran = self._run(step)
+        except (SystemFailure, ServiceError) as error:
+            if step.kind != QUERY or self._rig.servers.ended():
+                raise
+            said = str(error).splitlines()[0]
+            return Done(phase, step.kind, step.subject, step.number, start_ns, 0, NOT_TOLD, 0, 0, said)
+        if step.kind == QUERY:
+            self._answers.setdefault(step.subject, (step.text, ran[-1].rows))
+        return Done(
+            phase=phase,
+            kind=step.kind,
+            subject=step.subject,
+            iteration=step.number,
+            start_ns=start_ns,
+            elapsed_ns=sum(each.elapsed_ns for each in ran),
+            planned_ns=ran[-1].planned_ns if ran[-1].planned_ns is not None else NOT_TOLD,
+            cpu_ns=round((self._cpu_seconds() - cpu_s) * 1e9),
+            rows=len(ran[-1].rows),
+        )
+
+    def _run(self, step: Step) -> list[Ran]:
+        return [self._system.run(statement, step.label) for statement in step.statements]
+
+    def _cpu_seconds(self) -> float:
+        groups = self._rig.groups()
+        found = [groups[kind.name].cpu_seconds() for kind in self._rig.variant.needs if kind.name in groups]
+        return sum(seconds for seconds in found if seconds is not None)
+
+    def _look(self, phase: Phase) -> None:
+        """Have the phase's tables and answers judged, and weigh the tables that it changed."""
+        tables = {held.table: self._order(held) for held in phase.held}
+        if phase.judged:
+            self._footprints[phase.name] = {name: asdict(self._system.footprint(name)) for name in tables}
+        if not phase.judged and not self._answers:
+            return
+        self._show(f"{phase.name}: comparing")
+        answers = {name: {"text": text, "rows": rows} for name, (text, rows) in self._answers.items()}
+        order = {
+            "do": "judge",
+            "folder": str(self._judge.folder),
+            "reader": self._system.reader,
+            "tables": tables,
+            "read": phase.judged,
+            "answers": answers,
+        }
+        said = self._judge.ask(order)
+        self._verdicts.seconds += said["seconds"]
+        self._verdicts.versions = said["versions"]
+        if phase.judged:
+            self._verdicts.tables[phase.name] = said["tables"]
+        if answers:
+            self._verdicts.answers[phase.name] = said["answers"]
+
+    def _order(self, held: Held) -> Mapping[str, Any]:
+        return {
+            "base": held.base,
+            "merged": [str(path) for path in held.merged],
+            "key": list(held.key),
+            "location": str(self._system.location(held.table)),
+        }
+
+    def abandon(self) -> None:
+        self._abandoned = True
+
+    def finish(self, window: LakeWindow) -> None:
+        self._rig.servers.check()
+        if not window.done:
+            raise SystemFailure("the window was abandoned before a step was done")
+
+    def check(self, window: LakeWindow, last: bool, show: Show) -> Findings:
+        """What was found between the phases, as one verdict; a run with a wrong table or answer has no speed."""
+        del window, last, show
+        wrong, (expected, found) = self._verdicts.wrong, self._verdicts.rows
+        reader = f"{self._system.reader} by {', '.join(f'{name} {each}' for name, each in self._versions().items())}"
+        missing, more = max(expected - found, 0), max(found - expected, 0)
+        oracle = Oracle(not wrong, True, expected, found, missing, 0, more, reader, self._verdicts.seconds)
+        tables = {held.table for phase in self._phases for held in phase.held}
+        return Findings(oracle, together([self._system.footprint(table) for table in sorted(tables)]))
+
+    def _versions(self) -> Mapping[str, str]:
+        return self._verdicts.versions
+
+    def describe(self, window: LakeWindow) -> Description:
+        wrong = self._verdicts.wrong
+        failed = sorted({f"{each.subject}: {each.error}" for each in window.done if each.error})
+        found: dict[str, Any] = {
+            "tables": self._verdicts.tables,
+            "answers": self._verdicts.answers,
+            "footprints": self._footprints,
+            "words": "; ".join(wrong) or "exact",
+            "failed": failed,
+            "data": self._lhbench.told(),
+            "in_force": dict(self._system.in_force()),
+        }
+        return Description(
+            system=system_part(self._rig.variant, self._system, pa.schema([])),
+            versions={
+                "PyArrow": pa.__version__,
+                "Python": platform.python_version(),
+                **{f"{name} (judge)": version for name, version in self._versions().items()},
+            },
+            marks=tuple(wrong[:3]),
+            found=found,
+        )
+
+
+@contextmanager
+def staged(lhbench: Lhbench, rig: Rig, name: str, show: Show) -> Iterator[LakeStage]:
+    """A session with no tables yet, in the folder `name`."""
+    with ExitStack() as stack:
+        directory = stack.enter_context(rig.folder(name))
+        show("opening a session")
+        system = rig.variant.open_as(Lakehouse, Context(directory, rig.servers.by_class, ENGINE_ROWS))
+        stack.callback(system.close)
+        system.open()
+        judge = Judge.of(Workspace(lhbench.private.parent), directory / ".judge")
+        yield LakeStage(lhbench, rig, directory, system, judge, show)

@@ -1,0 +1,112 @@
+"""The study's workload: a session on an engine loads tables, asks queries and merges, and a judge looks at it all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidemark.measure.workload import Files, Rig, Show, Workload
+from tidemark.paths import Workspace
+from tidemark.runs.spec import SeriesSpec
+from tidemark.studies.lhbench.data.store import Store
+from tidemark.studies.lhbench.judge.calls import TOOL, Judge
+from tidemark.studies.lhbench.load.settings import LoadSettings
+from tidemark.studies.lhbench.merge.settings import MergeSettings
+from tidemark.studies.lhbench.parts import MERGING, settings_of
+from tidemark.studies.lhbench.refresh.settings import RefreshSettings
+from tidemark.studies.lhbench.settings import LhbenchSettings
+from tidemark.systems.base import Variant
+from tidemark.systems.lakehouses.kind import Lakehouse
+
+if TYPE_CHECKING:
+    from tidemark.studies.lhbench.window.script import Phase
+    from tidemark.studies.lhbench.window.stage import LakeStage
+
+LIKELY_SECONDS = 90.0  # of a window under the smaller protocols
+
+
+class Lhbench(Workload):
+    """A window is as long as its steps take; a series is one session, and each repeat another one."""
+
+    name = "lhbench"
+    takes_trips = False
+    ends_by_itself = True
+    tools = (TOOL,)
+
+    def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
+        super().__init__(spec, variant, trips, private)
+        self.settings: LhbenchSettings = settings_of(spec)
+        self.store = Store.of(Workspace(private.parent))
+
+    @classmethod
+    def likely_seconds(cls, spec: SeriesSpec) -> float:
+        return min(LIKELY_SECONDS, spec.window_seconds)
+
+    @classmethod
+    def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
+        """Also where rows are to be merged into what is no table format."""
+        system = variant.system
+        if settings_of(spec).part in MERGING and issubclass(system, Lakehouse) and not system.merges:
+            return f"{system.title}: rows cannot be merged into files alone"
+        return super().unavailable(spec, variant)
+
+    def placed(self, work: Path) -> AbstractContextManager[object]:
+        """With the data that it reads, which are made once in a workspace."""
+        self.store.make(Judge.of(Workspace(self.private.parent), work / "data"), self.settings)
+        return nullcontext()
+
+    def inputs(self) -> Files:
+        return {"data": self.store.files(self.settings, self._tables())}
+
+    def started(self, work: Path) -> AbstractContextManager[None]:
+        del work  # the engine is a server of the system's
+        return nullcontext()
+
+    def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[LakeStage]:
+        from tidemark.studies.lhbench.window.stage import staged
+
+        del seconds
+        return staged(self, rig, name, show)
+
+    def script(self, system: Lakehouse) -> Sequence[Phase]:
+        """What happens in a window."""
+        from tidemark.studies.lhbench.load import script as load
+        from tidemark.studies.lhbench.merge import script as merge
+        from tidemark.studies.lhbench.refresh import script as refresh
+
+        settings = self.settings
+        if isinstance(settings, LoadSettings):
+            return load.script(system, settings, self.store)
+        if isinstance(settings, RefreshSettings):
+            return refresh.script(system, settings, self.store)
+        assert isinstance(settings, MergeSettings)
+        return merge.script(system, settings, self.store, self.spec.repeat)
+
+    def told(self) -> Mapping[str, Any]:
+        """What is known of the data: rows of tables and sets, without the texts of queries."""
+        settings, store = self.settings, self.store
+        if isinstance(settings, LoadSettings):
+            return {"tables": store.told(store.base(settings.scale))["tables"]}
+        if isinstance(settings, RefreshSettings):
+            sets = store.told(store.refreshes(settings))
+            return {"tables": store.told(store.base(settings.scale))["tables"], "sets": sets}
+        assert isinstance(settings, MergeSettings)
+        return {"sets": store.told(store.sets(settings))}
+
+    def _tables(self) -> tuple[str, ...]:
+        from tidemark.studies.lhbench.load import script as load
+        from tidemark.studies.lhbench.refresh import script as refresh
+
+        if isinstance(self.settings, LoadSettings):
+            return load.tables_of(self.settings, self.store)
+        return refresh.tables_of(self.settings, self.store) if isinstance(self.settings, RefreshSettings) else ()
+
+    @property
+    def warms_up(self) -> bool:
+        """A session begins with its window; what warms it up, if anything, are uncounted steps of the script."""
+        return False
+
+
+WORKLOAD = Lhbench

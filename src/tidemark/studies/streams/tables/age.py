@@ -1,0 +1,91 @@
+"""The table of windows that a number of commits ends: how a commit's time grows with the age of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from tidemark.analysis.blocks import BlockSample
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.statistics import Replicates, generator, median
+from tidemark.analysis.words import Cell, Missing, attempt, growth_verdict
+from tidemark.results.tables.table import RUN, SYSTEM, Column, Table, Workshop
+from tidemark.runs.coding.fields import spelt
+from tidemark.runs.run import Run
+from tidemark.studies.streams.quantities import GROWTH
+
+AXIS = "commits"
+PARTS = 5  # of a window: its first and its last are compared
+MILLISECONDS = 1e-6  # of nanoseconds
+COLUMNS = (
+    SYSTEM, Column("options", "Set to"), Column("batch", "Events a write"), RUN, Column("commits", "Commits"),
+    Column("asked", "Commits asked for"), Column("seconds", "Window", "s"),
+    Column("first", "Median write, first fifth", "ms", interval=True),
+    Column("last", "Median write, last fifth", "ms", interval=True),
+    Column("ratio", "Last over first", "x", interval=True),
+    Column("growth", "Growth, 1,000 commits", "ms", interval=True), Column("verdict", "Verdict"),
+    Column("data_files", "Data files"), Column("metadata_files", "Metadata files"),
+    Column("metadata", "Metadata and catalog", "MB"), Column("count", "count(*), first", "s"),
+)  # fmt: skip
+NOTES = (
+    "Such a window ends with its commits and not by the clock, unless it reaches the longest that it may be: then it "
+    "has fewer commits than were asked for. Growth: Theil-Sen slope of the write time over all commits of the window. "
+    "A table is maintained by what its options say, inside of its commits, and by nothing else. count(*): by a client "
+    "that never wrote to the table, once, at its end.",
+)
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Table age, where a sweep varies the number of commits."""
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    asked = False
+    for series in workshop.run_set.series:
+        if workshop.run_set.axis_of(series.sweep) != AXIS or series.stack != workshop.run_set.stack:
+            continue
+        asked = True
+        if not series.runs:
+            rows.append([series.title, None, series.batch_size, *[Missing(series.missing())] * (len(COLUMNS) - 3)])
+        for run in series.runs:
+            runs.append(run)
+            rows.append([series.title, _options(run), series.batch_size, run.number, *line(workshop, run)])
+    if asked:
+        yield workshop.table("age", "A commit's time against the age of its table", COLUMNS, rows, runs, NOTES)
+
+
+def _options(run: Run) -> str:
+    """What the configuration says of the system."""
+    return ", ".join(f"{name} = {spelt(value)}" for name, value in run.manifest.system.options) or "as it comes"
+
+
+def part_median(run: Run, place: int) -> Replicates:
+    """Of the writes of one of the window's fifths, in ms; Absent for fewer commits than that."""
+    write = run.column("write_ns")
+    size = len(write) // PARTS
+    if size == 0:
+        raise Absent(f"needs {PARTS} commits, the run has {len(write)}")
+    found = write[:size] if place == 0 else write[-size:]
+    return median(BlockSample.prepare(found, generator(run.label, "age", place))).scaled(MILLISECONDS)
+
+
+def line(workshop: Workshop, run: Run) -> list[Cell]:
+    """From the number of commits on."""
+    manifest, footprint = run.manifest, run.footprint
+    first, last = (partial(part_median, run, place) for place in (0, PARTS - 1))
+    growth = attempt(GROWTH.unit, partial(workshop.measures.of_run, GROWTH, run))
+    read = dict(manifest.found).get("reads", {}).get("streamed", {})
+    bytes_ = None if footprint.catalog_bytes is None else footprint.metadata_bytes + footprint.catalog_bytes
+    return [
+        manifest.operations,
+        int(dict(manifest.config)[AXIS]),
+        run.elapsed_s,
+        attempt("ms", first),
+        attempt("ms", last),
+        attempt("x", lambda: last().ratio(first())),
+        growth,
+        growth_verdict(growth),
+        footprint.data_files,
+        footprint.metadata_files,
+        Missing(footprint.reason or "not measurable") if bytes_ is None else bytes_ / 1e6,
+        read["count_s"][0] if "count_s" in read else Missing(str(read.get("why_not", "its table was not read"))),
+    ]

@@ -1,0 +1,71 @@
+"""The table of DuckLakes by catalog and limit: what inlining saves in writes, and costs in reads and flushes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from tidemark.analysis.words import Cell, Missing, attempt
+from tidemark.results.tables.sweeps import of_series
+from tidemark.results.tables.table import SWEEP, SYSTEM, Column, Table, Workshop
+from tidemark.runs.run import Run
+from tidemark.studies.streams.quantities import WRITE_MEDIAN
+
+FORMAT = "DuckLake"
+LIMIT = "data_inlining_row_limit"  # among the system's settings
+NO_FLUSH = "nothing is inlined, so there is nothing to flush"
+NOT_READ = "its table was not read"
+ANSWERS = ("count(*), first", "count(*), again", "sum, first", "sum, again")
+COLUMNS = (
+    SYSTEM, SWEEP, Column("batch", "Events a write"), Column("catalog", "Catalog"),
+    Column("limit", "Inlined up to", "rows"), Column("write", WRITE_MEDIAN.title, WRITE_MEDIAN.unit, interval=True),
+    Column("rows", "Rows flushed"), Column("flush", "Flush", "s"),
+    *(Column(f"before_{place}", f"Before: {words}", "s") for place, words in enumerate(ANSWERS, 1)),
+    *(Column(f"after_{place}", f"After: {words}", "s") for place, words in enumerate(ANSWERS, 1)),
+)  # fmt: skip
+NOTES = (
+    "Of the last run of each series. Before and after the flush a client that never wrote to the table (a DuckDB of "
+    "its own; with a catalog in a DuckDB file on a copy of it) counts its rows and adds up two columns, each twice: at "
+    "first, when it attaches the table, and again. Each number is of one answer and has no interval; files are in the "
+    "page cache. Each answer was held to the rows that were acknowledged.",
+)
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Table inlining, where tables of DuckLakes were read at the end of their runs."""
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    for series in workshop.run_set.series:
+        if series.stack != workshop.run_set.stack:
+            continue
+        run = next((run for run in reversed(series.runs) if "reads" in dict(run.manifest.found)), None)
+        if run is None or run.manifest.system.format != FORMAT:
+            continue
+        runs.append(run)
+        write = attempt(WRITE_MEDIAN.unit, partial(of_series, workshop, WRITE_MEDIAN, series))
+        rows.append([series.title, series.sweep, series.batch_size, *line(run, write)])
+    if rows:
+        rows.sort(key=lambda row: (str(row[1]), str(row[3]), str(row[4]), str(row[0]), row[2]))
+        yield workshop.table("inlining", "Inlining by catalog and limit", COLUMNS, rows, runs, NOTES)
+
+
+def line(run: Run, write: Cell) -> list[Cell]:
+    """From the catalog on."""
+    system, flush, reads = run.manifest.system, run.manifest.flush, dict(run.manifest.found)["reads"]
+    limit = dict(system.settings).get(LIMIT)
+    return [
+        system.catalog,
+        Missing("not told") if limit is None else int(limit),
+        write,
+        Missing(NO_FLUSH) if flush is None else flush.rows,
+        Missing(NO_FLUSH) if flush is None else flush.seconds,
+        *_answers(reads.get("streamed", {}), NOT_READ),
+        *_answers(reads.get("flushed", {}), NO_FLUSH if flush is None else NOT_READ),
+    ]
+
+
+def _answers(told: Mapping[str, Any], why_not: str) -> list[Cell]:
+    if "count_s" in told:
+        return [*told["count_s"], *told["sum_s"]]
+    return [Missing(str(told.get("why_not", why_not)))] * len(ANSWERS)

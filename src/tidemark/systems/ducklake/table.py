@@ -1,0 +1,190 @@
+"""What every DuckLake has, written by DuckDB, wherever its catalog is: its table, its files, its inlined rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tidemark.errors import SystemFailure
+from tidemark.runs.manifest import Footprint
+from tidemark.systems.base import (
+    FULL,
+    TABLE,
+    Capability,
+    Context,
+    Options,
+    PerWrite,
+)
+from tidemark.systems.duckdb_client import DuckDBSystem, identifier, literal, release
+from tidemark.systems.duckdb_writer import DuckDBDoor
+from tidemark.systems.ducklake.options import DuckLakeOptions
+from tidemark.systems.in_bucket import HTTPFS, NOTE, Stored, count_and_sum, is_in_bucket, path_of
+from tidemark.systems.writers import Door
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LAKE = "lake"
+TABLE_NAME = "trips"
+METADATA = f"__ducklake_metadata_{LAKE}"
+INLINES = frozenset({Capability.INLINING, Capability.FLUSH})
+LOSES_SIGN = "DuckLake 0.3 loses the sign of -0.0 in rows that it inlines"
+ADDING = f"CALL ducklake_add_data_files('{LAKE}', '{TABLE_NAME}', ?)"
+# What keeps a table small, by name. A merge alone removes nothing: older snapshots still need the small files.
+MERGING = {
+    "merge": f"CALL ducklake_merge_adjacent_files('{LAKE}')",
+    "expire": f"CALL ducklake_expire_snapshots('{LAKE}', older_than => now())",
+    "clean up": f"CALL ducklake_cleanup_old_files('{LAKE}', cleanup_all => true)",
+}
+MARKING = f"CALL ducklake_set_commit_message('{LAKE}', 'tidemark', 'a batch', extra_info => {{}})"
+MARKED = f"SELECT count(*) FROM ducklake_snapshots('{LAKE}') WHERE commit_extra_info = {{}}"
+FLUSHING = {"flush": f"CALL ducklake_flush_inlined_data('{LAKE}')"}
+GAVE_UP_COMMIT = "Exceeded the maximum retry count"  # in what DuckLake says of a commit that others overtook
+
+
+class DuckLakeTable(Stored, DuckDBSystem):
+    """What all of them share. A subclass says where the catalog is and up to how many rows are inlined."""
+
+    format: ClassVar[str] = "DuckLake"
+    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(2, 2)  # the file and its folder
+    table = f"{LAKE}.{TABLE_NAME}"
+    capabilities: frozenset[Capability] = TABLE | {Capability.MERGE, Capability.THREADS, Capability.ASKED}
+    Options: ClassVar[type[Options]] = DuckLakeOptions
+    conflicts: ClassVar[tuple[str, ...]] = (GAVE_UP_COMMIT,)  # in what a client says of a commit that was refused
+    opens_within_s: ClassVar[float] = 0.0  # how long a further process tries to open it, while others lock its catalog
+    inlines_all: ClassVar[bool] = False  # where no option says how many rows
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self.withdraw(LOSES_SIGN)
+        self.capabilities -= INLINES
+        if self._row_limit:
+            self.capabilities |= INLINES
+            self.say(None if release().ducklake_keeps_negative_zero else LOSES_SIGN)
+        if is_in_bucket(options):
+            self.extensions = (*self.extensions, HTTPFS)
+            self.say(NOTE)
+
+    @property
+    def _data(self) -> Path:
+        return self.context.directory / "data"
+
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        if options.inline_rows is not None and options.durability == FULL:
+            return "durability: full is of writes that all end in files, or all in the catalog; inline_rows is set"
+        return super().unavailable(options)
+
+    @property
+    def _row_limit(self) -> int:
+        """Writes of up to so many rows are inlined."""
+        chosen: int | None = self.options.inline_rows
+        if chosen is not None:
+            return chosen
+        return self.context.rows_per_write + 1 if self.inlines_all else 0
+
+    @property
+    @abstractmethod
+    def _catalog_address(self) -> str:
+        """Where the catalog is, as DuckLake's ATTACH spells it; without secrets."""
+
+    @abstractmethod
+    def _catalog_bytes(self) -> int: ...
+
+    def _attachments(self) -> tuple[str, ...]:
+        access = () if self.folder is None else (self.folder.secret(),)
+        return (*access, self._attachment(self._catalog_address))
+
+    def _attachment(self, address: str) -> str:
+        # The limit is always given: a later DuckLake inlines up to 10 rows when it is not.
+        place = self._data if self.folder is None else self.folder.uri
+        return (
+            f"ATTACH {literal(f'ducklake:{address}')} AS {LAKE} "
+            f"(DATA_PATH {literal(f'{place}/')}, DATA_INLINING_ROW_LIMIT {self._row_limit})"
+        )
+
+    def create(self, schema: pa.Schema) -> None:
+        writer = self._writer
+        writer.execute(f"CALL {LAKE}.set_option('parquet_compression', {literal(self.context.codec)})")
+        shape = schema.empty_table()
+        writer.execute(f"CREATE TABLE {self.table} AS SELECT * FROM shape")
+        del shape
+        self._keep_promise_below(self.context.directory)
+
+    def data_files(self) -> Sequence[PurePath]:
+        rows = self._writer.execute(f"SELECT data_file FROM ducklake_list_files('{LAKE}', '{TABLE_NAME}')").fetchall()
+        return [path_of(row[0]) for row in rows]
+
+    def inlined_rows(self) -> int:
+        tables = self._writer.execute(f"SELECT table_name FROM {METADATA}.ducklake_inlined_data_tables").fetchall()
+        return sum(self._count(f"{METADATA}.{identifier(name)} WHERE end_snapshot IS NULL") for (name,) in tables)
+
+    def flush(self) -> None:
+        self._call(*FLUSHING.values())
+
+    def merge(self) -> None:
+        self._call(*MERGING.values())
+
+    def door(self) -> Door:
+        given = self.context
+        return DuckDBDoor(
+            self.extensions,
+            given.directory,
+            given.threads,
+            self._attachments(),
+            self.table,
+            self.conflicts,
+            files=self._data,
+            adding=ADDING,
+            codec=given.codec,
+            maintenance=tuple((FLUSHING if self._row_limit else MERGING).items()),
+            patience_s=self.opens_within_s,
+            marking=MARKING,
+            marked=MARKED,
+        )
+
+    def footprint(self) -> Footprint:
+        self._check_inlining()
+        data = count_and_sum(self._sizes_below(self._data).values())
+        return Footprint(*data, 0, 0, self._catalog_bytes())
+
+    def commits(self) -> int:
+        return self._count(f"ducklake_snapshots('{LAKE}')")
+
+    def settings(self) -> Mapping[str, str]:
+        options = self._writer.execute(f"SELECT option_name, value FROM ducklake_options('{LAKE}')").fetchall()
+        shown = {name: str(value) for name, value in options if name in ("parquet_compression", "version")}
+        return {
+            **super().settings(),
+            **{f"DuckLake {name}": value for name, value in shown.items()},
+            "data_inlining_row_limit": str(self._row_limit),
+            "inlined rows": str(self.inlined_rows()),
+        }
+
+    def _check_inlining(self) -> None:
+        """Raise SystemFailure when rows were inlined in spite of the limit of 0."""
+        found = self.inlined_rows()
+        if self._row_limit == 0 and found:
+            raise SystemFailure(
+                f"{self.name}: {found} rows are inlined in the catalog, none may be. The limit of 0 rows that the "
+                "catalog was attached with did not hold; what was measured is another system."
+            )
+
+    def _call(self, *statements: str) -> None:
+        """Run them to their ends: DuckDB goes on with some only while their rows are fetched."""
+        for statement in statements:
+            self._writer.execute(statement).fetchall()
+
+    def _count(self, source: str) -> int:
+        return int(self._writer.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0])
+
+
+class Inlining(DuckLakeTable):
+    """Every write stays in the catalog until `flush`, as the thesis's section 4.2.2 sets it."""
+
+    inlines_all: ClassVar[bool] = True
+    notes: tuple[str, ...] = (LOSES_SIGN,)
+    no_bundles: ClassVar[str] = "rows that are inlined are in no file"
+    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | INLINES

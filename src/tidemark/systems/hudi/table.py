@@ -1,0 +1,127 @@
+"""A Hudi table that others write, read without any client of Hudi's: by the names of its files, and by PyArrow.
+
+A base file's name tells its group and the instant that wrote it, and a file of the timeline (layout 2, of Hudi 1.0 and
+later) each instant and when it was completed. The newest file of each group whose instant was completed holds the
+table's rows (copy-on-write), each with the instant that wrote it. Instants that were moved out of the timeline are in
+Parquet files of its history.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tidemark.errors import SystemFailure
+from tidemark.paths import private_directory
+from tidemark.runs.manifest import Footprint
+from tidemark.services.base import files_below
+from tidemark.services.programs.process import give
+from tidemark.systems.base import TABLE, Capability, Context
+from tidemark.systems.disk import count_and_bytes, read_ids
+from tidemark.systems.tables import Committed, TableSystem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+METADATA = ".hoodie"
+TIMELINE = f"{METADATA}/timeline"
+COMMIT = "commit"  # the kind of an instant that writes rows of a copy-on-write table
+WRITTEN_BY = "_hoodie_commit_time"  # a column of Hudi's own
+NAME = "trips"
+
+
+class HudiTable(TableSystem):
+    """Room for a table, which its first writer makes; what it holds from then on."""
+
+    format: ClassVar[str] = "Hudi"
+    catalog: str = "Hudi timeline"
+    capabilities: frozenset[Capability] = TABLE | {Capability.HISTORY}
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self.place = context.directory / NAME
+        self._rows: dict[str, int] = {}  # of files by their names, which are never written to again
+
+    def create(self, schema: pa.Schema) -> None:
+        del schema  # the first writer's is taken
+        give(private_directory(self.place))
+
+    def write(self, rows: pa.Table) -> None:
+        raise SystemFailure(f"found {rows.num_rows} rows for a table of Hudi; allowed: what an engine writes")
+
+    @property
+    def reader(self) -> str:
+        import pyarrow as pa
+
+        return f"PyArrow {pa.__version__}, in the files that names and timeline tell: no client of Hudi's"
+
+    def ids(self) -> pa.ChunkedArray:
+        return read_ids(self.data_files())
+
+    def read(self) -> pa.Table:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        tables = [pq.read_table(path, partitioning=None) for path in self.data_files()]
+        whole = pa.concat_tables(tables)
+        return whole.select([name for name in whole.column_names if not name.startswith("_hoodie_")])
+
+    def data_files(self) -> Sequence[PurePath]:
+        completed = self._completed()  # before the files are listed: those of a completed instant are all there
+        newest: dict[str, tuple[str, Path]] = {}
+        for path in self.place.glob("*.parquet"):
+            group, _, instant = path.stem.split("_")
+            if instant in completed and (group not in newest or instant > newest[group][0]):
+                newest[group] = instant, path
+        return [path for _, path in newest.values()]
+
+    def visible_rows(self) -> int:
+        import pyarrow.parquet as pq
+
+        files = self.data_files()
+        for path in files:
+            if path.name not in self._rows:
+                self._rows[path.name] = pq.read_metadata(path).num_rows
+        return sum(self._rows[path.name] for path in files)
+
+    def history(self) -> Sequence[Committed]:
+        """A row counts for the commit that wrote it last: one that writes a key again takes its row over."""
+        import pyarrow.parquet as pq
+
+        rows: Counter[str] = Counter()
+        for path in self.data_files():
+            rows.update(pq.read_table(path, columns=[WRITTEN_BY], partitioning=None).column(0).to_pylist())
+        return [Committed(at, rows[instant]) for instant, at in sorted(self._completed().items()) if rows[instant]]
+
+    def footprint(self) -> Footprint:
+        # Hadoop's local file system leaves checksum files, with a dot before their names: no part of the format.
+        found = [path for path in files_below(self.place) if not path.name.startswith(".")]
+        metadata = [path for path in found if METADATA in path.relative_to(self.place).parts]
+        return Footprint(*count_and_bytes(set(found) - set(metadata)), *count_and_bytes(metadata), 0)
+
+    def close(self) -> None:
+        pass
+
+    def _completed(self) -> dict[str, float]:
+        """When each commit was completed, in milliseconds since 1970, by the instant that it was begun with."""
+        import pyarrow.parquet as pq
+
+        found: dict[str, float] = {}
+        for path in self.place.glob(f"{TIMELINE}/history/*.parquet"):
+            moved = pq.read_table(path, columns=["instantTime", "completionTime", "action"], partitioning=None)
+            for begun, ended, action in zip(*moved.to_pydict().values(), strict=True):
+                if action == COMMIT:
+                    found[begun] = _milliseconds(ended)
+        for path in self.place.glob(f"{TIMELINE}/*_*.{COMMIT}"):
+            begun, ended = path.stem.split("_")
+            found[begun] = _milliseconds(ended)
+        return found
+
+
+def _milliseconds(instant: str) -> float:
+    """Since 1970, of an instant as Hudi spells it, in the zone of who wrote it, which is UTC here."""
+    seconds = datetime.strptime(instant[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+    return seconds * 1000 + int(instant[14:17])

@@ -1,0 +1,66 @@
+"""Iceberg on Spark, in a catalog that is a folder; a merge copies files, or writes deletes beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from tidemark.services.base import Service
+from tidemark.services.spark.formats import SparkIceberg
+from tidemark.systems.base import Options
+from tidemark.systems.lakehouses.spark import ModeOptions, SparkLakehouse
+
+NAMESPACE = "db"
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergOptions(ModeOptions):
+    format_version: int = field(
+        default=2,
+        metadata={
+            "help": "Of the table: 2 has position deletes, 3 deletion vectors.",
+            "choices": (2, 3),
+        },
+    )
+
+
+class IcebergOnSpark(SparkLakehouse):
+    name: ClassVar[str] = "iceberg-on-spark"
+    title: ClassVar[str] = "Iceberg (Spark)"
+    format: ClassVar[str] = "Iceberg"
+    catalog: str = "a folder (Hadoop catalog)"
+    notes: tuple[str, ...] = ("its catalog is a folder, which only one writer may use",)
+    needs: ClassVar[tuple[type[Service], ...]] = (SparkIceberg,)
+    reader: ClassVar[str] = "iceberg"
+    Options: ClassVar[type[Options]] = IcebergOptions
+
+    def _use(self) -> None:
+        catalog = f"spark.sql.catalog.{self._database}"
+        self._set(catalog, "org.apache.iceberg.spark.SparkCatalog")
+        self._set(f"{catalog}.type", "hadoop")
+        self._set(f"{catalog}.warehouse", str(self.warehouse))
+        self._spark.sql(f"CREATE NAMESPACE {self._database}.{NAMESPACE}")
+        self._spark.sql(f"USE {self._database}.{NAMESPACE}")
+
+    def location(self, table: str) -> Path:
+        return self.warehouse / NAMESPACE / table
+
+    def _placed(self, table: str) -> list[str]:
+        del table  # where the catalog puts it
+        return []
+
+    def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
+        del key
+        modes = {f"write.{command}.mode": self.options.mode for command in ("merge", "update", "delete")}
+        # With a writer a partition open at once, thousands of partitions do not fit into memory; rows come sorted.
+        apart = {"write.spark.fanout.enabled": "false"} if date else {}
+        version = {"format-version": str(self.options.format_version), "write.parquet.compression-codec": "snappy"}
+        return (self._creating(table, query, date, {**version, **modes, **apart}),)
+
+    def compact(self, table: str) -> Sequence[str]:
+        return (
+            f"CALL {self._database}.system.rewrite_data_files(table => '{NAMESPACE}.{table}', "
+            "options => map('rewrite-all', 'true'))",
+        )

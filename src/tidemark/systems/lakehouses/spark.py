@@ -1,0 +1,143 @@
+"""What table formats on Spark have in common: a database of their own in the session, its statements, and its times."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+from tidemark.services.base import Service
+from tidemark.services.programs.process import give
+from tidemark.services.programs.provision import jar_lock, read_jar_lock
+from tidemark.services.spark.server import Spark
+from tidemark.systems.base import Capability, Context, Durability, Options
+from tidemark.systems.lakehouses.kind import Lakehouse, Ran
+
+STATEMENT_S = 3600.0  # the longest that one statement may take
+COPY_ON_WRITE, MERGE_ON_READ = "copy-on-write", "merge-on-read"
+SHORT = {COPY_ON_WRITE: "CoW", MERGE_ON_READ: "MoR"}
+# As LHBench sets them; the codec, so that formats are compared and not what they compress with.
+COMMON = {
+    "spark.sql.broadcastTimeout": "7200",
+    "spark.sql.crossJoin.enabled": "true",
+    "spark.sql.parquet.compression.codec": "snappy",
+}
+READ_BACK = ("spark.master", "spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled", *COMMON)
+
+
+@dataclass(frozen=True, slots=True)
+class ModeOptions(Options):
+    mode: str = field(
+        default=MERGE_ON_READ,
+        metadata={
+            "help": "What a merge does with the files of rows that change: copy-on-write writes them anew, "
+            "merge-on-read notes what is no longer in them, and readers put it together.",
+            "choices": (COPY_ON_WRITE, MERGE_ON_READ),
+        },
+    )
+
+
+class SparkLakehouse(Lakehouse):
+    """A session is the engine's own: one is started for each series."""
+
+    kind: ClassVar[str] = Lakehouse.kind
+    client: ClassVar[str] = "Spark SQL"
+    catalog: str = "none but files"
+    capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.READ_BY_OTHERS})
+    needs: ClassVar[tuple[type[Service], ...]]  # the first is the Spark that knows the format
+    durability: Durability = Durability(
+        "Files are left to the page cache.", counted=None, remark="nothing is counted of what writes tables whole"
+    )
+    told: ClassVar[Mapping[str, str]] = {}  # to the session, of the format
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self._spark = cast(Spark, context.services[self.needs[0]])
+        self._database = f"lake_{secrets.token_hex(4)}"
+        self._sources: dict[Path, str] = {}
+
+    @property
+    def warehouse(self) -> Path:
+        return self.context.directory / "tables"
+
+    def open(self) -> None:
+        self.warehouse.mkdir(mode=0o700)
+        give(self.warehouse)
+        give(self.context.directory)
+        for name, value in {**COMMON, **self.told}.items():
+            self._set(name, value)
+        self._use()
+
+    def _use(self) -> None:
+        """Make a place for tables, and the one where plain names are looked for."""
+        self._spark.sql(f"CREATE DATABASE {self._database}")
+        self._spark.sql(f"USE {self._database}")
+
+    def _set(self, name: str, value: str) -> None:
+        self._spark.sql(f"SET {name}={value}")
+
+    def run(self, statement: str, label: str) -> Ran:
+        answer = self._spark.sql(statement, label, STATEMENT_S)
+        return Ran(answer.elapsed_ns, answer.planned_ns, answer.rows)
+
+    def parquet(self, path: Path) -> str:
+        """A view of the session, made when it is first asked for: a catalog may know no files by their paths."""
+        if path not in self._sources:
+            name = f"source_{len(self._sources)}"
+            self._spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING parquet OPTIONS (path {text(path)})")
+            self._sources[path] = name
+        return self._sources[path]
+
+    def location(self, table: str) -> Path:
+        return self.warehouse / table
+
+    def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
+        del key
+        return (self._creating(table, query, date, {}),)
+
+    def _creating(
+        self, table: str, query: str, date: str | None, options: Mapping[str, str], properties: str = "TBLPROPERTIES"
+    ) -> str:
+        """CREATE TABLE ... AS SELECT, as LHBench writes it; sorted by `date` where that parts the table."""
+        words = [f"CREATE TABLE {table} USING {self.reader}"]
+        if options:
+            pairs = ", ".join(f"{text(name)} = {text(value)}" for name, value in options.items())
+            words.append(f"{properties} ({pairs})")
+        words += [f"PARTITIONED BY ({date})"] if date else []
+        words += self._placed(table)
+        return " ".join([*words, f"AS {query}", *([f"ORDER BY {date}"] if date else [])])
+
+    def _placed(self, table: str) -> list[str]:
+        return [f"LOCATION {text(self.location(table))}"]
+
+    def merge(self, table: str, source: str, key: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
+        del columns
+        same = " AND ".join(f"old.{name} = new.{name}" for name in key)
+        return (
+            f"MERGE INTO {table} AS old USING {source} AS new ON {same} "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+        )
+
+    def in_force(self) -> Mapping[str, str]:
+        return {name: str(self._spark.sql(f"SET {name}").rows[0][1]) for name in (*READ_BACK, *self.told)}
+
+    def settings(self) -> Mapping[str, str]:
+        return {**COMMON, **self.told}
+
+    @classmethod
+    def versions(cls) -> Mapping[str, str]:
+        found = (jar for lock in cls.needs[0].locks for jar in read_jar_lock(jar_lock(lock)))
+        return {jar.artifact: jar.version for jar in found if jar.artifact.partition("_")[0] in NAMED}
+
+    def close(self) -> None:
+        self._sources.clear()
+
+
+NAMED = ("spark-sql", "delta-spark", "iceberg-spark-runtime-3.5", "hudi-spark3.5-bundle")
+
+
+def text(value: object) -> str:
+    """`value` as a text of Spark's SQL."""
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"

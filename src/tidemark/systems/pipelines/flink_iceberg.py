@@ -1,0 +1,128 @@
+"""Flink SQL with Iceberg's sink: the topic goes into an Iceberg table, one commit a checkpoint."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, cast
+
+from tidemark.services.base import Service
+from tidemark.services.flink.server import Flink
+from tidemark.services.iceberg.catalog import RestCatalog
+from tidemark.systems.base import Capability, Context, Durability, Options, Variant
+from tidemark.systems.iceberg.catalog import REFERENCE
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
+from tidemark.systems.pipelines.kind import TIME, TYPES, PipelineSystem, Source, columns, quoted
+from tidemark.systems.tables import TableSystem
+
+PARALLELISM = 1  # as many as the topic has partitions
+
+
+@dataclass(frozen=True, slots=True)
+class FlinkOptions(Options):
+    min_pause_ms: int = field(
+        default=0,
+        metadata={
+            "help": "The least time between two checkpoints (execution.checkpointing.min-pause). Without it, those "
+            "that a long one delayed follow it at once, each with the few events that came in between.",
+            "minimum": 0,
+        },
+    )
+
+
+class FlinkIceberg(PipelineSystem):
+    name: ClassVar[str] = "flink-iceberg"
+    title: ClassVar[str] = "Flink SQL (Iceberg)"
+    format: ClassVar[str] = "Iceberg"
+    client: ClassVar[str] = "Iceberg sink of Flink"
+    catalog: str = REFERENCE.label
+    notes: tuple[str, ...] = (
+        *REFERENCE.notes,
+        "it commits with each checkpoint and makes none unless it is told how often, as it is here",
+        "it starts processes (chmod) for the files of a commit, by Hadoop's local file system",
+    )
+    capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
+    needs: ClassVar[tuple[type[Service], ...]] = (Flink,)
+    durability: Durability = Durability(
+        "The catalog's database flushes its log before a commit is acknowledged; files, those of checkpoints among "
+        "them, are left to the page cache.",
+        counted=None,
+        remark="a pipeline acknowledges nothing to anybody",
+    )
+    Options: ClassVar[type[Options]] = FlinkOptions
+    exactly_once: ClassVar[str] = "offsets and data files in one checkpoint, whose number is in the snapshot"
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self._flink = cast(Flink, context.services[Flink])
+        self._catalog = cast(RestCatalog, context.services[REFERENCE.server])
+        self._job = f"job-{secrets.token_hex(6)}"
+        self._statements: tuple[str, ...] = ()
+        self._settings: Mapping[str, str] = {}
+
+    @classmethod
+    def destination(cls, options: Any) -> Variant:
+        del options
+        return Variant(cls.name, IcebergPyIceberg, PyIcebergOptions(), cls.title)
+
+    def start(self, source: Source, table: TableSystem, interval_ms: int) -> None:
+        assert isinstance(table, IcebergPyIceberg)
+        catalog = {
+            "type": "iceberg",
+            "catalog-type": "rest",
+            "uri": self._catalog.uri,
+            "warehouse": self._catalog.warehouse,
+        }
+        place = ".".join(map(quoted, ("lake", *table.identifier)))
+        shape = columns(source.schema, {**TYPES, TIME: "TIMESTAMP(6)"}, "Flink")
+        self._statements = (
+            f"CREATE TEMPORARY TABLE events ({shape}) WITH ({_pairs(_events(source))})",
+            f"CREATE CATALOG lake WITH ({_pairs(catalog)})",
+            f"INSERT INTO {place} SELECT * FROM events",
+        )
+        self._settings = {
+            "parallelism.default": str(PARALLELISM),
+            "execution.checkpointing.interval": f"{interval_ms} ms",
+            "execution.checkpointing.min-pause": f"{self.options.min_pause_ms} ms",
+        }
+        self._flink.run(self._job, self._statements, self._settings)
+
+    def kill(self) -> None:
+        self._flink.kill()
+
+    def again(self) -> None:
+        self._flink.start()
+        self._flink.run(self._job, self._statements, self._settings)
+
+    def check(self) -> None:
+        self._flink.check_job()
+
+    def stop(self) -> None:
+        if self._statements:
+            self._statements = ()
+            self._flink.cancel(self._job)
+
+    def settings(self) -> Mapping[str, str]:
+        """What the job was given, without names and addresses that differ from run to run."""
+        return self._settings
+
+
+def _events(source: Source) -> dict[str, str]:
+    """What Flink's table of events is: the whole topic, from its first event on and without an end."""
+    return {
+        "connector": "kafka",
+        "topic": source.topic,
+        "properties.bootstrap.servers": source.bootstrap,
+        "scan.startup.mode": "earliest-offset",
+        "format": "json",
+        "json.timestamp-format.standard": "ISO-8601",
+    }
+
+
+def _pairs(options: Mapping[str, str]) -> str:
+    return ", ".join(f"{_text(name)} = {_text(value)}" for name, value in options.items())
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

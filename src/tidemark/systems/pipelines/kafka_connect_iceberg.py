@@ -1,0 +1,142 @@
+"""Kafka Connect with Iceberg's own sink connector: the topic goes into an Iceberg table, commits by the clock alone."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, cast
+
+from tidemark.services.base import Service
+from tidemark.services.iceberg.catalog import RestCatalog
+from tidemark.services.kafka import Kafka
+from tidemark.services.pipelines.connect import KafkaConnect, KafkaConnectPrompt
+from tidemark.systems.base import DEFAULT, Capability, Context, Durability, Options, Variant
+from tidemark.systems.iceberg.catalog import REFERENCE
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
+from tidemark.systems.pipelines.kind import PipelineSystem, Source
+from tidemark.systems.tables import TableSystem
+
+DEFAULT_INTERVAL_S = 300  # iceberg.control.commit.interval-ms, as shipped
+DEFAULT_TIMEOUT_MS = 30_000  # iceberg.control.commit.timeout-ms, as shipped
+FILES = "org.apache.iceberg.hadoop.HadoopFileIO"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectOptions(Options):
+    commit_timeout_ms: int = field(
+        default=DEFAULT_TIMEOUT_MS,
+        metadata={
+            "help": "How long a commit waits for its tasks before it takes what has come "
+            "(iceberg.control.commit.timeout-ms).",
+            "minimum": 1000,
+        },
+    )
+    prompt: bool = field(
+        default=False,
+        metadata={
+            "help": "Let the worker commit offsets every second (offset.flush.interval.ms: 1000) and not every "
+            "minute: a task that waits for events looks at nothing else until that is due. And let the broker notice "
+            "after 6 s, not after 45 s, that it was killed (session.timeout.ms).",
+        },
+    )
+
+    @property
+    def worker(self) -> type[KafkaConnect]:
+        return KafkaConnectPrompt if self.prompt else KafkaConnect
+
+
+class KafkaConnectIceberg(PipelineSystem):
+    name: ClassVar[str] = "kafka-connect-iceberg"
+    title: ClassVar[str] = "Kafka Connect (Iceberg)"
+    format: ClassVar[str] = "Iceberg"
+    client: ClassVar[str] = "Iceberg sink of Kafka Connect"
+    catalog: str = REFERENCE.label
+    notes: tuple[str, ...] = (
+        *REFERENCE.notes,
+        f"it commits every {DEFAULT_INTERVAL_S} s unless it is told otherwise, as it is here",
+    )
+    capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
+    durability: Durability = Durability(
+        "The catalog's database flushes its log before a commit is acknowledged; files are left to the page cache.",
+        counted=None,
+        remark="a pipeline acknowledges nothing to anybody",
+    )
+    exactly_once: ClassVar[str] = "offsets and data files in one transaction of the broker, offsets in the snapshot"
+    Options: ClassVar[type[Options]] = ConnectOptions
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self._worker = cast(KafkaConnect, context.services[options.worker])
+        self._kafka = cast(Kafka, context.services[Kafka])
+        self._catalog = cast(RestCatalog, context.services[REFERENCE.server])
+        self._token = secrets.token_hex(6)
+        self._config: Mapping[str, str] = {}
+
+    @classmethod
+    def destination(cls, options: Any) -> Variant:
+        del options
+        return Variant(cls.name, IcebergPyIceberg, PyIcebergOptions(), cls.title)
+
+    @classmethod
+    def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
+        return (options.worker, *super().needs_for(options))
+
+    @property
+    def _connector(self) -> str:
+        return f"tidemark-{self._token}"
+
+    @property
+    def _control(self) -> str:
+        """The topic by which its tasks and their coordinator speak to one another."""
+        return f"tidemark-control-{self._token}"
+
+    def start(self, source: Source, table: TableSystem, interval_ms: int) -> None:
+        assert isinstance(table, IcebergPyIceberg)
+        self._kafka.create_topic(self._control)
+        self._config = {
+            "connector.class": "org.apache.iceberg.connect.IcebergSinkConnector",
+            "tasks.max": "1",
+            "topics": source.topic,
+            "iceberg.tables": ".".join(table.identifier),
+            "iceberg.control.topic": self._control,
+            "iceberg.control.commit.interval-ms": str(interval_ms),
+            "iceberg.control.commit.timeout-ms": str(self.options.commit_timeout_ms),
+            "iceberg.catalog.type": "rest",
+            "iceberg.catalog.uri": self._catalog.uri,
+            "iceberg.catalog.warehouse": self._catalog.warehouse,
+            "iceberg.catalog.io-impl": FILES,
+            "iceberg.kafka.session.timeout.ms": str(self._worker.session_ms),
+        }
+        self._worker.create(self._connector, self._config)
+
+    def kill(self) -> None:
+        self._worker.kill()
+
+    def again(self) -> None:
+        self._worker.start()
+        self._worker.create(self._connector, self._config)
+
+    def check(self) -> None:
+        self._worker.check_tasks(self._connector)
+
+    def stop(self) -> None:
+        config, self._config = self._config, {}
+        if config:
+            if not self._worker.has_ended():
+                self._worker.delete(self._connector)
+            if not self._kafka.has_ended():
+                self._kafka.delete_topic(self._control)
+
+    @property
+    def durability_level(self) -> str:
+        return DEFAULT
+
+    def settings(self) -> Mapping[str, str]:
+        """What the connector was given, without names and addresses that differ from run to run."""
+        told = {name: value for name, value in self._config.items() if name.startswith("iceberg.control.commit")}
+        return {
+            **told,
+            "offset.flush.interval.ms": str(self._worker.flush_ms),
+            "session.timeout.ms": str(self._worker.session_ms),
+        }

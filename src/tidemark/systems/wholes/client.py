@@ -1,0 +1,211 @@
+"""A client that writes and reads whole tables, a program of its own: `python -I client.py`.
+
+It is run by whichever Python has the release that is measured, so that it imports nothing of this package. Its first
+line of input is an order, each further one a question, all of them JSON; it answers each with a line of JSON. A time is
+taken around the client library's own calls and nothing else; sources are read, and results kept, before and after.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PEAK = "5"  # what makes the kernel forget the most memory that a process had
+
+
+class Client(ABC):
+    """One library. Its modules are loaded by its constructor, when the process is bound to its processors."""
+
+    packages: tuple[str, ...]
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        self.order = order
+        self.codec: str = order["codec"]
+
+    @abstractmethod
+    def write(self, address: str, table: pa.Table) -> None:
+        """Make a new table of `table` at `address`; THE timed call."""
+
+    @abstractmethod
+    def read(self, address: str) -> pa.Table:
+        """The whole table at `address`, in memory; THE timed call."""
+
+
+class DeltaRs(Client):
+    packages = ("deltalake", "pyarrow")
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        super().__init__(order)
+        import deltalake
+
+        self._table = deltalake.DeltaTable
+        self._write: Callable[..., Any] = deltalake.write_deltalake
+        codec: Any = self.codec.upper()
+        self._properties = deltalake.WriterProperties(compression=codec)
+
+    def write(self, address: str, table: pa.Table) -> None:
+        self._write(address, table, writer_properties=self._properties)
+
+    def read(self, address: str) -> pa.Table:
+        return self._table(address).to_pyarrow_table()
+
+
+class ParquetFile(Client):
+    packages = ("pyarrow",)
+
+    def write(self, address: str, table: pa.Table) -> None:
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, address, compression=self.codec)
+
+    def read(self, address: str) -> pa.Table:
+        import pyarrow.parquet as pq
+
+        return pq.read_table(address)
+
+
+class PyIceberg(Client):
+    """Tables of a catalog in SQLite, which is made before any of them; `address` is a table's name."""
+
+    packages = ("pyiceberg", "pyarrow")
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        super().__init__(order)
+        # Packages that the stack does not have, after all of its own.
+        sys.path += order["packages"]
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        folder = order["folder"]
+        self._catalog = SqlCatalog("whole", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
+        self._catalog.create_namespace("whole")
+
+    def write(self, address: str, table: pa.Table) -> None:
+        made = self._catalog.create_table(
+            ("whole", address),
+            table.schema,
+            location=f"file://{self.order['folder']}/{address}",
+            properties={"write.parquet.compression-codec": self.codec},
+        )
+        made.append(table)
+
+    def read(self, address: str) -> pa.Table:
+        return self._catalog.load_table(("whole", address)).scan().to_arrow()
+
+
+class DuckLake(Client):
+    """Tables of a catalog in SQLite, which is made before any of them; `address` is a table's name."""
+
+    packages = ("duckdb", "pyarrow")
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        super().__init__(order)
+        import duckdb
+
+        self._connection = duckdb.connect(":memory:", config=order["config"])
+        for statement in order["statements"]:
+            self._connection.execute(statement)
+
+    def write(self, address: str, table: pa.Table) -> None:
+        self._connection.register("rows", table)
+        self._connection.execute(f'CREATE TABLE lake."{address}" AS SELECT * FROM rows')
+
+    def read(self, address: str) -> pa.Table:
+        return self._connection.sql(f'SELECT * FROM lake."{address}"').to_arrow_table()
+
+
+class Nothing(Client):
+    packages = ("pyarrow",)
+
+    def write(self, address: str, table: pa.Table) -> None:
+        pass
+
+    def read(self, address: str) -> pa.Table:
+        del address
+        import pyarrow as pa
+
+        return pa.table({})
+
+
+CLIENTS: dict[str, type[Client]] = {
+    "delta-rs": DeltaRs,
+    "pyiceberg": PyIceberg,
+    "ducklake": DuckLake,
+    "parquet": ParquetFile,
+    "none": Nothing,
+}
+
+
+def peak_bytes() -> int:
+    """The most resident memory since it was last forgotten."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def timed(work: Callable[[], Any]) -> tuple[dict[str, int], Any]:
+    """What `work` took and returns: `start_ns` is of time.perf_counter_ns, `cpu_ns` of all threads of the process."""
+    gc.collect()
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text(PEAK)
+    used, began = time.process_time_ns(), time.perf_counter_ns()
+    found = work()
+    ended = time.perf_counter_ns()
+    took = {"start_ns": began, "elapsed_ns": ended - began, "cpu_ns": time.process_time_ns() - used}
+    return took | {"peak_bytes": peak_bytes()}, found
+
+
+def write(client: Client, asked: dict[str, Any]) -> dict[str, int]:
+    import pyarrow.parquet as pq
+
+    began = time.perf_counter_ns()
+    table = pq.read_table(asked["source"])
+    source_ns = time.perf_counter_ns() - began
+    took, _ = timed(lambda: client.write(asked["at"], table))
+    return took | {"source_ns": source_ns, "rows": table.num_rows, "arrow_bytes": table.nbytes}
+
+
+def read(client: Client, asked: dict[str, Any]) -> dict[str, int]:
+    import pyarrow.parquet as pq
+
+    took, table = timed(lambda: client.read(asked["at"]))
+    if asked["keep"]:
+        pq.write_table(table, asked["keep"])
+    return took | {"source_ns": 0, "rows": table.num_rows, "arrow_bytes": table.nbytes}
+
+
+def say(answer: dict[str, Any]) -> None:
+    print(json.dumps(answer), flush=True)
+
+
+def main() -> None:
+    order = json.loads(sys.stdin.readline())
+    # Before anything is imported: libraries make as many threads as there are processors for them.
+    os.sched_setaffinity(0, order["processors"])
+    chosen = CLIENTS[order["client"]]
+    client = chosen(order)
+    say({"versions": {name: version(name) for name in chosen.packages}})
+    for line in sys.stdin:
+        asked = json.loads(line)
+        try:
+            say(write(client, asked) if asked["do"] == "write" else read(client, asked))
+        except Exception as error:
+            say({"error": f"{type(error).__name__}: {error}"})
+    # Threads of the client may abort a process that ends as others do.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

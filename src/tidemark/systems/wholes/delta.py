@@ -1,0 +1,154 @@
+"""Delta tables written whole by delta-rs: on the local disk and on HDFS, by two of its releases."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tidemark.errors import SystemFailure
+from tidemark.paths import private_directory
+from tidemark.runs.manifest import Footprint
+from tidemark.services.base import Service, files_below
+from tidemark.services.hdfs.servers import USER, DataNode, NameNode
+from tidemark.systems import duckdb_client
+from tidemark.systems.base import Context
+from tidemark.systems.delta import client as delta_client
+from tidemark.systems.wholes.kind import WholeSystem
+
+LOG = "_delta_log"
+BEFORE = "deltalake-before"
+ONE_COPY = "HDFS keeps one copy of each block, on one DataNode of this machine: no network and no second copy is timed"
+FROM_MEMORY = "the DataNode leaves blocks to the page cache"
+
+
+class WholeDelta(WholeSystem):
+    """`write_deltalake` of a table in memory; `DeltaTable(...).to_pyarrow_table()`."""
+
+    format: ClassVar[str] = "Delta Lake"
+    client: ClassVar[str] = "delta-rs"
+    catalog: str = "Delta log"
+    library: ClassVar[str] = "delta-rs"
+    libraries: ClassVar[tuple[str, ...]] = ("deltalake",)
+    extensions: ClassVar[tuple[str, ...]] = ("delta",)
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        if self.of_release_before is None:
+            self.say(delta_client.remark())
+
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        del options
+        return duckdb_client.missing_extensions(cls.extensions)
+
+    @classmethod
+    def versions(cls) -> Mapping[str, str]:
+        return {} if cls.of_release_before else {"deltalake": delta_client.installed_version()}
+
+    def relation(self, place: Path) -> str:
+        return f"delta_scan({duckdb_client.literal(place)})"
+
+    @abstractmethod
+    def _log(self, name: str) -> str:
+        """The entries of its log, which has one commit."""
+
+    def counted(self, name: str) -> int:
+        sizes = self.listed(name)
+        added = [entry["add"] for entry in map(json.loads, self._log(name).splitlines()) if "add" in entry]
+        for each in added:
+            if sizes.get(each["path"]) != each["size"]:
+                raise SystemFailure(
+                    f"{self.name}: the log of {name} names {each['path']} with {each['size']:,} bytes; there it has "
+                    f"{sizes.get(each['path'], 0):,}"
+                )
+        return sum(json.loads(each["stats"])["numRecords"] for each in added)
+
+    def footprint(self, name: str) -> Footprint:
+        sizes = self.listed(name)
+        log = [size for path, size in sizes.items() if path.startswith(LOG)]
+        data = [size for path, size in sizes.items() if not path.startswith(LOG)]
+        return Footprint(len(data), sum(data), len(log), sum(log), 0)
+
+
+class DeltaRsLocal(WholeDelta):
+    name: ClassVar[str] = "delta-rs-local"
+    title: ClassVar[str] = "delta-rs, local disk"
+
+    def address(self, name: str) -> str:
+        return str(self.context.directory / name)
+
+    @property
+    def reader(self) -> str:
+        return duckdb_client.reader_name(*self.extensions)
+
+    def fetched(self, name: str, folder: Path) -> Path:
+        del folder
+        return Path(self.address(name))
+
+    def listed(self, name: str) -> Mapping[str, int]:
+        place = Path(self.address(name))
+        return {path.relative_to(place).as_posix(): path.stat().st_size for path in files_below(place)}
+
+    def _log(self, name: str) -> str:
+        return "".join(path.read_text() for path in sorted(Path(self.address(name), LOG).glob("*.json")))
+
+    def remove(self, name: str) -> None:
+        shutil.rmtree(self.address(name), ignore_errors=True)
+
+
+class DeltaRsHdfs(WholeDelta):
+    name: ClassVar[str] = "delta-rs-hdfs"
+    title: ClassVar[str] = "delta-rs, HDFS"
+    needs: ClassVar[tuple[type[Service], ...]] = (NameNode, DataNode)
+    notes: tuple[str, ...] = (ONE_COPY, FROM_MEMORY)
+
+    @property
+    def _names(self) -> NameNode:
+        names = self.context.services[NameNode]
+        assert isinstance(names, NameNode)
+        return names
+
+    def environment(self) -> Mapping[str, str]:
+        return {"HADOOP_USER_NAME": USER}
+
+    def _path(self, name: str) -> str:
+        """No two runs use one path: the folder's name is that of the run, and servers are of one sitting."""
+        return f"/{self.context.directory.name}/{name}"
+
+    def address(self, name: str) -> str:
+        return f"{self._names.address}{self._path(name)}"
+
+    @property
+    def reader(self) -> str:
+        return f"{duckdb_client.reader_name(*self.extensions)}, of files fetched over HTTP (WebHDFS)"
+
+    def fetched(self, name: str, folder: Path) -> Path:
+        self._names.web.fetch(self._path(name), private_directory(folder))
+        return folder
+
+    def listed(self, name: str) -> Mapping[str, int]:
+        return {each.path.as_posix(): each.size for each in self._names.web.listed(self._path(name))}
+
+    def _log(self, name: str) -> str:
+        return self._names.web.text(f"{self._path(name)}/{LOG}", ".json")
+
+    def remove(self, name: str) -> None:
+        self._names.web.remove(self._path(name))
+
+
+class DeltaRsLocalBefore(DeltaRsLocal):
+    name: ClassVar[str] = "delta-rs-local-before"
+    title: ClassVar[str] = "delta-rs 0.18, local disk"
+    tools: ClassVar[tuple[str, ...]] = (BEFORE,)
+    of_release_before: ClassVar[str | None] = BEFORE
+
+
+class DeltaRsHdfsBefore(DeltaRsHdfs):
+    name: ClassVar[str] = "delta-rs-hdfs-before"
+    title: ClassVar[str] = "delta-rs 0.18, HDFS"
+    tools: ClassVar[tuple[str, ...]] = (BEFORE,)
+    of_release_before: ClassVar[str | None] = BEFORE

@@ -1,0 +1,95 @@
+"""`tidemark plan` on run files with a known answer, in a folder and in an archive; what it refuses, and how."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runs.runset import DELTA, DUCKLAKE, NULL, write_run_set
+from typer.testing import CliRunner
+
+from tidemark.cli.main import app
+from tidemark.cli.planning import seconds, share
+from tidemark.errors import ConfigError
+from tidemark.results.archive.pack import write_archive
+
+SIZES = {1: 20.05, 10: 20.5, 100: 25.0, 1000: 70.0}  # 20 ms and 0.05 ms a row
+SWEEP = {"sweep": {"batch-size": {"axis": "batch_size", "values": list(SIZES)}}}
+QUESTION = ["plan", "--rate", "5000", "--fresh", "10s", "--commits", "500"]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """DuckLake follows a law; of delta-rs one batch size is slower than its law; the null system stores nothing."""
+    models = []
+    for rows, median_ms in SIZES.items():
+        mode = {"mode": "batch", "batch_size": rows, "sweep": "batch-size", "sigma": 0.02, "outliers": 0.0}
+        models += [
+            replace(DUCKLAKE, median_ms=median_ms, merge_s=None, factors=(1.0, 1.0), **mode),
+            replace(DELTA, median_ms=median_ms * (8 if rows == 10 else 1), factors=(1.0, 1.0), **mode),
+        ]
+    models += [replace(NULL, factors=(1.0, 1.0)), replace(DUCKLAKE, sweep="threads", threads=4, median_ms=500.0)]
+    config = {"streams": SWEEP | {"sweep": SWEEP["sweep"] | {"threads": {"axis": "threads", "values": [4]}}}}
+    return write_run_set(tmp_path_factory.mktemp("plan"), models, window_s=4.0, config=config)
+
+
+def asked(results: Path, *more: str) -> dict[str, Any]:
+    done = CliRunner().invoke(app, [*QUESTION, "--results", str(results), "--json", *more])
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_result_set_says_which_systems_would_do_and_with_which_batches(results: Path, tmp_path: Path) -> None:
+    found = asked(results)
+    assert found["load"]["rate"] == 5000 and found["rules"]["most_error"] == 0.3
+    ducklake, delta = found["systems"]
+    assert (ducklake["system"], ducklake["verdict"]) == ("ducklake", "would do")
+    assert ducklake["errors"]["cells"] == len(SIZES) and ducklake["errors"]["worst"] < 0.1
+    # 20 ms and 0.05 ms a row: 200 rows keep a writer busy for 75 %, 500 for 45 %.
+    assert ducklake["batches"] == [500, 2000]
+    assert ducklake["prediction"]["commit_ms"] == pytest.approx(120, rel=0.05)
+    assert ducklake["prediction"]["age_s"] == pytest.approx(1999 / 5000 + 0.12, rel=0.05)
+    assert (delta["system"], delta["verdict"], delta["prediction"]) == ("delta-rs", "not predicted", None)
+    assert "worst error of the law" in delta["reason"]
+    archive = write_archive(results, tmp_path / "a.zip")
+    assert asked(archive) == found
+
+
+def test_the_table_has_each_prediction_with_its_error_and_each_refusal_with_its_reason(results: Path) -> None:
+    done = CliRunner().invoke(app, [*QUESTION, "--results", str(results)])
+    assert done.exit_code == 0, done.output
+    assert "500-2,000" in done.stdout and "5,000 events/s, one writer, files on the local disk" in done.stdout
+    assert f"({len(SIZES)})" in done.stdout
+    assert f"{DELTA.title}: not predicted: the worst error of the law" in done.stdout
+    assert "What an acknowledgement promises" in done.stdout
+    far = CliRunner().invoke(app, [*QUESTION, "--results", str(results), "--store-latency", "20ms"])
+    assert far.exit_code == 0 and far.stdout.count("distances of a store: measured 0, needed 3") == 2
+
+
+@pytest.mark.parametrize(("text", "found"), [("20ms", 0.02), ("10s", 10.0), ("1.5s", 1.5), ("2min", 120.0)])
+def test_a_time_has_its_unit(text: str, found: float) -> None:
+    assert seconds("--fresh", text) == pytest.approx(found)
+
+
+@pytest.mark.parametrize(
+    "text", ["10", "s", "10 s", "-1s", "1e3s", "10S", "10sec", "nan", "infs", "", "1.s", "٣s", "1h"]
+)
+def test_a_time_without_a_unit_that_is_known_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"--fresh: found .*allowed: a number and its unit \(ms, s, min\)"):
+        seconds("--fresh", text)
+
+
+def test_a_percentage_says_so() -> None:
+    assert share("--error", "30%") == pytest.approx(0.3)
+    with pytest.raises(ConfigError, match=r"--error: found '0.3'; allowed: a number and %"):
+        share("--error", "0.3")
+
+
+def test_a_folder_without_results_is_refused_by_its_name(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, [*QUESTION, "--results", str(tmp_path)])
+    assert done.exception is not None and str(tmp_path) in str(done.exception)
+    assert getattr(done.exception, "exit_code", None) == 14

@@ -1,0 +1,121 @@
+"""What every table format on an engine must do: one suite for all in the registry, on the real engine.
+
+A table is loaded, merged into twice and made compact; after each of these somebody who knows nothing of the engine
+reads it, and holds it to what DuckDB makes of the same files. A row that is tampered with afterwards must be seen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tidemark.errors import ServiceError, TidemarkError
+from tidemark.paths import Workspace
+from tidemark.software.tools import provide_tool
+from tidemark.studies.lhbench.judge.calls import TOOL, Judge
+from tidemark.systems import of_kind
+from tidemark.systems.base import Context
+from tidemark.systems.lakehouses.kind import Lakehouse
+from tidemark.systems.lakehouses.spark import COPY_ON_WRITE, MERGE_ON_READ
+
+from .conftest import OF_A_STACK, Servers
+
+pytestmark = [
+    pytest.mark.services,
+    pytest.mark.skipif(OF_A_STACK in os.environ, reason="nothing of a stack's libraries is asked for"),
+]
+
+KEY = ("k", "day")
+BASE = "SELECT range AS k, range % 5 AS day, CAST(range / 4 AS DECIMAL(7, 2)) AS price, 'w' || range AS word FROM range"
+SETS = ("SELECT * REPLACE (price + 1 AS price) FROM ({base}(10, 30))", "({base}(25, 120))")
+# One of each format as shipped, and of those with two modes the other one as well, which takes as long again.
+VARIANTS: Sequence[Any] = [
+    *((name, {}) for name in of_kind(Lakehouse)),
+    *(pytest.param((name, {"mode": COPY_ON_WRITE}), marks=pytest.mark.long, id=f"{name}-cow")
+      for name in of_kind(Lakehouse) if hasattr(of_kind(Lakehouse)[name].Options(), "mode")),
+    pytest.param(("iceberg-on-spark", {"mode": MERGE_ON_READ, "format_version": 3}), marks=pytest.mark.long, id="v3"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The base, 100 rows, and two sets: 20 rows that change, then 95 of which 20 are new."""
+    folder = tmp_path_factory.mktemp("lakehouses")
+    texts = [f"{BASE}(100)", *(text.format(base=BASE) for text in SETS)]
+    paths = [folder / f"{number}.parquet" for number in range(3)]
+    with duckdb.connect() as connection:
+        for path, text in zip(paths, texts, strict=True):
+            connection.execute(f"COPY ({text}) TO '{path}' (FORMAT parquet)")
+    return paths
+
+
+@pytest.fixture(params=VARIANTS, ids=lambda each: each[0])
+def system(request: pytest.FixtureRequest, servers: Servers, tmp_path: Path) -> Iterator[Lakehouse]:
+    name, options = request.param
+    kind = of_kind(Lakehouse)[name]
+    running = {each: servers.get(each) for each in kind.needs}
+    directory = tmp_path / "tables"
+    directory.mkdir()
+    made = kind(Context(directory, running, 1), kind.Options(**options))
+    made.open()
+    yield made
+    made.close()
+
+
+def run(system: Lakehouse, statements: Sequence[str]) -> None:
+    for statement in statements:
+        assert system.run(statement, "conformance").elapsed_ns > 0
+
+
+def words(
+    judge: Judge, system: Lakehouse, files: Sequence[Path], answers: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """What the judge says of the table `sales` after the sets behind the first of `files`."""
+    held = {
+        "base": f"SELECT * FROM read_parquet('{files[0]}')",
+        "merged": [str(path) for path in files[1:]],
+        "key": list(KEY),
+        "location": str(system.location("sales")),
+    }
+    order = {
+        "do": "judge",
+        "folder": str(judge.folder),
+        "reader": system.reader,
+        "tables": {"sales": held},
+        "read": True,
+    }
+    said = judge.ask({**order, "answers": answers})
+    assert said["tables"]["sales"]["words"] or said["tables"]["sales"]["found"] > 0
+    return said["tables"]["sales"]["words"], said["answers"]
+
+
+def test_what_is_loaded_merged_and_made_compact_is_there_for_who_knows_nothing_of_the_engine(
+    system: Lakehouse, files: list[Path], workspace: Workspace, tmp_path: Path
+) -> None:
+    provide_tool(TOOL, workspace)
+    judge = Judge.of(workspace, tmp_path / "judge")
+    run(system, system.create("sales", f"SELECT * FROM {system.parquet(files[0])} WHERE day IS NOT NULL", KEY))
+    text = "SELECT day, count(*), sum(price), avg(price) FROM sales GROUP BY day"
+    answer = {"by day": {"text": text, "rows": system.run(text, "by day").rows}}
+    said, answers = words(judge, system, files[:1], answer)
+    assert said == "" and answers["by day"] == {"rows": 5, "words": ""}
+    assert system.footprint("sales").data_files > 0
+    if system.merges:
+        for number, path in enumerate(files[1:], 2):
+            run(system, system.merge("sales", system.parquet(path), KEY, ("k", "day", "price", "word")))
+            assert words(judge, system, files[:number], {})[0] == ""
+        run(system, system.compact("sales"))
+        assert words(judge, system, files, {})[0] == ""
+        wrong, answers = words(judge, system, files[:2], answer)
+        assert "rows of 100" in wrong and answers["by day"]["words"]  # held to what it was a set before
+        run(system, ["UPDATE sales SET price = price + 1 WHERE k = 7"])
+        assert "other values in price" in words(judge, system, files, {})[0]
+    with pytest.raises((ServiceError, TidemarkError), match=r"(?i)not_found|cannot be found"):
+        system.run("SELECT * FROM nothing_of_this_name", "refused")
+    assert set(system.in_force()) >= {"spark.master", "spark.sql.shuffle.partitions"}
+    assert system.versions()

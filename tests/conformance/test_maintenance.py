@@ -1,0 +1,101 @@
+"""A client keeps a table small that others write to: every system that declares it, on real servers."""
+
+from __future__ import annotations
+
+import multiprocessing.pool
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tidemark.systems import of_kind
+from tidemark.systems.base import Capability
+from tidemark.systems.duckdb_client import release
+from tidemark.systems.ducklake.ducklake import DuckLakeInlinedPostgres
+from tidemark.systems.tables import TableSystem
+from tidemark.systems.writers import Door, Fate
+
+from .trips import YELLOW, trips
+
+OpenTable = Callable[..., Any]
+
+pytestmark = pytest.mark.services
+
+KINDS = of_kind(TableSystem)
+DECLARED = {name: kind for name, kind in KINDS.items() if Capability.MAINTENANCE in kind.capabilities}
+BATCHES, ROWS = 6, 2
+FLUSHING_S = 8.0
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_rows_stay_and_small_files_go(name: str, open_table: OpenTable) -> None:
+    kind = DECLARED[name]
+    assert kind.refuses_maintenance(kind.Options()) is None
+    system = open_table(kind)
+    system.create(YELLOW)
+    writer, client = system.door().open(), system.door().open()
+    for batch in range(BATCHES):
+        writer.write(trips(YELLOW, ROWS, ROWS * batch))
+    before, inlined = len(system.data_files()), system.inlined_rows()
+    assert writer.count() == client.count() == BATCHES * ROWS
+    for operation in client.maintenance().values():
+        operation()
+    assert sorted(system.ids().to_pylist()) == list(range(BATCHES * ROWS))
+    if inlined:
+        assert system.inlined_rows() == 0 < len(system.data_files())
+    else:
+        assert len(system.data_files()) == (before if kind.not_maintained else 1)
+        assert before == BATCHES
+    writer.refresh()
+    writer.write(trips(YELLOW, ROWS, ROWS * BATCHES))  # who wrote before goes on writing
+    assert writer.count() == client.count() == (BATCHES + 1) * ROWS
+    for each in (writer, client):
+        each.close()
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name not in DECLARED])
+def test_why_a_client_does_not_maintain_is_said(name: str) -> None:
+    assert KINDS[name].title in (KINDS[name].refuses_maintenance(KINDS[name].Options()) or "")
+
+
+def write(door: Door, number: int, over: threading.Event) -> list[int]:
+    """Write batches until it is over; the ids of those that were acknowledged."""
+    writer, ids = door.open(), []
+    while not over.is_set():
+        first = (number << 40) + len(ids)
+        try:
+            writer.write(trips(YELLOW, 1, first))
+        except Exception as error:
+            assert writer.fate(error) is Fate.CONFLICT, error
+            continue
+        ids.append(first)
+    writer.close()
+    return ids
+
+
+def test_what_is_flushed_beside_writers_is_there_once_but_in_ducklake_0_3(open_table: OpenTable) -> None:
+    """DuckLake 0.3 doubles rows then, which no other check here would see; 1.0 refuses a flush that is overtaken."""
+    kind = DuckLakeInlinedPostgres
+    system = open_table(kind, kind.Options(retry_wait_ms=5))
+    system.create(YELLOW)
+    over, client = threading.Event(), system.door().open()
+    with multiprocessing.pool.ThreadPool(2) as pool:
+        at_work = [pool.apply_async(write, (system.door(), number, over)) for number in (1, 2)]
+        try:
+            until = time.monotonic() + FLUSHING_S
+            while time.monotonic() < until:
+                try:
+                    client.maintenance()["flush"]()
+                except Exception as error:
+                    assert client.fate(error) is Fate.CONFLICT, error
+                if len(set(found := system.ids().to_pylist())) < len(found):
+                    break
+        finally:
+            over.set()
+        acknowledged = [number for each in at_work for number in each.get(timeout=60)]
+    found = system.ids().to_pylist()
+    assert set(found) == set(acknowledged)
+    assert (len(found) > len(acknowledged)) is (release().version < (1, 5))
+    client.close()

@@ -1,0 +1,73 @@
+"""What a client says that it read is what the files' statistics leave it, and its rows are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tidemark.systems import of_kind
+from tidemark.systems.base import Capability
+from tidemark.systems.iceberg.attach import CATALOG
+from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
+from tidemark.systems.iceberg.table import TABLE
+from tidemark.systems.queries import Answered, Filter
+from tidemark.systems.tables import TableSystem
+
+OpenTable = Callable[..., Any]
+
+pytestmark = pytest.mark.services
+
+KINDS = {name: kind for name, kind in of_kind(TableSystem).items() if Capability.PLANS in kind.capabilities}
+ROWS = 4
+
+
+def rows(first: int, regions: list[str]) -> pa.Table:
+    """Their ids follow `first`; of each region as many, with a message that names it."""
+    names = [region for region in regions for _ in range(ROWS // len(regions))]
+    return pa.table(
+        {"id": pa.array(range(first, first + ROWS)), "region": names, "message": [f"all {n}" for n in names]}
+    )
+
+
+def test_they_are_the_ones_that_are_promised() -> None:
+    assert set(KINDS) == {"ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"}
+
+
+def bounded(system: Any) -> bool:
+    """Whether its metadata have the lowest and highest values of its files: not as DuckDB 1.4.4 writes Iceberg."""
+    if not isinstance(system, IcebergDuckDB):
+        return True
+    return any(task.file.lower_bounds for task in system._load().scan().plan_files())
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_files_that_cannot_have_a_row_are_not_read(name: str, open_table: OpenTable) -> None:
+    system = open_table(KINDS[name])
+    system.create(rows(0, ["a"]).schema)
+    for number, region in enumerate("abc"):
+        system.write(rows(ROWS * number, [region]))
+    one, none = (1, 0) if bounded(system) else (3, 3)
+    assert system.answer(Filter()) == Answered(3 * ROWS, 3)
+    assert system.answer(Filter("region = 'b'")) == Answered(ROWS, one)
+    assert system.answer(Filter("region IN ('a', 'c') AND id < 4")) == Answered(ROWS, one)
+    assert system.answer(Filter("region = 'moon'")) == Answered(0, none)
+    assert system.answer(Filter(contains=("message", "l b"))) == Answered(ROWS, 3)
+    # Files that overlap cannot be told apart by their lowest and highest values.
+    system.write(rows(3 * ROWS, ["a", "c"]))
+    assert system.answer(Filter("region = 'b'")) == Answered(ROWS, one + 1)
+
+
+def test_a_duckdb_reads_no_more_of_what_pyiceberg_wrote(open_table: OpenTable) -> None:
+    """What is left out of the metadata is the writer's doing, and not the reader's."""
+    written = open_table(IcebergPyIceberg)
+    written.create(rows(0, ["a"]).schema)
+    for number, region in enumerate("abc"):
+        written.write(rows(ROWS * number, [region]))
+    reader = open_table(IcebergDuckDB)
+    reader.table = f"{CATALOG}.{written._namespace}.{TABLE}"
+    assert reader.answer(Filter("region = 'b'")) == Answered(ROWS, 1)
+    assert reader.answer(Filter("region = 'moon'")) == Answered(0, 0)

@@ -1,0 +1,108 @@
+"""What every place for whole tables must do: one suite for all in the registry, on real servers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidemark.errors import SystemFailure
+from tidemark.software.tools import provide_tool, tool_packages
+from tidemark.studies.deltars.window.oracle import Comparer
+from tidemark.systems import of_kind
+from tidemark.systems.base import Capability, Context
+from tidemark.systems.wholes.kind import WholeSystem
+from tidemark.systems.wholes.process import Client
+
+from .conftest import OF_A_STACK, Servers
+
+pytestmark = pytest.mark.services
+
+Opened = Callable[[type[WholeSystem]], WholeSystem]
+ROWS = 1000
+# Their clients are of other releases than a stack's.
+BEFORE = [name for name, kind in of_kind(WholeSystem).items() if kind.of_release_before]
+
+
+@pytest.fixture
+def opened(servers: Servers, tmp_path: Path) -> Iterator[Opened]:
+    with ExitStack() as stack:
+
+        def opened(kind: type[WholeSystem]) -> WholeSystem:
+            if kind.name in BEFORE and OF_A_STACK in os.environ:
+                pytest.skip("its client is of no stack")
+            services = {needed: servers.get(needed) for needed in kind.needs_for(kind.Options())}
+            for tool in kind.tools:
+                provide_tool(tool, servers.workspace)
+            tools = {tool: tool_packages(tool, servers.workspace).absolute() for tool in kind.tools}
+            system = kind(Context(tmp_path, services, 1, tools=tools), kind.Options())
+            stack.callback(system.close)
+            return system
+
+        yield opened
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    rows = {"s_suppkey": list(range(ROWS)), "s_name": [f"name {number}" for number in range(ROWS)]}
+    pq.write_table(pa.table(rows), tmp_path / "source.parquet")
+    return tmp_path / "source.parquet"
+
+
+@pytest.mark.parametrize("name", of_kind(WholeSystem))
+def test_a_table_is_written_read_back_compared_and_removed(
+    name: str, opened: Opened, source: Path, tmp_path: Path
+) -> None:
+    kind = of_kind(WholeSystem)[name]
+    system = opened(kind)
+    with Client(system, os.sched_getaffinity(0), tmp_path) as client:
+        assert set(client.versions) >= {"pyarrow"}
+        written = client.write(source, system.address("table-1"), 60)
+        assert written["rows"] == ROWS and written["elapsed_ns"] > 0 and written["source_ns"] > 0
+        read = client.read(system.address("table-1"), tmp_path / "read.parquet", 60)
+    if Capability.READ_BACK not in kind.capabilities:
+        assert system.footprint("table-1").data_bytes == 0
+        return
+    assert read["rows"] == ROWS == system.counted("table-1")
+    with Comparer(source, ("s_suppkey",), kind.extensions, tmp_path) as comparer:
+        assert comparer.compare(system.relation(system.fetched("table-1", tmp_path / "fetched"))).holds
+        assert comparer.compare(f"read_parquet('{tmp_path / 'read.parquet'}')").holds
+    footprint = system.footprint("table-1")
+    sizes = system.listed("table-1")
+    assert footprint.data_bytes + footprint.metadata_bytes == sum(sizes.values()) > 0
+    assert footprint.data_files + footprint.metadata_files == len(sizes)
+    system.remove("table-1")
+    system.remove("table-1")
+
+
+def test_a_table_is_not_written_over_another_one(opened: Opened, source: Path, tmp_path: Path) -> None:
+    system = opened(of_kind(WholeSystem)["delta-rs-local"])
+    with Client(system, os.sched_getaffinity(0), tmp_path) as client:
+        client.write(source, system.address("table-1"), 60)
+        with pytest.raises(SystemFailure, match=r"the client could not write: .*already exists"):
+            client.write(source, system.address("table-1"), 60)
+
+
+def test_a_file_of_the_log_that_was_cut_off_is_found(opened: Opened, source: Path, tmp_path: Path) -> None:
+    system = opened(of_kind(WholeSystem)["delta-rs-local"])
+    with Client(system, os.sched_getaffinity(0), tmp_path) as client:
+        client.write(source, system.address("table-1"), 60)
+    (data,) = Path(system.address("table-1")).glob("*.parquet")
+    os.truncate(data, data.stat().st_size - 1)
+    with pytest.raises(SystemFailure, match=r"the log of table-1 names .*\.parquet with"):
+        system.counted("table-1")
+
+
+def test_a_client_is_bound_to_its_processors_and_its_end_is_told(opened: Opened, source: Path, tmp_path: Path) -> None:
+    system = opened(of_kind(WholeSystem)["delta-rs-local"])
+    one = min(os.sched_getaffinity(0))
+    with Client(system, {one}, tmp_path) as client:
+        assert os.sched_getaffinity(client.pid) == {one} and client.is_alive()
+        os.kill(client.pid, 9)
+        with pytest.raises(SystemFailure, match="the client ended on its own"):
+            client.write(source, system.address("table-1"), 60)

@@ -1,0 +1,108 @@
+"""A cut loses what was not flushed and nothing else; nothing of the disk outlives the process that mounted it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tidemark.code import PACKAGE
+from tidemark.machine import power
+
+needs_disk = pytest.mark.skipif(bool(power.why_not()), reason=f"no disk to cut: {power.why_not()}")
+
+# Two writers, one of which flushes what it writes; both stand still when the power is cut.
+CUT = """
+import os, subprocess, sys, time
+from pathlib import Path
+from tidemark.machine.power import Disk, stop
+folder = Path(sys.argv[1])
+BEGIN = "import os, sys, time; file = open(sys.argv[1], 'wb')"
+WRITER = BEGIN + "\\nwhile True:\\n file.write(b'tide' * 2500); file.flush()"
+FLUSHES = WRITER + "; os.fsync(file.fileno())"
+with Disk(folder / "disk", folder / "beside") as disk:
+    (folder / "disk/before").write_bytes(b"tide" * 2500)
+    disk.sync()
+    programs = [(FLUSHES, "flushed"), (WRITER + "; time.sleep(0.001)", "left")]
+    writers = [subprocess.Popen([sys.executable, "-c", code, str(folder / "disk" / name)]) for code, name in programs]
+    while not (folder / "disk/flushed").exists() or (folder / "disk/flushed").stat().st_size < 100_000:
+        time.sleep(0.01)
+    stop(lambda: [each.pid for each in writers])
+    sizes = {name: (folder / "disk" / name).stat().st_size for _, name in programs}
+    copies = disk.cut()
+    for each in writers:
+        each.kill(); each.wait()
+    disk.come_back()
+    for name in ("before", "flushed", "left"):
+        path = folder / "disk" / name
+        print(name, sizes.get(name, 10_000), path.stat().st_size if path.exists() else 0)
+"""
+HOLDS = """
+import sys, time
+from pathlib import Path
+from tidemark.machine.power import Disk
+folder = Path(sys.argv[1])
+with Disk(folder / "disk", folder / "beside"):
+    (folder / "disk/file").write_text("x")
+    print("mounted", flush=True)
+    time.sleep(60)
+"""
+
+
+def program(code: str, folder: Path) -> subprocess.Popen[str]:
+    (folder / "disk").mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    command = [sys.executable, "-c", code, str(folder)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def loops(folder: Path) -> list[str]:
+    """Files below `folder` that a loop device stands on."""
+    found = [path.read_text().strip() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
+    return [name for name in found if str(folder) in name]
+
+
+@needs_disk
+def test_a_cut_leaves_what_was_flushed_and_not_what_the_kernel_had_alone(tmp_path: Path) -> None:
+    with program(CUT, tmp_path) as cut:
+        said = cut.communicate(timeout=60)[0]
+    assert cut.returncode == 0
+    found = {name: (int(had), int(left)) for name, had, left in map(str.split, said.splitlines())}
+    assert found["before"] == (10_000, 10_000)
+    had, left = found["flushed"]
+    assert had - 10_000 <= left <= had  # the last write may have been under way
+    assert found["left"][0] > 10_000 and found["left"][1] == 0
+    assert not loops(tmp_path) and not list((tmp_path / "disk").iterdir()) and not (tmp_path / "beside").exists()
+
+
+@needs_disk
+def test_a_killed_process_leaves_no_mount_and_no_loop_device(tmp_path: Path) -> None:
+    with program(HOLDS, tmp_path) as holds:
+        assert holds.stdout is not None and holds.stdout.readline() == "mounted\n"
+        assert loops(tmp_path) and not list((tmp_path / "disk").iterdir())  # seen by that process alone
+        assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
+        holds.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while loops(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not loops(tmp_path)
+
+
+def test_why_there_is_no_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 65534)
+    assert power.why_not.__wrapped__() == "only root may mount a disk"
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(power, "TOOLS", ("mkfs.nothing",))
+    assert power.why_not.__wrapped__() == "mkfs.nothing is not here"
+
+
+def test_what_does_not_stand_still_is_told_of() -> None:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as sleeper:
+        power.stop(lambda: [sleeper.pid])
+        assert Path(f"/proc/{sleeper.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+        sleeper.kill()

@@ -1,0 +1,75 @@
+"""A table that is asked by who never wrote to it: every answer is timed, and held to the rows that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import pytest
+
+from tidemark.errors import DiskFull, OracleError, SystemFailure
+from tidemark.measure.reading import Reading, hold, read
+from tidemark.systems.queries import Asker
+from tidemark.systems.tables import TableSystem
+
+
+class Answering(Asker):
+    """Four rows; answers are taken from what it is given."""
+
+    def __init__(self, counts: list[int], sums: list[int]) -> None:
+        self._counts, self._sums = counts, sums
+
+    def count(self) -> int:
+        return self._counts.pop(0)
+
+    def add_up(self) -> int:
+        return self._sums.pop(0)
+
+
+class Table:
+    def __init__(self, counts: tuple[int, ...] = (4, 4), sums: tuple[int, ...] = (6, 6)) -> None:
+        self.opened = 0
+        self._answers = [list(counts), list(sums)]
+
+    @contextmanager
+    def asking(self) -> Iterator[Asker]:
+        self.opened += 1
+        yield Answering(*self._answers)
+
+
+def asked(table: Any) -> Reading:
+    return read(cast(TableSystem, table))
+
+
+def test_each_question_has_a_client_of_its_own_that_asks_twice() -> None:
+    table = Table()
+    reading = hold(asked(table), 4)
+    assert table.opened == 2
+    assert (len(reading.count_s), len(reading.sum_s)) == (2, 2) and min(reading.count_s + reading.sum_s) >= 0
+    assert (reading.rows, reading.ids) == (4, 0 + 1 + 2 + 3)
+
+
+@pytest.mark.parametrize("answers", [((3, 3), (6, 6)), ((4, 4), (7, 7)), ((4, 4), (3, 3))])
+def test_a_row_too_few_and_a_row_that_is_another_are_seen(answers: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    with pytest.raises(OracleError, match=r"a table of 4 rows .* are to add up to 6"):
+        hold(asked(Table(*answers)), 4)
+
+
+def test_answers_that_differ_are_no_reading() -> None:
+    with pytest.raises(OracleError, match=r"count\(\*\) was asked 2 times .* \[4, 3\]"):
+        asked(Table(counts=(4, 3)))
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"), [(ValueError("no such file"), SystemFailure), (OSError(28, "No space left"), DiskFull)]
+)
+def test_what_cannot_be_read_says_why(raised: Exception, expected: type[Exception]) -> None:
+    class Closed:
+        @contextmanager
+        def asking(self) -> Iterator[Asker]:
+            raise raised
+            yield
+
+    with pytest.raises(expected):
+        asked(Closed())

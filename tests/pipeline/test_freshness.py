@@ -1,0 +1,112 @@
+"""The study on freshness from the configuration to the paper: a consumer of ours and Kafka Connect, both killed."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from .conftest import MakeSandbox
+from .sandbox import Sandbox
+
+RATE, KILLS = 200, 2
+SYSTEMS = {"delta-rs": {}, "connect": {"like": "kafka-connect-iceberg", "prompt": True}}
+SMOKE = {
+    "policies": [],
+    "intervals": [],
+    "rate": RATE,
+    "rates": [RATE],
+    "policy": "1s",
+    "kills": KILLS,
+    "kill_rate": RATE,
+    "kill_seconds": 6,  # events arrive until both kills are done, however long that takes
+    "window_seconds": 3,
+    "drain_seconds": 120,
+    "ramp": {"rate": RATE, "steps": 2, "step_seconds": 7},
+}
+
+
+@pytest.fixture(scope="module")
+def done(make_sandbox: MakeSandbox) -> Sandbox:
+    freshness = {"systems": SYSTEMS, "protocols": {"smoke": SMOKE}, "warm": 50}
+    sandbox = make_sandbox({"studies": ["freshness"], "protocol": "smoke", "freshness": freshness})
+    made = sandbox.run("all", timeout_s=900)
+    assert made.returncode == 0, made.stdout
+    return sandbox
+
+
+def rows(sandbox: Sandbox, table: str) -> dict[str, dict[str, str]]:
+    with (sandbox.results / "tables/freshness" / f"{table}.csv").open() as file:
+        return {row["system"]: row for row in csv.DictReader(file)}
+
+
+def test_each_event_is_there_once_also_after_kills(done: Sandbox) -> None:
+    runs = done.runs()
+    assert len(runs) == 2 * 3
+    for name, run in runs.items():
+        kills, oracle = "kills" in name, run["oracle"]
+        assert oracle["verdict"] and oracle["expected"] == 50 + run["operations"] == oracle["found"], (name, oracle)
+        if "ramp" in name:
+            rates = [step["rate"] for step in run["found"]["ramp"]["steps"]]
+            assert rates == [RATE, 2 * RATE][: len(rates)] and run["operations"] == sum(rates) * 7
+        else:
+            assert run["operations"] >= RATE * 15 if kills else run["operations"] == RATE * 3
+        assert len(run["found"]["kills"]) == (KILLS if kills else 0), name
+        assert run["found"]["encoding"] == "json"
+    told = rows(done, "freshness-kills")
+    assert {row["verdict"] for row in told.values()} == {"each event once"}
+    assert {row["kills"] for row in told.values()} == {str(KILLS)}
+    assert not list(done.work.iterdir()) and not done.left_running()
+
+
+def test_ages_and_costs_are_told_of_a_consumer_and_a_pipeline_alike(done: Sandbox) -> None:
+    told = rows(done, "freshness")
+    assert set(told) == {"Delta (delta-rs)", "connect"}
+    for row in told.values():
+        median, oldest = float(row["seen_p50 [s]"]), float(row["seen_max [s]"])
+        assert 0 < median <= float(row["seen_p99 [s]"]) <= oldest
+        assert float(row["committed_p50 [s]"]) <= oldest and float(row["commits [commits/s]"]) > 0
+        assert float(row["cpu [CPU-s]"]) > 0 and float(row["files [files]"]) > 0
+    assert (done.results / "figures/freshness/freshness-cost.svg").stat().st_size > 0
+    said = json.loads((done.results / "paper/values.json").read_text())["sentences"]
+    assert "each event is in the table once" in said["freshness-killed"]
+    assert (done.results / "paper.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_rate_is_doubled_while_the_lag_does_not_grow(done: Sandbox) -> None:
+    with (done.results / "tables/freshness/freshness-steps.csv").open() as file:
+        steps = [(row["system"], float(row["rate [events/s]"]), row) for row in csv.DictReader(file)]
+    assert {(system, RATE) for system in ("Delta (delta-rs)", "connect")} <= {step[:2] for step in steps}
+    for _, rate, row in steps:
+        assert float(row["events"]) == rate * 7 and row["verdict"]
+        assert float(row["cpu [CPU-s]"]) > 0 and float(row["files [files]"]) > 0
+    told = rows(done, "freshness-capacity")
+    assert set(told) == {"Delta (delta-rs)", "connect"}
+    for row in told.values():
+        assert row.get("capacity_missing") or round(float(row["capacity [events/s]"])) in (RATE, 2 * RATE)
+    said = json.loads((done.results / "paper/values.json").read_text())["sentences"]
+    assert "doubled step by step" in said["freshness-capacity"]
+
+
+def test_tables_are_read_as_they_were_streamed_and_once_they_are_maintained(done: Sandbox) -> None:
+    with (done.results / "tables/freshness/freshness-reads.csv").open() as file:
+        told = [(row["system"], row["state"], row) for row in csv.DictReader(file)]
+    assert sorted((system, state) for system, state, _ in told) == [
+        ("Delta (delta-rs)", "after compact, vacuum and checkpoint"),
+        ("Delta (delta-rs)", "as streamed"),
+        ("connect", "after expire"),
+        ("connect", "as streamed"),
+    ]
+    for _, _, row in told:
+        assert int(row["commits"]) > 0 and int(row["files"]) > 0
+        assert min(float(row[f"{what}_{which} [s]"]) for what in ("count", "sum") for which in ("first", "again")) > 0
+
+
+def test_the_worker_listens_on_loopback_alone_and_names_its_version(done: Sandbox) -> None:
+    (run,) = (
+        run for name, run in done.runs().items() if "/connect/" in name and not {"kills", "ramp"} & set(name.split("-"))
+    )
+    assert run["versions"]["Kafka Connect (prompt)"] == "4.1.0"
+    logs = list(done.results.glob("runs/freshness/connect/*/*/logs/kafka-connect-prompt.log"))
+    assert logs and all("HTTP://127.0.0.1:" in path.read_text().upper() for path in logs)

@@ -1,0 +1,75 @@
+"""The page for evaluators: every claim has a command that makes a plan, a time, and the verdict that is kept of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.runs.runset import DELTA, DUCKLAKE, INLINED, write_run_set
+
+from tidemark.config import load
+from tidemark.pipeline.build import all_claims, books, build_artifact, build_reference
+from tidemark.pipeline.effort import efforts
+from tidemark.pipeline.plan import make_plan
+from tidemark.results.claims.claims import load_claims
+from tidemark.results.claims.judge import unjudged
+from tidemark.results.reference.artifact import FOLDERS, NOT_KEPT
+from tidemark.studies.registry import registry
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / "config.yaml"
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    results = write_run_set(tmp_path_factory.mktemp("runs"), (DUCKLAKE, INLINED, DELTA), window_s=6.0)
+    target = tmp_path_factory.mktemp("kept")
+    build_reference(results, target)
+    return target
+
+
+def test_the_command_of_each_claim_measures_what_the_claim_is_of() -> None:
+    wanted: dict[tuple[str, str], set[str]] = {}
+    for book in books():
+        for claim in load_claims(book):
+            command = unjudged(claim, book, "").retest.command
+            wanted.setdefault((book.study, command), set()).update(claim.measure.systems)
+    for (study, command), systems in wanted.items():
+        series = make_plan(load(SHIPPED, [word for word in shlex.split(command) if "=" in word])).series
+        assert {each.study for each in series} == {study}, command
+        assert systems <= {each.name for each in series}, command
+
+
+def test_each_study_is_there_with_its_two_protocols() -> None:
+    found = efforts(SHIPPED)
+    assert {(each.study, each.protocol) for each in found} == {
+        (study, protocol) for study in registry() for protocol in ("smoke", "quick")
+    }
+    for study in registry():
+        smoke, quick = (each for each in found if each.study == study)
+        assert 0 < smoke.seconds < quick.seconds and smoke.series <= quick.series
+
+
+def test_each_claim_has_a_row_and_what_is_kept_of_it(reference: Path) -> None:
+    page = build_artifact(SHIPPED, reference)
+    assert page.count(NOT_KEPT) < len(all_claims())
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    assert {claim.id for claim in all_claims()} <= set(rows)
+    assert "not reproduced: " in rows["inlining-single"] or "reproduced: " in rows["inlining-single"]
+    assert NOT_KEPT in rows["success-alone"] and "windows of 6 s" in page
+
+
+@pytest.mark.parametrize("path", [path for path, _ in FOLDERS if path != "reference"])
+def test_what_the_map_names_is_there(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+def test_the_container_has_the_python_that_the_launcher_asks_for_and_runs_the_launcher() -> None:
+    lines = (ROOT / "Containerfile").read_text().splitlines()
+    (base,) = (line for line in lines if line.startswith("FROM "))
+    assert re.fullmatch(r"FROM python:3\.12\.\d+-bookworm", base)
+    assert "3.12" in (ROOT / "tidemark").read_text() and 'ENTRYPOINT ["./tidemark"]' in lines
+    kept_out = (ROOT / ".containerignore").read_text().split()
+    assert {".venv", ".tidemark", "results", "data"} <= set(kept_out)

@@ -1,0 +1,121 @@
+"""Reference results: what is kept of a result set, and how another machine's agree with it, claim by claim."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.runs.runset import DELTA, DUCKLAKE, INLINED, Model, batched, write_run_set
+
+from tidemark.analysis.statistics import Estimate
+from tidemark.errors import AnalysisError
+from tidemark.pipeline.build import build_agreement, build_comparison, build_reference
+from tidemark.results.archive.pack import digest, write_archive
+from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
+from tidemark.results.reference.agreement import AGREES, DIFFERS, NOTHING, SIZE, WITHIN, Pair
+from tidemark.results.reference.content import FILE, Held, folders, read_references
+from tidemark.results.tables.table import Table
+
+MODELS = (DUCKLAKE, INLINED, DELTA, batched(DUCKLAKE, median_ms=20.0))
+SLOW = tuple(
+    replace(model, median_ms=3 * model.median_ms) if model.system == "ducklake-inlined" else model for model in MODELS
+)
+
+
+def measured(root: Path, models: tuple[Model, ...] = MODELS, seed: int = 1, window_s: float = 6.0) -> Path:
+    return write_run_set(root, models, window_s=window_s, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    results = measured(tmp_path_factory.mktemp("reference"))
+    return write_archive(results, tmp_path_factory.mktemp("zip") / "runs.zip")
+
+
+@pytest.fixture(scope="module")
+def reference(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("kept") / "reference"
+    build_reference(archive, target)
+    return target
+
+
+def outcomes(table: Table) -> dict[str, str]:
+    return {str(row[1]): str(row[-1]) for row in table.rows}
+
+
+def test_an_archive_gives_the_same_files_each_time(archive: Path, reference: Path, tmp_path: Path) -> None:
+    again = build_reference(archive, tmp_path)
+    assert {path.relative_to(tmp_path) for path in again} == {
+        path.relative_to(reference) for path in reference.rglob("*.json")
+    }
+    for path in again:
+        assert path.read_bytes() == (reference / path.relative_to(tmp_path)).read_bytes(), path
+    (kept,) = read_references(reference)
+    assert kept.about.archive == digest(archive) and kept.about.study == "streams" and kept.about.windows == (6.0,)
+    assert (reference / "streams" / "tables" / "matrix.json").is_file()
+    assert not (reference / "streams" / "tables" / "runs.json").exists()
+    assert sum(path.stat().st_size for path in again) < 500_000
+
+
+def test_what_is_no_longer_a_table_is_removed(archive: Path, tmp_path: Path) -> None:
+    build_reference(archive, tmp_path)
+    stale = tmp_path / "streams" / "tables" / "table-0.json"
+    stale.write_text("{}")
+    build_reference(archive, tmp_path)
+    assert not stale.exists()
+
+
+def test_a_set_agrees_with_itself_and_with_its_like(archive: Path, reference: Path, tmp_path: Path) -> None:
+    table, written = build_comparison(reference, archive, tmp_path / "same")
+    assert set(outcomes(table).values()) == {AGREES}
+    assert [path.name for path in written] == ["agreement.csv", "agreement.md", "agreement.json"]
+    assert json.loads((tmp_path / "same" / "agreement.json").read_text())["rows"]
+    other, _ = build_agreement(reference, measured(tmp_path / "other", seed=2), tmp_path / "like")
+    assert DIFFERS not in outcomes(other).values()
+
+
+def test_a_system_that_is_three_times_as_slow_is_seen_where_a_claim_is_of_it(reference: Path, tmp_path: Path) -> None:
+    table, _ = build_agreement(reference, measured(tmp_path, SLOW), tmp_path / "agreement")
+    found = outcomes(table)
+    assert found["inlining-single"] == SIZE and table.rows[0][1] == "inlining-single"  # what differs comes first
+    assert {found["growth-single-ducklake"], found["files-per-commit-ducklake"]} == {AGREES}
+
+
+def test_a_short_run_is_compared_with_a_warning_and_what_it_lacks_is_said(reference: Path, tmp_path: Path) -> None:
+    table, _ = build_agreement(reference, measured(tmp_path, MODELS[:1], window_s=3.0), tmp_path / "agreement")
+    assert NOTHING in outcomes(table).values()
+    assert any(note.startswith("WARNING: streams: the sizes differ") for note in table.notes)
+
+
+def held(value: float, low: float | None, high: float | None, verdict: str) -> Held:
+    return Held("a-claim", "thesis", "", "", Estimate(value, low, high, 3, "x"), verdict, None)
+
+
+@pytest.mark.parametrize(
+    ("b", "outcome"),
+    [
+        (held(2.4, 2.2, 2.6, REPRODUCED), AGREES),
+        (held(3.0, 2.8, 3.2, REPRODUCED), SIZE),
+        (held(1.8, 1.2, 2.4, INCONCLUSIVE), WITHIN),
+        (held(0.8, 0.7, 0.9, NOT_REPRODUCED), DIFFERS),
+        (held(2.1, None, None, REPRODUCED), AGREES),  # a count is its own interval
+        (held(2.7, None, None, REPRODUCED), SIZE),
+        (replace(held(1, None, None, NOT_TESTABLE), ours=None, reason="no such series"), NOTHING),
+        (None, NOTHING),
+    ],
+)
+def test_verdicts_and_intervals_decide_worked_out_by_hand(b: Held | None, outcome: str) -> None:
+    pair = Pair("streams", held(2.3, 2.1, 2.5, REPRODUCED), b)
+    assert pair.outcome == outcome
+    assert outcome != NOTHING or pair.why_not in ("B was not asked it", "B: no such series")
+
+
+def test_a_file_of_another_version_is_refused(reference: Path, tmp_path: Path) -> None:
+    kept = json.loads((reference / "streams" / FILE).read_text())
+    (tmp_path / FILE).write_text(json.dumps({**kept, "schema_version": 99}))
+    assert folders(tmp_path) == [tmp_path]
+    with pytest.raises(AnalysisError, match="found 99; allowed: 1"):
+        read_references(tmp_path)
+    assert folders(tmp_path / "nowhere") == []

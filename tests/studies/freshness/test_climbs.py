@@ -1,0 +1,151 @@
+"""Of steps of a rate that doubles the last in which the lag does not grow; and a table that falls behind is seen."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from tidemark.analysis.quantities import Absent
+from tidemark.runs.proofs import Oracle
+from tidemark.runs.run import Run
+from tidemark.stream.paced import Sent
+from tidemark.studies.freshness.climbs import (
+    AT_CAPACITY_P50,
+    CAPACITY,
+    CPU_AT_CAPACITY,
+    FILES_AT_CAPACITY,
+    GROWS,
+    HOLDS,
+    LATE,
+    UNKNOWN,
+    held,
+    is_least,
+    steps,
+)
+from tidemark.studies.freshness.settings import FreshnessSettings
+from tidemark.studies.freshness.tables.capacity import EXACT, LEAST, ending
+from tidemark.studies.freshness.window.ramp import Ramp, lag_seconds
+from tidemark.studies.freshness.window.samples import End, FreshnessWindow, Look, Step
+
+SECOND = 1_000_000_000
+FIRST_RATE, LONG_S = 10, 10.0
+
+
+def climb(*growths: float, end: End = End.STEPS, interval_s: float = 1.0, missing: int = 0) -> Run:
+    """A run of 10, 20, ... events a second, 10 s each, and a commit a second: with each step, the youngest event of a
+    commit is 0.1 s old, and older by so much with each second. 2 CPU-seconds, and 3 files, a step.
+    """
+    due, ages, told = [], [], []
+    for number, growth in enumerate(growths):
+        rate, begin_s = FIRST_RATE << number, number * LONG_S
+        at = begin_s + np.arange(round(rate * LONG_S)) / rate
+        ends = begin_s + (np.floor((at - begin_s) / interval_s) + 1) * interval_s
+        due.append(at)
+        ages.append(ends + 0.1 + growth * (ends - begin_s) - at)
+        told.append(
+            {"rate": rate, "begin_s": begin_s, "seconds": LONG_S, "events": len(at), "latest_s": 0.01, "lag_s": 1.0,
+             "cpu_s": 2.0, "files": 3}
+        )  # fmt: skip
+    start, age = np.concatenate(due), np.concatenate(ages)
+    columns = {
+        "start_ns": np.round(start * SECOND).astype(np.int64),
+        "elapsed_ns": np.round(age * SECOND).astype(np.int64),
+        "seen_ns": np.round(age * SECOND).astype(np.int64),
+        "commit": np.unique(np.round(start + age, 6), return_inverse=True)[1],
+    }
+    oracle = Oracle(not missing, True, len(start), len(start) - missing, missing, 0, 0, "another client", 0.1)
+    found = (("ramp", {"end": str(end), "steps": told}), ("gave_up", False))
+    manifest = SimpleNamespace(found=found, oracle=oracle)
+    return cast(Run, SimpleNamespace(label=str(growths), column=columns.__getitem__, manifest=manifest))
+
+
+def test_the_capacity_is_the_rate_before_the_first_at_which_the_lag_grows() -> None:
+    run = climb(0.0, 0.0, 0.5, 0.0)
+    assert [step.verdict for step in steps(run)] == [HOLDS, HOLDS, GROWS, HOLDS]
+    growths = [step.slope.value for step in steps(run) if step.slope is not None]
+    assert growths == pytest.approx([0, 0, 0.5 / 1.5, 0], abs=0.01)  # per second of commits, which are 1.5 s apart
+    last, following = held(run)
+    assert (last.rate, following and following.rate) == (20, 40)
+    assert not is_least(following) and ending(run) == [EXACT, "40 events/s: grows"]
+    value = {each.name: cast(Any, each.how)(run).value for each in (CAPACITY, CPU_AT_CAPACITY, FILES_AT_CAPACITY)}
+    assert value == pytest.approx({"capacity": 20, "CPU at capacity": 1e4, "files at capacity": 1.5e4})
+    assert cast(Any, AT_CAPACITY_P50.how)(run).value == pytest.approx(0.6, abs=0.05)  # from 0.1 to 1.1 s
+
+
+def test_what_ends_a_climb_beside_the_table_makes_it_a_lower_bound() -> None:
+    assert ending(climb(0.0, 0.0)) == [LEAST, "there was none"]
+    by_producer = climb(0.0, 0.0, end=End.PRODUCER)
+    assert [step.verdict for step in steps(by_producer)] == [HOLDS, LATE]
+    assert held(by_producer)[0].rate == 10 and ending(by_producer)[0] == LEAST
+    slow = climb(0.0, 0.0, interval_s=4.0)  # two commits of a step lie in it
+    assert [step.verdict for step in steps(slow)] == [UNKNOWN, UNKNOWN]
+
+
+def test_a_table_that_is_far_behind_grows_whatever_its_slope() -> None:
+    assert [step.verdict for step in steps(climb(0.0, 0.0, end=End.LAG))] == [HOLDS, GROWS]
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (climb(0.5, 0.0), "at 10 events/s, the lowest rate of the climb: the lag grows"),
+        (climb(0.0, interval_s=4.0), "the lag was not judged: too few commits to tell"),
+        (climb(0.0, 0.0, missing=1), "does not hold each event once"),
+    ],
+)
+def test_without_a_step_that_holds_there_is_no_capacity(run: Run, said: str) -> None:
+    with pytest.raises(Absent, match=said):
+        held(run)
+
+
+def test_the_lag_is_the_age_of_the_oldest_event_that_nobody_has_seen() -> None:
+    window = FreshnessWindow(warm=2, steps=[Step(0, 10, 10), Step(SECOND, 20, 20)])
+    assert lag_seconds(window, Look(0, 2 + 15), 2 * SECOND) == pytest.approx(2 - 1.25)
+    assert lag_seconds(window, Look(0, 2 + 3), 2 * SECOND) == pytest.approx(2 - 0.3)
+    assert lag_seconds(window, Look(0, 2 + 30), 2 * SECOND) == 0.0
+    assert lag_seconds(window, None, 2 * SECOND) == 2.0
+
+
+class Producer:
+    """Sends at once, and says how late it was."""
+
+    def __init__(self, latest_s: float) -> None:
+        self.latest_s = latest_s
+        self.paced: list[tuple[int, float, int]] = []
+
+    def pace(self, events: int, rate: float, begin_ns: int) -> None:
+        self.paced.append((events, rate, begin_ns))
+
+    def wait(self) -> Sent:
+        return Sent(self.paced[-1][0], 0.5, self.latest_s)
+
+
+@pytest.mark.parametrize(
+    ("latest_s", "seen", "end", "count"),
+    [(0.0, True, End.STEPS, 3), (0.6, True, End.PRODUCER, 1), (0.0, False, End.LAG, 1)],
+)
+def test_a_climb_ends_with_the_table_or_the_producer_that_falls_behind(
+    latest_s: float, seen: bool, end: End, count: int
+) -> None:
+    settings = FreshnessSettings(
+        policy="10ms", rate=100, encoding="json", kills=0, warm=2, look_ms=1, drain_seconds=1, steps=3, step_seconds=0.3
+    )
+    producer, footprint = Producer(latest_s), SimpleNamespace(data_files=1, metadata_files=1)
+    reader = SimpleNamespace(looks=[Look(0, 10**6)] if seen else [])
+    ramp = Ramp(
+        settings, cast(Any, producer), cast(Any, SimpleNamespace(footprint=lambda: footprint)), cast(Any, reader),
+        time.process_time, lambda: True,
+    )  # fmt: skip
+    window = FreshnessWindow(warm=2, begin_ns=time.time_ns())
+    sent = ramp.climb(window)
+    assert [rate for _, rate, _ in producer.paced] == [100, 200, 400][:count]
+    begins = [begin_ns - window.begin_ns for _, _, begin_ns in producer.paced]
+    assert begins == [0, 300_000_000, 600_000_000][:count]  # the schedule goes on, however late a step ends
+    assert sent.events == window.events == sum([30, 60, 120][:count])
+    found = ramp.found()
+    assert found["end"] == end and [step["files"] for step in found["steps"]] == [0] * count
+    assert (found["steps"][-1]["lag_s"] > 0.11) == (not seen)

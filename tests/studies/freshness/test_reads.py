@@ -1,0 +1,87 @@
+"""A table is read as it was streamed, then maintained, then read again; what cannot be done says why in each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tidemark.analysis.words import Missing
+from tidemark.errors import OracleError
+from tidemark.runs.manifest import Footprint
+from tidemark.studies.freshness.tables.reads import COLUMNS, STREAMED, lines
+from tidemark.studies.freshness.window.reads import NOBODY, take
+from tidemark.systems.base import Capability
+from tidemark.systems.tables import TableSystem
+
+HEAD = 3  # columns that say of what a line is
+
+
+@dataclass
+class Table:
+    """A thousand rows in a hundred files, which `merge` makes one of, with `lost` rows less."""
+
+    capabilities: frozenset[Capability] = frozenset({Capability.ASKED, Capability.MAINTENANCE})
+    refused: str | None = None
+    lost: int = 0
+    fails: bool = False
+    rows: int = 1000
+    files: int = 100
+    options: Any = None
+    closed: list[bool] = field(default_factory=list)
+
+    @contextmanager
+    def asking(self) -> Iterator[Any]:
+        yield SimpleNamespace(count=lambda: self.rows, add_up=lambda: self.rows * (self.rows - 1) // 2)
+
+    def refuses_maintenance(self, _options: Any) -> str | None:
+        return self.refused
+
+    def footprint(self) -> Footprint:
+        return Footprint(self.files, 1, 5, 1, 0)
+
+    def door(self) -> Any:
+        def merge() -> None:
+            if self.fails:
+                raise ValueError("no memory")
+            self.rows, self.files = self.rows - self.lost, 1
+
+        operations: dict[str, Callable[[], None]] = {"merge": merge, "expire": lambda: None}
+        writer = SimpleNamespace(maintenance=lambda: operations, close=lambda: self.closed.append(True))
+        return SimpleNamespace(open=lambda: writer)
+
+
+def taken(table: Table) -> list[list[Any]]:
+    reads = take(cast(TableSystem, table), 1000, table.footprint(), lambda _: None)
+    return lines({"commits": 50, "reads": reads.found()})
+
+
+def test_a_table_is_read_before_and_after_its_maintenance() -> None:
+    table = Table()
+    before, after = taken(table)
+    assert (before[:3], after[:3]) == ([STREAMED, 50, 105], ["after merge and expire", 50, 6])
+    assert len(before) == len(after) == len(COLUMNS) - HEAD
+    assert all(seconds >= 0 for seconds in before[3:7] + after[3:]) and before[7] is None
+    assert table.closed == [True]
+
+
+def test_a_row_that_maintenance_loses_is_seen() -> None:
+    table = Table(lost=1)
+    with pytest.raises(OracleError, match=r"a table of 1,000 rows .* is 999"):
+        taken(table)
+    assert table.closed == [True]
+
+
+def test_cells_that_nobody_could_measure_say_why() -> None:
+    (alone,) = taken(Table(capabilities=frozenset()))
+    assert alone[:3] == [STREAMED, 50, 105] and alone[3:7] == [Missing(NOBODY)] * 4
+    _, refused = taken(Table(refused="no call"))
+    assert refused == [Missing("no call")] * (len(COLUMNS) - HEAD)
+    _, failed = taken(Table(fails=True))
+    assert failed[:7] == [Missing("merge failed: ValueError: no memory")] * 7
+    assert lines({"commits": 50, "reads": None}) == [[Missing("its table was not read")] * (len(COLUMNS) - HEAD)]
+    assert lines({"commits": 50}) == lines({"commits": 50, "reads": None})  # files of older runs

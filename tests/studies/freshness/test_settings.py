@@ -1,0 +1,97 @@
+"""What the section may say, which series it asks for, and what is refused with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidemark.config import load
+from tidemark.errors import ConfigError
+from tidemark.pipeline.plan import make_plan
+from tidemark.studies.freshness.settings import FreshnessSettings, Policy, shape_of
+
+SHIPPED = Path(__file__).parents[3] / "config.yaml"
+CHOSEN = ["studies=[freshness]", "protocol=smoke"]
+
+
+def sizes(policy: str, policies: str = "[]") -> str:
+    """A protocol, as YAML."""
+    return (
+        f"{{policies: {policies}, intervals: [], rate: 9, rates: [], policy: {policy}, kills: 0, kill_rate: 9, "
+        "kill_seconds: 0, window_seconds: 4, drain_seconds: 9}"
+    )
+
+
+def test_policies_are_times_numbers_of_rows_or_every_event() -> None:
+    assert Policy.parse("event") == Policy(None, 1)
+    assert Policy.parse("250ms") == Policy(250, None)
+    assert Policy.parse("10s") == Policy(10_000, None)
+    assert Policy.parse("1000rows") == Policy(None, 1000)
+    assert [Policy.parse(each).words for each in ("event", "250ms", "1000rows")] == [
+        "every event",
+        "every 0.25 s",
+        "every 1,000 events",
+    ]
+
+
+def test_each_system_has_its_policies_its_rates_and_kills() -> None:
+    plan = make_plan(load(SHIPPED, [*CHOSEN, "freshness.systems={delta-rs: {}, kafka-connect-iceberg: {}}"]))
+    modes = {name: {spec.mode for spec in plan.series if spec.name == name} for name in ("delta-rs",)}
+    assert modes["delta-rs"] == {"1s-200-json", "1s-200-json-kills-1"}
+    of_connect = [spec for spec in plan.series if spec.name == "kafka-connect-iceberg"]
+    assert {spec.mode for spec in of_connect} == {"1s-200-json", "1s-200-json-kills-1"}
+    lengths = {shape_of(spec.mode).kills: spec.window_seconds for spec in of_connect}
+    assert lengths == {0: 3.0, 1: 3.0 + 3}
+    assert FreshnessSettings.of(of_connect[0]).rules.interval_ms == 1000
+
+
+def test_a_rate_is_raised_in_a_series_of_its_own() -> None:
+    ramp = sizes("1s")[:-1] + ", own_drain_seconds: 3, ramp: {rate: 50, steps: 4, step_seconds: 6}}"
+    asked = [*CHOSEN, f"freshness.protocols={{smoke: {ramp}}}"]
+    asked.append("freshness.systems={delta-rs: {}, kafka-connect-iceberg: {}}")
+    made = {spec.name: spec for spec in make_plan(load(SHIPPED, asked)).series}
+    assert {spec.mode for spec in made.values()} == {"1s-50-json-ramp-4"} and len(made) == 2
+    assert {spec.window_seconds for spec in made.values()} == {24.0}
+    drains = {name: FreshnessSettings.of(spec).drain_seconds for name, spec in made.items()}
+    assert drains == {"delta-rs": 3, "kafka-connect-iceberg": 3}
+    shape = shape_of("1s-50-json-ramp-4")
+    assert (shape.policy, shape.rate, shape.kills, shape.steps) == ("1s", 50, 0, 4) and not shape.is_steady
+
+
+def test_quick_has_the_sizes_that_its_time_was_estimated_with() -> None:
+    series = make_plan(load(SHIPPED, ["studies=[freshness]", "protocol=quick"])).series
+    own, connect = (
+        [spec for spec in series if (spec.system == "kafka-connect-iceberg") is is_pipeline]
+        for is_pipeline in (False, True)
+    )
+    assert (len(own), len(connect)) == (3 * 7, 2 * 4)
+    # Windows alone, in seconds: at least two commits, a kill more 5, and a climb 6 steps of 8.
+    assert sum(spec.window_seconds for spec in own) == 3 * (4 * 8 + 20 + 18 + 48)
+    assert sum(spec.window_seconds for spec in connect) == 2 * (8 + 10 + 18 + 48)
+
+
+def test_pipelines_get_json_whatever_consumers_of_ours_get() -> None:
+    plan = make_plan(load(SHIPPED, [*CHOSEN, "freshness.encoding=record"]))
+    found = {spec.system: dict(spec.settings)["encoding"] for spec in plan.series}
+    assert found["delta-rs"] == "record" and found["kafka-connect-iceberg"] == "json"
+
+
+def test_a_window_is_long_enough_for_two_commits() -> None:
+    asked = [*CHOSEN, f"freshness.protocols={{smoke: {sizes('1s', '[30s]')}}}", "freshness.systems={delta-rs: {}}"]
+    (spec,) = make_plan(load(SHIPPED, asked)).series
+    assert spec.window_seconds == 60
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (f"freshness.protocols={{smoke: {sizes('event')}}}", "policy.*found 'event'; allowed: a time"),
+        (f"freshness.protocols={{smoke: {sizes('1s', '[soon]')}}}", "policies.*soon"),
+        ("freshness.systems={rest-memory: {}}", "rest-memory.*a catalog server; allowed: a table, or a pipeline"),
+        ("freshness.systems={kafka-connect-iceberg: {commit_timeout_ms: 5}}", "found 5; allowed: at least 1000"),
+    ],
+)
+def test_what_fits_nothing_is_refused_with_its_place(given: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        make_plan(load(SHIPPED, [*CHOSEN, given]))

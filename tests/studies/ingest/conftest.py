@@ -1,0 +1,84 @@
+"""A small table of delta-rs, with trips for it; a door whose clients acknowledge before they commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidemark.systems.base import Context
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.writers import Door
+
+ROWS = 2
+
+
+@pytest.fixture
+def trips(tmp_path: Path) -> Path:
+    path = tmp_path / "trips.parquet"
+    pq.write_table(pa.table({"id": pa.array(range(7), pa.int64()), "fare": [float(n) for n in range(7)]}), path)
+    return path
+
+
+@pytest.fixture
+def table(tmp_path: Path, trips: Path) -> Iterator[DeltaRs]:
+    folder = tmp_path / "table"
+    folder.mkdir()
+    system = DeltaRs(Context(folder, {}, ROWS), DeltaRs.Options())
+    system.create(pq.read_schema(trips))
+    yield system
+    system.close()
+
+
+# Acknowledges at once, and commits a little later.
+EARLY = """
+import queue, threading, time
+from dataclasses import dataclass
+from tidemark.systems.writers import Door, TableWriter
+
+@dataclass(frozen=True)
+class EarlyDoor(Door):
+    inner: Door
+
+    def open(self):
+        return Early(self.inner.open())
+
+class Early(TableWriter):
+    def __init__(self, inner):
+        self._inner, self._rows = inner, queue.Queue()
+        threading.Thread(target=self._commit, daemon=True).start()
+
+    def _commit(self):
+        while True:
+            acknowledged, rows = self._rows.get()
+            time.sleep(max(0, acknowledged + 0.5 - time.monotonic()))
+            self._inner.write(rows)
+            self._rows.task_done()
+
+    def write(self, rows):
+        time.sleep(0.1)
+        self._rows.put((time.monotonic(), rows))
+
+    def fate(self, error):
+        return self._inner.fate(error)
+
+    def close(self):
+        self._rows.join()
+"""
+
+
+@pytest.fixture
+def early_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Door], Door]:
+    """Around another one; programs that run in the folder of the trips find it."""
+    (tmp_path / "planted_early.py").write_text(EARLY)
+    monkeypatch.syspath_prepend(tmp_path)
+    import planted_early  # type: ignore[import-not-found]
+
+    def around(door: Door) -> Door:
+        made: Door = planted_early.EarlyDoor(door)
+        return made
+
+    return around

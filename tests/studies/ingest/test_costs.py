@@ -1,0 +1,60 @@
+"""What runs of many writers and of a far store say of the cost of a commit, and what a run with lost rows does not."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any, cast
+
+from tidemark.analysis.costs import Cell
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.statistics import known
+from tidemark.studies.ingest.quantities import COMMITS
+from tidemark.studies.ingest.storage.costs import costs
+
+
+def series(mode: str, writers: int, *, exact: bool = True, harness: bool = False, **options: Any) -> SimpleNamespace:
+    manifest = SimpleNamespace(
+        config={"rows": 500, "writers": writers}.items(),
+        system=SimpleNamespace(options=options.items(), durability="on the disk"),
+        oracle=SimpleNamespace(verdict=exact),
+    )
+    run = SimpleNamespace(manifest=manifest, elapsed_s=6.0)
+    return SimpleNamespace(
+        mode=mode, system="ducklake", title="DuckLake", stack="thesis", is_harness=harness, hot_runs=[run]
+    )
+
+
+def test_commits_a_second_become_times_by_writers_and_distance() -> None:
+    rates = {"one-1": 40.0, "one-4": 50.0, "s3-20": 10.0}
+    all_series = [
+        series("one-1", 1),
+        series("one-4", 4),
+        series("s3-20", 1, storage="s3", rtt_ms=20),
+        series("one-8", 8, exact=False),
+        series("own-4", 4),
+        series("faults-2", 2),
+        series("one-1", 1, harness=True),
+        series("one-2", 2),
+    ]
+
+    def hot(quantity: object, each: Any) -> Any:
+        assert quantity is COMMITS
+        if each.mode not in rates:
+            raise Absent("no commit was acknowledged inside the window")
+        return known(rates[each.mode])
+
+    found = list(costs(cast(Any, SimpleNamespace(run_set=SimpleNamespace(series=all_series), hot=hot))))
+    assert [each.cell for each in found] == [
+        Cell(500),
+        Cell(500, 4),
+        Cell(500, 1, 20.0),
+        Cell(500, 8),
+        Cell(500, 2),
+    ]
+    times = [round(each.commit_ms, 6) for each in found[:3]]
+    assert times == [25, 80, 100]
+    assert [round(each.commits) for each in found[:3]] == [120, 150, 30]
+    assert all(math.isnan(each.commit_ms) for each in found[3:])
+    assert found[3].flaw == "not comparable: the table does not hold what was acknowledged (8 writers)"
+    assert found[4].flaw == "no commit was acknowledged inside the window (2 writers)"

@@ -1,0 +1,136 @@
+"""What a cut of the power costs, worked out by hand; the cells that are asked for; what is said of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidemark.analysis.quantities import Absent
+from tidemark.config import load
+from tidemark.errors import ConfigError
+from tidemark.machine import power
+from tidemark.pipeline.plan import make_plan
+from tidemark.runs.runset import RunSet
+from tidemark.studies.ingest.cut import tables
+from tidemark.studies.ingest.cut.losses import Remains, cost
+from tidemark.studies.ingest.cut.settings import CutSettings
+from tidemark.studies.ingest.cut.tables import costly, cut_sentence
+from tidemark.studies.ingest.load.writer import ID_BITS
+from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT
+
+SHIPPED = Path(__file__).parents[3] / "config.yaml"
+ROWS, SYNCED, CUT_NS = 2, 1, 5_000_000_000
+NOTHING = Remains(np.zeros(0, np.int64), 0, 0)
+# Of each attempt its start and length in seconds, its batch, its try, and what became of it.
+ONE = [(1, 1, 0, 1, NUMBERS[ACKED]), (2, 1, 1, 1, NUMBERS[CONFLICT]), (3, 1, 1, 2, NUMBERS[ACKED]), (4, 0, 2, 1, SENT)]
+TWO = [(1, 2, 0, 1, NUMBERS[ACKED])]
+
+
+def records(attempts: list[tuple[int, ...]]) -> np.ndarray:
+    second = 1_000_000_000
+    return np.array([(second * start, second * took, *rest, -1) for start, took, *rest in attempts], np.int64)
+
+
+def ids(*batches: tuple[int, int]) -> np.ndarray:
+    return np.array([(writer << ID_BITS) + ROWS * batch + row for writer, batch in batches for row in range(ROWS)])
+
+
+def paid(seen: np.ndarray | None, said: str = "", remains: Remains = NOTHING) -> Any:
+    return cost([records(ONE), records(TWO)], CUT_NS, SYNCED, ROWS, seen, said, remains)
+
+
+def test_what_was_acknowledged_is_there_or_lost() -> None:
+    whole = paid(ids((0, 0), (1, 0), (1, 1), (2, 0)))
+    assert whole.holds and (whole.acked, whole.lost, whole.oldest_lost_s) == (6, 0, None)
+    assert (whole.unknown, whole.done) == (1, 0)
+    some = paid(ids((0, 0), (1, 0), (1, 2))[:-1])
+    assert not some.holds and (some.lost, some.synced_lost, some.oldest_lost_s) == (4, 0, 2.0)
+    assert (some.unknown, some.done, some.partial) == (1, 1, 1)
+    twice = paid(np.concatenate([ids((0, 0), (1, 0), (1, 1), (2, 0)), ids((2, 0))]))
+    assert not twice.holds and twice.doubled == ROWS
+
+
+def test_a_table_that_nobody_can_read_holds_nothing_whatever_its_files_have() -> None:
+    unread = paid(None, "OSError: gone", Remains(ids((1, 0)), 3, 2))
+    assert not unread.holds and (unread.lost, unread.synced_lost, unread.left_in_files) == (6, 2, 2)
+    assert unread.plain()["said"] == "OSError: gone" and unread.oldest_lost_s == 3.0
+
+
+def test_files_are_read_one_by_one(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [7, 8]}), tmp_path / "whole.parquet")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below/empty.parquet").touch()
+    whole = (tmp_path / "whole.parquet").read_bytes()
+    (tmp_path / "short.parquet").write_bytes(whole[:-9] + b"\0" * 9)
+    remains = Remains.below(tmp_path)
+    assert (remains.files, remains.unreadable, remains.ids.tolist()) == (3, 2, [7, 8])
+
+
+def planned(*overrides: str) -> list[Any]:
+    series = make_plan(load(SHIPPED, ["studies=[ingest]", *overrides])).series
+    return [each for each in series if each.mode.startswith("cut-")]
+
+
+def test_each_system_is_cut_as_it_is_and_as_it_can_be() -> None:
+    sizes = "writers: [1], runs: 2, window_seconds: 5"
+    cut = "{systems: [ducklake, 'null', delta-rs], cuts: 2, window_seconds: 3}"
+    series = planned(f"ingest.protocols={{small: {{{sizes}, cut: {cut}}}}}", "protocol=small")
+    assert {(each.window_seconds, each.runs) for each in series} == {(3.0, 1)}
+    asked = [(each.name, each.mode, dict(each.options).get("durability"), each.repeat) for each in series]
+    both = [("cut-2", "default", 1), ("cut-2", "default", 2), ("cut-2-full", "full", 1), ("cut-2-full", "full", 2)]
+    wanted = [(name, *each) for name in ("delta-rs", "ducklake") for each in both]
+    assert sorted(asked) == wanted  # and none of what keeps nothing
+    already = planned(
+        "protocol=small", CHOOSING.format("full"), "ingest.systems={full: {like: delta-rs, durability: full}}"
+    )
+    assert [each.mode for each in already] == ["cut-2"]
+    with pytest.raises(ConfigError, match=r"small\.cut\.systems.*found 'duck'"):
+        planned("protocol=small", CHOOSING.format("duck"))
+
+
+CHOOSING = "ingest.protocols={{small: {{writers: [1], runs: 2, window_seconds: 5, cut: {{systems: [{}]}}}}}}"
+
+
+def test_where_no_power_can_be_cut_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = planned("protocol=smoke", "services.postgres_address=host=db user=me", "ingest.systems={ducklake: {}}")
+    assert CutSettings.of(outside[0]).refused_by(cast(Any, None)) == (
+        "its power is not ours to cut: PostgreSQL was not started here"
+    )
+    ours = CutSettings.of(planned("protocol=smoke", "ingest.systems={ducklake: {}}")[0])
+    monkeypatch.setattr(power, "why_not", lambda: "only root may mount a disk")
+    assert ours.refused_by(cast(Any, None)) == "no power can be cut here: only root may mount a disk"
+    monkeypatch.setattr(power, "why_not", lambda: None)
+    assert ours.refused_by(cast(Any, None)) is None
+
+
+def series(title: str, level: str, *costs: Any) -> Any:
+    system = SimpleNamespace(durability_level=level)
+    runs = tuple(
+        SimpleNamespace(manifest=SimpleNamespace(found={"cut": each.plain()}.items(), system=system)) for each in costs
+    )
+    return SimpleNamespace(title=title, id=f"{title}-{level}", runs=runs, missing=lambda: "only root may mount a disk")
+
+
+def test_what_a_cut_leaves_is_said_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = paid(ids((0, 0), (1, 0), (1, 1), (2, 0)))
+    unread, some = paid(None, "OSError: gone"), paid(ids((0, 0), (1, 0)))
+    found = [
+        series("DuckLake", "default", unread, unread),
+        series("DuckLake (durability: full)", "full", whole, whole),
+        series("Delta", "default", some, whole),
+    ]
+    monkeypatch.setattr(tables, "series_with_cuts", lambda _run_set: found)
+    said = cut_sentence(cast(RunSet, None))
+    assert "cut 6 times" in said and "DuckLake loses 12 of 12 acknowledged rows in 2 of 2, and nobody can read" in said
+    assert "Delta loses 4 of 12 acknowledged rows in 1 of 2." in said
+    assert "there once in DuckLake (durability: full) (0.78)" in said
+    assert costly(found[0]).estimate("").value == 1 and costly(found[1]).estimate("").value == 0
+    monkeypatch.setattr(tables, "series_with_cuts", lambda _run_set: [series("DuckLake", "default")])
+    with pytest.raises(Absent, match="only root"):
+        cut_sentence(cast(RunSet, None))

@@ -1,0 +1,80 @@
+"""A front is killed with requests waiting, and started again: on a real table, and with one that acknowledges early."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from tidemark.ingest.policies import Staged
+from tidemark.ingest.serve import Order
+from tidemark.ingest.wire import new_token
+from tidemark.studies.ingest.faults.faults import Faults, Look
+from tidemark.studies.ingest.faults.losses import account
+from tidemark.studies.ingest.front.crew import LastingFront
+from tidemark.studies.ingest.front.stage import commits_of
+from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, UNKNOWN
+from tidemark.studies.ingest.window.oracle import look, states
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.writers import Door
+
+ROWS, CLIENTS, KILLS = 2, 4, 2
+POLICY = Staged(max_rows=8_000, max_age_ms=20)
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_kill_of_the_front_loses_what_was_acknowledged_before_its_commit_and_nothing_else(
+    early: bool, table: DeltaRs, trips: Path, early_door: Callable[[Door], Door]
+) -> None:
+    door = early_door(table.door()) if early else table.door()
+    order = Order(door, pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
+    with LastingFront(order, trips, ROWS, CLIENTS, 100_000, trips.parent) as crew:
+        first = crew.pids
+        start = crew.go()
+        faults = Faults(crew, table, [crew], lambda: None, KILLS, "seed", of_writers=False)
+        faults.play(start, 3.0)
+        crew.end()
+        assert crew.pids != first and crew.ended_seconds() > 0 and not crew.has_failed()
+        noted = crew.records()
+    before = (faults.undisturbed_ns, faults.undisturbed)
+    undisturbed, losses = account(noted, start, before, faults.kills, Look.at(table), ROWS)
+    whole = look(table.ids(), {number: states(each) for number, each in enumerate(noted, 1)}, ROWS)
+    assert [(loss.victim, loss.title) for loss in losses] == [("front", "the buffer's process")] * KILLS
+    for loss in losses:
+        assert loss.acked > 0 and 0 < loss.started_s < loss.down_s < 30, losses
+        assert 0 < loss.in_flight <= CLIENTS == loss.unknown == loss.done + loss.not_done, losses
+    if early:
+        assert sum(loss.lost for loss in losses) > 0 and not all(loss.holds for loss in losses)
+        assert "rows lost" in whole.words
+    else:
+        assert undisturbed.holds and all(loss.holds for loss in losses), losses
+        assert whole.is_exact and whole.done + whole.not_done == KILLS * CLIENTS
+        killed = [kill.killed_ns for kill in faults.kills]
+        requests = sum(int((each[:, 4] == NUMBERS[ACKED]).sum()) for each in noted)
+        assert 0 < commits_of(noted, killed) < requests
+
+
+def test_a_front_that_ends_on_its_own_is_noticed(table: DeltaRs, trips: Path) -> None:
+    order = Order(table.door(), pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
+    with LastingFront(order, trips, ROWS, 1, 1_000, trips.parent) as crew:
+        crew.kill()
+        assert not crew.has_failed()
+        crew.start()
+        crew._programs[0].process.kill()
+        deadline = time.monotonic() + 10
+        while not crew.has_failed() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert crew.has_failed()
+
+
+def test_each_front_numbers_its_own_commits() -> None:
+    """Of each request: start, time taken, its number, attempt, outcome, commit."""
+    acked, unknown = NUMBERS[ACKED], NUMBERS[UNKNOWN]
+    one = [(10, 5, 0, 1, acked, 1), (20, 5, 1, 1, acked, 2), (30, 40, 2, 1, unknown, -1), (80, 5, 3, 1, acked, 1)]
+    two = [(11, 4, 0, 1, acked, 1), (39, 9, 1, 1, acked, 2), (90, 5, 2, 1, acked, 2)]
+    assert commits_of([np.array(one), np.array(two)], [40]) == 4
+    assert commits_of([np.array(one), np.array(two)], []) == 2

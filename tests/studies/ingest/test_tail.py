@@ -1,0 +1,330 @@
+"""Requests by a schedule: a planted stall, work that comes too fast, and what a closed loop says of the same."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.statistics import Replicates
+from tidemark.config import load
+from tidemark.errors import ConfigError, SystemFailure
+from tidemark.ingest.policies import STAGED, Staged
+from tidemark.ingest.serve import Order as FrontOrder
+from tidemark.ingest.wire import new_token
+from tidemark.pipeline.plan import make_plan
+from tidemark.runs.run import Run
+from tidemark.runs.runset import Series
+from tidemark.studies.ingest.group.load import Fronted
+from tidemark.studies.ingest.load.crew import Crew
+from tidemark.studies.ingest.load.records import WIDTH, Records
+from tidemark.studies.ingest.load.writer import Order
+from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS
+from tidemark.studies.ingest.parts import part_of, settings_of
+from tidemark.studies.ingest.tail import quantities, tables
+from tidemark.studies.ingest.tail.dialogue import Notes, read_notes
+from tidemark.studies.ingest.tail.pace import Pace, closed
+from tidemark.studies.ingest.tail.schedule import CONSTANT, POISSON, Due, intended, work_off
+from tidemark.studies.ingest.tail.settings import ONE, TAIL, TailSettings, cell_of
+from tidemark.studies.ingest.tail.stage import CLIENTS, WRITER
+from tidemark.studies.ingest.tail.window import TailWindow
+from tidemark.studies.ingest.tail.writer import Scheduled
+from tidemark.studies.ingest.window.oracle import look, states
+from tidemark.systems.base import Context
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.null import NullDoor
+from tidemark.systems.writers import Fate, TableWriter
+
+SHIPPED = Path(__file__).parents[3] / "config.yaml"
+MS, SECOND = 1_000_000, 1_000_000_000
+
+
+class Served:
+    """One who asks, on a clock of its own: each request takes 10 ms, and one of them a second more."""
+
+    def __init__(self, stalls_at: int | None = None) -> None:
+        self.now, self.services = 0, list[tuple[int, int]]()
+        self._stalls_at = stalls_at
+
+    def clock(self) -> int:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += round(seconds * 1e9)
+
+    def ask(self) -> None:
+        took = 10 * MS + (SECOND if len(self.services) == self._stalls_at else 0)
+        self.services.append((self.now, self.now + took))
+        self.now += took
+
+    def responses(self, meant: list[int]) -> np.ndarray:
+        return np.array([end - start for start, (_, end) in zip(meant, self.services, strict=True)])
+
+
+def due(starts: np.ndarray, longest_s: float = 10.0, most: int = 100_000) -> Due:
+    return Due(starts.tolist(), round(1e9 * longest_s), most)
+
+
+def test_a_stall_is_one_request_of_a_closed_loop_and_all_that_were_due_of_an_open_one() -> None:
+    closed_loop = Served(stalls_at=50)
+    while closed_loop.now < 4 * SECOND:
+        closed_loop.ask()
+    raw = np.array([end - start for start, end in closed_loop.services])
+    assert (raw > 100 * MS).sum() == 1 and np.quantile(raw, 0.99) == 10 * MS
+
+    asked = Served(stalls_at=50)
+    meant = work_off(due(intended(CONSTANT, 50, 4, ())), asked.ask, asked.clock, asked.sleep)
+    responses = asked.responses(meant)
+    assert len(responses) == 199 and all(start >= own for own, (start, _) in zip(meant, asked.services, strict=True))
+    # A request each 20 ms, served in 10: from the stall on, each is answered 10 ms sooner than the one before.
+    ramp = responses[50:]
+    waiting = ramp[ramp > 10 * MS]
+    assert len(waiting) == 100 and waiting.max() == 1010 * MS
+    assert set(np.diff(waiting).tolist()) == {-10 * MS}
+    assert (responses[:50] == 10 * MS).all() and np.quantile(responses, 0.99) > 50 * np.quantile(raw, 0.99)
+
+
+def test_a_schedule_has_its_rate_and_is_the_same_for_the_same_seed() -> None:
+    poisson = intended(POISSON, 1000, 30, (7, 1))
+    assert len(poisson) == pytest.approx(30_000, rel=0.03) and poisson[0] > 0 and poisson[-1] < 30 * SECOND
+    gaps = np.diff(poisson)
+    assert (gaps >= 0).all() and gaps.std() == pytest.approx(MS, rel=0.05)  # an exponential's is its mean
+    assert (intended(POISSON, 1000, 30, (7, 1)) == poisson).all()
+    assert intended(POISSON, 1000, 30, (7, 2))[0] != poisson[0]
+    even = intended(CONSTANT, 8, 1, ())
+    assert even.tolist() == [125 * MS * place for place in range(1, 8)]
+
+
+@pytest.mark.parametrize(("longest_s", "most", "begun"), [(0.5, 100_000, 101), (60.0, 40, 40)])
+def test_work_that_comes_faster_than_it_goes_is_given_up(longest_s: float, most: int, begun: int) -> None:
+    """A request each 5 ms, of 10 ms: request n waits 5 n ms, with n more due behind it."""
+    asked = Served()
+    schedule = due(intended(CONSTANT, 200, 10, ()), longest_s, most)
+    meant = work_off(schedule, asked.ask, asked.clock, asked.sleep)
+    assert schedule.overloaded and len(meant) == schedule.taken == pytest.approx(begun, abs=2)
+    assert schedule.take(asked.now) is None
+    light = Served()
+    enough = due(intended(CONSTANT, 50, 10, ()), longest_s, most)
+    assert len(work_off(enough, light.ask, light.clock, light.sleep)) == 499 and not enough.overloaded
+
+
+class Stalling(TableWriter):
+    """A client whose third write of the schedule takes longer."""
+
+    def __init__(self, calls: int) -> None:
+        self._left = calls
+
+    def write(self, rows: pa.Table) -> None:
+        del rows
+        self._left -= 1
+        time.sleep(0.4 if self._left == 0 else 0.001)
+
+    def fate(self, error: Exception) -> Fate:
+        del error
+        return Fate.UNKNOWN
+
+
+def test_a_writers_window_has_the_waits_that_its_own_loop_does_not_see(tmp_path: Path) -> None:
+    trips = tmp_path / "trips.parquet"
+    pq.write_table(pa.table({"id": pa.array(range(7), pa.int64())}), trips)
+    order = Order(NullDoor(), 1, trips, 5, 3, 2, 1, tmp_path / "records", 1000)
+    writer = Scheduled(order, Stalling(10 + 3), Records(order.records, order.most))
+    writer.in_closed_loop(time.perf_counter_ns() + SECOND, 10)
+    start = time.perf_counter_ns()
+    schedule = Due((start + intended(CONSTANT, 100, 0.8, ())).tolist(), 10 * SECOND)
+    meant = writer.by_schedule(schedule)
+    whole = np.fromfile(order.records, np.int64).reshape(-1, WIDTH)
+    noted = whole[1 : whole[0, 0] + 1]
+    before = closed([noted[:10]], 0)
+    assert len(before.response_ns) == 10 and before.response_ns.max() < 0.4 * SECOND
+    window = TailWindow(5, elapsed_ns=800 * MS, notes=Notes((np.array(meant[0]),), 79, False))
+    window.take([noted], start)
+    response, wait = window.columns["response_ns"], window.columns["wait_ns"]
+    assert len(response) == 79 and (wait >= 0).all()
+    service = response - wait
+    assert (service > 350 * MS).sum() == 1  # what the loop itself sees
+    assert (response > 100 * MS).sum() >= 25 and response.max() > 400 * MS  # one each 10 ms was due meanwhile
+    assert (np.diff(response[2:30]) < 0).mean() > 0.8
+
+
+def test_a_window_counts_what_began_after_its_end_and_is_as_long_as_an_overloaded_one_lasted() -> None:
+    acked, refused = NUMBERS[ACKED], NUMBERS[CONFLICT]
+    before = (10, 5, 0, 1, acked, -1)
+    noted = np.array([before, (1000, 20, 1, 1, refused, -1), (1030, 10, 1, 2, acked, 1), (1110, 40, 2, 1, acked, 1)])
+    notes = Notes((np.array([990, 1050]),), 5, overloaded=False)
+    window = TailWindow(5, elapsed_ns=100, notes=notes)
+    window.take([noted], 1000)
+    columns = {name: values.tolist() for name, values in window.columns.items()}
+    assert columns["response_ns"] == [30, 50, 100] and columns["wait_ns"] == [10, 10, 60]
+    assert columns["outcome"] == [CONFLICT, ACKED, ACKED] and window.elapsed_ns == 100 and notes.not_begun == 3
+    given_up = TailWindow(5, elapsed_ns=1000, notes=Notes(notes.meant, 5, overloaded=True))
+    given_up.take([noted], 1000)
+    assert given_up.elapsed_ns == 150
+
+
+def test_the_capacity_is_what_a_closed_loop_acknowledges() -> None:
+    acked, refused = NUMBERS[ACKED], NUMBERS[CONFLICT]
+    again = (SECOND + 100 * MS, 50 * MS, 1, 2, acked, 1)
+    last = (SECOND + 200 * MS, 800 * MS, 2, 1, acked, 1)
+    one = np.array([(0, 1, 0, 1, acked, 1), (SECOND, 90 * MS, 1, 1, refused, 1), again, last])
+    two = np.array([(SECOND + 50 * MS, 100 * MS, 0, 1, acked, 1), (SECOND + 250 * MS, 10 * MS, 1, 1, refused, 1)])
+    found = closed([one, two], SECOND)
+    assert found.response_ns.tolist() == [150 * MS, 100 * MS, 800 * MS]
+    assert found.seconds == 1 and found.rate == 3 and found.cycle_ns == 200 * MS
+    with pytest.raises(SystemFailure, match="no rate is a share of it"):
+        closed([one[:1]], 0)
+
+
+def test_what_hdrhistogram_adds() -> None:
+    made = quantities.with_omitted(np.array([10, 35, 20, 5]), 10)
+    assert made.tolist() == [10, 35, 25, 15, 20, 10, 5]
+
+
+@pytest.mark.parametrize("target", [ONE, STAGED])
+def test_processes_ask_a_real_table_at_a_share_of_what_they_reach(target: str, tmp_path: Path) -> None:
+    trips = tmp_path / "trips.parquet"
+    pq.write_table(pa.table({"id": pa.array(range(70), pa.int64())}), trips)
+    (tmp_path / "table").mkdir()
+    table = DeltaRs(Context(tmp_path / "table", {}, 5), DeltaRs.Options())
+    table.create(schema := pq.read_schema(trips))
+    settings = TailSettings(
+        TAIL, 5, 2, target, 50, POISSON, 0.5, 10.0, 4 if target == STAGED else 1, 3, 8000, 1 << 20, 20
+    )
+    crew: Crew | Fronted
+    if settings.has_front:
+        front = FrontOrder(table.door(), schema, settings.rules, new_token(), 1, 3)
+        crew = Fronted(front, trips, 5, settings.clients, settings.uncounted, 100_000, tmp_path, CLIENTS)
+    else:
+        crew = Crew([Order(table.door(), 1, trips, 5, 3, 2, 1, tmp_path / ".records-1", 100_000)], tmp_path, WRITER)
+    pace = Pace(settings, 2.0, (1,))
+    with crew:
+        pace.set(crew.asking, crew.records)
+        start = crew.write(2.0)
+        records = crew.records()
+    assert start is not None and pace.closed is not None and pace.rate == pytest.approx(pace.closed.rate / 2)
+    window = TailWindow(5, elapsed_ns=2 * SECOND, notes=read_notes(tmp_path))
+    window.take(records, start)
+    notes = read_notes(tmp_path)
+    assert not notes.overloaded and 0 < window.operations == notes.scheduled < 10 + 4 * pace.rate  # by chance
+    meant = window.columns["start_ns"] - window.columns["wait_ns"]
+    assert meant.min() >= 0 and meant.max() < 2 * SECOND and window.columns["wait_ns"].min() >= 0
+    assert (window.columns["response_ns"] >= window.columns["elapsed_ns"]).all()
+    finding = look(table.ids(), {number: states(each) for number, each in enumerate(records, 1)}, 5)
+    table.close()
+    uncounted = settings.clients * settings.uncounted
+    assert finding.is_exact and finding.expected == 5 * (len(pace.closed.response_ns) + window.operations + uncounted)
+
+
+def of(quantity: Quantity, run: Run) -> float:
+    how = quantity.how
+    assert callable(how)
+    found: Replicates = how(run)
+    return found.value
+
+
+def run(count: int, *, exact: bool = True, part: str = TAIL) -> Run:
+    """Requests that waited 0, 1, 2, ... ms for a service of 5, after a closed loop of 200 with one stall."""
+    waits = np.arange(count) * MS
+    columns = {"response_ns": waits + 5 * MS, "wait_ns": waits, "outcome": np.array([ACKED] * count, object)}
+    loop = [5 * MS] * 199 + [995 * MS]
+    found = {
+        "closed": {"requests_per_s": 100.0, "cycle_ns": 5 * MS, "response_ns": loop},
+        "schedule": {"requests_per_s": 50.0, "overloaded": False, "not_begun": 0, "scheduled": count},
+    }
+    manifest = SimpleNamespace(
+        oracle=SimpleNamespace(verdict=exact), found=found.items(), config={"part": part}.items()
+    )
+    read = columns.__getitem__
+    return cast(
+        Run,
+        SimpleNamespace(label="a/tail/c/run-1", manifest=manifest, column=read, words=read, has=columns.__contains__),
+    )
+
+
+def test_quantiles_are_order_statistics_and_need_requests_enough() -> None:
+    measured = run(1000)
+    assert of(quantities.RESPONSE_P50, measured) == pytest.approx(505, abs=1)
+    assert of(quantities.RESPONSE_P99, measured) == pytest.approx(995, abs=1)
+    assert of(quantities.RESPONSE_MAX, measured) == pytest.approx(1004)
+    assert of(quantities.SERVICE_P99, measured) == pytest.approx(5)
+    assert of(quantities.WAIT_P99, measured) == pytest.approx(990, abs=1)
+    assert of(quantities.CLOSED_P99, measured) == pytest.approx(5)
+    assert of(quantities.CORRECTED_P99, measured) == pytest.approx(975, abs=6)  # 199 of 5 ms, and 5, 10, ... 995
+    assert of(quantities.OFFERED, measured) / of(quantities.CAPACITY, measured) == pytest.approx(0.5)
+    with pytest.raises(Absent, match=r"needs 10,000 requests, the run has 1,000"):
+        of(quantities.RESPONSE_P999, measured)
+    with pytest.raises(Absent, match="does not hold what was acknowledged"):
+        of(quantities.RESPONSE_P99, run(1000, exact=False))
+    with pytest.raises(Absent, match="by no schedule"):
+        of(quantities.RESPONSE_P99, run(1000, part="writers"))
+
+
+def series(mode: str, *, overloaded: bool = False, harness: bool = False) -> Series:
+    """Of one hot run of a second: requests begin each 0.3 s, and three that were due never do."""
+    begins = np.arange(5) * 300 * MS
+    columns = {"start_ns": begins, "attempt": np.array([1, 1, 2, 1, 1])}
+    found = {"schedule": {"overloaded": overloaded, "not_begun": 3}}
+    manifest = SimpleNamespace(found=found.items(), elapsed_ns=SECOND)
+    hot = SimpleNamespace(manifest=manifest, column=columns.__getitem__)
+    return cast(Series, SimpleNamespace(mode=mode, is_harness=harness, runs=(hot, hot), hot_runs=(hot,)))
+
+
+def test_a_table_says_what_was_overloaded_late_and_near_what_the_generator_can_do() -> None:
+    rates = {quantities.OFFERED.name: 30.0, quantities.CAPACITY.name: 120.0}
+    measures = cast(Any, SimpleNamespace(hot=lambda quantity, _series: SimpleNamespace(value=rates[quantity.name])))
+    own, null, other = (
+        series("tail-one-50"),
+        series("tail-one-90", harness=True),
+        series("tail-staged-50", harness=True),
+    )
+    assert tables.null_share(measures, [own, other, null], own) == 25  # what it offers, of what null's loop reaches
+    assert tables.null_share(measures, [own, other], own) is None and tables.null_share(measures, [null], null) is None
+    assert tables.null_share(measures, [null, other], series("tail-staged-90")) is None
+    assert tables.late(own) == 4 and tables.overload(own) == "no"  # one began at 1.2 s
+    assert tables.overload(series("tail-one-110", overloaded=True)) == "1 of 1 runs: lower bounds"
+
+
+CELLS = "{systems: [%s], targets: [one, staged], percents: [50, 90], closed_seconds: 1%s}"
+SIZES = "{writers: [1], runs: 2, window_seconds: 3, tail: %s}"
+
+
+def planned(cells: str, *overrides: str) -> list[Any]:
+    given = [f"ingest.protocols.smoke={SIZES % cells}", "protocol=smoke", *overrides]
+    whole = make_plan(load(SHIPPED, ["studies=[ingest]", "ingest.systems={ducklake: {}, delta-rs: {}}", *given]))
+    return [each for each in whole.series if part_of(each.mode) == TAIL]
+
+
+def test_cells_are_targets_rates_and_arrivals() -> None:
+    series = planned(CELLS % ("delta-rs", ", arrivals: [poisson, constant], window_seconds: 7"))
+    assert {each.name for each in series} == {"delta-rs"} and {each.window_seconds for each in series} == {7}
+    modes = {f"tail-{target}-{percent}" for target in ("one", "staged") for percent in (50, 90)}
+    assert {each.mode for each in series} == modes | {f"{mode}-constant" for mode in modes}
+    assert cell_of("tail-staged-90-constant") == ("staged", 90, CONSTANT) and cell_of("tail-one-50")[2] == POISSON
+    found = {each.mode: settings_of(each) for each in series}
+    staged, one = found["tail-staged-90"], found["tail-one-50"]
+    assert isinstance(staged, TailSettings) and staged.rules == Staged() and (staged.clients, staged.tries) == (32, 20)
+    assert isinstance(one, TailSettings) and not one.has_front and (one.clients, one.tries) == (1, 50)
+    assert {each.window_seconds for each in planned(CELLS % ("delta-rs", ""))} == {3}
+    assert not planned("{}")
+
+
+@pytest.mark.parametrize(
+    ("cells", "override", "said"),
+    [
+        (CELLS % ("delta", ""), "seed=1", r"tail\.systems.*found 'delta'; allowed: .*did you mean 'delta-rs'"),
+        (CELLS % ("delta-rs", ", arrivals: [bursts]"), "seed=1", r"tail\.arrivals.*bursts.*poisson"),
+        ("{systems: [delta-rs], percents: [0]}", "seed=1", r"tail\.percents.*at least 1"),
+        ("{systems: [delta-rs], targets: [direct]}", "seed=1", r"tail\.targets.*direct.*staged"),
+        (CELLS % ("delta-rs", ""), "ingest.tail={longest_wait_seconds: 0}", r"longest_wait_seconds.*more than 0"),
+    ],
+)
+def test_what_is_wrong_with_a_schedule_is_named(cells: str, override: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        planned(cells, override)

@@ -1,0 +1,135 @@
+"""From settings to the statements of a window: what is made, merged and asked in which order, and what must hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import duckdb
+import pytest
+
+from tidemark.schema import Origin
+from tidemark.services.base import Service
+from tidemark.studies.lhbench.data.store import Store
+from tidemark.studies.lhbench.judge.calls import DONE
+from tidemark.studies.lhbench.load import script as load
+from tidemark.studies.lhbench.load.settings import LoadSettings
+from tidemark.studies.lhbench.merge import script as merge
+from tidemark.studies.lhbench.merge.settings import MergeSettings
+from tidemark.studies.lhbench.parts import part_of, size_of
+from tidemark.studies.lhbench.refresh import script as refresh
+from tidemark.studies.lhbench.refresh.settings import RefreshSettings
+from tidemark.studies.lhbench.settings import LhbenchSection, scale_of, scale_word
+from tidemark.studies.lhbench.window.script import Phase
+from tidemark.systems import of_kind
+from tidemark.systems.base import Context
+from tidemark.systems.lakehouses.kind import Lakehouse
+
+TEXTS = {"3": "SELECT * FROM item, store_sales", "9": 'SELECT r_reason_sk AS "a reason" FROM reason, store_sales'}
+SIZES: dict[str, Any] = {
+    "load": {"scales": [0.01, 1], "tables": "asked", "queries": [9, 3], "iterations": 2},
+    "refresh": {"scale": 0.01, "queries": [3], "merged": ["inventory"], "refreshes": 2, "share": 0.03, "updates": 0.5,
+                "iterations": 1},
+    "merge": {"rows": 1_000, "files": 10, "updates": [35, 4], "iterations": 1},
+}  # fmt: skip
+SECTION = LhbenchSection({"protocols": {"smoke": SIZES}, "systems": {}}, "smoke", Origin("config.yaml", {}), (), 7)
+
+
+class Sources(dict[Path, str]):
+    """Names of files for who has no session to make views in."""
+
+    def __missing__(self, path: Path) -> str:
+        return path.name.partition(".")[0].replace("-", "_")
+
+    def __contains__(self, path: object) -> bool:
+        return True
+
+
+def system(name: str, tmp_path: Path, **options: Any) -> Lakehouse:
+    """One whose statements are read, and never run."""
+    kind = of_kind(Lakehouse)[name]
+    made = kind(Context(tmp_path, dict.fromkeys(kind.needs, cast(Service, None)), 1), kind.Options(**options))
+    vars(made)["_sources"] = Sources()
+    return made
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = Store(tmp_path / "store")
+    base, sets = made.base(0.01), made.refreshes(next(RefreshSettings.cells(SECTION)))
+    for folder in (base, sets):
+        folder.mkdir(parents=True)
+    (base / DONE).write_text(json.dumps({"tables": {}, "queries": TEXTS}))
+    with duckdb.connect() as connection:
+        for number in (1, 2):
+            connection.execute(f"COPY (SELECT 1 AS inv_date_sk, 2 AS q) TO '{sets}/inventory-{number}.parquet'")
+    return made
+
+
+def texts(phase: Phase) -> list[str]:
+    return [statement for step in phase.steps for statement in step.statements]
+
+
+def test_tables_that_queries_name_are_loaded_and_then_all_queries_asked_twice(tmp_path: Path, store: Store) -> None:
+    settings = next(LoadSettings.cells(SECTION))
+    assert settings.label == "load-sf0p01" and settings.numbers == ("3", "9")
+    first, second = load.script(system("parquet-on-spark", tmp_path), settings, store)
+    assert [step.subject for step in first.steps] == ["item", "reason", "store_sales"] and first.judged
+    assert texts(first)[2] == (
+        f"CREATE TABLE store_sales USING parquet LOCATION '{tmp_path}/tables/store_sales' "
+        "AS SELECT * FROM store_sales WHERE ss_sold_date_sk IS NOT NULL"
+    )
+    assert [(step.subject, step.number) for step in second.steps] == [("q3", 1), ("q9", 1), ("q3", 2), ("q9", 2)]
+    assert texts(second)[1] == "SELECT r_reason_sk AS `a reason` FROM reason, store_sales"
+    assert second.steps[1].text == TEXTS["9"] and not second.judged and second.held == first.held
+
+
+def test_a_refresh_is_merged_by_all_key_columns_and_held_to_all_sets_before(tmp_path: Path, store: Store) -> None:
+    settings = next(RefreshSettings.cells(SECTION))
+    phases = refresh.script(system("delta-on-spark", tmp_path, mode="copy-on-write"), settings, store)
+    assert [phase.name for phase in phases] == [
+        "load", "queries before", "merge 1", "merge 2", "queries after", "compact", "queries compacted",
+    ]  # fmt: skip
+    assert "'delta.enableDeletionVectors' = 'false'" in texts(phases[0])[0]
+    assert texts(phases[3]) == [
+        "MERGE INTO inventory AS old USING inventory_2 AS new ON old.inv_date_sk = new.inv_date_sk AND "
+        "old.inv_item_sk = new.inv_item_sk AND old.inv_warehouse_sk = new.inv_warehouse_sk "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    ]
+    assert [[path.name for path in phase.held[0].merged] for phase in phases[2:4]] == [
+        ["inventory-1.parquet"], ["inventory-1.parquet", "inventory-2.parquet"],
+    ]  # fmt: skip
+    assert {held.table: len(held.merged) for held in phases[4].held} == {"item": 0, "store_sales": 0, "inventory": 2}
+    assert texts(phases[5]) == ["OPTIMIZE inventory"]
+
+
+def test_what_has_nothing_to_make_compact_is_not_asked_to(tmp_path: Path, store: Store) -> None:
+    settings = next(RefreshSettings.cells(SECTION))
+    copying, reading = (
+        [phase.name for phase in refresh.script(system("hudi-on-spark", tmp_path, mode=mode), settings, store)]
+        for mode in ("copy-on-write", "merge-on-read")
+    )
+    assert "compact" not in copying and "compact" in reading
+
+
+def test_sizes_have_a_table_each_in_an_order_of_each_repeat_behind_an_uncounted_one(
+    tmp_path: Path, store: Store
+) -> None:
+    settings = next(MergeSettings.cells(SECTION))
+    orders = set()
+    for repeat in range(1, 9):
+        warm, *phases = merge.script(system("iceberg-on-spark", tmp_path), settings, store, repeat)
+        assert not warm.counts and all(phase.counts for phase in phases)
+        orders.add(tuple(phase.name for phase in phases if phase.name.startswith("load")))
+    assert orders == {("load 4", "load 35"), ("load 35", "load 4")}
+    assert [phase.name for phase in phases[:4]] == [
+        f"{what} {phases[0].name.split()[1]}" for what in ("load", "queries before", "merge", "queries after")
+    ]
+    assert "FROM range(0, 1000, 1, 10)" in texts(phases[0])[0] and "'format-version' = '2'" in texts(phases[0])[0]
+
+
+def test_modes_tell_parts_and_sizes() -> None:
+    assert [scale_of(scale_word(scale)) for scale in (0.01, 0.1, 1, 10)] == [0.01, 0.1, 1, 10]
+    assert [settings.label for settings in LoadSettings.cells(SECTION)] == ["load-sf0p01", "load-sf1"]
+    assert (part_of("merge-1000-10"), size_of("merge-1000-10"), size_of("refresh-sf0p1-5")) == ("merge", 1_000, 0.1)

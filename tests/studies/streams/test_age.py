@@ -1,0 +1,51 @@
+"""A window that ends with its commits and by no clock, and by how much its last ones are slower than its first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pytest
+
+from tidemark.analysis.quantities import Absent
+from tidemark.config import load
+from tidemark.pipeline.plan import make_plan
+from tidemark.runs.run import Run
+from tidemark.studies.streams.settings import StreamSettings
+from tidemark.studies.streams.tables.age import PARTS, part_median
+from tidemark.studies.streams.window.rates import Rates, margin
+
+SHIPPED = Path(__file__).parents[3] / "config.yaml"
+
+
+def test_the_sweep_has_as_many_commits_for_each_system_however_long_they_take() -> None:
+    asked = ["protocol=smoke", "streams.sweeps=[age]", "streams.systems={delta-rs: {}, own: {like: delta-rs}}"]
+    made = make_plan(load(SHIPPED, asked)).series
+    assert sorted((spec.name, spec.sweep, spec.mode, spec.runs) for spec in made) == [
+        ("delta-rs", "age", "single", 1),
+        ("own", "age", "single", 1),
+    ]
+    assert {StreamSettings.of(spec).most_events for spec in made} == {10_000}
+    assert {spec.window_seconds for spec in made} == {7200}
+    batches = [*asked, "streams.sweep={age: {axis: commits, values: [50], modes: [batch]}}"]
+    assert {StreamSettings.of(spec).most_events for spec in make_plan(load(SHIPPED, batches)).series} == {50_000}
+
+
+def test_a_topic_holds_no_more_than_the_commits_need(tmp_path: Path) -> None:
+    rates = Rates(tmp_path / "rates.json", "a system", "record")
+    rates.note(1000.0)
+    assert rates.events(3600, 1, tmp_path, 10_000) == 10_000 + margin(1)
+    assert rates.events(2, 1, tmp_path, 10_000) == 2 * 1000 * 1.3 + margin(1)
+
+
+def test_the_first_and_the_last_writes_are_compared() -> None:
+    times = np.concatenate([np.full(60, 2_000_000), np.arange(180) + 3_000_000, np.full(60, 6_000_000)])
+    run = cast(Run, SimpleNamespace(label="a run", column=lambda _name: times))
+    first, last = part_median(run, 0), part_median(run, PARTS - 1)
+    assert (first.value, last.value) == (pytest.approx(2.0), pytest.approx(6.0))
+    assert last.ratio(first).value == pytest.approx(3.0)
+    few = cast(Run, SimpleNamespace(label="a run", column=lambda _name: times[:4]))
+    with pytest.raises(Absent, match="needs 5 commits, the run has 4"):
+        part_median(few, 0)

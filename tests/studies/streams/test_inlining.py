@@ -1,0 +1,33 @@
+"""What inlining costs in reads and flushes, as cells: limit by catalog, before and after, and why there is none."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from tidemark.analysis.words import Missing
+from tidemark.runs.manifest import Flush
+from tidemark.runs.run import Run
+from tidemark.studies.streams.tables.inlining import COLUMNS, NO_FLUSH, NOT_READ, line
+
+HEAD = 3  # columns that say of what a line is
+BEFORE, AFTER = {"count_s": [0.5, 0.1], "sum_s": [0.7, 0.2]}, {"count_s": [0.05, 0.01], "sum_s": [0.07, 0.02]}
+
+
+def run(limit: int, flush: Flush | None, **reads: Any) -> Run:
+    system = SimpleNamespace(catalog="PostgreSQL", settings=(("data_inlining_row_limit", str(limit)),))
+    return cast(Run, SimpleNamespace(manifest=SimpleNamespace(system=system, flush=flush, found=(("reads", reads),))))
+
+
+def test_reads_stand_on_both_sides_of_the_flush() -> None:
+    cells = line(run(1000, Flush(1.5, 30_000, 1, 900), streamed=BEFORE, flushed=AFTER), 4.0)
+    assert len(cells) == len(COLUMNS) - HEAD
+    assert cells == ["PostgreSQL", 1000, 4.0, 30_000, 1.5, 0.5, 0.1, 0.7, 0.2, 0.05, 0.01, 0.07, 0.02]
+
+
+def test_what_is_not_inlined_is_read_once_and_what_failed_says_why() -> None:
+    cells = line(run(0, None, streamed=BEFORE), 4.0)
+    assert cells[1:9] == [0, 4.0, Missing(NO_FLUSH), Missing(NO_FLUSH), 0.5, 0.1, 0.7, 0.2]
+    assert cells[9:] == [Missing(NO_FLUSH)] * 4
+    failed = line(run(10, Flush(1.5, 9, 1, 9), streamed={"why_not": "count(*) failed: locked"}), 4.0)
+    assert failed[5:9] == [Missing("count(*) failed: locked")] * 4 and failed[9:] == [Missing(NOT_READ)] * 4
