@@ -30,8 +30,9 @@ with Disk(folder / "disk", folder / "beside") as disk:
     disk.sync()
     programs = [(FLUSHES, "flushed"), (WRITER + "; time.sleep(0.001)", "left")]
     writers = [subprocess.Popen([sys.executable, "-c", code, str(folder / "disk" / name)]) for code, name in programs]
-    while not (folder / "disk/flushed").exists() or (folder / "disk/flushed").stat().st_size < 100_000:
-        time.sleep(0.01)
+    for path in (folder / "disk" / name for _, name in programs):
+        while not path.exists() or path.stat().st_size < 100_000:
+            time.sleep(0.01)
     stop(lambda: [each.pid for each in writers])
     sizes = {name: (folder / "disk" / name).stat().st_size for _, name in programs}
     copies = disk.cut()

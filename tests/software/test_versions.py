@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from tidemark.errors import ProvisionError
 from tidemark.paths import Workspace
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.software.environments import read_lock
-from tidemark.software.versions import EXTENSIONS, _asked, components, versions
+from tidemark.software.versions import EXTENSIONS, _asked, _libraries, components, versions
 
 LOCK = Path(__file__).parents[2] / "envs" / "thesis.lock"
 
@@ -32,6 +34,15 @@ def test_what_runs_is_what_the_locks_name(workspace: Workspace) -> None:
         assert found[name] == locked.version
     (postgres,) = read_jar_lock(jar_lock("postgres"))
     assert postgres.version.startswith(found["postgresql"])
+
+
+def test_of_two_versions_the_one_that_is_imported_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = tmp_path / "duckdb-9.9.9.dist-info" / "METADATA"
+    record.parent.mkdir()
+    record.write_text("Metadata-Version: 2.1\nName: duckdb\nVersion: 9.9.9\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])  # as a system's tools are appended
+    (found,) = (each.version for each in _libraries() if each.name == "duckdb")
+    assert found == version("duckdb") != "9.9.9"
 
 
 @pytest.mark.services

@@ -122,7 +122,9 @@ def _duckdb() -> list[Component]:
 def _libraries() -> list[Component]:
     import confluent_kafka
 
-    found = {each.metadata["Name"]: each.version for each in distributions()}
+    found: dict[str, str] = {}
+    for each in distributions():  # in the order of the search: of two of one name the first is what is imported
+        found.setdefault(each.metadata["Name"], each.version)
     listed = [
         Component(name, found[name], "wheel of envs/thesis.lock")
         for name in sorted(found, key=str.lower)
