@@ -17,8 +17,7 @@ from tidemark.studies.ingest.maintenance.keeper import Call, Upkeep
 from tidemark.studies.ingest.maintenance.settings import MaintenanceSettings
 from tidemark.studies.ingest.maintenance.watcher import NOT_COUNTED, Polls
 from tidemark.studies.ingest.window.samples import IngestWindow
-from tidemark.studies.ingest.window.stage import IngestStage, fresh_table
-from tidemark.studies.ingest.writers.stage import MOST_A_SECOND
+from tidemark.studies.ingest.window.stage import MOST_A_SECOND, IngestStage, fresh_table
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from tidemark.studies.ingest.tail.pace import MOST_CLOSED, Pace
 from tidemark.studies.ingest.tail.settings import TailSettings
 from tidemark.studies.ingest.tail.window import TailWindow
 from tidemark.studies.ingest.window.samples import IngestWindow
-from tidemark.studies.ingest.window.stage import IngestStage, fresh_table
+from tidemark.studies.ingest.window.stage import MOST_A_SECOND, IngestStage, fresh_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # Modules that run as programs of their own.
 WRITER, CLIENTS = "tidemark.studies.ingest.tail.writer", "tidemark.studies.ingest.tail.clients"
-MOST_A_SECOND = 100_000  # attempts of one writer, for which there is room
 
 
 class TailStage(IngestStage):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidemark.studies.ingest.group.load import Fronted
     from tidemark.studies.ingest.workload import Ingest
 
-MOST_A_SECOND = 500_000  # attempts of one writer, for which there is room
+MOST_A_SECOND = 500_000  # attempts of one writer, for which there is room; one that accepts and drops makes 130,000
 COLD_RUN = "run-0"  # whose first commits belong to it
 
 

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 from tidemark.measure.workload import Rig, Show
 from tidemark.studies.ingest.load.crew import Crew
 from tidemark.studies.ingest.load.writer import Order
-from tidemark.studies.ingest.window.stage import COLD_RUN, IngestStage, fresh_table
+from tidemark.studies.ingest.window.stage import COLD_RUN, MOST_A_SECOND, IngestStage, fresh_table
 from tidemark.studies.ingest.writers.settings import OWN, WritersSettings
 
 if TYPE_CHECKING:
     from tidemark.studies.ingest.workload import Ingest
-
-MOST_A_SECOND = 500_000  # attempts of one writer, for which there is room
 
 
 @contextmanager
