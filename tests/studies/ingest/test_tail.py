@@ -229,10 +229,11 @@ def of(quantity: Quantity, run: Run) -> float:
     return found.value
 
 
-def run(count: int, *, exact: bool = True, part: str = TAIL) -> Run:
+def run(count: int, *, exact: bool = True, part: str = TAIL, writers: int = 1) -> Run:
     """Requests that waited 0, 1, 2, ... ms for a service of 5, after a closed loop of 200 with one stall."""
     waits = np.arange(count) * MS
     columns = {"response_ns": waits + 5 * MS, "wait_ns": waits, "outcome": np.array([ACKED] * count, object)}
+    columns["writer"] = 1 + np.arange(count) % writers
     loop = [5 * MS] * 199 + [995 * MS]
     found = {
         "closed": {"requests_per_s": 100.0, "cycle_ns": 5 * MS, "response_ns": loop},
@@ -258,6 +259,9 @@ def test_quantiles_are_order_statistics_and_need_requests_enough() -> None:
     assert of(quantities.CLOSED_P99, measured) == pytest.approx(5)
     assert of(quantities.CORRECTED_P99, measured) == pytest.approx(975, abs=6)  # 199 of 5 ms, and 5, 10, ... 995
     assert of(quantities.OFFERED, measured) / of(quantities.CAPACITY, measured) == pytest.approx(0.5)
+    assert of(quantities.UTILISATION, measured) == pytest.approx(25)  # 50 a second, 5 ms each
+    with pytest.raises(Absent, match="share a commit"):
+        of(quantities.UTILISATION, run(1000, writers=2))
     with pytest.raises(Absent, match=r"needs 10,000 requests, the run has 1,000"):
         of(quantities.RESPONSE_P999, measured)
     with pytest.raises(Absent, match="does not hold what was acknowledged"):

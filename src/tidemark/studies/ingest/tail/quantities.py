@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.quantities import LOWER, Absent, Quantity
-from tidemark.analysis.statistics import Replicates, generator, known, quantile
+from tidemark.analysis.statistics import Replicates, generator, known, quantile, ratio_of_sums
 from tidemark.runs.run import Run
 from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.quantities import NOT_COMPARABLE, outcomes
@@ -94,6 +94,18 @@ def _longest(run: Run) -> Replicates:
     return known(float(found.max()) * 1e-6)
 
 
+def _utilisation(run: Run) -> Replicates:
+    """The requests that come in a second, times the mean service, of one that takes them one after the other."""
+    rate = float(_found(run)["schedule"]["requests_per_s"])
+    if len(set(run.column("writer").tolist())) > 1:
+        raise Absent("the requests of many clients share a commit")
+    times = services(run)
+    if not len(times):
+        raise Absent("no request was acknowledged")
+    mean = ratio_of_sums(times, np.ones(len(times)), generator(run.label, "utilisation"))
+    return mean.scaled(1e-9 * 100 * rate)
+
+
 def _rate(run: Run, of: str) -> Replicates:
     return known(float(_found(run)[of]["requests_per_s"]))
 
@@ -104,6 +116,7 @@ def _of(name: str, title: str, times: Callable[[Run], Times], probability: float
 
 CAPACITY = Quantity("closed rate", "requests/s", "Closed loop: requests", partial(_rate, of="closed"))
 OFFERED = Quantity("offered rate", "requests/s", "Offered", partial(_rate, of="schedule"))
+UTILISATION = Quantity("utilisation", "%", "Offered, of what the service allows", _utilisation, LOWER)
 RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999 = (
     _of(f"response {name}", f"Response: {title}", responses, probability)
     for name, title, probability in (
@@ -118,7 +131,7 @@ CLOSED_P99 = _of("closed p99", "Closed loop: p99", closed, 0.99)
 CORRECTED_P99 = _of("corrected p99", "Closed loop, corrected: p99", corrected, 0.99)
 
 QUANTITIES = (
-    CAPACITY, OFFERED, RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999, RESPONSE_MAX,
-    SERVICE_P99, WAIT_P99, CLOSED_P99, CORRECTED_P99,
+    CAPACITY, OFFERED, UTILISATION, RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999,
+    RESPONSE_MAX, SERVICE_P99, WAIT_P99, CLOSED_P99, CORRECTED_P99,
 )  # fmt: skip
 CODE = ("studies/ingest/tail/quantities.py",)

@@ -10,7 +10,14 @@ from tidemark.analysis.quantities import Absent
 from tidemark.analysis.words import estimate_text, listed, number
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.columns import NEAR
-from tidemark.studies.ingest.tail.quantities import CAPACITY, CORRECTED_P99, OFFERED, RESPONSE_P99, WAIT_P99
+from tidemark.studies.ingest.tail.quantities import (
+    CAPACITY,
+    CORRECTED_P99,
+    OFFERED,
+    RESPONSE_P99,
+    UTILISATION,
+    WAIT_P99,
+)
 from tidemark.studies.ingest.tail.settings import ONE, cell_of
 from tidemark.studies.ingest.tail.tables import in_order, null_share, overloaded, understated
 
@@ -25,6 +32,7 @@ class Tail(SentenceWriter):
             "ingest-open-responses": self.responses,
             "ingest-open-closed": self.omitted,
             "ingest-open-overloaded": self.overloaded,
+            "ingest-open-slower": self.slower,
             "ingest-open-generator": self.generator,
         }
 
@@ -74,6 +82,21 @@ class Tail(SentenceWriter):
         if not found:
             return f"None of the {len(all_series)} rates of these systems was more than was worked off."
         return f"More came than was worked off, so that times are lower bounds: {listed(found)}."
+
+    def slower(self) -> str:
+        """Where commits took so much longer than in the closed loop that its rate says too little of the load."""
+        parts = []
+        for series in self._measured():
+            with suppress(Absent):
+                found = self.measures.hot(UTILISATION, series).estimate("%")
+                if found.is_above(cell_of(series.mode)[1]):
+                    parts.append(f"{estimate_text(found)} ({_which(series)})")
+        if not parts:
+            return "In no window commits took longer, by its interval, than in the closed loop before it."
+        return (
+            "Where commits slow down as their table grows, a share of the closed loop's rate is a larger share of what "
+            f"the window allows: offered were {listed(parts)} of it. From all of it on, the queue grows."
+        )
 
     def generator(self) -> str:
         """What the load generator can do with one writer, and how late it is by itself."""

@@ -26,12 +26,13 @@ from tidemark.studies.ingest.tail.quantities import (
     RESPONSE_P999,
     RESPONSE_P9999,
     SERVICE_P99,
+    UTILISATION,
     WAIT_P99,
     is_overloaded,
 )
 from tidemark.studies.ingest.tail.settings import ONE, TAIL, cell_of
 
-RATES = (CAPACITY, OFFERED)
+RATES = (CAPACITY, OFFERED, UTILISATION)
 TIMES = (
     RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999, RESPONSE_MAX, SERVICE_P99, WAIT_P99,
     CLOSED_P99, CORRECTED_P99,
@@ -69,6 +70,9 @@ def build(workshop: Workshop) -> Iterator[Table]:
         "the responses: the offered rate is a share of the rate that they reach. Its p99 is from the raw times, then "
         "with what HdrHistogram's rule adds where a request is expected every median cycle. p99.9 and p99.99 need ten "
         "requests beyond them.",
+        "Offered, of what the service allows: the offered rate times the mean service in the window, where one writer "
+        "takes one request after the other. Above the share of the closed loop's rate, commits took longer than in the "
+        "closed loop, as they do where they slow down with every commit before; from 100 % on, the queue grows.",
         "Overloaded: more than 100,000 requests were due and not begun, or the oldest had waited longer than the "
         "section allows; the run ended there, and its times are lower bounds.",
         f"The null system commits nothing: its closed loop is what the load generator can do. Offered rates above "
