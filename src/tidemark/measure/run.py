@@ -117,7 +117,11 @@ def _watch(rig: Rig, stage: Stage[Any], show: Show) -> Watch:
     """What watches the window, says how long it is open, and ends it early when a server has died."""
 
     def each_second(passed: float) -> None:
-        show(f"{passed:.0f} of {'at most ' if rig.workload.ends_by_itself else ''}{rig.spec.window_seconds:g} s")
+        longest = rig.spec.window_seconds
+        if passed > longest:
+            show(f"{passed:.0f} s: the window of {longest:g} s is over, and its last work is awaited")
+        else:
+            show(f"{passed:.0f} of {'at most ' if rig.workload.ends_by_itself else ''}{longest:g} s")
         if rig.fails():
             stage.abandon()  # what is in memory already could last for minutes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,19 @@ def test_each_system_has_its_policies_its_rates_and_kills() -> None:
     assert FreshnessSettings.of(of_connect[0]).rules.interval_ms == 1000
 
 
+def test_events_before_and_in_a_window_fill_the_commits_of_a_policy_that_counts_them() -> None:
+    """Else the last of them would be waited for in vain."""
+    asked = [*CHOSEN, f"freshness.protocols={{smoke: {sizes('1s', '[7rows, 1000rows, 1s]')}}}", "freshness.warm=12"]
+    asked.append("freshness.systems={delta-rs: {}}")
+    made = {spec.mode: spec for spec in make_plan(load(SHIPPED, asked)).series}
+    assert {mode: FreshnessSettings.of(spec).warm for mode, spec in made.items()} == {
+        "7rows-9-json": 14, "1000rows-9-json": 1000, "1s-9-json": 12,
+    }  # fmt: skip
+    assert made["1000rows-9-json"].window_seconds == pytest.approx(2000 / 9)  # two commits
+    assert Policy.parse("7rows").whole(36, math.floor) == 35 and Policy.parse("7rows").whole(3, math.floor) == 7
+    assert Policy.parse("1s").whole(36, math.floor) == 36
+
+
 def test_a_rate_is_raised_in_a_series_of_its_own() -> None:
     ramp = sizes("1s")[:-1] + ", own_drain_seconds: 3, ramp: {rate: 50, steps: 4, step_seconds: 6}}"
     asked = [*CHOSEN, f"freshness.protocols={{smoke: {ramp}}}"]
@@ -55,6 +69,8 @@ def test_a_rate_is_raised_in_a_series_of_its_own() -> None:
     assert {spec.window_seconds for spec in made.values()} == {24.0}
     drains = {name: FreshnessSettings.of(spec).drain_seconds for name, spec in made.items()}
     assert drains == {"delta-rs": 3, "kafka-connect-iceberg": 3}
+    asked[2] = asked[2].replace("step_seconds: 6", "step_seconds: 6, without: [delta-rs]")
+    assert [spec.name for spec in make_plan(load(SHIPPED, asked)).series] == ["kafka-connect-iceberg"]
     shape = shape_of("1s-50-json-ramp-4")
     assert (shape.policy, shape.rate, shape.kills, shape.steps) == ("1s", 50, 0, 4) and not shape.is_steady
 
@@ -65,10 +81,10 @@ def test_quick_has_the_sizes_that_its_time_was_estimated_with() -> None:
         [spec for spec in series if (spec.system == "kafka-connect-iceberg") is is_pipeline]
         for is_pipeline in (False, True)
     )
-    assert (len(own), len(connect)) == (3 * 7, 2 * 4)
-    # Windows alone, in seconds: at least two commits, a kill more 5, and a climb 6 steps of 8.
+    assert (len(own), len(connect)) == (3 * 7, 2 * 2 + 1)
+    # Windows alone, in seconds: at least two commits, a kill more 5, and a climb 6 steps of 8, for one of Connect's.
     assert sum(spec.window_seconds for spec in own) == 3 * (4 * 8 + 20 + 18 + 48)
-    assert sum(spec.window_seconds for spec in connect) == 2 * (8 + 10 + 18 + 48)
+    assert sum(spec.window_seconds for spec in connect) == 2 * (8 + 18) + 48
 
 
 def test_pipelines_get_json_whatever_consumers_of_ours_get() -> None:

@@ -36,7 +36,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             )
         if missing and Polaris in chosen.needs:
             raise ConfigError(f"{place}: found catalog: polaris, but {missing}")
-        for settings in freshness.cells(issubclass(chosen.system, PipelineSystem)):
+        for settings in freshness.cells(entry.name, issubclass(chosen.system, PipelineSystem)):
             if settings.kills and Capability.READ_BACK not in chosen.system.capabilities:
                 continue  # where nothing is kept, nothing can be lost
             made.append(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -34,6 +35,10 @@ class Policy:
         assert found is not None, text
         number, unit = int(found[1]), found[2]
         return cls(None, number) if unit == "rows" else cls(number * (1000 if unit == "s" else 1), None)
+
+    def whole(self, events: int, rounded: Callable[[float], int]) -> int:
+        """`events`, rounded to what fills commits: of a commit that is not full, nothing becomes visible."""
+        return max(1, rounded(events / self.rows)) * self.rows if self.rows else events
 
     @property
     def words(self) -> str:
@@ -100,6 +105,7 @@ class Ramp:
     rate: int  # of the first step
     steps: int  # at most
     step_seconds: float
+    without: Sequence[str] = ()  # systems that are not asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +150,8 @@ class FreshnessSection:
             )
         return cls(parsed, tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items()), given)
 
-    def cells(self, is_pipeline: bool) -> Iterator[FreshnessSettings]:
-        """What the series of a system are set to; a pipeline's events are always JSON."""
+    def cells(self, name: str, is_pipeline: bool) -> Iterator[FreshnessSettings]:
+        """What the series of the system `name` are set to; a pipeline's events are always JSON."""
         sizes = self.protocol
         encoding = "json" if is_pipeline else self.given["encoding"]
         policies = sizes.intervals if is_pipeline else sizes.policies
@@ -154,7 +160,7 @@ class FreshnessSection:
         made = [self._cell(policy, rate, encoding) for policy, rate in shapes]
         if sizes.kills:
             made.append(replace(self._cell(sizes.policy, sizes.kill_rate, encoding), kills=sizes.kills))
-        if sizes.ramp is not None:
+        if sizes.ramp is not None and name not in sizes.ramp.without:
             climbing = self._cell(sizes.policy, sizes.ramp.rate, encoding)
             made.append(replace(climbing, steps=sizes.ramp.steps, step_seconds=float(sizes.ramp.step_seconds)))
         for each in made:
@@ -163,10 +169,11 @@ class FreshnessSection:
             yield replace(each, drain_seconds=float(sizes.drain_seconds if is_patient else sizes.own_drain_seconds))
 
     def window_seconds(self, settings: FreshnessSettings) -> float:
-        """For so long events arrive: for at least two commits by the clock, and longer where something is killed."""
+        """For so long events arrive: for at least two commits, and longer where something is killed."""
         if settings.steps:
             return settings.steps * settings.step_seconds
-        commits = 2 * (settings.rules.interval_ms or 0) / 1000
+        rules = settings.rules
+        commits = 2 * (rules.rows / settings.rate if rules.rows else (rules.interval_ms or 0) / 1000)
         return max(float(self.protocol.window_seconds), commits) + self.protocol.kill_seconds * settings.kills
 
     def _cell(self, policy: str, rate: int, encoding: str) -> FreshnessSettings:
@@ -177,7 +184,7 @@ class FreshnessSection:
             kills=0,
             steps=0,
             step_seconds=0.0,
-            warm=self.given["warm"],
+            warm=Policy.parse(policy).whole(self.given["warm"], math.ceil),
             look_ms=self.given["look_ms"],
             drain_seconds=0.0,
         )

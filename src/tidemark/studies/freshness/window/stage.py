@@ -118,7 +118,8 @@ class FreshnessStage(Stage[FreshnessWindow]):
         window.begin_ns = time.time_ns() + HEAD_START_NS
         longest = until_seconds + (settings.drain_seconds if settings.kills else 0)
         if not settings.steps:
-            self._producer.pace(round(settings.rate * longest), settings.rate, window.begin_ns)
+            events = settings.rules.whole(round(settings.rate * longest), math.floor)
+            self._producer.pace(events, settings.rate, window.begin_ns)
         moments = [until_seconds * (number + 1) / (settings.kills + 1) for number in range(settings.kills)]
         shown = 0  # rows that were seen before the last kill: the next one waits until there are more
         drained = math.inf  # seconds after which nobody waits for what is left
