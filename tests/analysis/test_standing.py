@@ -42,7 +42,7 @@ def test_a_cell_off_the_law_is_seen_and_said_to_be_not_predicted() -> None:
     assert inside.errors.median == pytest.approx(0.0, abs=1e-6) and inside.errors.cells == 3
     assert line(inside)[-1] == "NOT PREDICTED: the worst error of the law is 400 %, the bound 30 %"
     assert beyond.reason and "It is trusted nowhere beyond." in conclusion([inside, beyond])
-    assert "Not predicted, the bound being 30 %: ducklake (one writer, local files: the worst error" in conclusion(
+    assert "Not predicted, the bound being 30 %: ducklake (one writer, local files): the worst error" in conclusion(
         [inside, beyond]
     )
     # The command refuses what the table calls not predicted.
@@ -55,6 +55,13 @@ def test_too_few_cells_say_so_in_every_cell_of_their_row() -> None:
     cells = line(alone)
     assert len(cells) == len(COLUMNS) and cells[-1] == f"NOT PREDICTED: {alone.reason}"
     assert "too few cells to hold one out" in alone.reason and set(map(type, cells[3:7])) == {Missing}
+
+
+def test_a_reason_that_holds_for_many_is_given_once() -> None:
+    costs = exact([*PLAIN[:2], *FAR[:1]])
+    others = [replace(each, system="delta-rs", title="delta-rs") for each in costs]
+    said = conclusion(standings([*costs, *others]))
+    assert said.count("too few cells") == 1 and "delta-rs and ducklake: too few cells to hold one out" in said
 
 
 def test_ages_that_were_in_no_fit_count_as_well() -> None:

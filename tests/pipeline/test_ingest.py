@@ -212,7 +212,7 @@ def test_tables_figures_claims_and_chapter_are_there(done: Sandbox) -> None:
     assert claims["row-industry-loki"]["verdict"] == "not testable here"
     said = json.loads((done.results / "paper/values.json").read_text())["sentences"]
     assert (
-        "Delta (delta-rs)" in said["ingest-contention"] and "do not keep what they acknowledge" in said["ingest-lost"]
+        "Delta (delta-rs)" in said["ingest-contention"] and "did not keep what was acknowledged" in said["ingest-lost"]
     )
     assert said["ingest-open-overloaded"].startswith(("None of the 2 rates", "More came"))
     assert (done.results / "paper.pdf").read_bytes().startswith(b"%PDF")

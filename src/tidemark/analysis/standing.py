@@ -60,7 +60,7 @@ def conclusion(found: Sequence[Standing], bound: float = BOUND) -> str:
         return "No run here says what a commit costs: no other load is predicted."
     inside = [each for each in found if not each.is_beyond]
     good = [f"{each.title} ({OF_KIND[each.kind]}: {_percent(each)})" for each in inside if not each.reason]
-    bad = [f"{each.title} ({OF_KIND[each.kind]}: {each.reason})" for each in inside if each.reason]
+    bad = _not_predicted(inside)
     said = "A law of what a commit costs, fitted to measured cells, predicts loads that were not measured. "
     if good:
         said += f"On cells held out from the fit its error is, in the median and at worst: {'; '.join(good)}. "
@@ -70,6 +70,19 @@ def conclusion(found: Sequence[Standing], bound: float = BOUND) -> str:
     said += (
         f"Beyond what was measured it is trusted for {listed(beyond)}." if beyond else "It is trusted nowhere beyond."
     )
+    return said
+
+
+def _not_predicted(inside: Sequence[Standing]) -> list[str]:
+    """Each reason once, after the systems that it holds for; with the kind of load where it holds for one alone."""
+    by_reason: dict[str, list[Standing]] = {}
+    for each in inside:
+        if each.reason:
+            by_reason.setdefault(each.reason, []).append(each)
+    said = []
+    for reason, those in by_reason.items():
+        who = f" ({OF_KIND[those[0].kind]})" if len(those) == 1 else ""
+        said.append(f"{listed(list(dict.fromkeys(each.title for each in those)))}{who}: {reason}")
     return said
 
 

@@ -182,7 +182,7 @@ class Writer(SentenceWriter):
         said = "; ".join(f"{name}: {', '.join(dict.fromkeys(words))}" for name, words in parts.items())
         names = ", ".join(name.rpartition("(")[2].rstrip(")") + ": {}" for name in parts)
         return (
-            f"{len(parts)} of {len(checked)} systems do not keep what they acknowledge. {said}. To see it again: "
+            f"Of {len(checked)} systems, {len(parts)} did not keep what was acknowledged. {said}. To see it again: "
             f"./tidemark all --config 'studies=[ingest]' 'ingest.systems={{{names}}}'. Speeds of such runs are no "
             "results, and are given nowhere."
         )
