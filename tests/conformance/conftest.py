@@ -14,7 +14,7 @@ import pytest
 
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
-from tidemark.services.base import Service
+from tidemark.services.base import Service, Surroundings
 from tidemark.services.http import keep_loopback_direct
 from tidemark.services.polaris.server import Polaris
 from tidemark.software.tools import packages, provide_tool
@@ -70,7 +70,8 @@ class Servers:
             for needed in kind.needs:
                 self.get(needed)
             directory = self.workspace.work / kind.name
-            service = kind.from_config(self.workspace, directory, ServicesConfig(polaris_path=POLARIS), self._running)
+            config = ServicesConfig(polaris_path=POLARIS)
+            service = kind.from_config(Surroundings(self.workspace, directory, config, self._running))
             self._running[kind] = self._stack.enter_context(service)
         return self._running[kind]
 

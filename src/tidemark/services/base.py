@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import ClassVar, Self
 
 from tidemark.config import ServicesConfig
@@ -28,6 +28,22 @@ class ServiceFiles:
 
     program: tuple[Path, ...]
     data: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a service is made of: a folder of its own, the configuration, and running servers, by their kinds."""
+
+    workspace: Workspace
+    directory: Path
+    config: ServicesConfig
+    running: Mapping[type[Service], Service] = MappingProxyType({})
+
+    def server[S: Service](self, kind: type[S]) -> S:
+        """The one of `kind`, which the service `needs`."""
+        found = self.running[kind]
+        assert isinstance(found, kind)
+        return found
 
 
 def files_below(folder: Path) -> tuple[Path, ...]:
@@ -73,14 +89,8 @@ class Service(ABC):
 
     @classmethod
     @abstractmethod
-    def from_config(
-        cls,
-        workspace: Workspace,
-        directory: Path,
-        config: ServicesConfig,
-        running: Mapping[type[Service], Service],
-    ) -> Self:
-        """The service as `config` wants it; `running` holds those that it `needs`."""
+    def from_config(cls, around: Surroundings) -> Self:
+        """The service as the configuration wants it, and where and on which servers `around` says."""
 
     @classmethod
     def address_in(cls, config: ServicesConfig) -> str | None:

@@ -7,7 +7,7 @@ import re
 import shutil
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,10 +17,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tidemark import seals
-from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service
+from tidemark.services.base import Service, Surroundings
 from tidemark.services.kafka_properties import LOGGING_FILE, PROPERTIES, write_properties
 from tidemark.services.programs.class_data import class_data, mapping
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
@@ -104,15 +103,9 @@ class Kafka(Service):
         self._port = 0
 
     @classmethod
-    def from_config(
-        cls,
-        workspace: Workspace,
-        directory: Path,
-        config: ServicesConfig,
-        running: Mapping[type[Service], Service],
-    ) -> Self:
-        del running
-        return cls(workspace, directory, KafkaSettings(config.kafka_address, config.kafka_heap_mb))
+    def from_config(cls, around: Surroundings) -> Self:
+        settings = KafkaSettings(around.config.kafka_address, around.config.kafka_heap_mb)
+        return cls(around.workspace, around.directory, settings)
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 from urllib.parse import urlencode
 
-from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
-from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service, files_below
+from tidemark.paths import private_directory
+from tidemark.services.base import Service, Surroundings, files_below
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.backends import POOL
 from tidemark.services.iceberg.catalog import RestCatalog
@@ -45,29 +43,16 @@ class Nessie(InBucket, RestCatalog):
     places_are_free: ClassVar[bool] = False
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "seems to be in use by another process")
 
-    def __init__(
-        self, workspace: Workspace, directory: Path, store: SeaweedFS, running: Mapping[type[Service], Service]
-    ) -> None:
-        """`running` holds what keeps its history, where that is a server."""
-        postgres = running.get(Postgres)
-        assert postgres is None or isinstance(postgres, Postgres)
-        super().__init__(workspace, directory, postgres)
-        self.store = store
+    def __init__(self, around: Surroundings) -> None:
+        postgres = around.server(Postgres) if Postgres in self.needs else None
+        super().__init__(around.workspace, around.directory, postgres)
+        self.store = around.server(SeaweedFS)
         self._jar = Path()
         self._port = 0
 
     @classmethod
-    def from_config(
-        cls,
-        workspace: Workspace,
-        directory: Path,
-        config: ServicesConfig,
-        running: Mapping[type[Service], Service],
-    ) -> Self:
-        del config
-        store = running[SeaweedFS]
-        assert isinstance(store, SeaweedFS)
-        return cls(workspace, directory, store, {kind: running[kind] for kind in cls.needs})
+    def from_config(cls, around: Surroundings) -> Self:
+        return cls(around)
 
     @property
     def is_external(self) -> bool:
@@ -188,13 +173,9 @@ class NessieMongo(Nessie):
     title: ClassVar[str] = "Nessie over SecantusDB (a stand-in for MongoDB)"
     needs: ClassVar[tuple[type[Service], ...]] = (SecantusDB, SeaweedFS)
 
-    def __init__(
-        self, workspace: Workspace, directory: Path, store: SeaweedFS, running: Mapping[type[Service], Service]
-    ) -> None:
-        super().__init__(workspace, directory, store, running)
-        documents = running[SecantusDB]
-        assert isinstance(documents, SecantusDB)
-        self._documents = documents
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._documents = around.server(SecantusDB)
 
     def _backend(self) -> dict[str, str]:
         return {

@@ -1,15 +1,13 @@
-"""Servers that only ever run here, for one series, and stand on no other; and those that are programs of ours."""
+"""Servers that only ever run here, for one series; and those that are programs of ours."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
-from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
-from tidemark.services.base import Service
+from tidemark.services.base import Service, Surroundings
 from tidemark.services.programs.process import Child, server_environment, wait_for_line
 
 
@@ -17,15 +15,8 @@ class OwnServer(Service):
     """Takes `(workspace, directory)`: no setting decides anything about it, and nobody gives the address of another."""
 
     @classmethod
-    def from_config(
-        cls,
-        workspace: Workspace,
-        directory: Path,
-        config: ServicesConfig,
-        running: Mapping[type[Service], Service],
-    ) -> Self:
-        del config, running
-        return cls(workspace, directory)
+    def from_config(cls, around: Surroundings) -> Self:
+        return cls(around.workspace, around.directory)
 
     @property
     def is_external(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import signal
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -16,10 +15,9 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tidemark.addresses import LIBPQ_SECRETS
-from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
-from tidemark.services.base import Service, files_below
+from tidemark.services.base import Service, Surroundings, files_below
 from tidemark.services.programs.process import (
     Child,
     free_ports,
@@ -74,15 +72,8 @@ class Postgres(Service):
         self._counts = False
 
     @classmethod
-    def from_config(
-        cls,
-        workspace: Workspace,
-        directory: Path,
-        config: ServicesConfig,
-        running: Mapping[type[Service], Service],
-    ) -> Self:
-        del running
-        return cls(workspace, directory, PostgresSettings(config.postgres_address))
+    def from_config(cls, around: Surroundings) -> Self:
+        return cls(around.workspace, around.directory, PostgresSettings(around.config.postgres_address))
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:

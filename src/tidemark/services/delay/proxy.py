@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import ClassVar, Protocol, Self
 
-from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
-from tidemark.services.base import Service
+from tidemark.services.base import Service, Surroundings
 from tidemark.services.own import OwnProgram
 from tidemark.services.programs.process import is_free
 
@@ -46,15 +44,8 @@ class DelayProxy(OwnProgram):
         self.before, self._rtt_ms = target, rtt_ms
 
     @classmethod
-    def from_config(
-        cls,
-        workspace: Workspace,
-        directory: Path,
-        config: ServicesConfig,
-        running: Mapping[type[Service], Service],
-    ) -> Self:
-        del config
-        return cls(workspace, directory, running[cls.target], cls.rtt_ms)
+    def from_config(cls, around: Surroundings) -> Self:
+        return cls(around.workspace, around.directory, around.server(cls.target), cls.rtt_ms)
 
     def host_and_port(self) -> tuple[str, int]:
         return "127.0.0.1", self._port

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 from urllib.parse import urlencode
 
-from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service
+from tidemark.services.base import Service, Surroundings
 from tidemark.services.hdfs.configuration import write_configuration
 from tidemark.services.hdfs.files import WebHdfs
 from tidemark.services.http import open_url
@@ -203,17 +202,8 @@ class DataNode(HdfsServer):
         self.names = names
 
     @classmethod
-    def from_config(
-        cls,
-        workspace: Workspace,
-        directory: Path,
-        config: ServicesConfig,
-        running: Mapping[type[Service], Service],
-    ) -> Self:
-        del config
-        names = running[NameNode]
-        assert isinstance(names, NameNode)
-        return cls(workspace, directory, names)
+    def from_config(cls, around: Surroundings) -> Self:
+        return cls(around.workspace, around.directory, around.server(NameNode))
 
     def _site(self) -> dict[str, object]:
         blocks, http, ipc = self._ports

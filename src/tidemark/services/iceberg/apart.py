@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import ClassVar, Self
 
-from tidemark.config import ServicesConfig
-from tidemark.paths import Workspace
-from tidemark.services.base import Service
-from tidemark.services.delay.proxy import DelayProxy, delayed
+from tidemark.services.base import Service, Surroundings
+from tidemark.services.delay.proxy import delayed
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.postgres import READ_COMMITTED, Postgres
 
@@ -32,19 +28,11 @@ def set_apart(kind: type[RestCatalog], rtt_ms: int, isolation: str) -> type[Rest
         needs: ClassVar[tuple[type[Service], ...]] = (*kind.needs, *((line,) if line else ()))
 
         @classmethod
-        def from_config(
-            cls,
-            workspace: Workspace,
-            directory: Path,
-            config: ServicesConfig,
-            running: Mapping[type[Service], Service],
-        ) -> Self:
-            made: Self = super().from_config(workspace, directory, config, running)
+        def from_config(cls, around: Surroundings) -> Self:
+            made: Self = super().from_config(around)
             made.isolation = isolation
             if line is not None:
-                proxy = running[line]
-                assert isinstance(proxy, DelayProxy)
-                made.line = proxy
+                made.line = around.server(line)
             return made
 
     return Apart

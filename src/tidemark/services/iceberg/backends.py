@@ -6,14 +6,12 @@ All of them have one pool of connections, one heap and one way of writing metada
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
-from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service
+from tidemark.services.base import Service, Surroundings
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings, jdbc_backend
 from tidemark.services.mariadb import MariaDB
 from tidemark.services.programs.process import give
@@ -54,27 +52,17 @@ class IcebergRestMariadb(IcebergRest):
     needs: ClassVar[tuple[type[Service], ...]] = (MariaDB,)
     address_key: ClassVar[str | None] = None
     locks: ClassVar[tuple[str, ...]] = ("iceberg-rest", "mariadb-driver")
-
-    def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings, mariadb: MariaDB) -> None:
-        super().__init__(workspace, directory, settings)
-        self.mariadb = mariadb
+    mariadb: MariaDB
 
     def _check(self, settings: IcebergRestSettings) -> None:
         if settings.postgres is not None or settings.address is not None:
             raise ServiceError(f"{self.title} keeps its pointers in MariaDB; it takes no PostgreSQL and no address.")
 
     @classmethod
-    def from_config(
-        cls,
-        workspace: Workspace,
-        directory: Path,
-        config: ServicesConfig,
-        running: Mapping[type[Service], Service],
-    ) -> Self:
-        mariadb = running[MariaDB]
-        assert isinstance(mariadb, MariaDB)
-        settings = IcebergRestSettings(warehouse=str(directory / "warehouse"), heap_mb=config.iceberg_rest_heap_mb)
-        return cls(workspace, directory, settings, mariadb)
+    def from_config(cls, around: Surroundings) -> Self:
+        made = super().from_config(around)
+        made.mariadb = around.server(MariaDB)
+        return made
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import ClassVar, Self
 
-from tidemark.config import ServicesConfig
-from tidemark.paths import Workspace
-from tidemark.services.base import Service
+from tidemark.services.base import Service, Surroundings
 from tidemark.services.delay.proxy import DelayProxy, delayed
 from tidemark.services.iceberg.backends import IcebergRestPostgres
 from tidemark.services.postgres import Postgres
@@ -26,21 +22,11 @@ class IcebergRestS3(InBucket, IcebergRestPostgres):
     proxy: ClassVar[type[DelayProxy] | None] = None  # between it and its files
 
     @classmethod
-    def from_config(
-        cls,
-        workspace: Workspace,
-        directory: Path,
-        config: ServicesConfig,
-        running: Mapping[type[Service], Service],
-    ) -> Self:
-        made = super().from_config(workspace, directory, config, running)
-        store = running[SeaweedFS]
-        assert isinstance(store, SeaweedFS)
-        made.store = store
+    def from_config(cls, around: Surroundings) -> Self:
+        made = super().from_config(around)
+        made.store = around.server(SeaweedFS)
         if cls.proxy is not None:
-            way = running[cls.proxy]
-            assert isinstance(way, DelayProxy)
-            made.way = way
+            made.way = around.server(cls.proxy)
         return made
 
     @property

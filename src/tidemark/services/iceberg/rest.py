@@ -11,16 +11,14 @@ import json
 import re
 import shutil
 import urllib.request
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
 
-from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service
+from tidemark.services.base import Surroundings
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.postgres import Postgres
@@ -94,23 +92,15 @@ class IcebergRest(RestCatalog):
             raise ServiceError(f"{self.title} needs a PostgreSQL and a warehouse, or the address of a running one.")
 
     @classmethod
-    def from_config(
-        cls,
-        workspace: Workspace,
-        directory: Path,
-        config: ServicesConfig,
-        running: Mapping[type[Service], Service],
-    ) -> Self:
-        postgres = running[Postgres] if Postgres in cls.needs else None
-        assert postgres is None or isinstance(postgres, Postgres)
-        address = cls.address_in(config)
+    def from_config(cls, around: Surroundings) -> Self:
+        address = cls.address_in(around.config)
         settings = IcebergRestSettings(
-            postgres=postgres,
-            warehouse="" if address else str(directory / "warehouse"),
+            postgres=around.server(Postgres) if Postgres in cls.needs else None,
+            warehouse="" if address else str(around.directory / "warehouse"),
             address=address,
-            heap_mb=config.iceberg_rest_heap_mb,
+            heap_mb=around.config.iceberg_rest_heap_mb,
         )
-        return cls(workspace, directory, settings)
+        return cls(around.workspace, around.directory, settings)
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service
+from tidemark.services.base import Service, Surroundings
 from tidemark.services.http import open_url
 from tidemark.services.kafka import Kafka
 from tidemark.services.kafka_properties import LOGGING, LOGGING_FILE
@@ -23,8 +22,6 @@ from tidemark.services.programs.process import (
     Child,
     free_ports,
     give,
-    server_environment,
-    unprivileged_account,
     wait_for_line,
 )
 from tidemark.services.programs.provision import provision
@@ -70,17 +67,8 @@ class KafkaConnect(Service):
         self._port = 0
 
     @classmethod
-    def from_config(
-        cls,
-        workspace: Workspace,
-        directory: Path,
-        config: ServicesConfig,
-        running: Mapping[type[Service], Service],
-    ) -> Self:
-        del config
-        kafka = running[Kafka]
-        assert isinstance(kafka, Kafka)
-        return cls(workspace, directory, kafka)
+    def from_config(cls, around: Surroundings) -> Self:
+        return cls(around.workspace, around.directory, around.server(Kafka))
 
     @property
     def is_external(self) -> bool:
@@ -159,14 +147,8 @@ class KafkaConnect(Service):
         options = [*COMMON_OPTIONS, f"-Xmx{HEAP_MB}m", "-Djava.io.tmpdir=tmp"]
         options += [f"-Dlog4j2.configurationFile={LOGGING_FILE}", "-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError"]
         main = "org.apache.kafka.connect.cli.ConnectStandalone"
-        return Child.start(
-            self.title,
-            [JAVA, *options, "-cp", class_path(self._jars), main, PROPERTIES_FILE],
-            self.log_path,
-            env=server_environment(HOME=str(self.directory)),
-            cwd=self.directory,
-            account=unprivileged_account(),
-        )
+        command: list[str | Path] = [JAVA, *options, "-cp", class_path(self._jars), main, PROPERTIES_FILE]
+        return self._serve(command, HOME=str(self.directory))
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, "Kafka Connect started", START_S, log_start)

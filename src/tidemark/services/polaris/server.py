@@ -26,7 +26,7 @@ from tidemark import seals
 from tidemark.config import ServicesConfig
 from tidemark.errors import DiskFull, ProvisionError, ServiceError, is_disk_full
 from tidemark.paths import Workspace, private_directory
-from tidemark.services.base import Service, files_below
+from tidemark.services.base import Service, Surroundings, files_below
 from tidemark.services.iceberg.catalog import OAuth, RestCatalog
 from tidemark.services.polaris.management import SCOPE, TOKENS, Management
 from tidemark.services.postgres import Postgres
@@ -178,18 +178,11 @@ class Polaris(RestCatalog):
         self._is_bootstrapped = self._is_set_up = False
 
     @classmethod
-    def from_config(
-        cls,
-        workspace: Workspace,
-        directory: Path,
-        config: ServicesConfig,
-        running: Mapping[type[Service], Service],
-    ) -> Self:
-        postgres = running[Postgres]
-        assert isinstance(postgres, Postgres)
+    def from_config(cls, around: Surroundings) -> Self:
+        config = around.config
         if config.polaris_address is None:
             path = None if config.polaris_path is None else Path(config.polaris_path).absolute()
-            settings = PolarisSettings(postgres, path, config.iceberg_rest_heap_mb)
+            settings = PolarisSettings(around.server(Postgres), path, config.iceberg_rest_heap_mb)
         else:
             settings = PolarisSettings(
                 address=config.polaris_address,
@@ -198,7 +191,7 @@ class Polaris(RestCatalog):
                 client_secret=read_secret(config),
                 secret_file=config.polaris_secret_file,
             )
-        return cls(workspace, directory, settings)
+        return cls(around.workspace, around.directory, settings)
 
     @property
     def is_external(self) -> bool:
