@@ -9,7 +9,8 @@ Each has a folder beside this file:
     results.py          RESULTS = Results(...): how its runs become tables, figures, claims and a chapter
 
 They are apart, and imported when they are asked for, since a process that plans or measures must not load what numbers
-are made with. Where a study is small, plan, limits, WORKLOAD or RESULTS may stand in study.py instead.
+are made with. Where a study is small, plan, limits, WORKLOAD or RESULTS may stand in study.py instead. Most of what a
+results.py puts together is in assembly.py, beside this file.
 """
 
 from __future__ import annotations

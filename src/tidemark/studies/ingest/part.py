@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Quantity
-from tidemark.results.tables.table import Table, Workshop
 from tidemark.runs.runset import RunSet
+from tidemark.studies.assembly import Tables, Written
 from tidemark.studies.ingest.parts import part_of
-
-if TYPE_CHECKING:
-    from tidemark.results.figures.studio import Sketch
-
-Written = Callable[[], str]  # a sentence; Absent where the runs do not have it
 
 
 @dataclass(frozen=True, slots=True)
 class PartResults:
-    """`sentences` are the chapter's by their names there, `findings` those that the paper and the report begin with.
+    """`tables` are modules with tables, and `figures` names the one that has its figures.
 
+    `sentences` are the chapter's by their names there, `findings` those that the paper and the report begin with.
     `quantities` are those that no other part has, `code` the files of the package that compute them.
     """
 
-    tables: Callable[[Workshop], Iterator[Table]]
-    sketches: Callable[[], Iterator[Sketch]]
+    tables: tuple[Tables, ...]
     sentences: Callable[[Measures], Mapping[str, Written]]
-    findings: Callable[[Measures], tuple[Written, ...]]
+    findings: Callable[[Measures], tuple[Written, ...]] = lambda _measures: ()
+    figures: str | None = None
     quantities: tuple[Quantity, ...] = ()
     code: tuple[str, ...] = ()
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.prose import or_why
-from tidemark.results.claims.claims import ClaimBook
 from tidemark.results.paper.contribution import Contribution
 from tidemark.results.publication import Publication
-from tidemark.results.tables.table import Table, Workshop
 from tidemark.runs.runset import RunSet
+from tidemark.studies.assembly import Written, claims_of, sketches_of, tables_of
 from tidemark.studies.ingest import kyma, published
 from tidemark.studies.ingest.columns import UNEQUAL
 from tidemark.studies.ingest.cut import results as cut
@@ -22,7 +19,6 @@ from tidemark.studies.ingest.faults import results as faults
 from tidemark.studies.ingest.group import results as group
 from tidemark.studies.ingest.maintenance import results as maintenance
 from tidemark.studies.ingest.measures import MEASURES, IngestEvidence
-from tidemark.studies.ingest.part import Written
 from tidemark.studies.ingest.pruning import results as pruning
 from tidemark.studies.ingest.quantities import QUANTITIES as OF_COMMITS
 from tidemark.studies.ingest.questions import QUESTIONS
@@ -32,9 +28,6 @@ from tidemark.studies.ingest.study import STUDY
 from tidemark.studies.ingest.tail import results as tail
 from tidemark.studies.ingest.writers import results as writers
 from tidemark.studies.study import Results
-
-if TYPE_CHECKING:
-    from tidemark.results.figures.studio import Sketch
 
 HERE = Path(__file__).parent
 PARTS = (
@@ -54,17 +47,6 @@ QUANTITIES = replace(
 )
 
 
-def _tables(workshop: Workshop) -> Iterator[Table]:
-    for part in PARTS:
-        yield from part.tables(workshop)
-    yield from kyma.build(workshop)
-
-
-def _sketches() -> Iterator[Sketch]:
-    for part in PARTS:
-        yield from part.sketches()
-
-
 def _values(run_set: RunSet) -> dict[str, str]:
     given = run_set.config.values
     own = {"ingest-rows": f"{given['rows']:,}", "ingest-tries": f"{given['tries']:,}"}
@@ -82,10 +64,6 @@ def _findings(measures: Measures) -> tuple[str, ...]:
     return tuple(or_why(write) for write in own)
 
 
-def _notes(_run_set: RunSet) -> tuple[str, ...]:
-    return (UNEQUAL,)
-
-
 RESULTS = Results(
     quantities=QUANTITIES,
     publication=Publication(
@@ -94,15 +72,13 @@ RESULTS = Results(
         hardware=published.HARDWARE,
         software=published.SOFTWARE,
     ),
-    tables=_tables,
-    sketches=_sketches,
-    claims=ClaimBook(
-        study=STUDY.name,
-        title=STUDY.title,
-        path=HERE / "claims.yaml",
-        quantities=QUANTITIES,
-        measures=MEASURES,
-        evidence=IngestEvidence,
+    tables=tables_of(*(module for part in PARTS for module in part.tables), kyma),
+    sketches=sketches_of(*(part.figures for part in PARTS if part.figures)),
+    claims=claims_of(
+        STUDY,
+        QUANTITIES,
+        MEASURES,
+        IngestEvidence,
         remarks=(
             "kyma is in no registry: its absolute numbers stand beside ours and are not judged. What it says of one "
             "commit a request is asked of the systems here, and its text is held to its own numbers.",
@@ -115,7 +91,7 @@ RESULTS = Results(
         sentences=_sentences,
         findings=_findings,
     ),
-    notes=_notes,
+    notes=lambda _run_set: (UNEQUAL,),
     questions=QUESTIONS,
     costs=costs,
 )

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from tidemark.analysis.measures import Measures
-from tidemark.analysis.prose import or_why
-from tidemark.results.claims.claims import ClaimBook
-from tidemark.results.paper.contribution import Contribution
 from tidemark.results.publication import Publication
-from tidemark.results.tables.table import Table, Workshop
 from tidemark.runs.runset import RunSet
+from tidemark.studies.assembly import chapter_of, claims_of, sketches_of, tables_of
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.measures import MEASURES, LhbenchEvidence
 from tidemark.studies.lhbench.quantities import QUANTITIES
@@ -21,23 +13,6 @@ from tidemark.studies.lhbench.sentences import Writer
 from tidemark.studies.lhbench.study import STUDY
 from tidemark.studies.lhbench.tables import measured, paper
 from tidemark.studies.study import Results
-
-if TYPE_CHECKING:
-    from tidemark.results.figures.studio import Sketch
-
-HERE = Path(__file__).parent
-
-
-def _tables(workshop: Workshop) -> Iterator[Table]:
-    for chapter in (measured, paper):
-        yield from chapter.build(workshop)
-
-
-def _sketches() -> Iterator[Sketch]:
-    # Matplotlib takes half a second to import, which no other command has to wait for.
-    from tidemark.studies.lhbench.figures import panels
-
-    yield from panels.sketches()
 
 
 def _values(run_set: RunSet) -> dict[str, str]:
@@ -54,41 +29,17 @@ def _values(run_set: RunSet) -> dict[str, str]:
     }
 
 
-def _sentences(measures: Measures) -> dict[str, str]:
-    return Writer(measures).sentences()
-
-
-def _findings(measures: Measures) -> tuple[str, ...]:
-    writer = Writer(measures)
-    return tuple(or_why(write) for write in (writer.loads, writer.queries, writer.refreshes, writer.oracle))
-
-
-def _notes(_run_set: RunSet) -> tuple[str, ...]:
-    return (measured.LARGE_SAID,)
-
-
 RESULTS = Results(
     quantities=QUANTITIES,
     publication=Publication(
         key=published.KEY, origin=published.ORIGIN, hardware=published.HARDWARE, software=published.SOFTWARE
     ),
-    tables=_tables,
-    sketches=_sketches,
-    claims=ClaimBook(
-        study=STUDY.name,
-        title=STUDY.title,
-        path=HERE / "claims.yaml",
-        quantities=QUANTITIES,
-        measures=MEASURES,
-        evidence=LhbenchEvidence,
-        remarks=(measured.LARGE_SAID,),
+    tables=tables_of(measured, paper),
+    sketches=sketches_of("tidemark.studies.lhbench.figures.panels"),
+    claims=claims_of(STUDY, QUANTITIES, MEASURES, LhbenchEvidence, remarks=(measured.LARGE_SAID,)),
+    paper=chapter_of(
+        STUDY, _values, Writer, lambda writer: (writer.loads, writer.queries, writer.refreshes, writer.oracle)
     ),
-    paper=Contribution(
-        chapter=HERE / "chapter.typ",
-        values=_values,
-        sentences=_sentences,
-        findings=_findings,
-    ),
-    notes=_notes,
+    notes=lambda _run_set: (measured.LARGE_SAID,),
     questions=QUESTIONS,
 )

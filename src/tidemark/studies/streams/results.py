@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tidemark.analysis.costs import Cell, Cost, rtt_of
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Replicates
-from tidemark.results.claims.claims import ClaimBook
 from tidemark.results.paper.contribution import Contribution
 from tidemark.results.publication import Publication
-from tidemark.results.tables.table import Table, Workshop
 from tidemark.runs.names import BATCH, MAIN, SINGLE
-from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.runset import Series
+from tidemark.studies.assembly import claims_of, sketches_of, tables_of
 from tidemark.studies.streams import paper, published
 from tidemark.studies.streams.findings import findings
 from tidemark.studies.streams.measures import MEASURES, StreamEvidence
@@ -29,29 +27,7 @@ from tidemark.studies.streams.tables import published as of_thesis
 from tidemark.studies.streams.views import VIEWS
 from tidemark.studies.study import Results
 
-if TYPE_CHECKING:
-    from tidemark.results.figures.studio import Sketch
-
 HERE = Path(__file__).parent
-
-
-def _tables(workshop: Workshop) -> Iterator[Table]:
-    for chapter in (of_thesis, performance, storage, inlining, age):
-        yield from chapter.build(workshop)
-
-
-def _sketches() -> Iterator[Sketch]:
-    # Matplotlib takes half a second to import, which no other command has to wait for.
-    from tidemark.studies.streams.figures import components
-    from tidemark.studies.streams.figures import performance as beyond
-    from tidemark.studies.streams.figures import published as of_thesis
-
-    for chapter in (components, of_thesis, beyond):
-        yield from chapter.sketches()
-
-
-def _notes(run_set: RunSet) -> tuple[str, ...]:
-    return performance.reading_notes(run_set.series)
 
 
 def _costs(measures: Measures) -> Iterator[Cost]:
@@ -97,15 +73,17 @@ RESULTS = Results(
         software=published.SOFTWARE,
         optional=("Polaris",),
     ),
-    tables=_tables,
-    sketches=_sketches,
-    claims=ClaimBook(
-        study=STUDY.name,
-        title=STUDY.title,
-        path=HERE / "claims.yaml",
-        quantities=QUANTITIES,
-        measures=MEASURES,
-        evidence=StreamEvidence,
+    tables=tables_of(of_thesis, performance, storage, inlining, age),
+    sketches=sketches_of(
+        "tidemark.studies.streams.figures.components",
+        "tidemark.studies.streams.figures.published",
+        "tidemark.studies.streams.figures.performance",
+    ),
+    claims=claims_of(
+        STUDY,
+        QUANTITIES,
+        MEASURES,
+        StreamEvidence,
         rates={SINGLE: 2_000.0, BATCH: 80_000.0},
         remarks=(
             "Claims on cold runs are tested on cold starts: the thesis restarted the machine, then started servers, "
@@ -122,7 +100,7 @@ RESULTS = Results(
         parts=paper.parts,
         findings=findings,
     ),
-    notes=_notes,
+    notes=lambda run_set: performance.reading_notes(run_set.series),
     questions=QUESTIONS,
     costs=_costs,
 )

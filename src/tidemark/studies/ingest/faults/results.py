@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tidemark.analysis.measures import Measures
-from tidemark.results.tables.table import Table, Workshop
+from tidemark.studies.assembly import Written
 from tidemark.studies.ingest.faults import durability, tables
 from tidemark.studies.ingest.faults.kills import doubt_sentence, down_sentence, kept_sentence, on_disk_sentence
-from tidemark.studies.ingest.part import PartResults, Written
-
-if TYPE_CHECKING:
-    from tidemark.results.figures.studio import Sketch
-
-
-def _tables(workshop: Workshop) -> Iterator[Table]:
-    yield from tables.build(workshop)
-    yield from durability.build(workshop)
-
-
-def _sketches() -> Iterator[Sketch]:
-    from tidemark.studies.ingest.faults import figures
-
-    yield from figures.sketches()
+from tidemark.studies.ingest.part import PartResults
 
 
 def _sentences(measures: Measures) -> Mapping[str, Written]:
@@ -37,8 +22,9 @@ def _sentences(measures: Measures) -> Mapping[str, Written]:
     }
 
 
-def _findings(measures: Measures) -> tuple[Written, ...]:
-    return (partial(kept_sentence, measures.run_set),)
-
-
-RESULTS = PartResults(_tables, _sketches, _sentences, _findings)
+RESULTS = PartResults(
+    tables=(tables, durability),
+    figures="tidemark.studies.ingest.faults.figures",
+    sentences=_sentences,
+    findings=lambda measures: (partial(kept_sentence, measures.run_set),),
+)

@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
-
 from tidemark.analysis.measures import Measures
-from tidemark.results.tables.table import Table, Workshop
+from tidemark.studies.assembly import Written
 from tidemark.studies.ingest.group import tables
 from tidemark.studies.ingest.group.sentences import Gathering
-from tidemark.studies.ingest.part import PartResults, Written
-
-if TYPE_CHECKING:
-    from tidemark.results.figures.studio import Sketch
-
-
-def _tables(workshop: Workshop) -> Iterator[Table]:
-    yield from tables.build(workshop)
-
-
-def _sketches() -> Iterator[Sketch]:
-    from tidemark.studies.ingest.group import figures
-
-    yield from figures.sketches()
-
-
-def _sentences(measures: Measures) -> Mapping[str, Written]:
-    return Gathering(measures).sentences()
+from tidemark.studies.ingest.part import PartResults
 
 
 def _findings(measures: Measures) -> tuple[Written, ...]:
@@ -34,4 +14,9 @@ def _findings(measures: Measures) -> tuple[Written, ...]:
     return (gathering.staged, gathering.bundled)
 
 
-RESULTS = PartResults(_tables, _sketches, _sentences, _findings)
+RESULTS = PartResults(
+    tables=(tables,),
+    figures="tidemark.studies.ingest.group.figures",
+    sentences=lambda measures: Gathering(measures).sentences(),
+    findings=_findings,
+)

@@ -10,10 +10,11 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import estimate_text, listed, number
 from tidemark.ingest.policies import BUNDLED, DIRECT, STAGED
 from tidemark.runs.runset import Series
+from tidemark.studies.assembly import Written
 from tidemark.studies.ingest.columns import NEAR
 from tidemark.studies.ingest.group.settings import GROUP, shape_of
 from tidemark.studies.ingest.group.tables import gains, in_order, null_share
-from tidemark.studies.ingest.part import Written, of_part
+from tidemark.studies.ingest.part import of_part
 from tidemark.studies.ingest.quantities import ERRORS, REQUESTS, REQUESTS_A_FILE
 
 

@@ -9,6 +9,7 @@ from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import estimate_text, listed, number
 from tidemark.runs.runset import Series
+from tidemark.studies.assembly import Written
 from tidemark.studies.ingest.maintenance.kept import (
     Kept,
     failed_calls,
@@ -18,7 +19,6 @@ from tidemark.studies.ingest.maintenance.kept import (
     slowed,
     words_of,
 )
-from tidemark.studies.ingest.part import Written
 
 
 class Maintaining(SentenceWriter):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from tidemark.analysis.prose import SentenceWriter
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.words import estimate_text, listed, number
 from tidemark.runs.runset import Series
+from tidemark.studies.assembly import Written
 from tidemark.studies.ingest.columns import NEAR
 from tidemark.studies.ingest.tail.quantities import (
     CAPACITY,
@@ -20,9 +20,6 @@ from tidemark.studies.ingest.tail.quantities import (
 )
 from tidemark.studies.ingest.tail.settings import ONE, cell_of
 from tidemark.studies.ingest.tail.tables import in_order, null_share, overloaded, understated
-
-if TYPE_CHECKING:
-    from tidemark.studies.ingest.part import Written
 
 
 class Tail(SentenceWriter):

@@ -10,7 +10,8 @@ from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import estimate_text, listed, number
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.part import Written, of_part
+from tidemark.studies.assembly import Written
+from tidemark.studies.ingest.part import of_part
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, P50, P99, P999
 from tidemark.studies.ingest.settings import RETRIES
 from tidemark.studies.ingest.writers.settings import ONE, OWN, WRITERS, mode_of
