@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import shutil
 import threading
@@ -20,17 +19,14 @@ from tidemark.paths import private_directory
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
 from tidemark.services.base import files_below
-from tidemark.services.postgres import Postgres
 from tidemark.studies.ingest.cut.losses import Cost, Remains, cost
 from tidemark.studies.ingest.cut.settings import CutSettings
-from tidemark.studies.ingest.faults.at_risk import COMMITS, look, why_not
+from tidemark.studies.ingest.faults.at_risk import commits_at_risk
 from tidemark.studies.ingest.faults.faults import BACK_S, LOOK_S, Look
-from tidemark.studies.ingest.faults.survivor import LastingOrder, leave_door
-from tidemark.studies.ingest.faults.survivors import Survivors
-from tidemark.studies.ingest.load.writer import batches
-from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, states
+from tidemark.studies.ingest.faults.survivors import Survivors, surviving
+from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
 from tidemark.studies.ingest.window.samples import IngestWindow
-from tidemark.studies.ingest.window.stage import WrittenStage, versions
+from tidemark.studies.ingest.window.stage import WrittenStage, fresh_table, versions
 from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.tables import TableSystem
 
@@ -38,7 +34,6 @@ if TYPE_CHECKING:
     from tidemark.runs.manifest import SystemPart
     from tidemark.studies.ingest.workload import Ingest
 
-MOST_A_SECOND = 10_000  # attempts of one writer, for which there is room
 EARLIEST = 0.5  # share of the window before which the power is not cut
 TABLE = "table"
 
@@ -137,17 +132,8 @@ class Seen:
 
     def __init__(self, ingest: Ingest, rig: Rig, table: TableSystem, folder: Path) -> None:
         self.system: SystemPart = system_part(rig.variant, table, ingest.schema)
-        self.batches = 1  # that the table has
-        servers = rig.servers.by_class
-        reason = why_not(folder, servers.values())
-        self.at_risk: dict[str, Any] = {"excused": reason}
-        if reason is None:
-            batch = batches(ingest.trips, ingest.settings.rows, OF_TABLE)
-            postgres = servers.get(Postgres)
-            assert postgres is None or isinstance(postgres, Postgres)
-            found = look(table, lambda number: batch(1 + number), folder, postgres, 0.0)
-            self.at_risk = {"excused": found} if isinstance(found, str) else found.plain()
-            self.batches += COMMITS
+        self.at_risk, commits = commits_at_risk(ingest, rig, table, folder, 0.0)
+        self.batches = 1 + commits  # that the table has
 
 
 @contextmanager
@@ -162,31 +148,9 @@ def staged(
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, directory, ignore_errors=True)
         show("making the table")
-        folder = private_directory(directory / TABLE)
-        table = rig.variant.open_as(TableSystem, rig.context(folder, settings.rows))
-        stack.callback(table.close)
-        table.create(ingest.schema)
-        table.write(batches(ingest.trips, settings.rows, OF_TABLE)(0))
-        seen = Seen(ingest, rig, table, folder)
-        place = ledger / ".door"
-        leave_door(table.door(), place)
-
-        def order(number: int) -> LastingOrder:
-            return LastingOrder(
-                door=table.door(),
-                number=number,
-                trips=ingest.trips,
-                rows=settings.rows,
-                tries=settings.tries,
-                uncounted=0,
-                seed=rig.spec.seed,
-                records=ledger / f".records-{number}",
-                most=math.ceil((seconds + BACK_S) * MOST_A_SECOND),
-                place=place,
-            )
-
+        table = fresh_table(ingest, rig, directory / TABLE, stack, settings.rows)
+        seen = Seen(ingest, rig, table, directory / TABLE)
         show("starting the writers")
-        crew = stack.enter_context(Survivors(order, settings.writers, ledger))
-        stack.enter_context(ingest.working(crew))
+        crew = surviving(ingest, rig, table, ledger, settings, seconds + BACK_S, stack)
         disk.sync()
         yield CutStage(ingest, rig, directory, table, crew, disk, seen)

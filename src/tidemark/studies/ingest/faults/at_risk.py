@@ -16,10 +16,15 @@ from typing import TYPE_CHECKING, Any
 from tidemark.machine import cachestat
 from tidemark.services.base import Service, files_below
 from tidemark.services.postgres import Postgres
+from tidemark.studies.ingest.load.writer import batches
+from tidemark.studies.ingest.window.oracle import OF_TABLE
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tidemark.measure.workload import Rig
+    from tidemark.studies.ingest.workload import Ingest
 
 COMMITS = 10  # whose files are looked at
 LOOK_S = 0.1
@@ -90,6 +95,20 @@ def look(
         seconds=seconds,
         watched_seconds=watch_seconds,
     )
+
+
+def commits_at_risk(
+    ingest: Ingest, rig: Rig, table: TableSystem, folder: Path, watch_seconds: float
+) -> tuple[dict[str, Any], int]:
+    """`look`, as JSON has it, or why nobody can tell as `excused`; and how many commits it took."""
+    servers = rig.servers.by_class
+    if reason := why_not(folder, servers.values()):
+        return {"excused": reason}, 0
+    batch = batches(ingest.trips, ingest.settings.rows, OF_TABLE)
+    postgres = servers.get(Postgres)
+    assert postgres is None or isinstance(postgres, Postgres)
+    found = look(table, lambda number: batch(1 + number), folder, postgres, watch_seconds)
+    return {"excused": found} if isinstance(found, str) else found.plain(), COMMITS
 
 
 def why_not(folder: Path, services: Iterable[Service]) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -10,26 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidemark.measure.workload import Description, Findings, Rig, Show
-from tidemark.paths import private_directory
-from tidemark.services.postgres import Postgres
-from tidemark.studies.ingest.faults.at_risk import look, why_not
+from tidemark.studies.ingest.faults.at_risk import commits_at_risk
 from tidemark.studies.ingest.faults.faults import BACK_S, Faults, Look
 from tidemark.studies.ingest.faults.losses import account, plain
 from tidemark.studies.ingest.faults.settings import FaultSettings
-from tidemark.studies.ingest.faults.survivor import LastingOrder, leave_door
-from tidemark.studies.ingest.faults.survivors import Survivors
-from tidemark.studies.ingest.load.writer import batches
-from tidemark.studies.ingest.window.oracle import OF_TABLE
+from tidemark.studies.ingest.faults.survivors import Survivors, show_door, surviving
 from tidemark.studies.ingest.window.samples import IngestWindow
-from tidemark.studies.ingest.window.stage import WrittenStage
+from tidemark.studies.ingest.window.stage import WrittenStage, fresh_table
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     from tidemark.studies.ingest.front.crew import LastingFront
     from tidemark.studies.ingest.workload import Ingest
 
-MOST_A_SECOND = 10_000  # attempts of one writer, for which there is room
-TABLE, DOOR = "table", ".door"
+TABLE = "table"
 
 
 class KilledStage(WrittenStage):
@@ -82,22 +75,10 @@ class FaultStage(KilledStage):
     def check(self, window: IngestWindow, last: bool, show: Show) -> Findings:
         findings = super().check(window, last, show)
         show("what is on the disk at the acknowledgement")
-        self._durability = self._look_at_commits()
-        return findings
-
-    def _look_at_commits(self) -> dict[str, Any]:
-        """What of a commit is on the disk when it is acknowledged; `excused` where nobody can tell."""
-        servers, folder = self._rig.servers.by_class, self.directory / TABLE
-        settings = self._ingest.settings
+        settings, folder = self._ingest.settings, self.directory / TABLE
         assert isinstance(settings, FaultSettings)
-        reason = why_not(folder, servers.values())
-        if reason is not None:
-            return {"excused": reason}
-        batch = batches(self._ingest.trips, settings.rows, OF_TABLE)
-        postgres = servers.get(Postgres)
-        assert postgres is None or isinstance(postgres, Postgres)
-        found = look(self._table, lambda number: batch(1 + number), folder, postgres, settings.watch_seconds)
-        return {"excused": found} if isinstance(found, str) else found.plain()
+        self._durability, _ = commits_at_risk(self._ingest, self._rig, self._table, folder, settings.watch_seconds)
+        return findings
 
     def describe(self, window: IngestWindow) -> Description:
         described = super().describe(window)
@@ -112,37 +93,14 @@ def staged(
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("making the table")
-        folder = private_directory(directory / TABLE)
-        table = rig.variant.open_as(TableSystem, rig.context(folder, settings.rows))
-        stack.callback(table.close)
-        table.create(ingest.schema)
-        table.write(batches(ingest.trips, settings.rows, OF_TABLE)(0))
-        place = directory / DOOR
-        leave_door(table.door(), place)
-        longest = seconds + settings.kills * (1 + len(rig.servers.ours())) * BACK_S
-
-        def order(number: int) -> LastingOrder:
-            return LastingOrder(
-                door=table.door(),
-                number=number,
-                trips=ingest.trips,
-                rows=settings.rows,
-                tries=settings.tries,
-                uncounted=0,
-                seed=rig.spec.seed,
-                records=directory / f".records-{number}",
-                most=math.ceil(longest * MOST_A_SECOND),
-                place=place,
-                retry=settings.retry,
-            )
-
+        table = fresh_table(ingest, rig, directory / TABLE, stack, settings.rows)
         show("starting the writers")
-        crew = stack.enter_context(Survivors(order, settings.writers, directory))
-        stack.enter_context(ingest.working(crew))
+        longest = seconds + settings.kills * (1 + len(rig.servers.ours())) * BACK_S
+        crew = surviving(ingest, rig, table, directory, settings, longest, stack, settings.retry)
 
         def reconnect() -> None:
             table.reconnect()
-            leave_door(table.door(), place)
+            show_door(table, directory)
 
         seed = f"{rig.spec.seed} {rig.spec.repeat} {rig.spec.name} kills"
         faults = Faults(crew, table, rig.servers.ours(), reconnect, settings.kills, seed)

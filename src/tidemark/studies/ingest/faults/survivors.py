@@ -3,48 +3,46 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from tidemark.errors import SystemFailure
 from tidemark.machine.processes import cpu_seconds
-from tidemark.studies.ingest.faults.survivor import LastingOrder
-from tidemark.studies.ingest.load.crew import DRAIN_S, Member
+from tidemark.studies.ingest.faults.settings import NEVER
+from tidemark.studies.ingest.faults.survivor import LastingOrder, leave_door
+from tidemark.studies.ingest.load.crew import DRAIN_S, Member, Members
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+from tidemark.systems.tables import TableSystem
+
+if TYPE_CHECKING:
+    from tidemark.measure.workload import Rig
+    from tidemark.studies.ingest.cut.settings import CutSettings
+    from tidemark.studies.ingest.faults.settings import FaultSettings
+    from tidemark.studies.ingest.workload import Ingest
 
 SURVIVOR = "tidemark.studies.ingest.faults.survivor"
+MOST_A_SECOND = 10_000  # attempts of one writer, for which there is room
+DOOR = ".door"
 
 
-class Survivors:
-    """A context manager: `count` writers, numbered from 1, have opened their clients when it is entered."""
+class Survivors(Members):
+    """In the beginning `count` writers, numbered from 1."""
 
     def __init__(self, order: Callable[[int], LastingOrder], count: int, folder: Path) -> None:
         """`order` gives what the writer of a number is told; each number is used once."""
+        super().__init__()
         self._order, self._count, self._folder = order, count, folder
-        self._members: list[Member] = []  # those that were killed among them, in the order of their numbers
         self._killed: set[int] = set()
         self._ended_seconds = 0.0
-        self.said: tuple[str, ...] = ()
 
-    def __enter__(self) -> Survivors:
-        try:
-            for _ in range(self._count):
-                self._join()
-            for member in self._members:
-                member.heard("ready")
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for member in self._members:
-            member.end()
+    def _start(self) -> None:
+        for _ in range(self._count):
+            self._join()
 
     def _join(self) -> Member:
         self._members.append(Member(self._order(len(self._members) + 1), self._folder, SURVIVOR))
@@ -59,16 +57,8 @@ class Survivors:
         """Of those that live."""
         return [member.order.number for member in self._living]
 
-    @property
-    def pids(self) -> list[int]:
-        return [member.process.pid for member in self._living]
-
     def ended_seconds(self) -> float:
         return self._ended_seconds
-
-    def has_failed(self) -> bool:
-        """Whether one that nobody killed ended otherwise than at the end of its work."""
-        return any(member.process.poll() not in (None, 0) for member in self._living)
 
     def go(self) -> int:
         """Let all of them write; the moment before the first may have begun (ns)."""
@@ -116,5 +106,43 @@ class Survivors:
         self.said = tuple(dict.fromkeys(said))
         return moment
 
-    def records(self) -> list[NDArray[np.int64]]:
-        return [member.records() for member in self._members]
+
+def surviving(
+    ingest: Ingest,
+    rig: Rig,
+    table: TableSystem,
+    folder: Path,
+    settings: FaultSettings | CutSettings,
+    seconds: float,
+    stack: ExitStack,
+    retry: str = NEVER,
+) -> Survivors:
+    """Writers of `table`, waiting, with room for what they note in so many `seconds`; they are ended with `stack`.
+
+    What they note lies in `folder`, and so does the table's door, which `show_door` changes.
+    """
+    show_door(table, folder)
+
+    def order(number: int) -> LastingOrder:
+        return LastingOrder(
+            door=table.door(),
+            number=number,
+            trips=ingest.trips,
+            rows=settings.rows,
+            tries=settings.tries,
+            uncounted=0,
+            seed=rig.spec.seed,
+            records=folder / f".records-{number}",
+            most=math.ceil(seconds * MOST_A_SECOND),
+            place=folder / DOOR,
+            retry=retry,
+        )
+
+    crew = stack.enter_context(Survivors(order, settings.writers, folder))
+    stack.enter_context(ingest.working(crew))
+    return crew
+
+
+def show_door(table: TableSystem, folder: Path) -> None:
+    """Have writers whose `folder` this is open the table where it is now."""
+    leave_door(table.door(), folder / DOOR)

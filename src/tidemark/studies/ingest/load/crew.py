@@ -9,10 +9,11 @@ import select
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,20 +135,20 @@ def noted(path: Path, most: int, who: str) -> NDArray[np.int64]:
     return np.fromfile(path, np.int64, WIDTH * count, offset=8 * WIDTH).reshape(count, WIDTH)
 
 
-class Crew:
-    """A context manager: all writers have opened their clients when it is entered."""
+class Members(ABC):
+    """A context manager: all writers have opened their clients when it is entered, and none runs when it is left."""
 
-    def __init__(self, orders: Sequence[Order], folder: Path, program: str = WRITER) -> None:
-        """`program` is the module that each of them runs."""
-        self._orders, self._folder, self._program = orders, folder, program
-        self._members: list[Member] = []
-        self._abandoned = False
+    def __init__(self) -> None:
+        self._members: list[Member] = []  # in the order of their numbers
         self.said: tuple[str, ...] = ()
 
-    def __enter__(self) -> Crew:
+    @abstractmethod
+    def _start(self) -> None:
+        """Start those that there are in the beginning, one after the other, as `_members`."""
+
+    def __enter__(self) -> Self:
         try:
-            for order in self._orders:
-                self._members.append(Member(order, self._folder, self._program))
+            self._start()
             for member in self._members:
                 member.heard("ready")
         except BaseException:
@@ -160,8 +161,34 @@ class Crew:
             member.end()
 
     @property
+    def _living(self) -> list[Member]:
+        """Without those that were killed."""
+        return self._members
+
+    @property
     def pids(self) -> list[int]:
-        return [member.process.pid for member in self._members]
+        return [member.process.pid for member in self._living]
+
+    def has_failed(self) -> bool:
+        """Whether one that nobody killed ended otherwise than at the end of its work."""
+        return any(member.process.poll() not in (None, 0) for member in self._living)
+
+    def records(self) -> list[NDArray[np.int64]]:
+        return [member.records() for member in self._members]
+
+
+class Crew(Members):
+    """Writers that nobody disturbs: as many as there are orders."""
+
+    def __init__(self, orders: Sequence[Order], folder: Path, program: str = WRITER) -> None:
+        """`program` is the module that each of them runs."""
+        super().__init__()
+        self._orders, self._folder, self._program = orders, folder, program
+        self._abandoned = False
+
+    def _start(self) -> None:
+        for order in self._orders:
+            self._members.append(Member(order, self._folder, self._program))
 
     @property
     def asking(self) -> Program:
@@ -170,9 +197,6 @@ class Crew:
 
     def ended_seconds(self) -> float:
         return 0.0
-
-    def has_failed(self) -> bool:
-        return any(member.process.poll() not in (None, 0) for member in self._members)
 
     def warm(self) -> None:
         """Have all of them write, at once, what is not counted."""
@@ -200,6 +224,3 @@ class Crew:
     def abandon(self) -> None:
         """Called from another thread: let `write` end."""
         self._abandoned = True
-
-    def records(self) -> list[NDArray[np.int64]]:
-        return [member.records() for member in self._members]

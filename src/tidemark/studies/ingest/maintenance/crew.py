@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tidemark.errors import SystemFailure
 from tidemark.studies.ingest.load.crew import DRAIN_S, HEAD_START_NS, Crew, Program
@@ -30,7 +30,7 @@ class KeptCrew(Crew):
         self.calls: list[Call] = []
         self.polls = Polls()
 
-    def __enter__(self) -> KeptCrew:
+    def __enter__(self) -> Self:
         super().__enter__()
         try:
             self._beside.append(Program(READER, WATCHING, self._door, self._folder))
