@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from tidemark.measure.done import DoneWindow
 
 WRITE, READ = "write", "read"
 
@@ -33,32 +31,13 @@ class Done:
 
 
 @dataclass(slots=True)
-class TablesWindow:
+class TablesWindow(DoneWindow[Done]):
     """`elapsed_ns`: from the first operation until the last was checked."""
 
-    elapsed_ns: int = 0
     checked_ns: int = 0
-    done: list[Done] = field(default_factory=list)
-
-    @property
-    def operations(self) -> int:
-        return len(self.done)
-
-    @property
-    def rows(self) -> int:
-        return sum(each.rows for each in self.done)
-
-    def elapsed(self) -> NDArray[np.int64]:
-        return np.array([each.elapsed_ns for each in self.done], np.int64)
 
     def budget(self) -> dict[str, int]:
         """Sources are read by the client before each write; tables are checked after each repetition."""
         parts = {name: sum(each.elapsed_ns for each in self.done if each.call == name) for name in (WRITE, READ)}
         parts |= {"source": sum(each.source_ns for each in self.done), "checking": self.checked_ns}
         return {**parts, "rest": self.elapsed_ns - sum(parts.values())}
-
-    def write_parquet(self, path: Path) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        pq.write_table(pa.Table.from_pylist([asdict(each) for each in self.done]), path, compression="zstd")

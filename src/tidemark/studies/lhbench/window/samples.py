@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from tidemark.measure.done import DoneWindow
 
 NOT_TOLD = -1  # in place of nanoseconds that nobody knows
 
@@ -28,22 +26,8 @@ class Done:
 
 
 @dataclass(slots=True)
-class LakeWindow:
+class LakeWindow(DoneWindow[Done]):
     """`elapsed_ns`: of all phases, without what was read and compared between them."""
-
-    elapsed_ns: int = 0
-    done: list[Done] = field(default_factory=list)
-
-    @property
-    def operations(self) -> int:
-        return len(self.done)
-
-    @property
-    def rows(self) -> int:
-        return sum(each.rows for each in self.done)
-
-    def elapsed(self) -> NDArray[np.int64]:
-        return np.array([each.elapsed_ns for each in self.done], np.int64)
 
     def budget(self) -> dict[str, int]:
         """What kinds of step took, and the rest."""
@@ -51,10 +35,3 @@ class LakeWindow:
         for each in self.done:
             parts[each.kind] = parts.get(each.kind, 0) + each.elapsed_ns
         return {**parts, "rest": self.elapsed_ns - sum(parts.values())}
-
-    def write_parquet(self, path: Path) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        names = tuple(Done.__slots__)
-        pq.write_table(pa.table({name: [getattr(each, name) for each in self.done] for name in names}), path)
