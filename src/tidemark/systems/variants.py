@@ -9,7 +9,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
@@ -31,6 +31,18 @@ class SystemEntry:
     def parse(cls, name: str, entry: Mapping[str, Any]) -> SystemEntry:
         options = tuple(sorted((key, value) for key, value in entry.items() if key not in ("like", "title")))
         return cls(name, entry.get("like", name), entry.get("title"), options)
+
+
+class Decided(Protocol):
+    """The settings of a workload, of a study that has a word for them."""
+
+    @property
+    def label(self) -> str:
+        """The mode as a part of a path."""
+
+    @property
+    def pairs(self) -> tuple[tuple[str, Any], ...]:
+        """As a spec has them."""
 
 
 def variant(entry: SystemEntry, origin: Origin, place: Key = ("systems",), kind: type[System] = System) -> Variant:
@@ -58,6 +70,23 @@ def variant(entry: SystemEntry, origin: Origin, place: Key = ("systems",), kind:
 def variant_of(spec: SeriesSpec) -> Variant:
     """The system of a series that was planned."""
     return variant(SystemEntry(spec.name, spec.system, spec.title, spec.options), Origin("the series", {}))
+
+
+def spec_of(
+    base: SeriesSpec, entry: SystemEntry, chosen: Variant, settings: Decided, *, window_seconds: float, runs: int
+) -> SeriesSpec:
+    """`base` as a series of `entry`, which has all its options and means `chosen`, with these settings."""
+    return replace(
+        base,
+        name=entry.name,
+        title=chosen.title,
+        system=entry.like,
+        options=entry.options,
+        mode=settings.label,
+        settings=settings.pairs,
+        window_seconds=window_seconds,
+        runs=runs,
+    )
 
 
 def with_defaults(entry: SystemEntry, settings: Mapping[str, Any]) -> SystemEntry:

@@ -14,10 +14,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def of_retries(setting: str, by_default: str) -> dict[str, Any]:
+    """What describes and bounds the option `commit_retries` of a client that has `setting` for it."""
+    said = f"How often a commit that another one overtook is tried again ({setting}); {by_default}."
+    return {"help": said, "minimum": 0, "examples": (50,)}
 
 
 class Fate(StrEnum):

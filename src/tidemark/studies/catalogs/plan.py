@@ -11,7 +11,7 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.services.polaris.server import Polaris
 from tidemark.studies.catalogs.settings import SECTION, CatalogsSection
 from tidemark.systems.catalogs.kind import CatalogSystem
-from tidemark.systems.variants import variant, with_defaults
+from tidemark.systems.variants import spec_of, variant, with_defaults
 
 
 def section(config: Config) -> CatalogsSection:
@@ -33,14 +33,11 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     for entry, users in itertools.product(catalogs.systems, catalogs.protocol.users):
         chosen = variant(entry, config.origin, (SECTION, "systems"), CatalogSystem)
         settings = catalogs.settings(users)
-        spec = replace(
+        spec = spec_of(
             base,
-            name=entry.name,
-            title=chosen.title,
-            system=entry.like,
-            options=with_defaults(entry, catalogs.given).options,
-            mode=settings.label,
-            settings=settings.pairs,
+            with_defaults(entry, catalogs.given),
+            chosen,
+            settings,
             window_seconds=float(catalogs.protocol.window_seconds),
             runs=catalogs.protocol.runs,
         )

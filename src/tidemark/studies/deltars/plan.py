@@ -7,7 +7,7 @@ from dataclasses import replace
 from tidemark.config import Config
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.deltars.settings import SECTION, DeltarsSection, processors
-from tidemark.systems.variants import variant, with_defaults
+from tidemark.systems.variants import spec_of, variant, with_defaults
 from tidemark.systems.wholes.kind import WholeSystem
 
 
@@ -25,23 +25,10 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         variant(given, config.origin, (SECTION, "systems"), WholeSystem)
         entry = with_defaults(given, deltars.given)
         chosen = variant(entry, config.origin, (SECTION, "systems"), WholeSystem)
-        made += [
-            replace(
-                base,
-                name=entry.name,
-                title=chosen.title,
-                system=entry.like,
-                options=entry.options,
-                mode=settings.label,
-                settings=settings.pairs,
-                cpus=settings.cores,
-                window_seconds=settings.repetitions * 2 * settings.timeout_seconds,
-                runs=1,
-                repeat=repeat,
-            )
-            for settings in deltars.cells()
-            for repeat in range(1, deltars.repeats + 1)
-        ]
+        for settings in deltars.cells():
+            longest = settings.repetitions * 2 * settings.timeout_seconds
+            spec = spec_of(base, entry, chosen, settings, window_seconds=longest, runs=1)
+            made += [replace(spec, cpus=settings.cores, repeat=number) for number in range(1, deltars.repeats + 1)]
     return made
 
 

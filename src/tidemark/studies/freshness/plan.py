@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
@@ -12,7 +10,7 @@ from tidemark.studies.freshness.settings import SECTION, FreshnessSection
 from tidemark.systems.base import Capability
 from tidemark.systems.pipelines.kind import PipelineSystem
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.variants import variant, with_defaults
+from tidemark.systems.variants import spec_of, variant, with_defaults
 
 
 def section(config: Config) -> FreshnessSection:
@@ -39,19 +37,8 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         for settings in freshness.cells(entry.name, issubclass(chosen.system, PipelineSystem)):
             if settings.kills and Capability.READ_BACK not in chosen.system.capabilities:
                 continue  # where nothing is kept, nothing can be lost
-            made.append(
-                replace(
-                    base,
-                    name=entry.name,
-                    title=chosen.title,
-                    system=entry.like,
-                    options=entry.options,
-                    mode=settings.label,
-                    settings=settings.pairs,
-                    window_seconds=freshness.window_seconds(settings),
-                    runs=1,
-                )
-            )
+            window_seconds = freshness.window_seconds(settings)
+            made.append(spec_of(base, entry, chosen, settings, window_seconds=window_seconds, runs=1))
     return made
 
 

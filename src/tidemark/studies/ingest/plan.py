@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
@@ -11,7 +9,7 @@ from tidemark.services.polaris.server import Polaris
 from tidemark.studies.ingest.parts import PARTS
 from tidemark.studies.ingest.settings import SECTION, IngestSection
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.variants import variant, with_defaults
+from tidemark.systems.variants import spec_of, variant, with_defaults
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
@@ -25,14 +23,11 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         if missing and Polaris in chosen.needs:
             place = config.origin.place((SECTION, "systems", entry.name))
             raise ConfigError(f"{place}: found catalog: polaris, but {missing}")
-        spec = replace(
+        spec = spec_of(
             base,
-            name=entry.name,
-            title=chosen.title,
-            system=entry.like,
-            options=entry.options,
-            mode=settings.label,
-            settings=settings.pairs,
+            entry,
+            chosen,
+            settings,
             window_seconds=float(ingest.sizes["window_seconds"]),
             runs=ingest.sizes["runs"],
         )

@@ -9,7 +9,7 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.lhbench.parts import PARTS
 from tidemark.studies.lhbench.settings import SECTION, LhbenchSection
 from tidemark.systems.lakehouses.kind import Lakehouse
-from tidemark.systems.variants import variant, with_defaults
+from tidemark.systems.variants import spec_of, variant, with_defaults
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
@@ -21,14 +21,11 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         chosen = variant(entry, config.origin, (SECTION, "systems"), Lakehouse)
         for part in section.given["parts"]:
             for settings in PARTS[part].cells(section):
-                spec = replace(
+                spec = spec_of(
                     base,
-                    name=entry.name,
-                    title=chosen.title,
-                    system=entry.like,
-                    options=entry.options,
-                    mode=settings.label,
-                    settings=settings.pairs,
+                    entry,
+                    chosen,
+                    settings,
                     window_seconds=float(section.sizes["window_seconds"]),
                     runs=section.sizes["runs"],
                 )

@@ -14,7 +14,7 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.streams.settings import SECTION, StreamSettings, StreamsSection, Sweep
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.variants import variant, with_defaults
+from tidemark.systems.variants import spec_of, variant, with_defaults
 
 LONGEST_SECONDS = 3600.0  # of a window that its commits end, where nothing else is said
 PROCESSORS = ("threads", "cpus")  # axes that the machine's processors bound
@@ -33,15 +33,11 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         chosen = variant(entry, config.origin, (SECTION, "systems"), TableSystem)
         _check_compression(chosen, streams, config)
         settings = streams.settings(mode)
-        spec = replace(
-            base,
-            name=entry.name,
-            title=chosen.title,
-            system=entry.like,
-            options=with_defaults(entry, streams.given).options,
-            mode=settings.label,
-            settings=settings.pairs,
-            cpus=streams.cpus,
+        spec = spec_of(
+            replace(base, cpus=streams.cpus),
+            with_defaults(entry, streams.given),
+            chosen,
+            settings,
             window_seconds=_window_seconds(chosen, streams),
             runs=streams.protocol.runs,
         )

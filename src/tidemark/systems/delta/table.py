@@ -16,6 +16,7 @@ from tidemark.systems.disk import read_ids
 from tidemark.systems.full_durability import DurabilityOptions
 from tidemark.systems.in_bucket import LOCAL, NOTE, RTT, STORAGE, Stored, count_and_sum, is_in_bucket, path_of, promise
 from tidemark.systems.tables import Committed
+from tidemark.systems.writers import of_retries
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,14 +57,7 @@ class DeltaOptions(DurabilityOptions):
 class DeltaRsOptions(DeltaOptions):
     storage: str = field(default=LOCAL, metadata=STORAGE)
     rtt_ms: int | None = field(default=None, metadata=RTT)
-    commit_retries: int | None = field(
-        default=None,
-        metadata={
-            "help": "How often a commit that another one overtook is tried again (max_commit_retries); delta-rs: 15.",
-            "minimum": 0,
-            "examples": (50,),
-        },
-    )
+    commit_retries: int | None = field(default=None, metadata=of_retries("max_commit_retries", "delta-rs: 15"))
 
 
 class DeltaTable(Stored):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tidemark.systems.full_durability import DurabilityOptions
 from tidemark.systems.in_bucket import LOCAL, RTT, STORAGE
+from tidemark.systems.writers import of_retries
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +26,7 @@ class DuckLakeOptions(DurabilityOptions):
 
 @dataclass(frozen=True, slots=True)
 class RetryingOptions(DuckLakeOptions):
-    commit_retries: int | None = field(
-        default=None,
-        metadata={
-            "help": "How often a commit that another one overtook is tried again (ducklake_max_retry_count); DuckLake: "
-            "10.",
-            "minimum": 0,
-            "examples": (50,),
-        },
-    )
+    commit_retries: int | None = field(default=None, metadata=of_retries("ducklake_max_retry_count", "DuckLake: 10"))
     retry_wait_ms: int | None = field(
         default=None,
         metadata={

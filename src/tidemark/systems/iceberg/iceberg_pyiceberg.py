@@ -16,7 +16,7 @@ from tidemark.systems.iceberg.table import TABLE as TABLE_NAME
 from tidemark.systems.iceberg.table import IcebergOptions, IcebergTable, set_workers, workers
 from tidemark.systems.iceberg.writer import PyIcebergDoor
 from tidemark.systems.queries import Answered, Filter
-from tidemark.systems.writers import Door
+from tidemark.systems.writers import Door, of_retries
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,12 +43,7 @@ class PyIcebergOptions(IcebergOptions):
     )
     commit_retries: int | None = field(
         default=None,
-        metadata={
-            "help": "How often a commit that another one overtook is tried again (commit.retry.num-retries); PyIceberg "
-            "0.12: 4. 0.10 never does.",
-            "minimum": 0,
-            "examples": (50,),
-        },
+        metadata=of_retries("commit.retry.num-retries", "PyIceberg 0.12: 4. 0.10 never does"),
     )
     retry_wait_ms: int | None = field(
         default=None,

@@ -17,7 +17,7 @@ from tidemark.systems.full_durability import DurabilityOptions, FullDurability
 from tidemark.systems.lance import client, manifests
 from tidemark.systems.lance.writer import DATA, LanceDoor, LanceWriter
 from tidemark.systems.tables import Committed
-from tidemark.systems.writers import Door
+from tidemark.systems.writers import Door, of_retries
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,14 +28,7 @@ READER = ("lance",)  # DuckDB's extension
 
 @dataclass(frozen=True, slots=True)
 class LanceOptions(DurabilityOptions):
-    commit_retries: int | None = field(
-        default=None,
-        metadata={
-            "help": "How often a commit that another one overtook is tried again (max_retries); Lance: 20.",
-            "minimum": 0,
-            "examples": (50,),
-        },
-    )
+    commit_retries: int | None = field(default=None, metadata=of_retries("max_retries", "Lance: 20"))
 
 
 class Lance(FullDurability):

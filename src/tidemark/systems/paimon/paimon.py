@@ -18,7 +18,7 @@ from tidemark.systems.paimon import client, snapshots
 from tidemark.systems.paimon.writer import DATABASE, PaimonDoor, PaimonWriter, folder_of, open_catalog
 from tidemark.systems.paimon.writer import TABLE as NAME
 from tidemark.systems.tables import Committed
-from tidemark.systems.writers import Door
+from tidemark.systems.writers import Door, of_retries
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,14 +32,7 @@ OVERWRITES = (
 
 @dataclass(frozen=True, slots=True)
 class PaimonOptions(DurabilityOptions):
-    commit_retries: int | None = field(
-        default=None,
-        metadata={
-            "help": "How often a commit that another one overtook is tried again (commit.max-retries); Paimon: 10.",
-            "minimum": 0,
-            "examples": (50,),
-        },
-    )
+    commit_retries: int | None = field(default=None, metadata=of_retries("commit.max-retries", "Paimon: 10"))
 
 
 class Paimon(FullDurability):
