@@ -11,7 +11,7 @@ from tests.runs.runset import DELTA, DUCKLAKE, INLINED, Model, batched, write_ru
 
 from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError
-from tidemark.pipeline.build import build_agreement, build_comparison, build_reference
+from tidemark.pipeline.reference import build_agreement, build_comparison, build_reference
 from tidemark.results.archive.pack import digest, write_archive
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 from tidemark.results.reference.agreement import AGREES, DIFFERS, NOTHING, SIZE, WITHIN, Pair
@@ -48,15 +48,17 @@ def outcomes(table: Table) -> dict[str, str]:
 def test_an_archive_gives_the_same_files_each_time(archive: Path, reference: Path, tmp_path: Path) -> None:
     again = build_reference(archive, tmp_path)
     assert {path.relative_to(tmp_path) for path in again} == {
-        path.relative_to(reference) for path in reference.rglob("*.json")
+        path.relative_to(reference) for path in reference.rglob("*") if path.is_file()
     }
     for path in again:
         assert path.read_bytes() == (reference / path.relative_to(tmp_path)).read_bytes(), path
     (kept,) = read_references(reference)
     assert kept.about.archive == digest(archive) and kept.about.study == "streams" and kept.about.windows == (6.0,)
     assert (reference / "streams" / "tables" / "matrix.json").is_file()
+    assert kept.figure is not None and (reference / "streams" / kept.figure.file).read_text().startswith("<?xml")
     assert not (reference / "streams" / "tables" / "runs.json").exists()
     assert sum(path.stat().st_size for path in again) < 500_000
+    assert not any(str(archive.parents[1]) in path.read_text() for path in again)
 
 
 def test_what_is_no_longer_a_table_is_removed(archive: Path, tmp_path: Path) -> None:

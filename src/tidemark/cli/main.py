@@ -11,6 +11,7 @@ import typer
 
 from tidemark import __version__
 from tidemark.cli.planning import plan
+from tidemark.cli.reference import artifact, finding, reference
 from tidemark.cli.stack import stack
 from tidemark.cli.steps import steps
 from tidemark.errors import ConfigError, TidemarkError
@@ -226,30 +227,8 @@ def archive(
     print(f"tidemark: wrote {target} ({target.stat().st_size / 1e6:.1f} MB)")
 
 
-@app.command(rich_help_panel=SHARE)
-def reference(
-    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive of 'archive', or a results folder.")],
-    target: Annotated[Path, typer.Option(help="Gets a folder for each study.")] = Path("reference"),
-) -> None:
-    """Write what a result set gave (claims, tables, versions, machine) as files to keep and to compare with."""
-    from tidemark.pipeline.build import build_reference
-
-    written = build_reference(archive, target)
-    print(f"tidemark: wrote {len(written)} files ({sum(path.stat().st_size for path in written) / 1e3:,.0f} kB)")
-
-
-@app.command(rich_help_panel=SHARE)
-def artifact(
-    target: Annotated[Path, typer.Argument(help="The page to write.")] = Path("ARTIFACT.md"),
-    configfile: ConfigFile = Path("config.yaml"),
-    kept: Annotated[Path, typer.Option("--reference", help="The reference results.")] = Path("reference"),
-) -> None:
-    """Write the page for evaluators: claims, the command, time and disk of each, and the verdicts to expect."""
-    from tidemark.paths import write_if_changed
-    from tidemark.pipeline.build import build_artifact
-
-    write_if_changed(target, build_artifact(configfile, kept))
-    print(f"tidemark: wrote {target}")
+for command in (reference, artifact, finding):
+    app.command(rich_help_panel=SHARE)(command)
 
 
 @app.command(rich_help_panel=DEVELOP, context_settings=EVERYTHING_ELSE)

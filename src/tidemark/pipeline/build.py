@@ -16,8 +16,9 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Quantities
 from tidemark.errors import AnalysisError
 from tidemark.results.claims.claims import Claim, ClaimBook, load_claims
-from tidemark.results.claims.judge import Row, judge_all, unjudged
+from tidemark.results.claims.judge import Row
 from tidemark.results.claims.ledger import find_row, write_claims
+from tidemark.results.reference.findings import DECLARED, Finding, declared
 from tidemark.results.report.matrix_table import matrix_table
 from tidemark.results.tables import planning, setup, stacks, sweeps
 from tidemark.results.tables.table import Table, Workshop, write_tables
@@ -28,7 +29,6 @@ from tidemark.studies.study import Results, Study, no_costs
 if TYPE_CHECKING:
     from tidemark.analysis.costs import Age, Cost
     from tidemark.analysis.planning import Answer, Load
-    from tidemark.results.reference.content import Reference
     from tidemark.results.report.matrix import Subject
 
 
@@ -76,6 +76,12 @@ def all_claims() -> tuple[Claim, ...]:
     return tuple(claim for book in books() for claim in load_claims(book))
 
 
+def all_findings() -> tuple[Finding, ...]:
+    """The findings of all studies."""
+    found = ((book.study, book.path.with_name(DECLARED)) for book in books())
+    return tuple(finding for study, path in found for finding in declared(study, path))
+
+
 def build_database(results: Path) -> Path:
     """Make results/metrics.duckdb from the run files and return its path; beside it, what was resampled of each run."""
     run_set = RunSet.load(results)
@@ -89,12 +95,13 @@ def build_tables(results: Path) -> Path:
     made = parts(run_set)
     general = whole(run_set, made)
     groups: dict[str, list[Table]] = {"": [*setup.build(general), *planning.build(general, costs(made))]}
-    groups |= {part.study.name: _tables(part) for part in made}
+    groups |= {part.study.name: tables(part) for part in made}
     write_tables(groups, results / "tables")
     return results / "tables" / "index.json"
 
 
-def _tables(part: Part) -> list[Table]:
+def tables(part: Part) -> list[Table]:
+    """The tables of a study."""
     workshop = Workshop(part.measures, (part.results.publication,))
     chapters = (part.results.tables, sweeps.build, stacks.build)
     asked = part.results.questions
@@ -189,82 +196,3 @@ def plan_for(place: Path, load: Load, bound: float) -> list[Answer]:
             f"{place}: no run here says what a commit costs; studies that time commits or ages of events: {able}"
         )
     return found
-
-
-def build_reference(archive: Path, target: Path) -> list[Path]:
-    """Write the reference results of each study in `archive` into a folder of its name below `target`; the paths."""
-    from tidemark.results.archive.opening import opened
-    from tidemark.results.archive.pack import digest
-    from tidemark.results.reference.content import write_reference
-
-    sha256 = digest(archive) if archive.is_file() else None
-    written: list[Path] = []
-    with opened(archive) as run_set:
-        made = {part.study.name: part for part in parts(run_set)}
-        for reference in _references(run_set, sha256):
-            study = reference.about.study
-            written += write_reference(reference, _tables(made[study]), target / study)
-    return written
-
-
-def _references(run_set: RunSet, archive: str | None = None) -> list[Reference]:
-    """What `run_set` gave for each of its studies."""
-    from tidemark.results.reference.content import About, Reference, of_ledger
-
-    return [
-        Reference(
-            About.of(part.study.name, run_set, archive),
-            of_ledger(judge_all(part.measures.run_set, [(part.results.claims, part.measures)])),
-        )
-        for part in parts(run_set)
-    ]
-
-
-def build_artifact(configuration: Path, kept: Path) -> str:
-    """The text of ARTIFACT.md, from the plans, all claims and the reference results in `kept`, which need not be."""
-    from tidemark.pipeline.effort import efforts, seconds_of
-    from tidemark.results.reference.artifact import artifact
-    from tidemark.results.reference.content import read_references
-
-    rows = [unjudged(claim, book, "") for book in books() for claim in load_claims(book)]
-    commands = {command: seconds_of(configuration, command) for command in {row.retest.command for row in rows}}
-    return artifact(efforts(configuration), rows, commands, read_references(kept))
-
-
-def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
-    """Write, claim by claim, how `b` agrees with `a`, below `target`; the table, and the paths of what was written.
-
-    Each is a folder of reference results, a results folder or an archive.
-    """
-    from tidemark.results.archive.opening import opened
-    from tidemark.results.reference.agreement import agreement
-    from tidemark.results.reference.content import folders, read_references
-
-    sides = []
-    for place in (a, b):
-        if folders(place):
-            sides.append(read_references(place))
-        else:
-            with opened(place) as run_set:
-                sides.append(_references(run_set))
-    table = agreement(sides[0], sides[1], (str(a), str(b)))
-    write_tables({"": [table]}, target)
-    return table, [target / f"{table.name}.{ending}" for ending in ("csv", "md", "json")]
-
-
-def build_comparison(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
-    """Write the comparison of two result sets below `target`; its table, and the paths of what was written.
-
-    Where one of them is a folder of reference results, they are compared claim by claim.
-    """
-    from tidemark.results.reference.content import folders
-
-    if folders(a) or folders(b):
-        return build_agreement(a, b, target)
-    from tidemark.results.archive.compare import compare, opened
-    from tidemark.results.archive.compare_plot import write_comparison
-
-    asked = reduce(Quantities.and_those_of, (study.results.quantities for study in registry().values()))
-    with opened(a, asked) as first, opened(b, asked) as second:
-        comparison = compare(first, second)
-        return comparison.table, write_comparison(comparison, target)

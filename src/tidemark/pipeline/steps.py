@@ -158,7 +158,7 @@ def list_claims(results: Path) -> None:
 
 def compare_results(a: Path, b: Path, target: Path) -> None:
     """Write the comparison of two result sets below `target`, and print its table."""
-    from tidemark.pipeline.build import build_comparison
+    from tidemark.pipeline.reference import build_comparison
 
     table, written = build_comparison(a, b, target)
     print(table.markdown())

@@ -89,7 +89,8 @@ class Results:
 
     `views` is SQL that makes its views of the metrics database; `notes` are what must be said beside its numbers in
     the report, and `questions` what its first table asks of each system. `costs` are what its runs say of the time of
-    commits, from which other loads are predicted.
+    commits, from which other loads are predicted. `first_figure` names the sketch that stands for the study where one
+    picture is shown; the first one where it is empty.
     """
 
     quantities: Quantities
@@ -102,3 +103,4 @@ class Results:
     questions: tuple[Question, ...] = ()
     views: str = ""
     costs: Callable[[Measures], Iterator[Cost | Age]] = no_costs
+    first_figure: str = ""

@@ -131,6 +131,8 @@ def _notes(
             yield f"B has no run of the study {about.study}."
         else:
             yield from _differences(about, other)
+    asked = {reference.about.study for reference in a}
+    yield from (f"A has no results of the study {study}, of which B has runs." for study in sorted(set(shared) - asked))
 
 
 def _about(side: str, about: About) -> Iterator[str]:

@@ -22,7 +22,8 @@ FOLDERS = (
     ("nix", "the same environment as a flake"),
     ("tests", "'./tidemark test'"),
     ("Containerfile", "a Debian 12 that runs './tidemark all'; linted, not built"),
-    ("reference", "what a run of ours gave, a folder a study"),
+    ("reference", "what runs of ours gave, a folder a study, and the runs of findings' scripts"),
+    ("findings", "scripts that show a finding each, without Tidemark; FINDINGS.md says what of"),
 )
 WARNINGS = (
     "`dataset: download: ... not reachable`: there is no network, or no access to the trips' host. The pipeline goes "
@@ -46,6 +47,7 @@ ELSEWHERE = (
 SCOPE = (
     "nixpkgs' own builds and conda's channels: the flake and the environment file are evaluated and verified by the "
     "tests where Nix is installed, the packages are not built from them",
+    "the Containerfile: it was linted, not built",
     "Unity Catalog: it cannot serve tables on local storage to delta-rs",
     "the official binary of Apache Polaris: no registry has it; a build of its sources was used where that is said",
     "a real object store, a real network, more than one machine: distances are injected, bandwidth is not",
@@ -99,7 +101,7 @@ def _start(efforts: Sequence[Effort]) -> Iterator[str]:
     yield (
         "How to evaluate this artifact: one command a study, one command a claim, time and disk that each takes, "
         "and the verdicts to expect. This page is made by `./tidemark artifact` from the plans, the claims and "
-        "`reference/`.\n"
+        "`reference/`; FINDINGS.md has what was found beside the claims.\n"
     )
     yield (
         "You need Linux (x86_64), Python 3.12, two processors, 8 GB of memory and 10 GB of disk; no root, no Docker. "

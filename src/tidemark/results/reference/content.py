@@ -1,7 +1,7 @@
 """Reference results: what one run of ours gave for a study, small enough to be kept beside the code.
 
-A folder a study: `reference.json` is a `Reference`, and `tables` holds the study's tables as JSON, without those that
-have a row a run: these are in the archive that all of it was made from.
+A folder a study: `reference.json` is a `Reference`, beside it lies the study's first figure, and `tables` holds its
+tables as JSON, without those that have a row a run: these are in the archive that all of it was made from.
 """
 
 from __future__ import annotations
@@ -115,11 +115,21 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """The study's first figure: its file, title and caption."""
+
+    file: str
+    title: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
-    """What is held of one study."""
+    """What is held of one study; `figure` is None where its runs could not show it."""
 
     about: About
     held: tuple[Held, ...]
+    figure: Figure | None = None
     schema_version: int = SCHEMA_VERSION
 
 
@@ -135,14 +145,19 @@ def _held(row: Row, judgement: Judgement) -> Held:
     return Held(row.claim.id, judgement.stack, row.claim.statement, row.published_text, ours, judgement.verdict, reason)
 
 
-def write_reference(reference: Reference, tables: Sequence[Table], folder: Path) -> list[Path]:
-    """Write both into `folder`, and remove tables there that are none any more; the paths of what was written."""
+def write_reference(reference: Reference, tables: Sequence[Table], drawing: str, folder: Path) -> list[Path]:
+    """Write all of it into `folder`, and remove what is there and none of it any more; the paths of what was written.
+
+    `drawing` is the content of the figure's file.
+    """
     chosen = {f"{TABLES}/{table.name}.json": table for table in tables if not set(PER_RUN) <= set(table.columns)}
     contents = {FILE: to_json(reference), **{name: table.json() for name, table in chosen.items()}}
+    if reference.figure is not None:
+        contents[reference.figure.file] = drawing
     for name, content in contents.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_if_changed(folder / name, content)
-    remove_others(folder, contents.keys(), (".json",))
+    remove_others(folder, contents.keys(), (".json", ".svg"))
     return [folder / name for name in contents]
 
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Quantities
@@ -84,15 +85,18 @@ class Table:
 
     def markdown(self) -> str:
         """For people: four significant digits, intervals in brackets."""
-        lines = [f"**{self.title}**", ""]
-        lines.append("| " + " | ".join(column.heading for column in self.columns) + " |")
-        lines.append("|" + "|".join(" --- " for _ in self.columns) + "|")
-        units = [column.unit for column in self.columns]
-        cells = ([_escaped(shown(*pair)) for pair in zip(row, units, strict=True)] for row in self.rows)
-        lines += [f"| {' | '.join(row)} |" for row in cells]
+        lines = [f"**{self.title}**", "", self.grid()]
         lines += ["", *(f"- {note}" for note in self.notes), f"- Dataset: {self.dataset}"]
         lines.append(f"- Source runs: {', '.join(self.sources) or 'none'}")
         return "\n".join(lines) + "\n"
+
+    def grid(self) -> str:
+        """Its rows alone, as Markdown."""
+        lines = ["| " + " | ".join(column.heading for column in self.columns) + " |"]
+        lines.append("|" + "|".join(" --- " for _ in self.columns) + "|")
+        units = [column.unit for column in self.columns]
+        cells = ([_escaped(shown(*pair)) for pair in zip(row, units, strict=True)] for row in self.rows)
+        return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in cells)])
 
     def json(self) -> str:
         columns = [{"key": c.key, "title": c.title, "unit": c.unit, "interval": c.interval} for c in self.columns]
@@ -106,6 +110,28 @@ class Table:
             "sources": list(self.sources),
         }
         return json.dumps(whole, indent=1, allow_nan=False) + "\n"
+
+
+def read_table(path: Path) -> Table:
+    """The table that a file of `Table.json` holds."""
+    whole = json.loads(path.read_text())
+    return Table(
+        whole["name"],
+        whole["title"],
+        tuple(Column(**column) for column in whole["columns"]),
+        tuple(tuple(map(_cell, row)) for row in whole["rows"]),
+        tuple(whole["sources"]),
+        whole["dataset"],
+        tuple(whole["notes"]),
+    )
+
+
+def _cell(plain: Any) -> Cell:
+    if not isinstance(plain, dict):
+        return plain  # type: ignore[no-any-return]
+    if "missing" in plain or plain["value"] is None:
+        return Missing(plain.get("missing", "no finite number"))
+    return Estimate(**plain)
 
 
 def _escaped(text: str) -> str:

@@ -103,4 +103,5 @@ RESULTS = Results(
     notes=lambda run_set: performance.reading_notes(run_set.series),
     questions=QUESTIONS,
     costs=_costs,
+    first_figure="figure-5.1",
 )

@@ -1,0 +1,70 @@
+"""`tidemark reference`, `artifact` and `finding`: what is kept of results, and what is made of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidemark.errors import ConfigError
+from tidemark.paths import Workspace
+
+
+def reference(
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive of 'archive', or a results folder.")],
+    target: Annotated[Path, typer.Option(help="Gets a folder for each study.")] = Path("reference"),
+) -> None:
+    """Write what a result set gave (claims, tables, versions, machine) as files to keep and to compare with."""
+    from tidemark.pipeline.reference import build_reference
+
+    written = build_reference(archive, target)
+    print(f"tidemark: wrote {len(written)} files ({sum(path.stat().st_size for path in written) / 1e3:,.0f} kB)")
+
+
+def artifact(
+    folder: Annotated[Path, typer.Argument(help="Where README.md is; gets ARTIFACT.md and FINDINGS.md.")] = Path(),
+    configfile: Annotated[Path, typer.Option("--configfile", help="The configuration to use.")] = Path("config.yaml"),
+    kept: Annotated[Path, typer.Option("--reference", help="The reference results.")] = Path("reference"),
+) -> None:
+    """Write what is made of reference results: ARTIFACT.md (each claim with its command, time, disk and the verdict
+    to expect), FINDINGS.md, and the figure and the matrix in README.md.
+    """
+    from tidemark.paths import write_if_changed
+    from tidemark.pipeline.reference import README, documents
+
+    for name, content in documents(configfile, kept, (folder / README).read_text()).items():
+        write_if_changed(folder / name, content)
+        print(f"tidemark: wrote {folder / name}")
+
+
+def finding(
+    identity: Annotated[str | None, typer.Argument(metavar="NAME", help="Without it: all of them are listed.")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="How often its script is run.")] = 1,
+    keep: Annotated[
+        Path | None, typer.Option(help="Reference results: what the runs gave is kept there, in place of earlier ones.")
+    ] = None,
+) -> None:
+    """Repeat a finding: run its script, which needs nothing of Tidemark, in the environment of the locks."""
+    from tidemark.pipeline.build import all_findings
+
+    found = {each.id: each for each in all_findings()}
+    if identity is None:
+        for each in found.values():
+            print(f"{each.id}: {each.title}")
+            print(f"    {each.command}")
+        return
+    if identity not in found:
+        raise ConfigError(f"found no finding '{identity}'; allowed: {', '.join(found)}")
+    from tidemark.paths import write_if_changed
+    from tidemark.pipeline.reproduce import reproduce
+    from tidemark.results.reference.findings import FOLDER
+    from tidemark.runs.coding.shapes import to_json
+    from tidemark.services.http import keep_loopback_direct
+
+    keep_loopback_direct()
+    evidence = reproduce(Workspace(Path.cwd()), found[identity], runs, lambda line: print(line, flush=True))
+    if keep is not None:
+        path = keep / FOLDER / f"{identity}.json"
+        write_if_changed(path, to_json(evidence))
+        print(f"tidemark: wrote {path}")

@@ -1,0 +1,137 @@
+"""Reference results and all that is made of them: the pages for evaluators, and other results set against them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidemark.analysis.quantities import Quantities
+from tidemark.pipeline.build import Part, all_findings, books, parts, tables
+from tidemark.results.claims.claims import load_claims
+from tidemark.results.claims.judge import judge_all, unjudged
+from tidemark.results.reference.content import About, Figure, Reference, of_ledger, read_references, write_reference
+from tidemark.results.reference.findings import shown
+from tidemark.results.reference.findings_page import page
+from tidemark.results.reference.front import front
+from tidemark.results.tables.table import Table, write_tables
+from tidemark.studies.registry import registry
+
+if TYPE_CHECKING:
+    from tidemark.runs.runset import RunSet
+
+ARTIFACT, FINDINGS, README = "ARTIFACT.md", "FINDINGS.md", "README.md"
+FIRST = "streams"  # the study whose figure and matrix README shows
+
+
+def build_reference(archive: Path, target: Path) -> list[Path]:
+    """Write the reference results of each study in `archive` into a folder of its name below `target`; the paths.
+
+    A results folder is packed before: an archive names no folder of the machine.
+    """
+    from tidemark.results.archive.opening import opened
+    from tidemark.results.archive.pack import digest, write_archive
+
+    if archive.is_dir():
+        with tempfile.TemporaryDirectory() as place:
+            return build_reference(write_archive(archive, Path(place, "packed.zip")), target)
+    written: list[Path] = []
+    with opened(archive) as run_set:
+        made = {part.study.name: part for part in parts(run_set)}
+        for reference in _references(run_set, digest(archive)):
+            study = reference.about.study
+            figure, drawing = _first_figure(made[study])
+            whole = replace(reference, figure=figure)
+            written += write_reference(whole, tables(made[study]), drawing, target / study)
+    return written
+
+
+def _references(run_set: RunSet, archive: str | None = None) -> list[Reference]:
+    """What `run_set` gave for each of its studies."""
+    return [
+        Reference(
+            About.of(part.study.name, run_set, archive),
+            of_ledger(judge_all(part.measures.run_set, [(part.results.claims, part.measures)])),
+        )
+        for part in parts(run_set)
+    ]
+
+
+def _first_figure(part: Part) -> tuple[Figure | None, str]:
+    """The figure of a study that is kept, and its drawing; none where its runs cannot show it."""
+    # Matplotlib takes half a second to import, which no other command has to wait for.
+    from tidemark.results.figures.draw import Commission, draw
+    from tidemark.results.figures.studio import Studio
+
+    study, wanted = part.study.name, part.results.first_figure
+    sketches = list(part.results.sketches())
+    sketch = next((each for each in sketches if each.name == wanted), sketches[0])
+    with tempfile.TemporaryDirectory() as place:
+        draw({study: Studio.of(part.measures)}, [Commission(study, sketch)], Path(place))
+        (entry,) = json.loads(Path(place, "index.json").read_text())["figures"]
+        if entry["reason"] is not None:
+            return None, ""
+        drawing = Path(place, study, f"{sketch.name}.svg").read_text()
+    return Figure(f"{sketch.name}.svg", entry["title"], " ".join([entry["finding"], *entry["notes"]]).strip()), drawing
+
+
+def documents(configuration: Path, kept: Path, readme: str) -> dict[str, str]:
+    """ARTIFACT.md, FINDINGS.md, and `readme` with what it shows of the reference results in `kept`."""
+    found = [shown(finding, kept) for finding in all_findings()]
+    return {
+        ARTIFACT: build_artifact(configuration, kept),
+        FINDINGS: page(found),
+        README: front(readme, kept, FIRST),
+    }
+
+
+def build_artifact(configuration: Path, kept: Path) -> str:
+    """The text of ARTIFACT.md, from the plans, all claims and the reference results in `kept`, which need not be."""
+    from tidemark.pipeline.effort import efforts, seconds_of
+    from tidemark.results.reference.artifact import artifact
+
+    rows = [unjudged(claim, book, "") for book in books() for claim in load_claims(book)]
+    commands = {command: seconds_of(configuration, command) for command in {row.retest.command for row in rows}}
+    return artifact(efforts(configuration), rows, commands, read_references(kept))
+
+
+def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
+    """Write, claim by claim, how `b` agrees with `a`, below `target`; the table, and the paths of what was written.
+
+    Each is a folder of reference results, a results folder or an archive.
+    """
+    from tidemark.results.archive.opening import opened
+    from tidemark.results.reference.agreement import agreement
+    from tidemark.results.reference.content import folders
+
+    sides = []
+    for place in (a, b):
+        if folders(place):
+            sides.append(read_references(place))
+        else:
+            with opened(place) as run_set:
+                sides.append(_references(run_set))
+    table = agreement(sides[0], sides[1], (str(a), str(b)))
+    write_tables({"": [table]}, target)
+    return table, [target / f"{table.name}.{ending}" for ending in ("csv", "md", "json")]
+
+
+def build_comparison(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
+    """Write the comparison of two result sets below `target`; its table, and the paths of what was written.
+
+    Where one of them is a folder of reference results, they are compared claim by claim.
+    """
+    from tidemark.results.reference.content import folders
+
+    if folders(a) or folders(b):
+        return build_agreement(a, b, target)
+    from tidemark.results.archive.compare import compare, opened
+    from tidemark.results.archive.compare_plot import write_comparison
+
+    asked = reduce(Quantities.and_those_of, (study.results.quantities for study in registry().values()))
+    with opened(a, asked) as first, opened(b, asked) as second:
+        comparison = compare(first, second)
+        return comparison.table, write_comparison(comparison, target)

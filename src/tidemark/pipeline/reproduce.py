@@ -1,0 +1,78 @@
+"""The script of a finding, run as often as is asked for in the environment that its locks name."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tidemark.errors import ConfigError, SystemFailure
+from tidemark.machine.inventory import inventory
+from tidemark.paths import Workspace, private_directory
+from tidemark.results.reference.findings import Attempt, Evidence, Finding, Script, digest_of
+from tidemark.runs.provenance import machine_words
+from tidemark.services.iceberg.rest import MAIN_CLASS, compile_launcher
+from tidemark.services.programs.process import Child, give, server_environment, unprivileged_account
+from tidemark.services.programs.provision import provision
+from tidemark.software.stacks import provide
+
+LONGEST_S = 300.0
+REFERENCE_SERVER = "iceberg-rest"  # whose own main class listens on every interface: it gets our launcher
+
+
+def reproduce(workspace: Workspace, finding: Finding, runs: int, show: Callable[[str], None]) -> Evidence:
+    """Run its script `runs` times; `show` is given a line a run. SystemFailure for one that breaks down."""
+    if finding.script is None:
+        raise ConfigError(f"the finding '{finding.id}' has no script; to repeat it: {finding.repeat}")
+    command = _command(workspace, finding, finding.script)
+    attempts: list[Attempt] = []
+    case, versions = None, {}
+    for number in range(runs):
+        began = time.monotonic()
+        with _folder(workspace) as folder:
+            said = _run(finding, command, folder)
+        attempts.append(Attempt(said["seen"], said["said"], round(time.monotonic() - began, 1)))
+        versions = said["versions"]
+        if said["seen"] and case is None:
+            case = said["evidence"]
+        show(f"run {number + 1} of {runs}: {'seen' if said['seen'] else 'not seen'}: {said['said']}")
+    machine = machine_words(inventory(workspace.root))
+    return Evidence(finding.id, digest_of(finding), machine, tuple(versions.items()), tuple(attempts), case)
+
+
+def _command(workspace: Workspace, finding: Finding, script: Script) -> list[str | Path]:
+    command: list[str | Path] = [provide(script.stack, workspace).absolute(), finding.path]
+    jars = [jar for name in script.jars for jar in provision(name, workspace)]
+    if REFERENCE_SERVER in script.jars:
+        command += [f"--main={MAIN_CLASS}", compile_launcher(workspace, jars).absolute()]
+    return [*command, *(jar.absolute() for jar in jars)]
+
+
+@contextmanager
+def _folder(workspace: Workspace) -> Iterator[Path]:
+    """A folder that the account which scripts run as may write in."""
+    with tempfile.TemporaryDirectory(prefix="finding-", dir=private_directory(workspace.work)) as place:
+        yield give(Path(place))
+
+
+def _run(finding: Finding, command: list[str | Path], folder: Path) -> dict[str, Any]:
+    log = folder / "said.log"
+    own = {"HOME": str(folder), "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    child = Child.start(
+        f"The script of '{finding.id}'",
+        command,
+        log,
+        env=server_environment(**own),
+        cwd=folder,
+        account=unprivileged_account(),
+    )
+    child.run_to_end(LONGEST_S)
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith('{"seen"')]
+    if not lines:
+        raise SystemFailure(f"{finding.path}: printed no line of JSON with 'seen'; it said:\n{child.tail()}")
+    found: dict[str, Any] = json.loads(lines[-1])
+    return found

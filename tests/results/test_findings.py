@@ -1,0 +1,172 @@
+"""Findings: what is shipped decides what is claimed, and each script runs alone from the versions of our locks."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.runs.runset import DELTA, DUCKLAKE, INLINED, write_run_set
+
+from tidemark.errors import AnalysisError, ConfigError
+from tidemark.paths import Workspace
+from tidemark.pipeline.build import all_findings
+from tidemark.pipeline.reference import ARTIFACT, FINDINGS, README, build_reference, documents
+from tidemark.pipeline.reproduce import reproduce
+from tidemark.results.archive.pack import write_archive
+from tidemark.results.reference.findings import (
+    FOLDER,
+    SCRIPTS,
+    Attempt,
+    Cells,
+    Count,
+    Evidence,
+    Finding,
+    Script,
+    counted,
+    declared,
+    digest_of,
+    shown,
+)
+from tidemark.results.reference.findings_page import page
+from tidemark.results.reference.front import BEGIN, END
+from tidemark.runs.coding.shapes import to_json
+from tidemark.services.programs.provision import jar_lock, read_jar_lock
+from tidemark.software.environments import read_lock
+from tidemark.software.stacks import lock_of
+
+ROOT = Path(__file__).parents[2]
+SCRIPTED = [finding for finding in all_findings() if finding.script]
+CELLS = Cells("losses", (("system", ("A",)),), "lost", 0, "runs of the study")
+
+
+def kept(folder: Path, finding: Finding, seen: int, runs: int, digest: str = "") -> Path:
+    """Reference results with so many runs of the script, of which so many showed the finding."""
+    attempts = tuple(Attempt(number < seen, f"run {number}", 1.0) for number in range(runs))
+    evidence = Evidence(finding.id, digest or digest_of(finding), "a machine", (), attempts, {"rows": [1, 2]})
+    path = folder / FOLDER / f"{finding.id}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(to_json(evidence))
+    return folder
+
+
+def table(folder: Path, rows: list[list[object]]) -> None:
+    path = folder / "a-study" / "tables" / "losses.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"columns": [{"key": "system"}, {"key": "lost"}, {"key": "n"}], "rows": rows}))
+
+
+@pytest.fixture
+def finding() -> Finding:
+    return replace(SCRIPTED[0], study="a-study", cells=(), title="Something is wrong", published=None)
+
+
+@pytest.mark.parametrize(("seen", "runs", "is_claimed"), [(8, 10, False), (9, 10, True), (10, 10, True), (9, 9, False)])
+def test_nothing_is_claimed_that_fewer_than_nine_of_ten_runs_show(
+    finding: Finding, seen: int, runs: int, is_claimed: bool, tmp_path: Path
+) -> None:
+    text = page([shown(finding, kept(tmp_path, finding, seen, runs))])
+    assert ("## Something is wrong" in text) is is_claimed
+    assert ("## Not claimed" in text) is not is_claimed
+    assert f"{seen} of {runs} runs" in text or seen == runs
+
+
+def test_cells_that_do_not_show_it_outweigh_a_script_that_does(finding: Finding, tmp_path: Path) -> None:
+    one = replace(finding, cells=(CELLS,))
+    kept(tmp_path, one, 10, 10)
+    table(tmp_path, [["A", 3, 1], ["A", {"value": 2.0}, 1], ["A", 0, 1], ["A", {"missing": "failed"}, 1], ["B", 0, 1]])
+    found = shown(one, tmp_path)
+    assert [str(count) for count in found.counts] == ["10 of 10 runs of its script", "2 of 3 runs of the study"]
+    assert found.why_not == "only 2 of 3 runs of the study show it"
+
+
+def test_a_row_counts_as_often_as_its_weight_says() -> None:
+    whole = {"columns": [{"key": "system"}, {"key": "lost"}, {"key": "n"}], "rows": [["A", 1, 7], ["A", 0, 2]]}
+    assert counted(replace(CELLS, weight="n"), whole) == Count(7, 9, CELLS.words)
+    with pytest.raises(AnalysisError, match="found no column \\['elsewhere'\\]"):
+        counted(replace(CELLS, column="elsewhere"), whole)
+
+
+def test_runs_of_a_script_that_was_changed_since_count_for_nothing(finding: Finding, tmp_path: Path) -> None:
+    found = shown(finding, kept(tmp_path, finding, 10, 10, digest="0" * 64))
+    assert found.why_not == "no run of its script, as it is now, is shipped"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"script": None, "repeat": "a command"}, "gives a script"),
+        ({"colour": "red"}, "found the keys \\['colour'\\]"),
+        ({"repeat": "a command"}, "allowed: one of them"),
+        ({"id": "no-such"}, "there is no"),
+    ],
+)
+def test_a_finding_that_is_not_well_formed_is_refused(change: dict[str, object], said: str, tmp_path: Path) -> None:
+    item = {"id": SCRIPTED[0].id, "title": "t", "seen": "s", "not_shown": "n", "wrong_rows": True}
+    whole = {**item, "script": {"stack": "thesis"}, **change}
+    path = tmp_path / "findings.yaml"
+    path.write_text(json.dumps([{key: value for key, value in whole.items() if value is not None}]))
+    with pytest.raises(AnalysisError, match=said):
+        declared("a-study", path)
+
+
+@pytest.mark.parametrize("finding", SCRIPTED, ids=lambda finding: finding.id)
+def test_a_script_names_the_versions_of_the_locks_and_imports_nothing_of_ours(finding: Finding) -> None:
+    assert finding.script is not None
+    text = finding.path.read_text()
+    (block,) = re.findall(r"^# /// script\n(.*?)^# ///$", text, re.DOTALL | re.MULTILINE)
+    header = tomllib.loads("".join(line.removeprefix("# ") for line in block.splitlines(keepends=True)))
+    pins = {pin.name.lower().replace("_", "-"): pin.version for pin in read_lock(lock_of(finding.script.stack))}
+    for each in header["dependencies"]:
+        name, _, version = each.partition("==")
+        assert pins[name.partition("[")[0]] == version, each
+    for each in finding.script.jars:
+        assert any(f"{jar.group}:{jar.artifact}:{jar.version}" in text for jar in read_jar_lock(jar_lock(each)))
+    for path in SCRIPTS.glob("*.py"):
+        assert "tidemark." not in path.read_text().replace("./tidemark", ""), path
+
+
+def test_a_script_is_run_as_often_as_was_asked(tmp_path: Path) -> None:
+    (labels,) = (each for each in SCRIPTED if each.id == "lhbench-labels")
+    said: list[str] = []
+    evidence = reproduce(Workspace(tmp_path), labels, 2, said.append)
+    assert [each.seen for each in evidence.attempts] == [True, True] and len(said) == 2
+    assert "files touched, a hundredth" in evidence.case
+    with pytest.raises(ConfigError, match="has no script"):
+        reproduce(Workspace(tmp_path), replace(labels, script=None, repeat="a command"), 1, said.append)
+
+
+def test_ducklake_over_sqlite_stays_locked_with_the_versions_here(tmp_path: Path) -> None:
+    (lock,) = (each for each in SCRIPTED if each.id == "ducklake-sqlite-lock")
+    evidence = reproduce(Workspace(tmp_path), replace(lock, script=Script("thesis")), 1, lambda _: None)
+    assert evidence.attempts[0].seen, evidence.attempts[0].said
+
+
+def test_all_that_is_made_of_reference_results_is_made_again_from_an_archive(tmp_path: Path) -> None:
+    archive = write_archive(
+        write_run_set(tmp_path / "runs", (DUCKLAKE, INLINED, DELTA), window_s=6.0), tmp_path / "a.zip"
+    )
+    made = []
+    for name in ("first", "second"):
+        build_reference(archive, tmp_path / name / "reference")
+        kept(tmp_path / name / "reference", SCRIPTED[0], 10, 10)
+        readme = f"before\n{BEGIN}\nwhat was there\n{END}\nafter\n"
+        made.append(documents(ROOT / "config.yaml", tmp_path / name / "reference", readme))
+    assert made[0] == made[1]
+    assert "windows of 6 s" in made[0][ARTIFACT] and f"## {SCRIPTED[0].title}" in made[0][FINDINGS]
+    front = made[0][README]
+    assert (
+        front.startswith(f"before\n{BEGIN}\n") and front.endswith(f"{END}\nafter\n") and "what was there" not in front
+    )
+    assert "(reference/streams/figure-5.1.svg)" in front and "| DuckLake |" in front
+
+
+def test_the_documents_here_are_what_the_reference_results_here_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a change of claims, plans or reference results: './tidemark artifact'."""
+    monkeypatch.setattr("os.cpu_count", lambda: 2)  # what their times are of
+    made = documents(ROOT / "config.yaml", ROOT / "reference", (ROOT / README).read_text())
+    for name, content in made.items():
+        assert (ROOT / name).read_text() == content, name
