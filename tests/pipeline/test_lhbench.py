@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from .conftest import MakeSandbox
-from .sandbox import Sandbox
+from .sandbox import Sandbox, wait_for
 
 REFRESH = {
     "scale": 0.01, "queries": [3, 42], "merged": ["store_sales", "inventory"], "refreshes": 2, "share": 0.03,
@@ -19,10 +25,14 @@ SIZES = {
     "load": LOAD,
     "refresh": REFRESH,
     "merge": {"rows": 200_000, "files": 20, "updates": [4, 35], "iterations": 2},
+    "files": {"counts": [120], "rows": 20, "iterations": 2},
     "repeats": 1,
     "runs": 1,
     "window_seconds": 600,
 }
+
+
+LOG = "*/run-0/tables/store_sales/_delta_log"  # below the folder of running series
 
 
 def made(make_sandbox: MakeSandbox, systems: dict[str, dict[str, str]], parts: list[str]) -> Sandbox:
@@ -41,12 +51,18 @@ def rows(sandbox: Sandbox, table: str) -> list[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def small(make_sandbox: MakeSandbox) -> Sandbox:
-    """One system and one part, in which tables are loaded, queried, merged into and made compact: some 80 s."""
-    return made(make_sandbox, {"delta-on-spark": {}}, ["refresh"])
+    """One system: tables are loaded, queried, merged into and made compact, and one of many files is asked: 2 min."""
+    return made(make_sandbox, {"delta-on-spark": {}}, ["refresh", "files"])
+
+
+def of_part(sandbox: Sandbox, part: str) -> tuple[Path, dict[str, Any]]:
+    """The folder of the one run of a part, and what it says."""
+    ((name, run),) = ((name, run) for name, run in sandbox.runs().items() if f"/{part}-" in name)
+    return sandbox.results / name, run
 
 
 def test_every_table_and_every_answer_is_what_it_must_be(small: Sandbox) -> None:
-    (run,) = small.runs().values()
+    _, run = of_part(small, "refresh")
     told = run["found"]
     assert run["oracle"]["verdict"] and run["oracle"]["expected"] == run["oracle"]["found"] > 0
     assert told["words"] == "exact" and not told["failed"]
@@ -60,7 +76,7 @@ def test_times_stand_in_tables_figures_and_chapter(small: Sandbox) -> None:
     (row,) = rows(small, "lhb-refresh")
     assert row["verdict"] == "exact"
     assert all(float(row[f"{name} [s]"]) > 0 for name in ("load", "queries", "merge", "queries_after", "compaction"))
-    (verdict,) = rows(small, "lhb-oracle")
+    verdict = next(row for row in rows(small, "lhb-oracle") if row["mode"].startswith("refresh"))
     # What two queries read and one refresh set changes: store_sales, inventory, item and date_dim.
     assert int(verdict["tables"]) == 4 + 2 * 2 + 2 and int(verdict["answers"]) == 2 * 3
     said = json.loads((small.results / "paper/values.json").read_text())["sentences"]
@@ -69,12 +85,47 @@ def test_times_stand_in_tables_figures_and_chapter(small: Sandbox) -> None:
     assert (small.results / "paper.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_startup_is_told_from_execution_where_a_table_has_many_files(small: Sandbox) -> None:
+    folder, run = of_part(small, "files")
+    told = run["found"]
+    assert run["oracle"]["verdict"] and run["oracle"]["expected"] == run["oracle"]["found"] == 120 * 20
+    assert told["answers"]["queries"]["partition"] == {"rows": 1, "words": ""} and len(told["answers"]["queries"]) == 4
+    cells = {row["query"]: row for row in rows(small, "lhb-files")}
+    for query in ("limit", "partition", "value"):
+        startup, execution, whole = (float(cells[query][f"{name} [s]"]) for name in ("startup", "execution", "whole"))
+        assert 0 < startup < whole and startup + execution == pytest.approx(whole, rel=0.2)
+    stages = pq.read_table(folder / "stages.parquet").to_pylist()
+    operations = pq.read_table(folder / "operations.parquet").to_pylist()
+    assert {operations[stage["operation"]]["subject"] for stage in stages} >= {"limit", "partition", "value"}
+    assert sum(operation["tasks"] for operation in operations) == sum(stage["tasks"] for stage in stages) > 0
+    engine = next(row for row in rows(small, "lhb-engine") if row["kind"] == "merge")
+    assert float(engine["shuffle_bytes [B]"]) > 0 and float(engine["task [s]"]) > 0
+    assert (small.results / "figures/lhbench/lhb-files.svg").stat().st_size > 0
+
+
+@pytest.mark.long
+def test_an_engine_that_is_killed_or_interrupted_leaves_nothing(make_sandbox: MakeSandbox) -> None:
+    lhbench = {"systems": {"delta-on-spark": {}}, "protocols": {"smoke": SIZES}, "parts": ["refresh"]}
+    sandbox = make_sandbox({"studies": ["lhbench"], "protocol": "smoke", "lhbench": lhbench})
+    for number, ended in ((signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
+        process = sandbox.start("all", output=subprocess.DEVNULL)
+        wait_for("a table of the engine's", lambda: list(sandbox.work.glob(LOG)), process, 600)
+        assert sandbox.server("SparkServer").is_running()
+        os.killpg(process.pid, number)
+        assert process.wait(60) == ended
+        assert not sandbox.left_running() and not sandbox.runs()
+    done = sandbox.run("all", timeout_s=900)
+    assert done.returncode == 0, done.stdout
+    assert len(sandbox.runs()) == 1
+
+
 @pytest.mark.long
 def test_all_parts_with_one_system_a_format(make_sandbox: MakeSandbox) -> None:
     systems = {name: {} for name in ("parquet-on-spark", "delta-on-spark", "iceberg-on-spark", "hudi-on-spark")}
-    sandbox = made(make_sandbox, systems, ["load", "refresh", "merge"])
+    sandbox = made(make_sandbox, systems, ["load", "refresh", "merge", "files"])
     runs = sandbox.runs()
-    assert len(runs) == 3 * 3 + 1  # rows cannot be merged into files alone
+    assert len(runs) == 3 * 3 + 1 + 3  # rows cannot be merged into files alone, nor Hudi be told of files
+    assert {row["verdict"] for row in rows(sandbox, "lhb-files") if row["query"]} == {"exact"}
     assert all(run["oracle"]["verdict"] and not run["found"]["failed"] for run in runs.values())
     assert {row["verdict"] for row in rows(sandbox, "lhb-load")} == {"exact"}
     for row in rows(sandbox, "lhb-merges"):

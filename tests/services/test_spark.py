@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,24 @@ def test_it_listens_on_loopback_alone_and_its_session_is_told_what_was_asked_for
     assert listening(spark.pids()) == {"127.0.0.1"}
     told = dict(spark.sql("SET").rows)
     assert told["spark.sql.shuffle.partitions"] == "3" and told["spark.sql.session.timeZone"] == "UTC"
+
+
+def test_what_it_did_for_a_statement_stands_in_its_log_of_events(spark: Spark, tmp_path: Path) -> None:
+    spark.sql("SELECT sum(id) FROM range(10)", name="before")
+    logs = [tmp_path / name for name in ("first", "second")]
+    for number, log in enumerate(logs):
+        log.mkdir()
+        spark.log_events(log)
+        answer = spark.sql(
+            f"SELECT id % 2, count(*) FROM range(0, 1000, 1, {number + 2}) GROUP BY 1", name=f"q{number}"
+        )
+    told = [spark.logged(log) for log in logs]
+    for number, jobs in enumerate(told):
+        assert {job.description for job in jobs} == {f"q{number}"}
+        stages = [stage for job in jobs for stage in job.stages]
+        assert stages[0].tasks == number + 2 and stages[0].shuffle_written_bytes > 0
+        assert all(job.submitted_ms <= job.ended_ms for job in jobs)
+    assert answer.submitted_ms <= told[1][0].submitted_ms <= answer.submitted_ms + answer.elapsed_ns // 1_000_000 + 1
 
 
 def test_what_is_refused_is_told_with_its_reason(spark: Spark) -> None:

@@ -109,7 +109,7 @@ def measure_run(rig: Rig, number: int, before: Before, last: bool, show: Show) -
             config=pairs(json.loads(json.dumps(spec.configured(), default=str))),
         )
         show("writing the run's files")
-        write_run(target, window, watch.sampler.series, manifest)
+        write_run(target, window, watch.sampler.series, manifest, description.files)
     return Measured(window, again)
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tidemark.runs.circumstances import Machine
+    from tidemark.runs.coding.write import Samples
     from tidemark.runs.dataset import Provenance
     from tidemark.runs.manifest import Flush, Footprint, Merge, ProducerPart, SystemPart
     from tidemark.runs.proofs import Oracle
@@ -86,6 +87,7 @@ class Description:
     found: Mapping[str, Any] = field(default_factory=dict)  # what only this workload has words for, as JSON has it
     logical_bytes: int = 0  # of what was acknowledged, as Arrow holds it
     producer: ProducerPart | None = None
+    files: Mapping[str, Samples] = field(default_factory=dict)  # raw data beside the operations: NAME.parquet each
 
 
 class Stage[W: Window](ABC):

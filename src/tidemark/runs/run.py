@@ -83,6 +83,12 @@ class Run:
         return value
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """The names of its files: those of all runs, and then what its workload keeps beside them."""
+        own = sorted(path.name for path in self.directory.glob("*.parquet") if path.name not in RUN_FILES)
+        return (*RUN_FILES, *own)
+
+    @property
     def elapsed_s(self) -> float:
         return self.manifest.elapsed_ns / 1e9
 

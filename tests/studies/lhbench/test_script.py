@@ -12,6 +12,8 @@ import pytest
 from tidemark.schema import Origin
 from tidemark.services.base import Service
 from tidemark.studies.lhbench.data.store import Store
+from tidemark.studies.lhbench.files import script as files
+from tidemark.studies.lhbench.files.settings import FilesSettings
 from tidemark.studies.lhbench.judge.calls import DONE
 from tidemark.studies.lhbench.load import script as load
 from tidemark.studies.lhbench.load.settings import LoadSettings
@@ -32,6 +34,7 @@ SIZES: dict[str, Any] = {
     "refresh": {"scale": 0.01, "queries": [3], "merged": ["inventory"], "refreshes": 2, "share": 0.03, "updates": 0.5,
                 "iterations": 1},
     "merge": {"rows": 1_000, "files": 10, "updates": [35, 4], "iterations": 1},
+    "files": {"counts": [1_000, 200], "rows": 20, "iterations": 2},
 }  # fmt: skip
 SECTION = LhbenchSection({"protocols": {"smoke": SIZES}, "systems": {}}, "smoke", Origin("config.yaml", {}), (), 7)
 
@@ -129,7 +132,25 @@ def test_sizes_have_a_table_each_in_an_order_of_each_repeat_behind_an_uncounted_
     assert "FROM range(0, 1000, 1, 10)" in texts(phases[0])[0] and "'format-version' = '2'" in texts(phases[0])[0]
 
 
+def test_a_table_of_many_files_is_made_known_and_asked_behind_uncounted_tasks(tmp_path: Path, store: Store) -> None:
+    fewer, more = FilesSettings.cells(SECTION)
+    assert (fewer.label, more.label) == ("files-200", "files-1000")
+    asked, known = system("delta-on-spark", tmp_path), {}
+    vars(asked)["register"] = known.__setitem__
+    store.many(fewer).mkdir(parents=True)
+    (store.many(fewer) / DONE).write_text(json.dumps({"data_bytes": 7}))
+    warm, queries = files.script(asked, fewer, store)
+    assert known == {"many_files": store.written(fewer)}
+    assert not warm.counts and queries.judged and queries.read
+    assert [(step.subject, step.number) for step in queries.steps] == [
+        (query, number) for number in (1, 2) for query in ("limit", "count", "partition", "value")
+    ]
+    assert texts(queries)[2] == "SELECT sum(ss_quantity) FROM many_files WHERE ss_sold_date_sk = 100"
+    assert all(step.closed is not None and not step.text for step in queries.steps)
+
+
 def test_modes_tell_parts_and_sizes() -> None:
     assert [scale_of(scale_word(scale)) for scale in (0.01, 0.1, 1, 10)] == [0.01, 0.1, 1, 10]
     assert [settings.label for settings in LoadSettings.cells(SECTION)] == ["load-sf0p01", "load-sf1"]
     assert (part_of("merge-1000-10"), size_of("merge-1000-10"), size_of("refresh-sf0p1-5")) == ("merge", 1_000, 0.1)
+    assert (part_of("files-200"), size_of("files-200")) == ("files", 200)

@@ -21,7 +21,7 @@ from tidemark.paths import REPOSITORY
 from tidemark.progress import Progress
 from tidemark.results.archive.discretion import Discretion
 from tidemark.runs.provenance import unfinished
-from tidemark.runs.run import RUN_FILES, Run
+from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
 
 METADATA = "ro-crate-metadata.json"
@@ -104,7 +104,7 @@ def _members(run_set: RunSet) -> Iterator[tuple[str, Path]]:
             if (folder / each).is_file():
                 yield f"{name}/{each}", folder / each
     for run in (*run_set.runs, *run_set.kept_runs):
-        for each in RUN_FILES:
+        for each in run.files:
             yield f"results/runs/{run.label}/{each}", run.directory / each
     for name in (*DERIVED, "bench.json"):
         path = results / name

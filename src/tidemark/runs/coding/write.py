@@ -1,10 +1,12 @@
-"""A run's directory: three files, written beside a temporary name and renamed when they are whole."""
+"""A run's directory: its files are written beside a temporary name and renamed when they are whole."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from tidemark.paths import sync_directory, write_atomically
@@ -19,8 +21,13 @@ class Samples(Protocol):
         """Write them to `path`, a new file."""
 
 
-def write_run(directory: Path, operations: Samples, seconds: Samples, manifest: Manifest) -> None:
-    """Make `directory` with its three files, all of it at once.
+NOTHING: Mapping[str, Samples] = MappingProxyType({})
+
+
+def write_run(
+    directory: Path, operations: Samples, seconds: Samples, manifest: Manifest, more: Mapping[str, Samples] = NOTHING
+) -> None:
+    """Make `directory` with its files, all of it at once; those of `more` are the workload's own, by their names.
 
     The rows of `operations` have at least the columns that `samples.OPERATION_COLUMNS` names, those of `seconds`
     those of `samples.MACHINE_COLUMNS`.
@@ -28,12 +35,12 @@ def write_run(directory: Path, operations: Samples, seconds: Samples, manifest: 
     beside = directory.with_name(f".{directory.name}.writing")
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(parents=True)
-    operations.write_parquet(beside / "operations.parquet")
-    seconds.write_parquet(beside / "machine.parquet")
-    write_atomically(beside / "run.json", to_json(manifest))
-    for name in ("operations.parquet", "machine.parquet"):
-        with (beside / name).open("rb") as file:
+    for name, samples in {"operations": operations, "machine": seconds, **more}.items():
+        path = beside / f"{name}.parquet"
+        samples.write_parquet(path)
+        with path.open("rb") as file:
             os.fsync(file.fileno())
+    write_atomically(beside / "run.json", to_json(manifest))
     sync_directory(beside)
     beside.rename(directory)
     sync_directory(directory.parent)

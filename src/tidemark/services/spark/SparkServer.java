@@ -10,6 +10,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.SparkConf;
+import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.EventLoggingListener;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -17,19 +19,22 @@ import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.streaming.DataStreamWriter;
 import org.apache.spark.sql.streaming.StreamingQuery;
 import org.apache.spark.sql.streaming.Trigger;
+import scala.Option;
 
 /**
  * One session of Spark, whose settings are in the file of JSON that is its argument; asked as Loopback answers.
  *
  * <p>POST /sql runs a statement and answers with its rows, plans and times. For /stream, POST starts the query that never
- * ends, of which there is one at a time; GET tells its state, DELETE stops it. What is sent and answered is JSON, but
- * for the words of a state.
+ * ends, of which there is one at a time; GET tells its state, DELETE stops it. For /events, POST begins an event log in a
+ * folder, DELETE ends it once all that happened before is in it. What is sent and answered is JSON, but for the words of
+ * a state.
  */
 public final class SparkServer {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final long LAST_BATCH_NS = 60_000_000_000L;
   private final SparkSession session;
   private StreamingQuery query;
+  private EventLoggingListener events;
 
   private SparkServer(SparkSession session) {
     this.session = session;
@@ -40,7 +45,9 @@ public final class SparkServer {
     texts(JSON.readTree(new File(arguments[0]))).forEach(settings::set);
     SparkServer server = new SparkServer(SparkSession.builder().config(settings).getOrCreate());
     Loopback.Answer sql = server.asking(server::sql);
-    Loopback.serve(server.session.version(), Map.of("/sql", sql, "/stream", server.asking(server::stream)));
+    Loopback.Answer stream = server.asking(server::stream);
+    Loopback.Answer events = server.asking(server::events);
+    Loopback.serve(server.session.version(), Map.of("/sql", sql, "/stream", stream, "/events", events));
   }
 
   /** Threads that answer are not of those that know the session from the one that made it. */
@@ -84,6 +91,29 @@ public final class SparkServer {
     }
     boolean plain = value == null || value instanceof Number || value instanceof Boolean;
     return JSON.valueToTree(plain ? value : value.toString());
+  }
+
+  /** Spark's own log of events, of one stretch of the session's life and not of all of it. */
+  private String events(String method, String body) throws Exception {
+    SparkContext context = session.sparkContext();
+    if (events != null) {
+      context.listenerBus().waitUntilEmpty();
+      context.removeSparkListener(events);
+      events.stop();
+      events = null;
+    }
+    if (method.equals("POST")) {
+      events =
+          new EventLoggingListener(
+              context.applicationId(),
+              Option.empty(),
+              new File(JSON.readTree(body).get("folder").asText()).toURI(),
+              context.getConf(),
+              context.hadoopConfiguration());
+      events.start();
+      context.listenerBus().addToEventLogQueue(events);
+    }
+    return events == null ? "ENDED" : "BEGUN";
   }
 
   private String stream(String method, String body) throws Exception {

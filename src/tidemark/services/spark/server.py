@@ -26,6 +26,8 @@ from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.asked.program import REQUEST_S, JavaProgram
 from tidemark.services.kafka_properties import LOGGING
+from tidemark.services.programs.process import give
+from tidemark.services.spark.events import Job, read_jobs
 
 SETTINGS_FILE = "session.json"
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -112,6 +114,15 @@ class Spark(JavaProgram):
         told = json.loads(self._ask("POST", "sql", json.dumps({"text": text, "name": name}), timeout_s))
         columns, rows = tuple(told.pop("columns")), tuple(map(tuple, told.pop("rows")))
         return Answer(columns, rows, **told)
+
+    def log_events(self, folder: Path) -> None:
+        """Have all that happens from now on written into the empty `folder`, as Spark's history server reads it."""
+        self._ask("POST", "events", json.dumps({"folder": str(give(folder))}))
+
+    def logged(self, folder: Path) -> tuple[Job, ...]:
+        """The jobs that the log in `folder` has, which ends with this; none where none was begun."""
+        self._ask("DELETE", "events", "")
+        return tuple(job for path in sorted(folder.iterdir()) for job in read_jobs(path))
 
     def run(self, job: str, stream: Stream) -> None:
         """Start the stream, which goes on from what one of the name `job` has kept; ServiceError where it does not."""

@@ -15,8 +15,11 @@ from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, 
 from tidemark.runs.runset import Series
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.axis import reading
+from tidemark.studies.lhbench.files.answers import SELECTIVE
+from tidemark.studies.lhbench.files.settings import FILES
 from tidemark.studies.lhbench.load.settings import LOAD
 from tidemark.studies.lhbench.merge.settings import MERGE
+from tidemark.studies.lhbench.parts import size_of
 from tidemark.studies.lhbench.quantities import QUERYING, TOTAL, in_part, merging, of, slowdown, subjects
 from tidemark.studies.lhbench.refresh.settings import REFRESH
 from tidemark.studies.lhbench.window.script import BEFORE
@@ -33,6 +36,25 @@ class LhbenchEvidence(Evidence):
         own = [each for each in in_part(self.measures.run_set, part, self.stack) if each.system == system]
         ran = [each for each in own if each.runs]
         return self.noted(ran[-1:] or own, f"{system} in the part '{part}'")
+
+    def of_files(self, system: str, files: int) -> Series:
+        """The series of the part `files` with so many of them."""
+        own = [each for each in in_part(self.measures.run_set, FILES, self.stack) if each.system == system]
+        chosen = [each for each in own if size_of(each.mode) == files]
+        if not chosen:
+            raise Absent(f"no table of {files:,} files is planned under this protocol")
+        return self.noted(chosen, f"{system} with {files:,} files")
+
+    def at_files(self, quantity: Quantity, system: str, files: int) -> Replicates:
+        return positive(of(self.measures, quantity, self.of_files(system, files)))
+
+    def along_files(self, quantity: Quantity, system: str) -> list[tuple[float, Replicates]]:
+        """The quantity at each number of files that was measured, with that number."""
+        own = [each for each in in_part(self.measures.run_set, FILES, self.stack) if each.system == system]
+        ran = [self.noted([each], system) for each in own if each.runs]
+        if len(ran) < 2:
+            raise Absent(f"{system} was measured with {len(ran)} number{'s' * (len(ran) != 1)} of files")
+        return [(size_of(each.mode), of(self.measures, quantity, each)) for each in ran]
 
     def value(self, quantity: Quantity, system: str, part: str) -> Replicates:
         return positive(of(self.measures, quantity, self.of_part(system, part)))
@@ -111,6 +133,37 @@ def size_slowdown(evidence: LhbenchEvidence, system: str, vs: str, updates: int)
 
 
 @measure(OWN)
+def files_ratio(evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: str, files: int) -> Measured:
+    """The quantity of one format over that of another, with so many files."""
+    return evidence.at_files(quantity, system, files).ratio(evidence.at_files(quantity, vs, files)), TIMES
+
+
+@measure(OWN)
+def files_growth(evidence: LhbenchEvidence, quantity: Quantity, system: str) -> Measured:
+    """What a thousand files add to a selective query, by the median of slopes between numbers of files."""
+    return _growth(evidence, quantity, system), "ms"
+
+
+@measure(OWN)
+def files_growth_ratio(evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: str) -> Measured:
+    """The same of one format over that of another, which must grow."""
+    own, other = (_growth(evidence, quantity, name) for name in (system, vs))
+    draws = [np.full(REPLICATES, each.centre) if each.draws is None else each.draws for each in (own, other)]
+    if other.centre <= 0 or bool((draws[1] <= 0).any()):
+        raise Absent(f"{vs} may not grow with its files at all")
+    is_known = own.draws is None and other.draws is None
+    ratio = None if is_known else draws[0] / draws[1]
+    return Replicates(own.centre / other.centre, ratio, own.n + other.n, min(own.runs, other.runs), log=False), TIMES
+
+
+@measure(OWN)
+def files_share(evidence: LhbenchEvidence, quantity: Quantity, over: Quantity, system: str) -> Measured:
+    """One quantity's share of another, with the most files that were measured."""
+    files = int(evidence.along_files(quantity, system)[-1][0])
+    return evidence.at_files(quantity, system, files).ratio(evidence.at_files(over, system, files)).scaled(100), "%"
+
+
+@measure(OWN)
 def printed_ratio(
     _evidence: LhbenchEvidence, figure: int, panel: str, line: str, beside: str, x: int | None = None
 ) -> Measured:
@@ -163,6 +216,22 @@ def printed(figure: int, panel: str, system: str, x: int | None = None) -> Repli
 
 def _spread(parts: Sequence[Replicates]) -> Replicates:
     return extreme([a.ratio(b) for a in parts for b in parts if a is not b], largest=True)
+
+
+def _growth(evidence: LhbenchEvidence, quantity: Quantity, system: str) -> Replicates:
+    """In milliseconds a thousand files, of the mean of the selective queries (Theil and Sen)."""
+    points = evidence.along_files(quantity, system)
+    parts = [part.linear().scaled(1_000 / len(SELECTIVE)) for _, part in points]
+    files = np.array([number / 1_000 for number, _ in points])
+    first, second = np.triu_indices(len(points), 1)
+    centres = np.array([part.centre for part in parts])
+    slope = float(np.median((centres[second] - centres[first]) / (files[second] - files[first])))
+    draws = None
+    if any(part.draws is not None for part in parts):
+        rows = np.stack([np.full(REPLICATES, part.centre) if part.draws is None else part.draws for part in parts])
+        draws = np.median((rows[second] - rows[first]) / (files[second] - files[first])[:, None], axis=0)
+    runs, degrees = min(part.runs for part in parts), min(part.degrees for part in parts)
+    return Replicates(slope, draws, sum(part.n for part in parts), runs, degrees, log=False)
 
 
 def _by_query(evidence: LhbenchEvidence, systems: list[str]) -> dict[str, list[Replicates]]:

@@ -16,7 +16,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
     section = _section(config)
     made: list[SeriesSpec] = []
-    for given in section.systems:
+    for given in section.measured:
         entry = with_defaults(given, section.given)
         chosen = variant(entry, config.origin, (SECTION, "systems"), Lakehouse)
         for part in section.given["parts"]:

@@ -5,7 +5,7 @@ A run whose tables or answers are not what they must be has no speed: it is Abse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,13 +17,18 @@ from tidemark.analysis.quantities import LOWER, Absent, Quantities, Quantity
 from tidemark.analysis.statistics import Replicates, known
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.lhbench.files.answers import QUERIES as ASKED_OF_FILES
+from tidemark.studies.lhbench.files.answers import SELECTIVE
 from tidemark.studies.lhbench.load.settings import QUERIES
 from tidemark.studies.lhbench.parts import part_of, size_of
 from tidemark.studies.lhbench.window.samples import NOT_TOLD
-from tidemark.studies.lhbench.window.script import AFTER, BEFORE, COMPACT, COMPACTED, LOAD, MERGE, QUERY
+from tidemark.studies.lhbench.window.script import AFTER, BEFORE, COMPACT, COMPACTED, LOAD, MERGE, QUERIED, QUERY
 
+NO_JOB = "no job of its own: answered of metadata"
 NOT_COMPARABLE = "not comparable: a table or an answer is not what it must be"
 SECONDS = 1e-9  # of nanoseconds
+CLOCK_S = 1e-3  # the least that the clock of an engine's log tells
+AGAIN = 2  # the iteration from which on a query of the part `files` counts, as in the paper: the first is left out
 # Of the protocols that are shipped; others are had by `merging` and `slowdown` all the same.
 SIZES = (4, 35, 350, 3_500, 35_000, 200_000, 350_000, 7_000_000)
 
@@ -64,8 +69,10 @@ def query_s(run: Run, phase: str, subject: str, column: str = "elapsed_ns", firs
         raise Absent(f"{subject} failed: {failed[0]}")
     mask &= run.column("iteration") >= first
     values = run.column(column)[mask]
-    if not len(values) or (values == NOT_TOLD).any():
-        raise Absent(f"{subject} was asked once" if first > 1 else "the engine does not tell")
+    if not len(values):
+        raise Absent(f"{subject} was asked once")
+    if (values == NOT_TOLD).any():
+        raise Absent(NO_JOB if column == "startup_ns" else "the engine does not tell")
     return float(np.median(values)) * SECONDS
 
 
@@ -80,6 +87,41 @@ def _query(run: Run, subject: str) -> Replicates:
 def _total(run: Run, phase: str = BEFORE, column: str = "elapsed_ns", first: int = 1) -> Replicates:
     """The sum over queries of their medians; Absent where one of them failed."""
     return known(sum(query_s(run, phase, each, column, first) for each in subjects(run, phase)))
+
+
+def startup_s(run: Run, phase: str, subject: str, first: int = 1) -> float:
+    """From submitting a query to the start of its first job, as the paper has it, to a millisecond."""
+    return max(query_s(run, phase, subject, "startup_ns", first), CLOCK_S / 2)
+
+
+def _startup(run: Run, phase: str, asked: Sequence[str] | None = None, first: int = 1) -> Replicates:
+    return known(sum(startup_s(run, phase, each, first) for each in asked or subjects(run, phase)))
+
+
+def _execution(run: Run, phase: str, asked: Sequence[str] | None = None, first: int = 1) -> Replicates:
+    """What is left of the whole when startup is taken off."""
+    names = asked or subjects(run, phase)
+    left = [query_s(run, phase, each, first=first) - startup_s(run, phase, each, first) for each in names]
+    return known(max(sum(left), CLOCK_S / 2))
+
+
+def _answer(run: Run, asked: Sequence[str]) -> Replicates:
+    return known(sum(query_s(run, QUERIED, each, first=AGAIN) for each in asked))
+
+
+def _first(run: Run, asked: Sequence[str]) -> Replicates:
+    """What the first time took that counts in no median: metadata are read, and what reads them is compiled."""
+    masks = [_chosen(run, QUERY, QUERIED, each) & (run.column("iteration") == 1) for each in asked]
+    return known(float(sum(run.column("elapsed_ns")[mask].sum() for mask in masks)) * SECONDS)
+
+
+def _scanned(run: Run, column: str, subject: str | None = None, factor: float = 1.0) -> Replicates:
+    """Of the stages of queries that read a table: sums over the queries of the first iteration, the files being new."""
+    mask = _chosen(run, QUERY, BEFORE, subject) & (run.column("iteration") == 1)
+    total = float(run.column(column)[mask].sum()) * factor
+    if not total:
+        raise Absent("the engine tells of no table that was read")
+    return known(total)
 
 
 def merges_s(run: Run) -> list[float]:
@@ -158,6 +200,37 @@ QUERIES_COMPACTED = _seconds(
 )
 MERGING = _seconds("merge", "A refresh, median", _merge, "Merges")
 COMPACTING = _seconds("compaction", "Compaction", _compact, "Compactions")
+STARTUP = _seconds("startup", "Startup of queries", partial(_startup, phase=BEFORE), "Startups")
+EXECUTION = _seconds("execution", "Execution of queries", partial(_execution, phase=BEFORE), "Queries")
+SCAN_TIME = _seconds("scans", "Reading tables, all tasks", partial(_scanned, column="scan_ns", factor=SECONDS), "Scans")
+SCANNED = Quantity("scanned", "B", "Bytes read by queries", partial(_scanned, column="scan_bytes"), LOWER)
+SCANS_OF = {  # of the query that the paper looks into: its reading, and the bytes that are read
+    "scan_ns": _seconds(
+        "scans of q90", "Reading tables in query 90",
+        partial(_scanned, column="scan_ns", subject="q90", factor=SECONDS), "Scans",
+    ),
+    "scan_bytes": Quantity(
+        "scanned by q90", "B", "Bytes read by query 90", partial(_scanned, column="scan_bytes", subject="q90"), LOWER
+    ),
+}  # fmt: skip
+
+
+def _of_files(name: str, asked: Sequence[str], title: str) -> tuple[Quantity, Quantity, Quantity, Quantity]:
+    """Of queries of a table with many files: startup, execution, both together, and both the first time."""
+    told: dict[str, Any] = {"phase": QUERIED, "asked": asked, "first": AGAIN}
+    return (
+        _seconds(f"startup of {name}", f"Startup, {title}", partial(_startup, **told), "Startups"),
+        _seconds(f"execution of {name}", f"Execution, {title}", partial(_execution, **told), "Queries"),
+        _seconds(f"answer to {name}", f"Whole, {title}", partial(_answer, asked=asked), "Queries"),
+        _seconds(f"first answer to {name}", f"First time, {title}", partial(_first, asked=asked), "Queries"),
+    )
+
+
+OF_FILES = {
+    query: _of_files(query, (query,), "all rows counted" if query == "count" else f"filter: {query}")
+    for query in ASKED_OF_FILES
+}
+OF_SELECTIVE = _of_files("selective", SELECTIVE, "the three selective queries together")
 BYTES = Quantity("bytes", "B", "Bytes loaded", partial(_weight, what="bytes", phase=LOAD), LOWER)
 FILES = Quantity("files", "files", "Files loaded", partial(_weight, what="files", phase=LOAD), LOWER)
 GROWTH = Quantity("growth", "x", "Bytes after merges over before", _growth, LOWER)
@@ -166,6 +239,9 @@ GROWTH = Quantity("growth", "x", "Bytes after merges over before", _growth, LOWE
 def _all() -> Iterator[Quantity]:
     yield from (LOADING, LOADING_CPU, TOTAL, LATER, PLANNING, QUERIES_AFTER, QUERIES_COMPACTED, MERGING, COMPACTING)
     yield from (BYTES, FILES, GROWTH, *QUERYING.values())
+    yield from (STARTUP, EXECUTION, SCAN_TIME, SCANNED, *SCANS_OF.values(), *OF_SELECTIVE)
+    for told in OF_FILES.values():
+        yield from told
     for size in SIZES:
         yield merging(size)
         yield slowdown(size)
@@ -174,7 +250,11 @@ def _all() -> Iterator[Quantity]:
 QUANTITIES = Quantities(
     all=tuple(_all()),
     headline=(LOADING, TOTAL, MERGING),
-    code=("studies/lhbench/quantities.py", "studies/lhbench/window/samples.py"),
+    code=(
+        "studies/lhbench/quantities.py",
+        "studies/lhbench/files/answers.py",
+        "studies/lhbench/window/samples.py",
+    ),
 )
 
 

@@ -11,7 +11,7 @@ from tidemark.studies.lhbench.quantities import QUANTITIES
 from tidemark.studies.lhbench.questions import QUESTIONS
 from tidemark.studies.lhbench.sentences import Writer
 from tidemark.studies.lhbench.study import STUDY
-from tidemark.studies.lhbench.tables import measured, paper
+from tidemark.studies.lhbench.tables import engine, measured, paper
 from tidemark.studies.study import Results
 
 
@@ -25,6 +25,7 @@ def _values(run_set: RunSet) -> dict[str, str]:
         "lhbench-share": f"{100 * sizes['refresh']['share']:g}",
         "lhbench-merge-rows": f"{sizes['merge']['rows']:,}",
         "lhbench-merge-files": f"{sizes['merge']['files']:,}",
+        "lhbench-file-rows": f"{sizes['files']['rows']:,}",
         "lhbench-their-scale": f"{published.SCALE:,}",
     }
 
@@ -34,11 +35,14 @@ RESULTS = Results(
     publication=Publication(
         key=published.KEY, origin=published.ORIGIN, hardware=published.HARDWARE, software=published.SOFTWARE
     ),
-    tables=tables_of(measured, paper),
+    tables=tables_of(measured, engine, paper),
     sketches=sketches_of("tidemark.studies.lhbench.figures.panels"),
     claims=claims_of(STUDY, QUANTITIES, MEASURES, LhbenchEvidence, remarks=(measured.LARGE_SAID,)),
     paper=chapter_of(
-        STUDY, _values, Writer, lambda writer: (writer.loads, writer.queries, writer.refreshes, writer.oracle)
+        STUDY,
+        _values,
+        Writer,
+        lambda writer: (writer.loads, writer.queries, writer.refreshes, writer.files, writer.oracle),
     ),
     notes=lambda _run_set: (measured.LARGE_SAID,),
     questions=QUESTIONS,

@@ -10,14 +10,17 @@ from tidemark.analysis.words import estimate_text, listed, number
 from tidemark.runs.runset import Series
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.axis import reading
+from tidemark.studies.lhbench.files.settings import FILES
 from tidemark.studies.lhbench.load.settings import LOAD
-from tidemark.studies.lhbench.measures import LhbenchEvidence, printed, printed_ratio
+from tidemark.studies.lhbench.measures import LhbenchEvidence, files_growth, printed, printed_ratio
 from tidemark.studies.lhbench.merge.settings import MERGE
+from tidemark.studies.lhbench.parts import size_of
 from tidemark.studies.lhbench.quantities import (
     BYTES,
     GROWTH,
     LOADING,
     MERGING,
+    OF_SELECTIVE,
     QUERIES_AFTER,
     TOTAL,
     found,
@@ -40,6 +43,8 @@ class Writer(SentenceWriter):
             "after": self.after,
             "merges": self.merges,
             "slowdowns": self.slowdowns,
+            "files": self.files,
+            "growth": self.growth,
             "oracle": self.oracle,
             "mistakes": self.mistakes,
             "axis": self.axis,
@@ -105,6 +110,22 @@ class Writer(SentenceWriter):
             f"After the largest of these merges the queries took so many times what they took before: "
             f"{self._said(slowdown(largest), MERGE, 'x')}."
         )
+
+    def files(self) -> str:
+        """With the most files that were measured: startup of the selective queries, and what all of them took."""
+        most = max(size_of(each.mode) for each in self._series(FILES))
+        said = (f"{words} {self._said(what, FILES, 's')}" for words, what in
+                (("took", OF_SELECTIVE[0]), ("whole queries", OF_SELECTIVE[2])))  # fmt: skip
+        return f"With {most:,.0f} files the startup of the three selective queries together {'; '.join(said)}."
+
+    def growth(self) -> str:
+        evidence = LhbenchEvidence(self.measures)
+        systems = {"delta-on-spark": "Delta", "iceberg-on-spark": "Iceberg"}
+        said = []
+        for system, title in systems.items():
+            estimate = files_growth(evidence, OF_SELECTIVE[0], system)[0].estimate("ms")
+            said.append(f"{estimate_text(estimate)} ({title})")
+        return f"A thousand files more made such a query start later by {listed(said)}."
 
     def oracle(self) -> str:
         """Whether all tables and answers were what they must be."""

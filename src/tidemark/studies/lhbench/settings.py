@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from tidemark.errors import ConfigError
 from tidemark.runs.spec import WorkloadSettings
 from tidemark.schema import Origin, one_of
 from tidemark.systems.variants import SystemEntry
@@ -31,6 +32,19 @@ class LhbenchSection:
         one_of(protocol, given["protocols"], ("protocol",), origin)
         systems = tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items())
         return cls(given, protocol, origin, systems, seed)
+
+    @property
+    def measured(self) -> tuple[SystemEntry, ...]:
+        """The systems that the protocol measures; ConfigError, with the place of the key, where it leaves out all."""
+        left_out = self.sizes.get("without", ())
+        chosen = tuple(each for each in self.systems if each.name not in left_out)
+        if not chosen:
+            place = self.origin.place((SECTION, "protocols", self.protocol, "without"))
+            found = ", ".join(each.name for each in self.systems)
+            raise ConfigError(
+                f"{place}: found all of {SECTION}.systems ({found}); allowed: to leave one of them at least"
+            )
+        return chosen
 
     @property
     def sizes(self) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from tidemark.measure.workload import Files, Rig, Show, Workload
 from tidemark.paths import Workspace
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.lhbench.data.store import Store
+from tidemark.studies.lhbench.files.settings import FilesSettings
 from tidemark.studies.lhbench.judge.calls import TOOL, Judge
 from tidemark.studies.lhbench.load.settings import LoadSettings
 from tidemark.studies.lhbench.merge.settings import MergeSettings
@@ -46,10 +47,15 @@ class Lhbench(Workload):
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
-        """Also where rows are to be merged into what is no table format."""
-        system = variant.system
-        if settings_of(spec).part in MERGING and issubclass(system, Lakehouse) and not system.merges:
+        """Also where rows are to be merged into what is no table format, or files made a table that are not its own."""
+        system, settings = variant.system, settings_of(spec)
+        assert issubclass(system, Lakehouse)
+        if settings.part in MERGING and not system.merges:
             return f"{system.title}: rows cannot be merged into files alone"
+        if isinstance(settings, FilesSettings) and not system.registers:
+            return f"{system.title}: only files that it wrote itself can be a table of it"
+        if isinstance(settings, FilesSettings) and variant.options != system.Options():
+            return f"{variant.title}: no row is changed in this part, so it stands for '{system.name}' there"
         return super().unavailable(spec, variant)
 
     def placed(self, work: Path) -> AbstractContextManager[object]:
@@ -72,6 +78,7 @@ class Lhbench(Workload):
 
     def script(self, system: Lakehouse) -> Sequence[Phase]:
         """What happens in a window."""
+        from tidemark.studies.lhbench.files import script as files
         from tidemark.studies.lhbench.load import script as load
         from tidemark.studies.lhbench.merge import script as merge
         from tidemark.studies.lhbench.refresh import script as refresh
@@ -81,6 +88,8 @@ class Lhbench(Workload):
             return load.script(system, settings, self.store)
         if isinstance(settings, RefreshSettings):
             return refresh.script(system, settings, self.store)
+        if isinstance(settings, FilesSettings):
+            return files.script(system, settings, self.store)
         assert isinstance(settings, MergeSettings)
         return merge.script(system, settings, self.store, self.spec.repeat)
 
@@ -92,6 +101,8 @@ class Lhbench(Workload):
         if isinstance(settings, RefreshSettings):
             sets = store.told(store.refreshes(settings))
             return {"tables": store.told(store.base(settings.scale))["tables"], "sets": sets}
+        if isinstance(settings, FilesSettings):
+            return {"many": store.told(store.many(settings))}
         assert isinstance(settings, MergeSettings)
         return {"sets": store.told(store.sets(settings))}
 

@@ -22,6 +22,7 @@ class HudiOnSpark(SparkLakehouse):
     )
     needs: ClassVar[tuple[type[Service], ...]] = (SparkHudiSql,)
     reader: ClassVar[str] = "hudi"
+    registers: ClassVar[bool] = False
     Options: ClassVar[type[Options]] = ModeOptions
     told: ClassVar[Mapping[str, str]] = {
         "hoodie.embed.timeline.server": "false",

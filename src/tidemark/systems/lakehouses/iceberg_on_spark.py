@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 from tidemark.services.base import Service
+from tidemark.services.programs.process import give
 from tidemark.services.spark.formats import SparkIceberg
 from tidemark.systems.base import Options
-from tidemark.systems.lakehouses.spark import ModeOptions, SparkLakehouse
+from tidemark.systems.lakehouses.kind import Written
+from tidemark.systems.lakehouses.spark import REGISTER_S, ModeOptions, SparkLakehouse
 
 NAMESPACE = "db"
+FIRST, HINT = "v1.metadata.json", "version-hint.text"  # of a table in a catalog that is a folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,22 @@ class IcebergOnSpark(SparkLakehouse):
 
     def location(self, table: str) -> Path:
         return self.warehouse / NAMESPACE / table
+
+    def register(self, table: str, written: Written) -> None:
+        """The table's first metadata file, and the hint that names it; then its own library writes all others anew."""
+        self._registered[table] = written
+        source, folder = written.metadata[self.reader], self.location(table) / "metadata"
+        folder.mkdir(parents=True)
+        described = json.loads((source / FIRST).read_text())
+        (folder / FIRST).write_text(json.dumps({**described, "location": str(self.location(table))}))
+        (folder / HINT).write_text("1")
+        give(folder.parent)
+        give(folder)
+        anew = f"CALL {self._database}.system.rewrite_manifests(table => '{NAMESPACE}.{table}', use_caching => false)"
+        self._spark.sql(anew, f"register {table}", REGISTER_S)
+
+    def _metadata(self, table: str) -> Path | None:
+        return self.location(table) / "metadata"
 
     def _placed(self, table: str) -> list[str]:
         del table  # where the catalog puts it

@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tidemark.runs.manifest import Footprint
+from tidemark.services.spark.events import Job
 from tidemark.systems.base import System
 
+NO_CATALOG = "there is no catalog but files"
 METADATA = ("_delta_log", "metadata", ".hoodie")  # folders of what is no data, in any of the formats
 
 
@@ -34,6 +36,25 @@ class Ran:
     elapsed_ns: int
     planned_ns: int | None = None
     rows: tuple[tuple[Any, ...], ...] = field(default=(), repr=False)
+    submitted_ms: int = 0  # since 1970, by the clock of the engine's log
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Parquet files that lie there already, each in a folder of its own partition, and what formats know them by.
+
+    `metadata` has, by the name of a format's reader, the folder of its metadata; it need not be below `folder`.
+    """
+
+    folder: Path
+    files: int
+    data_bytes: int
+    metadata: Mapping[str, Path] = field(default_factory=dict)
+
+    def footprint(self, metadata: Path | None) -> Footprint:
+        """Of the files as a table whose metadata lie in a folder."""
+        sizes = [path.stat().st_size for path in metadata.iterdir() if path.suffix != ".crc"] if metadata else []
+        return Footprint(self.files, self.data_bytes, len(sizes), sum(sizes), None, NO_CATALOG)
 
 
 class Lakehouse(System):
@@ -42,6 +63,7 @@ class Lakehouse(System):
     kind: ClassVar[str] = "a table format on an engine"
     reader: ClassVar[str]  # by which name a reader without the engine is known: parquet, delta, iceberg, hudi
     merges: ClassVar[bool] = True  # whether rows can be merged into its tables
+    registers: ClassVar[bool] = True  # whether files that somebody else wrote can be made a table of it
 
     @abstractmethod
     def open(self) -> None:
@@ -74,6 +96,18 @@ class Lakehouse(System):
     def compact(self, table: str) -> Sequence[str]:
         """Statements that write `table` anew in few files, as its users do; none where there is no such command."""
 
+    def register(self, table: str, written: Written) -> None:
+        """Make `table` of files that lie there, by metadata alone; only where it `registers`."""
+        raise NotImplementedError(f"{self.title} knows only files of its own; asked for {table} of {written.folder}")
+
+    def log_events(self, folder: Path) -> None:
+        """Begin to note, in the empty `folder`, what the engine does for each statement, where it keeps such a log."""
+
+    def logged(self, folder: Path) -> Sequence[Job]:
+        """What was noted in `folder`, which ends with this; nothing where the engine keeps no such log."""
+        del folder
+        return ()
+
     def footprint(self, table: str) -> Footprint:
         """Files and bytes of `table` on the disk, old versions among them."""
         data, other = [0, 0], [0, 0]
@@ -85,7 +119,7 @@ class Lakehouse(System):
                 kept = other if is_metadata else data
                 kept[0] += 1
                 kept[1] += Path(parent, name).stat().st_size
-        return Footprint(data[0], data[1], other[0], other[1], None, "there is no catalog but files")
+        return Footprint(data[0], data[1], other[0], other[1], None, NO_CATALOG)
 
     def in_force(self) -> Mapping[str, str]:
         """Settings of the session that decide a measurement, read back from it."""

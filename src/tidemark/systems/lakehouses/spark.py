@@ -8,14 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
+from tidemark.runs.manifest import Footprint
 from tidemark.services.base import Service
 from tidemark.services.programs.process import give
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
+from tidemark.services.spark.events import Job
 from tidemark.services.spark.server import Spark
 from tidemark.systems.base import Capability, Context, Durability, Options
-from tidemark.systems.lakehouses.kind import Lakehouse, Ran
+from tidemark.systems.lakehouses.kind import Lakehouse, Ran, Written
 
 STATEMENT_S = 3600.0  # the longest that one statement may take
+REGISTER_S = 1800.0  # that it may take to list files that lie there
 COPY_ON_WRITE, MERGE_ON_READ = "copy-on-write", "merge-on-read"
 SHORT = {COPY_ON_WRITE: "CoW", MERGE_ON_READ: "MoR"}
 # As LHBench sets them; the codec, so that formats are compared and not what they compress with.
@@ -57,6 +60,7 @@ class SparkLakehouse(Lakehouse):
         self._spark = cast(Spark, context.services[self.needs[0]])
         self._database = f"lake_{secrets.token_hex(4)}"
         self._sources: dict[Path, str] = {}
+        self._registered: dict[str, Written] = {}
 
     @property
     def warehouse(self) -> Path:
@@ -80,7 +84,13 @@ class SparkLakehouse(Lakehouse):
 
     def run(self, statement: str, label: str) -> Ran:
         answer = self._spark.sql(statement, label, STATEMENT_S)
-        return Ran(answer.elapsed_ns, answer.planned_ns, answer.rows)
+        return Ran(answer.elapsed_ns, answer.planned_ns, answer.rows, answer.submitted_ms)
+
+    def log_events(self, folder: Path) -> None:
+        self._spark.log_events(folder)
+
+    def logged(self, folder: Path) -> tuple[Job, ...]:
+        return self._spark.logged(folder)
 
     def parquet(self, path: Path) -> str:
         """A view of the session, made when it is first asked for: a catalog may know no files by their paths."""
@@ -91,7 +101,21 @@ class SparkLakehouse(Lakehouse):
         return self._sources[path]
 
     def location(self, table: str) -> Path:
-        return self.warehouse / table
+        return self._registered[table].folder if table in self._registered else self.warehouse / table
+
+    def register(self, table: str, written: Written) -> None:
+        self._registered[table] = written
+        made = f"CREATE TABLE {table} USING {self.reader} LOCATION {text(written.folder)}"
+        self._spark.sql(made, f"register {table}", REGISTER_S)
+
+    def footprint(self, table: str) -> Footprint:
+        if table in self._registered:
+            return self._registered[table].footprint(self._metadata(table))
+        return super().footprint(table)
+
+    def _metadata(self, table: str) -> Path | None:
+        """Where the metadata of a table of registered files lie."""
+        return self._registered[table].metadata.get(self.reader)
 
     def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
         del key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,16 @@ from typing import Any
 from tidemark.paths import Workspace
 from tidemark.services.programs.provision import sha256_of
 from tidemark.services.programs.tools import tool_lock
+from tidemark.studies.lhbench.data import registered
 from tidemark.studies.lhbench.data.tables import loaded
+from tidemark.studies.lhbench.files.settings import FilesSettings
 from tidemark.studies.lhbench.judge.calls import DONE, TOOL, Judge
+from tidemark.studies.lhbench.judge.readers import DELTA, ICEBERG
 from tidemark.studies.lhbench.load.settings import LoadSettings
 from tidemark.studies.lhbench.merge.settings import MergeSettings
 from tidemark.studies.lhbench.refresh.settings import RefreshSettings
 from tidemark.studies.lhbench.settings import LhbenchSettings, scale_word
+from tidemark.systems.lakehouses.kind import Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,18 @@ class Store:
 
     def sets(self, settings: MergeSettings) -> Path:
         return self.folder / f"{settings.label}-{settings.updates}-{settings.seed}"
+
+    def many(self, settings: FilesSettings) -> Path:
+        """Of the part `files`. Iceberg's manifests name files by their whole paths: another place has another name."""
+        place = hashlib.sha256(str(self.folder).encode()).hexdigest()[:8]
+        return self.folder / f"{settings.label}-{settings.rows}-{place}"
+
+    def written(self, settings: FilesSettings) -> Written:
+        """The files of the part `files`, which are there, and where what formats know of them lies."""
+        folder = self.many(settings)
+        table = folder / registered.TABLE
+        metadata = {DELTA: table / registered.LOG, ICEBERG: folder / registered.MANIFESTS}
+        return Written(table, settings.files, self.told(folder)["data_bytes"], metadata)
 
     def make(self, judge: Judge, settings: LhbenchSettings) -> None:
         """What series of `settings` read, unless it is there."""
@@ -68,6 +85,11 @@ class Store:
                 },
             )
 
+        if isinstance(settings, FilesSettings):
+            place = self.many(settings)
+            order = {"do": "files", "files": settings.files, "rows": settings.rows, "place": str(place)}
+            judge.kept(place, order)
+
     def files(self, settings: LhbenchSettings, tables: Sequence[str]) -> tuple[Path, ...]:
         """The Parquet files that series of `settings` read, which are there."""
         found: list[Path] = []
@@ -77,6 +99,8 @@ class Store:
             found += sorted(self.refreshes(settings).glob("*.parquet"))
         if isinstance(settings, MergeSettings):
             found += sorted(self.sets(settings).glob("*.parquet"))
+        if isinstance(settings, FilesSettings):  # of the files themselves each query reads one, if any
+            found += [path for folder in self.written(settings).metadata.values() for path in sorted(folder.iterdir())]
         return tuple(found)
 
     def file(self, scale: float, table: str) -> Path:

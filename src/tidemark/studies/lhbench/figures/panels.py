@@ -17,6 +17,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.axis import reading
+from tidemark.studies.lhbench.figures import files
 from tidemark.studies.lhbench.load.settings import LOAD
 from tidemark.studies.lhbench.merge.settings import MERGE, shape_of
 from tidemark.studies.lhbench.quantities import (
@@ -54,6 +55,7 @@ def sketches() -> Iterator[Sketch]:
     yield Sketch("lhb-load-and-queries", ONE, partial(stages, part=LOAD, title=ONE, asked=OF_LOAD))
     yield Sketch("lhb-refresh", TWO, partial(stages, part=REFRESH, title=TWO, asked=OF_REFRESH))
     yield Sketch("lhb-merges", THREE, merges)
+    yield Sketch("lhb-files", files.TITLE, files.files)
     yield Sketch("lhb-axis", AXIS, axis)
 
 

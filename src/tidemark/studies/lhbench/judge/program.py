@@ -13,15 +13,16 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from tidemark.studies.lhbench.data import micro, refresh, tpcds
+from tidemark.studies.lhbench.data import micro, refresh, registered, tpcds
 from tidemark.studies.lhbench.judge import answers, readers
-from tidemark.studies.lhbench.judge.checksum import checksum, difference
+from tidemark.studies.lhbench.judge.checksum import Checksum, checksum, difference
 from tidemark.studies.lhbench.judge.expected import state
 
 EXPECTED = "expected_"  # before a table's name
@@ -79,12 +80,43 @@ def make_micro(order: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def make_files(order: Mapping[str, Any]) -> dict[str, Any]:
+    """Many small files, and what formats must know of them to make them a table."""
+    folder = Path(order["folder"])
+    return dict(registered.make(connect(folder), order["files"], order["rows"], folder, Path(order["place"])))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A table at a place, and what it must hold; `name` is what it is called once it is read."""
+
+    name: str
+    location: Path
+    columns: Mapping[str, str]
+    key: Sequence[str]
+    wanted: Checksum
+
+    def compared(self, connection: duckdb.DuckDBPyConnection, reader: str) -> dict[str, Any]:
+        """What a reader finds, with the rows that it should, and in words what is otherwise."""
+        try:
+            relation = readers.relation(connection, self.name, reader, self.location)
+            found = checksum(connection, relation, self.columns, self.key)
+        except Exception as error:  # of a reader, of a format of somebody else's: what it says is the finding
+            return {"expected": self.wanted.rows, "found": 0, "words": f"cannot be read: {error}"}
+        return {"expected": self.wanted.rows, "found": found.rows, "words": difference(self.wanted, found)}
+
+
 def judge(order: Mapping[str, Any]) -> dict[str, Any]:
-    """What tables and answers have otherwise than base and merged sets say, in words; nothing where they are equal."""
+    """What tables and answers have otherwise than base and merged sets say, in words; nothing where they are equal.
+
+    `beside` is what other readers of the same tables find, which is no verdict on the tables.
+    """
     began = time.perf_counter()
     folder, reader = Path(order["folder"]), order["reader"]
-    connection = connect(folder, *([readers.DELTA] if reader == readers.DELTA else []))
+    others = readers.BESIDE.get(reader, ()) if order["read"] else ()
+    connection = connect(folder, *(name for each in (reader, *others) for name in readers.EXTENSIONS.get(each, ())))
     tables, asked = {}, {}
+    beside: dict[str, dict[str, Any]] = {each: {} for each in others}
     for name, each in order["tables"].items():
         expected = f"{EXPECTED}{name}"
         state(connection, expected, each["base"], [Path(path) for path in each["merged"]], each["key"])
@@ -92,24 +124,17 @@ def judge(order: Mapping[str, Any]) -> dict[str, Any]:
             continue
         columns = refresh.columns_of(connection, expected)
         wanted = checksum(connection, expected, columns, each["key"])
-        try:
-            found = checksum(
-                connection,
-                readers.relation(connection, f"found_{name}", reader, Path(each["location"])),
-                columns,
-                each["key"],
-            )
-        except Exception as error:  # of a reader, of a format of somebody else's: what it says is the finding
-            tables[name] = {"expected": wanted.rows, "found": 0, "words": f"cannot be read: {error}"}
-            continue
-        tables[name] = {"expected": wanted.rows, "found": found.rows, "words": difference(wanted, found)}
+        held = Held(f"found_{name}", Path(each["location"]), columns, each["key"], wanted)
+        tables[name] = held.compared(connection, reader)
+        for other in others:
+            beside[other][name] = held.compared(connection, other)
     for name in order["tables"]:
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {EXPECTED}{name}")
     for name, each in order["answers"].items():
         rows = connection.execute(each["text"]).fetchall()
         words = answers.difference(answers.canonical(rows), answers.canonical(each["rows"], answers.numeric(rows)))
         asked[name] = {"rows": len(rows), "words": words}
-    said = {"tables": tables, "answers": asked, "versions": readers.versions(reader)}
+    said = {"tables": tables, "beside": beside, "answers": asked, "versions": readers.versions(reader)}
     return {**said, "seconds": time.perf_counter() - began}
 
 
@@ -117,6 +142,7 @@ CALLS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "base": make_base,
     "refreshes": make_refreshes,
     "micro": make_micro,
+    "files": make_files,
     "judge": judge,
 }
 

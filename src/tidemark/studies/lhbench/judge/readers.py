@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     import duckdb
 
 PARQUET, DELTA, ICEBERG, HUDI = "parquet", "delta", "iceberg", "hudi"
+ICEBERG_SCAN = "iceberg_scan"
+# Others that read tables of a format: what they find is shown, and decides nothing.
+BESIDE = {ICEBERG: (ICEBERG_SCAN,)}
+EXTENSIONS = {DELTA: ("delta",), ICEBERG_SCAN: ("avro", "httpfs", "iceberg")}  # of DuckDB's
 HINT = "version-hint.text"
 OWN_OF_HUDI = "_hoodie_"  # how columns begin that Hudi adds
 
@@ -19,12 +23,14 @@ OWN_OF_HUDI = "_hoodie_"  # how columns begin that Hudi adds
 def relation(connection: duckdb.DuckDBPyConnection, name: str, reader: str, location: Path) -> str:
     """Register the table at `location` as `name`, read by `reader`; what to write behind FROM.
 
-    `connection` has the extension delta loaded where that is the reader.
+    `connection` has the extensions loaded that are the reader's.
     """
     if reader == PARQUET:
         return f"read_parquet('{location}/**/*.parquet', hive_partitioning = true)"
     if reader == DELTA:
         return f"delta_scan('{location}')"
+    if reader == ICEBERG_SCAN:
+        return f"iceberg_scan('{newest_metadata(location)}')"
     connection.register(name, _iceberg(location) if reader == ICEBERG else _hudi(location))
     return name
 

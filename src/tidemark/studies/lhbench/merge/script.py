@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from tidemark.studies.lhbench.data import micro
 from tidemark.studies.lhbench.data.store import Store
 from tidemark.studies.lhbench.merge.settings import MergeSettings
-from tidemark.studies.lhbench.window.script import AFTER, BEFORE, LOAD, MERGE, Held, Phase, Step, asking
+from tidemark.studies.lhbench.window.script import AFTER, BEFORE, LOAD, MERGE, WARM, Held, Phase, Step, asking
 from tidemark.systems.lakehouses.kind import Lakehouse
 
 QUERIES = {
@@ -16,7 +16,6 @@ QUERIES = {
     "not null": "SELECT count(*) FROM {table} WHERE key IS NOT NULL",
     "sums": "SELECT sum(key), sum(value), sum(CAST(value2 AS DOUBLE)) FROM {table}",
 }
-WARM = "warm"  # a table that is merged into before, uncounted: the first merge of a session compiles
 
 
 def table_of(size: int | str) -> str:

@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 from tidemark.systems.lakehouses.kind import Lakehouse
 
 LOAD, QUERY, MERGE, COMPACT = "load", "query", "merge", "compact"  # kinds of step
-BEFORE, AFTER, COMPACTED = "queries before", "queries after", "queries compacted"
+WARM = "warm"  # what is not counted: the first statement of a session compiles
+BEFORE, AFTER, COMPACTED, QUERIED = "queries before", "queries after", "queries compacted", "queries"
+
+
+class Known(Protocol):
+    """What is known of an answer beforehand."""
+
+    def difference(self, found: Sequence[Sequence[Any]]) -> str:
+        """What an answer has otherwise, in words; empty where nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """`subject` is a table, or a query's name; `number` the how manieth time, from 1.
 
-    A query has its `text` as DuckDB reads it, by which its answer is judged.
+    A query has its `text` as DuckDB reads it, by which its answer is judged, or what it must be in `closed` form.
     """
 
     kind: str
@@ -24,6 +33,7 @@ class Step:
     number: int
     statements: tuple[str, ...]
     text: str = ""
+    closed: Known | None = None
 
     @property
     def label(self) -> str:
@@ -44,7 +54,8 @@ class Held:
 class Phase:
     """Steps that are timed one after the other; `held` are the tables as they must be once they are done.
 
-    With `judged` each of these is read and compared then. What does not count runs before, and is not timed.
+    With `judged` each of these is read and compared then, or weighed alone where it is not to be `read`. What does not
+    count runs before, and is not timed.
     """
 
     name: str
@@ -52,6 +63,7 @@ class Phase:
     held: tuple[Held, ...] = ()
     judged: bool = False
     counts: bool = True
+    read: bool = True
 
 
 Script = Callable[[Lakehouse], Sequence[Phase]]

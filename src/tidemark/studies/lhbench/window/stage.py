@@ -15,12 +15,13 @@ import pyarrow as pa
 from tidemark.errors import ServiceError, SystemFailure
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
-from tidemark.paths import Workspace
+from tidemark.paths import Workspace, private_directory
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
 from tidemark.studies.lhbench.judge.calls import Judge
 from tidemark.studies.lhbench.window.samples import NOT_TOLD, Done, LakeWindow
 from tidemark.studies.lhbench.window.script import QUERY, Held, Phase, Step
+from tidemark.studies.lhbench.window.startup import tell
 from tidemark.systems.base import Context
 from tidemark.systems.lakehouses.kind import Lakehouse, Ran
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tidemark.studies.lhbench.workload import Lhbench
 
 ENGINE_ROWS = 1  # rows a write: nothing is written by us
+EVENTS = ".events"  # folder of the engine's log, which is dropped once it was read
 
 
 @dataclass(slots=True)
@@ -36,6 +38,7 @@ class Verdicts:
 
     tables: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     answers: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    beside: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)  # by phase and other reader, no verdict
     versions: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -65,7 +68,8 @@ class LakeStage(Stage[LakeWindow]):
         self._lhbench, self._rig, self._system, self._judge, self._show = lhbench, rig, system, judge, show
         self._phases: Sequence[Phase] = lhbench.script(system)
         self._phase: Phase | None = None
-        self._answers: dict[str, tuple[str, Sequence[Sequence[Any]]]] = {}  # of the phase, by query: text and rows
+        self._answers: dict[str, tuple[Step, Sequence[Sequence[Any]]]] = {}  # of the phase, by query
+        self._labels: list[str] = []  # of the steps that are done
         self._verdicts = Verdicts()
         self._footprints: dict[str, dict[str, dict[str, Any]]] = {}
         self._abandoned = False
@@ -97,6 +101,7 @@ class LakeStage(Stage[LakeWindow]):
             if self._abandoned or before + clock() - start > until_seconds * 1e9:
                 break
             window.done.append(self._timed(step, self._phase.name, before + clock() - start))
+            self._labels.append(step.label)
         window.elapsed_ns = before + clock() - start
 
     def _timed(self, step: Step, phase: str, start_ns: int) -> Done:
@@ -110,7 +115,7 @@ class LakeStage(Stage[LakeWindow]):
             said = str(error).splitlines()[0]
             return Done(phase, step.kind, step.subject, step.number, start_ns, 0, NOT_TOLD, 0, 0, said)
         if step.kind == QUERY:
-            self._answers.setdefault(step.subject, (step.text, ran[-1].rows))
+            self._answers.setdefault(step.subject, (step, ran[-1].rows))
         return Done(
             phase=phase,
             kind=step.kind,
@@ -121,6 +126,7 @@ class LakeStage(Stage[LakeWindow]):
             planned_ns=ran[-1].planned_ns if ran[-1].planned_ns is not None else NOT_TOLD,
             cpu_ns=round((self._cpu_seconds() - cpu_s) * 1e9),
             rows=len(ran[-1].rows),
+            submitted_ms=ran[0].submitted_ms or NOT_TOLD,
         )
 
     def _run(self, step: Step) -> list[Ran]:
@@ -136,25 +142,35 @@ class LakeStage(Stage[LakeWindow]):
         tables = {held.table: self._order(held) for held in phase.held}
         if phase.judged:
             self._footprints[phase.name] = {name: asdict(self._system.footprint(name)) for name in tables}
-        if not phase.judged and not self._answers:
+        closed = {
+            name: {"rows": len(rows), "words": step.closed.difference(rows)}
+            for name, (step, rows) in self._answers.items()
+            if step.closed is not None
+        }
+        if closed:
+            self._verdicts.answers[phase.name] = closed
+        answers = {name: {"text": step.text, "rows": rows} for name, (step, rows) in self._answers.items() if step.text}
+        read = phase.judged and phase.read
+        if not read and not answers:
             return
         self._show(f"{phase.name}: comparing")
-        answers = {name: {"text": text, "rows": rows} for name, (text, rows) in self._answers.items()}
         order = {
             "do": "judge",
             "folder": str(self._judge.folder),
             "reader": self._system.reader,
             "tables": tables,
-            "read": phase.judged,
+            "read": read,
             "answers": answers,
         }
         said = self._judge.ask(order)
         self._verdicts.seconds += said["seconds"]
         self._verdicts.versions = said["versions"]
-        if phase.judged:
+        if read:
             self._verdicts.tables[phase.name] = said["tables"]
+            if said["beside"]:
+                self._verdicts.beside[phase.name] = said["beside"]
         if answers:
-            self._verdicts.answers[phase.name] = said["answers"]
+            self._verdicts.answers[phase.name] = {**closed, **said["answers"]}
 
     def _order(self, held: Held) -> Mapping[str, Any]:
         return {
@@ -171,12 +187,14 @@ class LakeStage(Stage[LakeWindow]):
         self._rig.servers.check()
         if not window.done:
             raise SystemFailure("the window was abandoned before a step was done")
+        window.stages = tell(window.done, self._labels, self._system.logged(self.directory / EVENTS))
 
     def check(self, window: LakeWindow, last: bool, show: Show) -> Findings:
         """What was found between the phases, as one verdict; a run with a wrong table or answer has no speed."""
         del window, last, show
         wrong, (expected, found) = self._verdicts.wrong, self._verdicts.rows
-        reader = f"{self._system.reader} by {', '.join(f'{name} {each}' for name, each in self._versions().items())}"
+        readers = ", ".join(f"{name} {each}" for name, each in self._versions().items())
+        reader = f"{self._system.reader} by {readers}" if readers else "answers alone, each by arithmetic"
         missing, more = max(expected - found, 0), max(found - expected, 0)
         oracle = Oracle(not wrong, True, expected, found, missing, 0, more, reader, self._verdicts.seconds)
         tables = {held.table for phase in self._phases for held in phase.held}
@@ -191,6 +209,7 @@ class LakeStage(Stage[LakeWindow]):
         found: dict[str, Any] = {
             "tables": self._verdicts.tables,
             "answers": self._verdicts.answers,
+            "beside": self._verdicts.beside,
             "footprints": self._footprints,
             "words": "; ".join(wrong) or "exact",
             "failed": failed,
@@ -206,6 +225,7 @@ class LakeStage(Stage[LakeWindow]):
             },
             marks=tuple(wrong[:3]),
             found=found,
+            files={"stages": window.stages} if window.stages else {},
         )
 
 
@@ -218,5 +238,6 @@ def staged(lhbench: Lhbench, rig: Rig, name: str, show: Show) -> Iterator[LakeSt
         system = rig.variant.open_as(Lakehouse, Context(directory, rig.servers.by_class, ENGINE_ROWS))
         stack.callback(system.close)
         system.open()
+        system.log_events(private_directory(directory / EVENTS))
         judge = Judge.of(Workspace(lhbench.private.parent), directory / ".judge")
         yield LakeStage(lhbench, rig, directory, system, judge, show)

@@ -1,0 +1,232 @@
+"""Many small Parquet files, and what Delta and Iceberg must know of them, written without an engine.
+
+Both name the same files with the same statistics. Delta's log is one commit as its protocol has it, and no checkpoint;
+Iceberg's manifests are PyIceberg's.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidemark.studies.lhbench.data.many import COLUMNS, DATE, INTEGER, LONG, base
+
+if TYPE_CHECKING:
+    import duckdb
+
+TABLE, LOG, MANIFESTS = "table", "_delta_log", "iceberg"  # folders
+CHUNK = 1_000  # files whose rows are in memory at once
+MANIFEST_FILES = 10_000  # that one manifest names
+COMMITTED_MS = 1_767_225_600_000  # of the one commit: the same at each making
+SNAPSHOT = 1
+FIRST_FIELD, PARTITION_FIELD = 1, 1_000  # Iceberg's numbers of columns, and of the partition
+DELTA_TYPES = {INTEGER: "integer", LONG: "long"}
+ICEBERG_TYPES = {INTEGER: "int", LONG: "long"}
+DECIMAL = "decimal(7,2)"
+FIELD_ID = "PARQUET:field_id"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One file; lowest and highest values in the order of columns."""
+
+    number: int
+    size: int
+    column_bytes: tuple[int, ...]
+    lowest: tuple[Any, ...]
+    highest: tuple[Any, ...]
+
+    @property
+    def path(self) -> str:
+        """From the folder of the table on."""
+        return f"{DATE}={self.number}/part-0.parquet"
+
+
+def make(connection: duckdb.DuckDBPyConnection, files: int, rows: int, folder: Path, place: Path) -> dict[str, int]:
+    """Write `files` files of `rows` rows below `folder`, which is moved to `place` afterwards; what they weigh."""
+    written: list[DataFile] = []
+    for first in range(0, files, CHUNK):
+        written += _chunk(connection, first, min(CHUNK, files - first), rows, folder / TABLE)
+    _delta(written, rows, folder / TABLE / LOG)
+    _iceberg(written, rows, folder / MANIFESTS, place)
+    return {"files": files, "rows": rows, "data_bytes": sum(each.size for each in written)}
+
+
+def _chunk(
+    connection: duckdb.DuckDBPyConnection, first: int, files: int, rows: int, folder: Path
+) -> Iterator[DataFile]:
+    arrow: Any = import_module("pyarrow")
+    parquet: Any = import_module("pyarrow.parquet")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE chunk AS {base(files, rows, first)}")
+    ends = ", ".join(f"{end}({name})" for end in ("min", "max") for name in COLUMNS)
+    bounds = connection.execute(f"SELECT {ends} FROM chunk GROUP BY {DATE} ORDER BY {DATE}").fetchall()
+    whole = connection.execute("SELECT * FROM chunk ORDER BY ss_item_sk").fetch_arrow_table()
+    numbered = [each.with_metadata({FIELD_ID: str(FIRST_FIELD + place)}) for place, each in enumerate(whole.schema)]
+    whole = whole.cast(arrow.schema(numbered))
+    for place in range(files):
+        number = first + place
+        path = folder / f"{DATE}={number}/part-0.parquet"
+        path.parent.mkdir(parents=True)
+        told: list[Any] = []
+        parquet.write_table(
+            whole.slice(place * rows, rows), path, compression="snappy", metadata_collector=told, store_schema=False
+        )
+        group = told[0].row_group(0)
+        sizes = tuple(group.column(column).total_compressed_size for column in range(len(COLUMNS)))
+        values = bounds[place]
+        yield DataFile(number, path.stat().st_size, sizes, values[: len(COLUMNS)], values[len(COLUMNS) :])
+
+
+def _delta(written: Sequence[DataFile], rows: int, folder: Path) -> None:
+    """One commit: the protocol, the table, and its files."""
+    folder.mkdir()
+    fields = [
+        {"name": name, "type": DELTA_TYPES.get(column.kind, DECIMAL), "nullable": True, "metadata": {}}
+        for name, column in COLUMNS.items()
+    ]
+    table = {
+        "id": str(uuid.UUID(int=len(written))),
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps({"type": "struct", "fields": fields}),
+        "partitionColumns": [DATE],
+        "configuration": {},
+        "createdTime": COMMITTED_MS,
+    }
+    told = {"timestamp": COMMITTED_MS, "operation": "CREATE TABLE AS SELECT", "operationParameters": {}}
+    with (folder / f"{0:020}.json").open("w") as file:
+        for action in (
+            {"commitInfo": told},
+            {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+            {"metaData": table},
+        ):
+            file.write(json.dumps(action) + "\n")
+        for each in written:
+            file.write(json.dumps({"add": _added(each, rows)}) + "\n")
+
+
+def _added(each: DataFile, rows: int) -> dict[str, Any]:
+    inside = [name for name in COLUMNS if name != DATE]
+
+    def values(ends: Sequence[Any]) -> dict[str, float]:
+        named = dict(zip(COLUMNS, ends, strict=True))
+        return {name: named[name] if isinstance(named[name], int) else float(named[name]) for name in inside}
+
+    stats = {
+        "numRecords": rows,
+        "minValues": values(each.lowest),
+        "maxValues": values(each.highest),
+        "nullCount": dict.fromkeys(inside, 0),
+    }
+    return {
+        "path": each.path,
+        "partitionValues": {DATE: str(each.number)},
+        "size": each.size,
+        "modificationTime": COMMITTED_MS,
+        "dataChange": True,
+        "stats": json.dumps(stats),
+    }
+
+
+def _iceberg(written: Sequence[DataFile], rows: int, folder: Path, place: Path) -> None:
+    """Manifests, a list of them, and the first metadata file, whose place of the table is for the session to say."""
+    schemas: Any = import_module("pyiceberg.schema")
+    partitioning: Any = import_module("pyiceberg.partitioning")
+    manifest: Any = import_module("pyiceberg.manifest")
+    files: Any = import_module("pyiceberg.io.pyarrow").PyArrowFileIO()
+    folder.mkdir()
+    fields = [
+        {"id": number, "name": name, "required": False, "type": ICEBERG_TYPES.get(column.kind, "decimal(7, 2)")}
+        for number, (name, column) in enumerate(COLUMNS.items(), FIRST_FIELD)
+    ]
+    described = {"type": "struct", "schema-id": 0, "fields": fields}
+    parted = {"name": DATE, "transform": "identity", "source-id": FIRST_FIELD, "field-id": PARTITION_FIELD}
+    schema = schemas.Schema.model_validate(described)
+    spec = partitioning.PartitionSpec.model_validate({"spec-id": 0, "fields": [parted]})
+    named = []
+    for first in range(0, len(written), MANIFEST_FILES):
+        output = files.new_output(str(folder / f"manifest-{first // MANIFEST_FILES}.avro"))
+        with manifest.write_manifest(2, spec, schema, output, SNAPSHOT, "deflate") as writer:
+            for each in written[first : first + MANIFEST_FILES]:
+                writer.add_entry(_entry(manifest, schema, each, rows, place))
+        named.append(writer.to_manifest_file())
+    listed = folder / "manifests.avro"
+    with manifest.write_manifest_list(2, files.new_output(str(listed)), SNAPSHOT, None, 1, "deflate") as writer:
+        # Read where they will lie, not where they were written.
+        for number, each in enumerate(named):
+            each[0] = str(place / MANIFESTS / f"manifest-{number}.avro")
+        writer.add_manifests(named)
+    counts = {"added-data-files": len(written), "added-records": rows * len(written)}
+    totals = {"total-data-files": len(written), "total-records": rows * len(written)}
+    snapshot = {
+        "snapshot-id": SNAPSHOT,
+        "sequence-number": 1,
+        "timestamp-ms": COMMITTED_MS,
+        "summary": {"operation": "append", **{name: str(value) for name, value in {**counts, **totals}.items()}},
+        "manifest-list": str(place / MANIFESTS / listed.name),
+        "schema-id": 0,
+    }
+    table = {
+        "format-version": 2,
+        "table-uuid": str(uuid.UUID(int=len(written))),
+        "location": str(place),
+        "last-sequence-number": 1,
+        "last-updated-ms": COMMITTED_MS,
+        "last-column-id": len(COLUMNS),
+        "current-schema-id": 0,
+        "schemas": [described],
+        "default-spec-id": 0,
+        "partition-specs": [{"spec-id": 0, "fields": [parted]}],
+        "last-partition-id": PARTITION_FIELD,
+        "default-sort-order-id": 0,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "properties": {},
+        "current-snapshot-id": SNAPSHOT,
+        "refs": {"main": {"snapshot-id": SNAPSHOT, "type": "branch"}},
+        "snapshots": [snapshot],
+        "snapshot-log": [{"timestamp-ms": COMMITTED_MS, "snapshot-id": SNAPSHOT}],
+        "metadata-log": [],
+        "statistics": [],
+    }
+    (folder / "v1.metadata.json").write_text(json.dumps(table))
+
+
+def _entry(manifest: Any, schema: Any, each: DataFile, rows: int, place: Path) -> Any:
+    to_bytes: Any = import_module("pyiceberg.conversions").to_bytes
+    numbers = range(FIRST_FIELD, FIRST_FIELD + len(COLUMNS))
+
+    def bounds(ends: Sequence[Any]) -> dict[int, bytes]:
+        return {number: to_bytes(schema.find_type(number), end) for number, end in zip(numbers, ends, strict=True)}
+
+    data = manifest.DataFile.from_args(
+        _table_format_version=2,
+        content=manifest.DataFileContent.DATA,
+        file_path=str(place / TABLE / each.path),
+        file_format=manifest.FileFormat.PARQUET,
+        partition=import_module("pyiceberg.typedef").Record(each.number),
+        record_count=rows,
+        file_size_in_bytes=each.size,
+        column_sizes=dict(zip(numbers, each.column_bytes, strict=True)),
+        value_counts=dict.fromkeys(numbers, rows),
+        null_value_counts=dict.fromkeys(numbers, 0),
+        nan_value_counts={},
+        lower_bounds=bounds(each.lowest),
+        upper_bounds=bounds(each.highest),
+        key_metadata=None,
+        split_offsets=[4],
+        equality_ids=None,
+        sort_order_id=None,
+    )
+    data.spec_id = 0
+    return manifest.ManifestEntry.from_args(
+        _table_format_version=2,
+        status=manifest.ManifestEntryStatus.ADDED,
+        snapshot_id=SNAPSHOT,
+        sequence_number=None,
+        file_sequence_number=None,
+        data_file=data,
+    )

@@ -1,0 +1,31 @@
+"""The part `files`: what a query costs before it reads, when a table has many files (section 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from tidemark.studies.lhbench.settings import LhbenchSection, LhbenchSettings
+
+FILES = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class FilesSettings(LhbenchSettings):
+    """A session a number of files: what an engine keeps of one table is not there for the next."""
+
+    word: ClassVar[str] = FILES
+
+    files: int
+    rows: int  # of a file
+
+    @property
+    def label(self) -> str:
+        return f"{self.word}-{self.files}"
+
+    @classmethod
+    def cells(cls, section: LhbenchSection) -> Iterator[Self]:
+        sizes = cls.sizes_of(section)
+        for files in sorted(sizes["counts"]):
+            yield cls(part=FILES, iterations=sizes["iterations"], seed=section.seed, files=files, rows=sizes["rows"])

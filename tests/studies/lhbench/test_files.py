@@ -1,0 +1,101 @@
+"""The part on many files: what is written, what formats are told of it, and what each query must answer."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import pytest
+from deltalake import DeltaTable
+from pyiceberg.table import StaticTable
+
+from tidemark.studies.lhbench.data import many, registered
+from tidemark.studies.lhbench.files.answers import COUNT, LIMIT, PARTITION, VALUE, Closed
+
+FILES, ROWS = 103, 2
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Written in one place and moved to another, as a store does."""
+    folder = tmp_path_factory.mktemp("many")
+    beside, place = folder / "beside", folder / "place"
+    beside.mkdir()
+    with duckdb.connect() as connection:
+        told = registered.make(connection, FILES, ROWS, beside, place)
+    assert told["files"] == FILES and told["data_bytes"] > FILES * 1_000
+    beside.rename(place)
+    return place
+
+
+def expected() -> list[tuple[object, ...]]:
+    return [many.row(number, ROWS) for number in range(FILES * ROWS)]
+
+
+def test_rows_by_sql_are_those_by_arithmetic() -> None:
+    with duckdb.connect() as connection:
+        assert connection.execute(f"{many.base(FILES, ROWS)} ORDER BY ss_item_sk").fetchall() == expected()
+    assert many.row(207, 2)[:3] == (103, 207, 207) and many.row(9_974, 20)[11] == Decimal("0.01")
+
+
+def test_all_formats_hold_the_same_rows_for_who_reads_them_without_an_engine(made: Path) -> None:
+    table = made / registered.TABLE
+    with duckdb.connect() as connection:
+        files = connection.execute(f"SELECT * FROM '{table}/*/*.parquet' ORDER BY ss_item_sk").fetchall()
+        delta = DeltaTable(str(table))
+        described = made / registered.MANIFESTS / "v1.metadata.json"
+        iceberg = StaticTable.from_metadata(str(described)).scan().to_arrow()
+        found = connection.execute("SELECT * FROM iceberg ORDER BY ss_item_sk").fetchall()
+    assert files == found == expected()
+    assert iceberg.column_names == list(many.COLUMNS)
+    assert len(delta.file_uris()) == FILES and delta.version() == 0
+    assert delta.metadata().partition_columns == [many.DATE]
+
+
+def test_both_formats_are_told_the_same_of_each_file(made: Path) -> None:
+    log = (made / registered.TABLE / registered.LOG / f"{0:020}.json").read_text().splitlines()
+    added = [json.loads(line)["add"] for line in log if '"add"' in line]
+    table = StaticTable.from_metadata(str(made / registered.MANIFESTS / "v1.metadata.json"))
+    listed = table.inspect.files().to_pylist()
+    assert len(added) == len(listed) == FILES
+    (hundredth,) = (each for each in added if each["partitionValues"] == {many.DATE: str(many.SOUGHT)})
+    (other,) = (each for each in listed if each["file_path"].endswith(hundredth["path"]))
+    stats = json.loads(hundredth["stats"])
+    measured = other["readable_metrics"]
+    for name in (each for each in many.COLUMNS if each != many.DATE):
+        low, high = (float(measured[name][f"{end}_bound"]) for end in ("lower", "upper"))
+        assert (stats["minValues"][name], stats["maxValues"][name]) == (low, high)
+    assert (stats["minValues"][many.ITEM], stats["maxValues"][many.ITEM]) == (200, 201)
+    assert (
+        hundredth["size"] == other["file_size_in_bytes"] == (made / registered.TABLE / hundredth["path"]).stat().st_size
+    )
+
+
+def test_answers_are_worked_by_hand() -> None:
+    assert Closed(COUNT, 200, 20).number == 4_000
+    assert Closed(VALUE, 200, 20).number == 100 % 97
+    # Rows 2,000 to 2,019; 2,000 is 60 more than a multiple of 97.
+    assert Closed(PARTITION, 200, 20).number == sum(range(60, 80))
+
+
+@pytest.mark.parametrize(
+    ("query", "rows", "words"),
+    [
+        (COUNT, [(4_000,)], ""),
+        (COUNT, [(3_999,)], "3999 in place of 4000"),
+        (PARTITION, [("1390",)], ""),
+        (PARTITION, [(1_390 + 97,)], "in place of 1390"),
+        (VALUE, [], "0 rows of 1"),
+        (LIMIT, [tuple(map(str, many.row(7, 20)))], ""),
+        (LIMIT, [many.row(4_000, 20)], "item 4000"),
+        (LIMIT, [(*many.row(7, 20)[:-1], "0.08")], "other values in ss_net_profit"),
+        (LIMIT, [many.row(7, 20), many.row(8, 20)], "2 rows of 1"),
+    ],
+)
+def test_an_answer_that_is_not_what_arithmetic_says_is_seen(
+    query: str, rows: list[tuple[object, ...]], words: str
+) -> None:
+    said = Closed(query, 200, 20).difference(rows)
+    assert said == words if not words else words in said

@@ -1,0 +1,129 @@
+"""A window step by step: what fails in it, what its answers are held to, and what its log adds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tidemark.errors import ServiceError, SystemFailure
+from tidemark.measure.workload import Rig
+from tidemark.runs.manifest import Footprint
+from tidemark.services.spark.events import Job, Stage
+from tidemark.studies.lhbench.files.answers import COUNT, Closed
+from tidemark.studies.lhbench.judge.calls import Judge
+from tidemark.studies.lhbench.window.samples import NOT_TOLD, LakeWindow
+from tidemark.studies.lhbench.window.script import LOAD, QUERIED, QUERY, Held, Phase, Step
+from tidemark.studies.lhbench.window.stage import LakeStage
+from tidemark.studies.lhbench.workload import Lhbench
+from tidemark.systems.lakehouses.kind import Lakehouse, Ran
+
+HELD = (Held("t", ("k",), "SELECT 1 AS k"),)
+
+
+@dataclass
+class Engine:
+    """Answers statements with what is written down, and refuses all others."""
+
+    answers: dict[str, Sequence[Any]]
+    reader: str = "delta"
+    asked: list[str] = field(default_factory=list)
+
+    def run(self, statement: str, _label: str) -> Ran:
+        self.asked.append(statement)
+        if statement not in self.answers:
+            raise ServiceError(f"Spark refused: no answer to {statement}\nat a place")
+        rows = tuple((value,) for value in self.answers[statement])
+        return Ran(50_000_000, 1_000, rows, submitted_ms=1_000 * len(self.asked))
+
+    def footprint(self, _table: str) -> Footprint:
+        return Footprint(1, 2, 3, 4, None, "")
+
+    def location(self, table: str) -> Path:
+        return Path(table)
+
+    def logged(self, _folder: Path) -> Sequence[Job]:
+        stage = Stage(3, 0, tasks=2, run_ms=9, input_rows=5, input_bytes=70)
+        return (Job(0, "query count 1", 1_007, 1_030, [stage]),)
+
+
+class Asked:
+    """In a judge's place: says what it was told to, and keeps the orders."""
+
+    folder = Path()
+
+    def __init__(self, words: str = "", beside: str = "") -> None:
+        self.orders: list[dict[str, Any]] = []
+        self.words, self.beside = words, beside
+
+    def ask(self, order: dict[str, Any]) -> dict[str, Any]:
+        self.orders.append(order)
+        tables = {"t": {"expected": 4, "found": 4, "words": self.words}}
+        beside = {"iceberg_scan": {"t": {"expected": 4, "found": 3, "words": self.beside}}}
+        return {"tables": tables, "beside": beside, "answers": {}, "versions": {"DuckDB": "1"}, "seconds": 1.0}
+
+
+def stage(phases: Sequence[Phase], engine: Engine, judge: Asked) -> LakeStage:
+    servers = SimpleNamespace(check=lambda: None, ended=lambda: False)
+    rig = SimpleNamespace(servers=servers, groups=dict, variant=SimpleNamespace(needs=()))
+    lhbench = SimpleNamespace(script=lambda _system: phases)
+    system = cast(Lakehouse, engine)
+    return LakeStage(cast(Lhbench, lhbench), cast(Rig, rig), Path(), system, cast(Judge, judge), lambda _words: None)
+
+
+def window_of(made: LakeStage) -> LakeWindow:
+    window = made.new_window()
+    for _ in made.stretches(window, 60):
+        made.advance(window, 60)
+    made.finish(window)
+    return window
+
+
+def count(number: int = 1) -> Step:
+    return Step(QUERY, COUNT, number, ("SELECT count(*)",), closed=Closed(COUNT, 2, 2))
+
+
+def test_a_query_that_fails_is_a_finding_and_the_next_one_is_asked() -> None:
+    steps = (Step(QUERY, "q9", 1, ("SELECT nothing",), "SELECT nothing"), count())
+    done = window_of(stage([Phase(QUERIED, steps)], Engine({"SELECT count(*)": [4]}), Asked())).done
+    assert [each.error for each in done] == ["Spark refused: no answer to SELECT nothing", ""]
+    assert done[0].submitted_ms == NOT_TOLD and done[1].elapsed_ns == 50_000_000
+
+
+def test_a_table_that_cannot_be_made_ends_the_series() -> None:
+    made = stage([Phase(LOAD, (Step(LOAD, "t", 1, ("CREATE TABLE t",)),))], Engine({}), Asked())
+    with pytest.raises((ServiceError, SystemFailure), match="refused"):
+        window_of(made)
+
+
+@pytest.mark.parametrize(("number", "verdict"), [(4, True), (5, False)])
+def test_an_answer_is_held_to_its_closed_form_without_a_judge(number: int, verdict: bool) -> None:
+    judge = Asked()
+    made = stage(
+        [Phase(QUERIED, (count(),), HELD, judged=True, read=False)], Engine({"SELECT count(*)": [number]}), judge
+    )
+    window = window_of(made)
+    findings = made.check(window, last=True, show=lambda _words: None)
+    assert findings.oracle.verdict is verdict and not judge.orders
+    assert findings.oracle.reader == "answers alone, each by arithmetic"
+
+
+def test_what_another_reader_gets_wrong_is_kept_and_decides_nothing() -> None:
+    made = stage([Phase(LOAD, (), HELD, judged=True), Phase(QUERIED, (count(),))], Engine({"SELECT count(*)": [4]}),
+                 Asked(beside="3 rows of 4"))  # fmt: skip
+    assert made.check(window_of(made), last=True, show=lambda _words: None).oracle.verdict
+    wrong = stage([Phase(LOAD, (), HELD, judged=True), Phase(QUERIED, (count(),))], Engine({"SELECT count(*)": [4]}),
+                  Asked(words="3 rows of 4"))  # fmt: skip
+    assert not wrong.check(window_of(wrong), last=True, show=lambda _words: None).oracle.verdict
+
+
+def test_the_log_of_the_engine_is_told_to_each_step() -> None:
+    window = window_of(stage([Phase(QUERIED, (count(), count(2)))], Engine({"SELECT count(*)": [4]}), Asked()))
+    first, second = window.done
+    assert (first.startup_ns, first.jobs, first.tasks, first.scan_bytes) == (7_000_000, 1, 2, 70)
+    assert (second.startup_ns, second.jobs) == (NOT_TOLD, 0)
+    assert [place for place, _, _ in window.stages] == [0]
