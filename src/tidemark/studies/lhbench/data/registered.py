@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 TABLE, LOG, MANIFESTS = "table", "_delta_log", "iceberg"  # folders
 CHUNK = 1_000  # files whose rows are in memory at once
-MANIFEST_FILES = 10_000  # that one manifest names
+MANIFESTS_LEAST = 2  # Iceberg does not write a single one anew
+MANIFEST_FILES = 10_000  # that one names at most
 COMMITTED_MS = 1_767_225_600_000  # of the one commit: the same at each making
 SNAPSHOT = 1
 FIRST_FIELD, PARTITION_FIELD = 1, 1_000  # Iceberg's numbers of columns, and of the partition
@@ -148,10 +149,11 @@ def _iceberg(written: Sequence[DataFile], rows: int, folder: Path, place: Path) 
     schema = schemas.Schema.model_validate(described)
     spec = partitioning.PartitionSpec.model_validate({"spec-id": 0, "fields": [parted]})
     named = []
-    for first in range(0, len(written), MANIFEST_FILES):
-        output = files.new_output(str(folder / f"manifest-{first // MANIFEST_FILES}.avro"))
+    size = min(MANIFEST_FILES, -(-len(written) // MANIFESTS_LEAST))
+    for first in range(0, len(written), size):
+        output = files.new_output(str(folder / f"manifest-{len(named)}.avro"))
         with manifest.write_manifest(2, spec, schema, output, SNAPSHOT, "deflate") as writer:
-            for each in written[first : first + MANIFEST_FILES]:
+            for each in written[first : first + size]:
                 writer.add_entry(_entry(manifest, schema, each, rows, place))
         named.append(writer.to_manifest_file())
     listed = folder / "manifests.avro"
