@@ -26,7 +26,7 @@ from tidemark.studies.lhbench.settings import LhbenchSection, scale_of, scale_wo
 from tidemark.studies.lhbench.window.script import Phase
 from tidemark.systems import of_kind
 from tidemark.systems.base import Context
-from tidemark.systems.lakehouses.kind import Lakehouse
+from tidemark.systems.lakehouses.kind import Lakehouse, Written
 
 TEXTS = {"3": "SELECT * FROM item, store_sales", "9": 'SELECT r_reason_sk AS "a reason" FROM reason, store_sales'}
 SIZES: dict[str, Any] = {
@@ -135,7 +135,8 @@ def test_sizes_have_a_table_each_in_an_order_of_each_repeat_behind_an_uncounted_
 def test_a_table_of_many_files_is_made_known_and_asked_behind_uncounted_tasks(tmp_path: Path, store: Store) -> None:
     fewer, more = FilesSettings.cells(SECTION)
     assert (fewer.label, more.label) == ("files-200", "files-1000")
-    asked, known = system("delta-on-spark", tmp_path), {}
+    asked = system("delta-on-spark", tmp_path)
+    known: dict[str, Written] = {}
     vars(asked)["register"] = known.__setitem__
     store.many(fewer).mkdir(parents=True)
     (store.many(fewer) / DONE).write_text(json.dumps({"data_bytes": 7}))

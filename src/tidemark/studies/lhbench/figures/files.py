@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from matplotlib.axes import Axes
 
@@ -65,7 +66,7 @@ def _measured(studio: Studio, series: Sequence[Series], query: str) -> Bars:
     startup, _, whole, _ = OF_FILES[query]
     bars: dict[int, dict[str, tuple[Estimate | None, float]]] = {}
     for each in series:
-        told = [attempt("s", lambda each=each, what=what: of(studio.measures, what, each)) for what in (startup, whole)]
+        told = [attempt("s", partial(of, studio.measures, what, each)) for what in (startup, whole)]
         if isinstance(told[1], Estimate):
             first = told[0] if isinstance(told[0], Estimate) else None
             bars.setdefault(int(size_of(each.mode)), {})[each.system] = (_ms(first), 1_000 * told[1].value)
