@@ -24,7 +24,7 @@ from tidemark.studies.lhbench.parts import part_of, size_of
 from tidemark.studies.lhbench.window.samples import NOT_TOLD
 from tidemark.studies.lhbench.window.script import AFTER, BEFORE, COMPACT, COMPACTED, LOAD, MERGE, QUERIED, QUERY
 
-NO_JOB = "no job of its own: answered of metadata"
+NO_JOB = "answered without a job of its own"
 NOT_COMPARABLE = "not comparable: a table or an answer is not what it must be"
 SECONDS = 1e-9  # of nanoseconds
 CLOCK_S = 1e-3  # the least that the clock of an engine's log tells

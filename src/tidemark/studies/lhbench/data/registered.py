@@ -148,7 +148,7 @@ def _iceberg(written: Sequence[DataFile], rows: int, folder: Path, place: Path) 
     parted = {"name": DATE, "transform": "identity", "source-id": FIRST_FIELD, "field-id": PARTITION_FIELD}
     schema = schemas.Schema.model_validate(described)
     spec = partitioning.PartitionSpec.model_validate({"spec-id": 0, "fields": [parted]})
-    named = []
+    named: list[Any] = []
     size = min(MANIFEST_FILES, -(-len(written) // MANIFESTS_LEAST))
     for first in range(0, len(written), size):
         output = files.new_output(str(folder / f"manifest-{len(named)}.avro"))

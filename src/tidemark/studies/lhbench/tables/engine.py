@@ -60,7 +60,7 @@ def _files(workshop: Workshop) -> Table:
     notes = [
         "Startup, as the paper's program has it: from submitting a query to the start of the first job whose "
         "description begins with the query's name, of the engine's log, to a millisecond; jobs by which a format finds "
-        "out what to read belong to it. Execution is the rest. A query that is answered of metadata has no such job. "
+        "out what to read belong to it. Execution is the rest. A query that is answered without a job has no startup. "
         "The median over its iterations but the first, on a session that was warmed up by other work.",
         "All formats name the same Parquet files, which nobody's engine wrote: one a partition, with the columns of "
         "store_sales and values told by row numbers, as in LHBench's program. Delta's log is one commit without a "
