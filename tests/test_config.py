@@ -219,6 +219,9 @@ def test_no_mutation_of_a_valid_file_ends_in_anything_but_a_configuration_or_a_m
         ("polaris_address", "http://me:tide-5ecret@polaris:8181/", r"user information.*polaris_secret_file"),
         ("polaris_address", "http://me:tide-5ecret@polaris/and/a/path", r"user information"),
         ("polaris_client_id", "me:tide-5ecret", r"behind a ':'"),
+        ("connect_address", "http://me:tide-5ecret@connect:8083", r"user information.*host and port alone"),
+        ("flink_address", "http://flink:8081/?token=tide-5ecret", r"a query"),
+        ("spark_master", "spark://me:tide-5ecret@spark:7077", r"user information"),
     ],
 )
 def test_a_secret_in_an_address_is_refused_and_not_repeated(key: str, address: str, said: str, tmp_path: Path) -> None:
@@ -231,6 +234,12 @@ def test_a_secret_in_an_address_is_refused_and_not_repeated(key: str, address: s
         load(SHIPPED, [f"services.{key}={json.dumps(address)}"])
 
 
+def test_a_secret_in_the_address_of_a_studys_engine_is_refused_as_well() -> None:
+    with pytest.raises(ConfigError, match=r"key 'lhbench\.engine\.master': found user information") as caught:
+        load(SHIPPED, ["lhbench.engine.master=spark://me:tide-5ecret@spark:7077"])
+    assert "5ecret" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("key", "address"),
     [
@@ -238,11 +247,30 @@ def test_a_secret_in_an_address_is_refused_and_not_repeated(key: str, address: s
         ("postgres_address", "host=db user=me passfile=/home/me/.pgpass sslmode=require"),
         ("kafka_address", "one:9092,two:9092"),
         ("iceberg_rest_address", "http://[::1]:8181/api/catalog"),
+        ("flink_address", "http://[::1]:8081/"),
+        ("spark_master", "spark://one:7077,two:7077"),
+        ("spark_master", "local[3]"),
     ],
 )
 def test_an_address_without_a_secret_is_taken_as_it_is(key: str, address: str) -> None:
     config = load(SHIPPED, [f"services.{key}={json.dumps(address)}"])
     assert getattr(config.services, key) == address
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("connect_address=connect:8083", r"services\.connect_address'"),
+        ("flink_address=http://flink", r"services\.flink_address'"),
+        ("flink_address=https://flink:8081", r"services\.flink_address'"),
+        ("spark_master=yarn", r"services\.spark_master'"),
+        ("spark_master=local[0]", r"services\.spark_master'"),
+        ("connect_address=http://connect:8083", r"kafka_address'.* needed: the address of the broker"),
+    ],
+)
+def test_an_engine_that_nobody_could_reach_is_refused(given: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load(SHIPPED, [f"services.{given}"])
 
 
 @pytest.mark.parametrize("study", list(registry()))

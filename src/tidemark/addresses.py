@@ -6,11 +6,14 @@ there is never repeated in a message either, because messages go into logs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from tidemark.errors import ConfigError
-from tidemark.schema import Origin
+from tidemark.schema import Key, Origin
+
+Rule = tuple[Callable[[str], str | None], str]  # what of an address is a secret, if anything is, and where that belongs
 
 # Of libpq's parameters, those whose values are secrets.
 LIBPQ_SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
@@ -22,24 +25,31 @@ HTTP_PLACES = (
     "give scheme, host, port and path alone; a Polaris takes its client's secret from TIDEMARK_POLARIS_SECRET or "
     "services.polaris_secret_file, and other catalogs are reached without credentials"
 )
+ENGINE_PLACES = "give scheme, host and port alone; workers of Connect and clusters are reached without credentials"
 KAFKA_PLACES = "give host:port, with commas between several; brokers are reached without credentials"
 
 
-def refuse_secrets(services: object, origin: Origin) -> None:
+def refuse_secrets(values: Mapping[Any, Any], origin: Origin) -> None:
     """ConfigError for an address that holds a secret, with the place where the secret belongs.
 
-    `services` is that part of the configuration as it was written; what is no text there is left to the schema.
+    `values` is the configuration as it was written; what is no text there is left to the schema.
     """
-    if not isinstance(services, Mapping):
-        return
-    for key, (find, instead) in RULES.items():
-        address = services.get(key)
+    for place, (find, instead) in _places(values):
+        address: object = values
+        for key in place:
+            address = address.get(key) if isinstance(address, Mapping) else None
         found = find(address) if isinstance(address, str) else None
         if found is not None:
             raise ConfigError(
-                f"{origin.place(('services', key))}: found {found}, not shown here; the configuration is copied into "
+                f"{origin.place(place)}: found {found}, not shown here; the configuration is copied into "
                 f"plan.json, run.json and archives, so no secret may be in it: {instead}"
             )
+
+
+def _places(values: Mapping[Any, Any]) -> Iterator[tuple[Key, Rule]]:
+    """Where addresses stand: below `services`, and that of its own engine in the section of a study."""
+    yield from ((("services", key), rule) for key, rule in RULES.items())
+    yield from (((str(section), "engine", "master"), RULES["spark_master"]) for section in values)
 
 
 def _in_libpq(address: str) -> str | None:
@@ -77,10 +87,13 @@ def _in_client_id(client: str) -> str | None:
     return "an id with something behind a ':'" if ":" in client else None
 
 
-RULES: Mapping[str, tuple[Callable[[str], str | None], str]] = {
+RULES: Mapping[str, Rule] = {
     "postgres_address": (_in_libpq, LIBPQ_PLACES),
     "iceberg_rest_address": (_in_url, HTTP_PLACES),
     "polaris_address": (_in_url, HTTP_PLACES),
     "polaris_client_id": (_in_client_id, HTTP_PLACES),
     "kafka_address": (_in_brokers, KAFKA_PLACES),
+    "connect_address": (_in_url, ENGINE_PLACES),
+    "flink_address": (_in_url, ENGINE_PLACES),
+    "spark_master": (_in_brokers, ENGINE_PLACES),
 }

@@ -43,6 +43,9 @@ class ServicesConfig:
     postgres_address: str | None = None
     iceberg_rest_address: str | None = None
     iceberg_rest_heap_mb: int = 512
+    connect_address: str | None = None
+    flink_address: str | None = None
+    spark_master: str | None = None
     polaris_path: str | None = None
     polaris_address: str | None = None
     polaris_catalog: str | None = None
@@ -166,7 +169,7 @@ def _lines(node: Any, prefix: Key = ()) -> dict[Key, int]:
 def parse(values: Mapping[Any, Any], origin: Origin) -> Config:
     """Check `values` against the schema, fill in its defaults, and make them a Config."""
     # First of all: what the schema refuses it quotes.
-    refuse_secrets(values.get("services"), origin)
+    refuse_secrets(values, origin)
     return _build(check(values, origin), origin)
 
 
@@ -184,6 +187,7 @@ def _build(values: dict[str, Any], origin: Origin) -> Config:
             "give the Parquet file's path there, or another source"
         )
     _check_polaris(values["services"], origin)
+    _check_connect(values["services"], origin)
     return Config(
         protocol=values["protocol"],
         studies=tuple(known if ALL in asked else asked),
@@ -214,3 +218,12 @@ def _check_polaris(services: dict[str, Any], origin: Origin) -> None:
             refuse(key, "a value", "allowed: with polaris_address alone; a started one makes its own")
         if services["polaris_address"] is not None and services[key] is None and key != "polaris_secret_file":
             refuse(key, "nothing", "needed: polaris_address, polaris_client_id, polaris_catalog together")
+
+
+def _check_connect(services: dict[str, Any], origin: Origin) -> None:
+    """Refuse a worker of Connect whose broker nobody knows: it reads topics of its own alone."""
+    if services["connect_address"] is not None and services["kafka_address"] is None:
+        raise ConfigError(
+            f"{origin.place(('services', 'kafka_address'))}: found nothing beside connect_address; needed: the address "
+            "of the broker that this worker of Connect reads from (its own bootstrap.servers)"
+        )

@@ -86,6 +86,38 @@ def test_a_plan_fetches_what_its_series_run_from(overrides: list[str], wanted: l
     assert provided(plan) == ([f".tidemark/programs/{'+'.join(wanted)}.json"] if wanted else [])
 
 
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("kafka_address=kafka:9092", {"connect", "flink", "postgres", "spark", "spark-delta"}),
+        ("connect_address=http://connect:8083", {"flink", "postgres", "spark", "spark-delta"}),
+        ("flink_address=http://flink:8081", {"connect", "flink", "postgres", "spark", "spark-delta"}),
+        ("spark_master=spark://spark:7077", {"connect", "flink", "postgres", "spark", "spark-delta"}),
+    ],
+)
+def test_an_engine_elsewhere_is_not_fetched_but_for_a_client_that_it_needs(given: str, wanted: set[str]) -> None:
+    systems = "freshness.systems={kafka-connect-iceberg: {}, flink-iceberg: {}, spark-delta: {}}"
+    theirs = ["services.kafka_address=kafka:9092", "services.iceberg_rest_address=http://rest:8181"]
+    plan = made("studies=[freshness]", systems, *theirs, f"services.{given}")
+    assert set(programs(plan)) == wanted
+    prompt = "freshness.systems={kafka-connect-iceberg: {prompt: true}}"
+    assert set(programs(made("studies=[freshness]", prompt, *theirs, f"services.{given}"))) == {"connect", "postgres"}
+
+
+def test_the_same_series_on_another_engine_is_another_series() -> None:
+    asked = ["studies=[freshness]", "freshness.systems={spark-delta: {}}", "services.kafka_address=kafka:9092"]
+    masters = ("null", "local[1]", "spark://one:7077", "spark://two:7077")
+    found = [{spec.fingerprint for spec in made(*asked, f"services.spark_master={each}").series} for each in masters]
+    assert len(set.union(*found)) == sum(map(len, found))
+
+
+def test_a_study_may_have_a_spark_of_its_own() -> None:
+    asked = ["studies=[lhbench]", "lhbench.systems={delta-on-spark: {}}", "services.spark_master=local[1]"]
+    assert {spec.services.spark_master for spec in made(*asked).series} == {"local[1]"}
+    theirs = made(*asked, "lhbench.engine={master: 'spark://one:7077'}").series
+    assert {spec.services.spark_master for spec in theirs} == {"spark://one:7077"}
+
+
 def test_every_server_is_found_and_names_locks_that_are_there() -> None:
     found = registry()
     assert {"kafka", "postgres", "iceberg-rest", "iceberg-rest-nio", "polaris"} <= found.keys()

@@ -161,7 +161,7 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
             )
             for spec in study.plan(config, base):
                 variant = variant_of(spec)
-                needed = started_here((*workload.services, *variant.needs), config.services)
+                needed = started_here((*workload.services, *variant.needs), spec.services)
                 lock_sha256 = _digest(locks(stack, needed, workload.tools_for(variant.system)))
                 made.append(replace(spec, lock_sha256=lock_sha256, client=client_digest(known[spec.system].__module__)))
     # A sweep's value may be the configuration's own: such a series is measured once, and is that of the configuration.

@@ -69,6 +69,8 @@ class Service(ABC):
     tools: ClassVar[tuple[str, ...]] = ()  # locks of envs/tools that ours runs from; the pipeline makes them before
     # Where the configuration's `services` give the address of one that runs already; None: it is always ours.
     address_key: ClassVar[str | None] = None
+    has_client: ClassVar[bool] = False  # a program of ours goes before one that runs already, from the same locks
+    visits: ClassVar[bool] = False  # it connects to other servers of a series from wherever it runs
     is_instrument: ClassVar[bool] = False  # no part of any system: nobody asks what its end would cost
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     stop_timeout_s: ClassVar[float] = 15.0
@@ -118,6 +120,11 @@ class Service(ABC):
     @abstractmethod
     def is_external(self) -> bool:
         """Whether somebody else runs it: then it is never started or stopped, and its files are not seen."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether somebody else's server does its work, be it asked to by a client of ours."""
+        return self.is_external
 
     @abstractmethod
     def version(self) -> str:
@@ -246,15 +253,15 @@ class Service(ABC):
     def remove_data(self) -> None:
         """End it and give the disk space of its data back; the log stays, the next start is a clean one.
 
-        Of an external one only that is dropped which was made through this object.
+        On somebody else's, what was made through this object is dropped, and nothing else.
         """
-        if self.is_external:
+        if self.is_elsewhere:
             for made in tuple(self._made):
                 try:
                     self.drop(made.name)
                 except Exception as error:
                     say_kept(f"{self.title}: {made.name}", error, ledger_of(self.workspace).path)
-        else:
+        if not self.is_external:
             self._end(self.discard_signal)
             self._prepared = False
             shutil.rmtree(self.data_directory, ignore_errors=True)
@@ -273,7 +280,7 @@ class Service(ABC):
 
     def _note(self, name: str) -> None:
         """To be called before `name` is made on the server: were it not ours, it would be left there by a kill."""
-        if self.is_external:
+        if self.is_elsewhere:
             made = Made(self.name, self.address_outside(), name)
             ledger_of(self.workspace).note(made)
             self._made.append(made)

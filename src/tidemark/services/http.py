@@ -29,6 +29,12 @@ def is_loopback(host: str | None) -> bool:
         return host.lower() == "localhost"
 
 
+def names_loopback(address: str) -> bool:
+    """Whether a host of `address` is this machine's own loopback: host:port, or a URL; with commas between several."""
+    hosts = address.rpartition("://")[2].partition("/")[0].split(",")
+    return any(is_loopback(urlsplit(f"//{host}").hostname) for host in hosts)
+
+
 def open_url(request: str | urllib.request.Request, timeout_s: float) -> HTTPResponse:
     """The answer to `request`, which the caller closes; directly where the server is on this machine."""
     url = request if isinstance(request, str) else request.full_url

@@ -8,9 +8,11 @@ from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
 from tidemark.services import outside
 from tidemark.services.base import Service
+from tidemark.services.flink.server import Flink
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings
 from tidemark.services.kafka import Kafka, KafkaSettings
 from tidemark.services.outside import Made
+from tidemark.services.pipelines.connect import KafkaConnect
 from tidemark.services.polaris.server import Polaris, PolarisSettings, read_secret
 from tidemark.services.postgres import Postgres, PostgresSettings
 
@@ -47,6 +49,10 @@ AGAIN: Mapping[str, Callable[[Workspace, Address], Service]] = {
         IcebergRestSettings(address=address["uri"], warehouse=address["warehouse"]),
     ),
     Polaris.name: _polaris,
+    KafkaConnect.name: lambda workspace, address: KafkaConnect(
+        workspace, workspace.work / KafkaConnect.name, address=address["uri"]
+    ),
+    Flink.name: lambda workspace, address: Flink(workspace, workspace.work / Flink.name, address["uri"]),
 }
 
 

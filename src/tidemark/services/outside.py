@@ -90,7 +90,7 @@ def drop_leftovers(workspace: Workspace, drop: Callable[[Made], None]) -> None:
     for path, descriptor in _of_the_dead(folder):
         try:
             left = read(path)
-            for made in tuple(left):
+            for made in reversed(tuple(left)):  # what was made last may use what was made before
                 try:
                     drop(made)
                 except Exception as error:

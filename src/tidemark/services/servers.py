@@ -9,6 +9,7 @@ from pathlib import Path
 from tidemark.config import ServicesConfig
 from tidemark.paths import Workspace
 from tidemark.services.base import Service, ServiceFiles, Surroundings
+from tidemark.services.http import names_loopback
 
 
 class Servers:
@@ -96,8 +97,33 @@ def in_order(wanted: Iterable[type[Service]]) -> list[type[Service]]:
 
 
 def started_here(wanted: Iterable[type[Service]], config: ServicesConfig) -> list[type[Service]]:
-    """`wanted` and all that they need, without those of which `config` names a running one."""
-    return [kind for kind in in_order(wanted) if kind.address_in(config) is None]
+    """`wanted` and all that they need, without those of which `config` names a running one.
+
+    With those, too, before which a client of ours goes.
+    """
+    return [kind for kind in in_order(wanted) if kind.has_client or kind.address_in(config) is None]
+
+
+def out_of_reach(wanted: Iterable[type[Service]], config: ServicesConfig) -> str | None:
+    """Why an engine that `config` names cannot reach another one of `wanted`, and what to do; None where all can.
+
+    What listens on this machine's loopback alone can be reached by those that run on it.
+    """
+    asked = list(dict.fromkeys(wanted))
+    for engine in asked:
+        place = engine.address_in(config)
+        if not engine.visits or place is None or names_loopback(place):
+            continue
+        for other in asked:
+            theirs = other.address_in(config)
+            if other is not engine and (theirs is None or names_loopback(theirs)):
+                key = other.address_key
+                instead = f"services.{engine.address_key}: null" if key is None else f"services.{key}, as both reach it"
+                return (
+                    f"services.{engine.address_key} is {place}, which cannot reach {other.title} on this machine's "
+                    f"loopback ({theirs or 'started here'}); give {instead}"
+                )
+    return None
 
 
 def locks_of(kinds: Iterable[type[Service]]) -> tuple[str, ...]:

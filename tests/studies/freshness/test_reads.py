@@ -18,7 +18,7 @@ from tidemark.studies.freshness.window.reads import NOBODY, take
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 
-HEAD = 3  # columns that say of what a line is
+HEAD = 4  # columns that say of what a line is
 
 
 @dataclass

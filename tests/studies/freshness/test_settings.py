@@ -11,6 +11,8 @@ from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import make_plan
 from tidemark.studies.freshness.settings import FreshnessSettings, Policy, shape_of
+from tidemark.studies.freshness.workload import Freshness
+from tidemark.systems.variants import variant_of
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 CHOSEN = ["studies=[freshness]", "protocol=smoke"]
@@ -111,3 +113,52 @@ def test_a_window_is_long_enough_for_two_commits() -> None:
 def test_what_fits_nothing_is_refused_with_its_place(given: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         make_plan(load(SHIPPED, [*CHOSEN, given]))
+
+
+ALL = "freshness.systems={kafka-connect-iceberg: {}, flink-iceberg: {}, spark-iceberg: {}, spark-delta: {}}"
+FAR = ["services.kafka_address=kafka:9092", "services.iceberg_rest_address=http://rest:8181"]
+ENGINES = {
+    "kafka-connect-iceberg": "services.connect_address=http://connect:8083",
+    "flink-iceberg": "services.flink_address=http://flink:8081",
+    "spark-iceberg": "services.spark_master=spark://spark:7077",
+}
+
+
+@pytest.mark.parametrize("system", ENGINES)
+@pytest.mark.parametrize(
+    ("beside", "said"),
+    [
+        (
+            ["services.kafka_address=127.0.0.1:9092", FAR[1]],
+            r"Kafka on this machine's loopback \(127\.0\.0\.1:9092\); ",
+        ),
+        ([FAR[0]], r"Iceberg REST catalog on this .* \(started here\); give services\.iceberg_rest_address, as both"),
+    ],
+)
+def test_an_engine_elsewhere_needs_servers_that_it_can_reach(system: str, beside: list[str], said: str) -> None:
+    asked = [*CHOSEN, f"freshness.systems={{{system}: {{}}}}", ENGINES[system], *beside]
+    with pytest.raises(ConfigError, match=rf"freshness\.systems\.{system}'.*{said}"):
+        make_plan(load(SHIPPED, asked))
+    assert make_plan(load(SHIPPED, [*asked[: -len(beside)], *FAR])).series
+
+
+def test_an_engine_on_this_machine_reaches_what_is_started_here() -> None:
+    here = ["services.flink_address=http://localhost:8081", "services.spark_master=spark://127.0.0.1:7077"]
+    assert make_plan(load(SHIPPED, [*CHOSEN, "freshness.systems={flink-iceberg: {}, spark-iceberg: {}}", *here])).series
+    delta = [*CHOSEN, "freshness.systems={spark-delta: {}}", ENGINES["spark-iceberg"]]
+    assert make_plan(load(SHIPPED, [*delta, FAR[0]])).series, "no catalog is in the way"
+
+
+def test_nobody_kills_the_engine_of_a_user_and_the_cell_says_why() -> None:
+    def reasons(*given: str) -> dict[tuple[str, bool], str | None]:
+        series = make_plan(load(SHIPPED, [*CHOSEN, ALL, *given])).series
+        told = {(spec.system, shape_of(spec.mode).kills > 0): (spec, variant_of(spec)) for spec in series}
+        return {which: Freshness.unavailable(*of) for which, of in told.items()}
+
+    assert set(reasons().values()) == {None}
+    found = reasons(*FAR, *ENGINES.values())
+    refused = {which: why for which, why in found.items() if why}
+    assert set(refused) == {("kafka-connect-iceberg", True), ("flink-iceberg", True)}
+    assert refused["flink-iceberg", True] == (
+        "it runs in Flink, a server of the user's own (services.flink_address), which is not ours to kill"
+    )

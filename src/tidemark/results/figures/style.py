@@ -24,6 +24,7 @@ FONTS = Path(__file__).with_name("fonts")
 SERIF = "Libertinus Serif"  # the paper's, which its compiler carries; what it lacks is drawn in matplotlib's own
 TITLE, TEXT, SMALL = 8.5, 8.0, 7.2  # points: of captions and axes, and of the words beside data
 CHARACTER = 0.0445  # inches that a character of SMALL takes, on average
+BESIDE = 0.105  # of a picture's height: a name beside the axes
 INK, FAINT, WARNING = "#222222", "#666666", "#B00020"
 # Okabe and Ito's palette, told apart with any colour vision; one hue a format, as far as it goes.
 COLOURS = {
@@ -128,6 +129,13 @@ def two_lines(title: str, width: int = 19) -> str:
     return "\n".join(textwrap.wrap(title, width, break_on_hyphens=False)[:3])
 
 
+def name_beside(axes: Axes, place: int, colour: str, mark: str, title: str) -> None:
+    """The mark and the name of what is drawn, right of the axes; `place` counts them from the top, from 0."""
+    height = 0.97 - BESIDE * place
+    axes.plot(1.06, height, mark, transform=axes.transAxes, color=colour, markersize=4, clip_on=False)
+    axes.text(1.12, height, two_lines(title), transform=axes.transAxes, fontsize=SMALL, color=ink(colour), va="center")
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A figure being drawn: `height` inches of axes, with room for the title, the axis below and the note."""
@@ -146,6 +154,12 @@ class Frame:
             (left / self.width, (BELOW + bottom) / whole, (self.width - left - right) / self.width, tall / whole),
             sharex=sharex,
         )
+
+    def pair(self, left: float, between: float, right: float) -> tuple[Axes, Axes]:
+        """Two axes of one width side by side, so many inches apart."""
+        whole = float(self.figure.get_figwidth())
+        wide = (whole - left - between - right) / 2
+        return self.axes(left, whole - left - wide), self.axes(left + wide + between, right)
 
 
 ABOVE, BELOW = 0.30, 0.56  # inches: for the title, and for the axis below with the dataset's line

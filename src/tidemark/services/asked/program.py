@@ -7,7 +7,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import ClassVar
 
 from tidemark.errors import ServiceError
@@ -37,7 +36,6 @@ class JavaProgram(OwnServer):
     logging: ClassVar[str] = LOGGING
     opened: ClassVar[tuple[str, ...]] = ()  # packages of java.base that the engine enters by reflection
     java_options: ClassVar[tuple[str, ...]] = ()  # beside what all have
-    environment: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
@@ -89,6 +87,10 @@ class JavaProgram(OwnServer):
         """What the program is told; called before each start."""
         return ()
 
+    def _environment(self) -> Mapping[str, str]:
+        """What it finds in its environment, beside what all have."""
+        return {}
+
     def _launch(self) -> Child:
         (self.directory / LOGGING_FILE).write_text(self.logging)
         options = [*COMMON_OPTIONS, f"-Xmx{self.heap_mb}m", "-Djava.io.tmpdir=tmp", "-XX:+ExitOnOutOfMemoryError"]
@@ -96,7 +98,7 @@ class JavaProgram(OwnServer):
         options += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in self.opened]
         command: list[str | Path] = [JAVA, *options, "-cp", class_path([self._launcher, *self._jars])]
         command += [f"tidemark.{self.source.stem}", *self._arguments()]
-        return self._serve(command, HOME=str(self.directory), **self.environment)
+        return self._serve(command, HOME=str(self.directory), **self._environment())
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, PORT_LINE, READY_S, log_start)

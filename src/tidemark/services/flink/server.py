@@ -1,7 +1,10 @@
-"""Apache Flink in one process: a JVM that runs one job of SQL at a time on a cluster within itself.
+"""Apache Flink: a JVM that runs one job of SQL at a time, on a cluster within itself or on one that runs already.
 
 FlinkServer.java takes jobs. All that listens is on loopback: it itself, and of a job's cluster the REST interface and
 the server of large objects; within one process no task manager has a port.
+
+Where the address of a session cluster is given, the JVM is its client: it makes the plan, sends it with the jars that
+Flink's own distribution lacks, and asks how the job is. The job is noted before that, and cancelled in the end.
 """
 
 from __future__ import annotations
@@ -9,14 +12,19 @@ from __future__ import annotations
 import json
 import shutil
 import time
+import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Self
+from urllib.parse import urlsplit
 
 from tidemark.errors import ServiceError
-from tidemark.paths import private_directory
+from tidemark.paths import Workspace, private_directory
 from tidemark.services.asked.program import REQUEST_S, JavaProgram
-from tidemark.services.programs.process import give
+from tidemark.services.base import Surroundings
+from tidemark.services.http import open_url
+from tidemark.services.programs.process import Child, give
 
 LOOK_S = 0.1
 # Where the cluster in the JVM listens, and what it keeps beside checkpoints, which is lost with it.
@@ -29,14 +37,27 @@ HERE = {
     "rest.bind-port": "0",
     "io.tmp.dirs": "tmp",
 }
+# What jobs use and Flink's distribution does not have, by the beginnings of the jars' names: sent with each job.
+SENT = (
+    "flink-connector-base",
+    "flink-connector-kafka",
+    "kafka-clients",
+    "iceberg-flink-runtime",
+    "hadoop-client-api",
+    "hadoop-client-runtime",
+)
+ENDED = ("FINISHED", "CANCELED", "FAILED")  # states of a job on a cluster
 
 
 class Flink(JavaProgram):
-    """Flink 2.1 with its connector to Kafka and Iceberg's sink."""
+    """Flink 2.1 with its connector to Kafka and Iceberg's sink; `cluster`: the address, by http, of a running one."""
 
     name: ClassVar[str] = "flink"
     title: ClassVar[str] = "Flink"
     locks: ClassVar[tuple[str, ...]] = ("flink",)
+    address_key: ClassVar[str | None] = "flink_address"
+    has_client: ClassVar[bool] = True
+    visits: ClassVar[bool] = True
     source: ClassVar[Path] = Path(__file__).with_name("FlinkServer.java")
     heap_mb: ClassVar[int] = 1024
     # What Flink's own start scripts open to it of a JVM since 17, where the module is there.
@@ -55,6 +76,25 @@ class Flink(JavaProgram):
         "sun.nio.ch",
     )
 
+    def __init__(self, workspace: Workspace, directory: Path, cluster: str | None = None) -> None:
+        super().__init__(workspace, directory)
+        self.cluster = None if cluster is None else cluster.rstrip("/")
+
+    @classmethod
+    def from_config(cls, around: Surroundings) -> Self:
+        return cls(around.workspace, around.directory, cls.address_in(around.config))
+
+    @property
+    def is_elsewhere(self) -> bool:
+        return self.cluster is not None
+
+    def address_outside(self) -> dict[str, str]:
+        return {"uri": self.cluster or ""}
+
+    def version(self) -> str:
+        """That of the cluster; its client is of the same minor release."""
+        return super().version() if self.cluster is None else self._version_there()
+
     def run(self, job: str, statements: Sequence[str], settings: Mapping[str, str]) -> None:
         """Start the job `job` and return once it runs; ServiceError, with why, where it does not.
 
@@ -62,12 +102,8 @@ class Flink(JavaProgram):
         from the last checkpoint that a job of this name completed.
         """
         folder = self._folder(job)
-        kept = give(private_directory(folder / "checkpoints"))
-        last = last_checkpoint(kept)
-        # Flink takes a path after the scheme as it is, without escapes.
-        told = {**HERE, **settings, "execution.checkpointing.dir": f"file://{kept}"}
-        if last is not None:
-            told["execution.state-recovery.path"] = f"file://{last}"
+        told = {**(self._here(folder) if self.cluster is None else self._there(job)), **settings}
+        self._note(job)
         lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in told.items()]
         _write(folder / "config.yaml", "\n".join(lines))
         _write(folder / "job.sql", "".join(f"{statement};\n" for statement in statements))
@@ -85,9 +121,84 @@ class Flink(JavaProgram):
 
     def cancel(self, job: str) -> None:
         """End the job, and remove what it keeps outside of its table."""
-        if self._child is not None and not self.has_ended():
+        if self.cluster is not None:
+            self.drop(job)
+        elif self._child is not None and not self.has_ended():
             self._ask("DELETE", "job")
         shutil.rmtree(self._folder(job), ignore_errors=True)
+
+    def drop(self, name: str) -> None:
+        """Cancel the cluster's jobs of this name, and return once they have ended."""
+        deadline = time.monotonic() + REQUEST_S
+        while left := [each for each in self._jobs() if each["name"] == name and each["state"] not in ENDED]:
+            if time.monotonic() > deadline:
+                raise ServiceError(f"the job {name} is still {left[0]['state']} at {self.cluster}, though cancelled.")
+            for each in left:
+                with suppress(ServiceError):  # it may have ended meanwhile
+                    self._cluster("PATCH", f"jobs/{each['jid']}?mode=cancel")
+            time.sleep(LOOK_S)
+        self._strike(name)
+
+    def checkpoint_storage(self, job: str) -> str | None:
+        """Where the cluster keeps the job's checkpoints, in its own word; None of ours, and where it does not say."""
+        found = [each["jid"] for each in self._jobs() if each["name"] == job] if self.cluster else []
+        return self._cluster("GET", f"jobs/{found[0]}/checkpoints/config").get("checkpoint_storage") if found else None
+
+    def _here(self, folder: Path) -> dict[str, str]:
+        """What a job is told that runs in this JVM, and goes on from the last checkpoint in `folder`."""
+        kept = give(private_directory(folder / "checkpoints"))
+        last = last_checkpoint(kept)
+        # Flink takes a path after the scheme as it is, without escapes.
+        told = {**HERE, "execution.checkpointing.dir": f"file://{kept}"}
+        return told if last is None else {**told, "execution.state-recovery.path": f"file://{last}"}
+
+    def _there(self, job: str) -> dict[str, str]:
+        """What a job is told that runs on the cluster; its checkpoints go where the cluster keeps all of them."""
+        place = urlsplit(self.cluster or "")
+        jars = [jar.resolve().as_uri() for jar in self._jars if jar.name.startswith(SENT)]
+        return {
+            "execution.target": "remote",
+            "rest.address": str(place.hostname),
+            "rest.port": str(place.port),
+            "pipeline.jars": ";".join(jars),
+            "pipeline.name": job,
+        }
+
+    def _jobs(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._cluster("GET", "jobs/overview")["jobs"]
+        return found
+
+    def _version_there(self) -> str:
+        return str(self._cluster("GET", "config")["flink-version"])
+
+    def _launch(self) -> Child:
+        if self.cluster is not None:
+            self._version_there()  # no client is started that would have nobody to ask
+        return super()._launch()
+
+    def _wait_until_ready(self, child: Child, log_start: int) -> None:
+        super()._wait_until_ready(child, log_start)
+        if self.cluster is None:
+            return
+        ours, theirs = super().version(), self._version_there()
+        if ours.split(".")[:2] != theirs.split(".")[:2]:
+            raise ServiceError(
+                f"the cluster at {self.cluster} is Flink {theirs}, and the client here {ours}; a job goes from one to "
+                "the other within a minor release alone. Give services.flink_address one of this release, or null."
+            )
+
+    def _cluster(self, method: str, what: str) -> dict[str, Any]:
+        """What the cluster's REST interface answers; ServiceError where it does not."""
+        request = urllib.request.Request(f"{self.cluster}/{what}", method=method)
+        try:
+            with open_url(request, REQUEST_S) as answer:
+                found: dict[str, Any] = json.loads(answer.read() or b"{}")
+                return found
+        except (OSError, ValueError) as error:
+            raise ServiceError(
+                f"the Flink cluster at {self.cluster} did not answer {method} /{what}: {error}. Check "
+                "services.flink_address, which is that of its REST interface."
+            ) from error
 
     def _folder(self, job: str) -> Path:
         return give(private_directory(self.data_directory / job))

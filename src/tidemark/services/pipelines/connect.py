@@ -1,4 +1,8 @@
-"""Kafka Connect in one process (standalone), with the Iceberg sink on its class path; connectors come over its REST."""
+"""Kafka Connect: ours, in one process (standalone) with the Iceberg sink on its class path, or a running worker.
+
+Connectors come over its REST interface. On somebody else's worker each has a name of its own, is noted before it is
+made, and stopped and deleted in the end; what of it has failed there is started again, a few times.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -30,6 +35,8 @@ HEAP_MB = 1024
 START_S = 180.0
 REQUEST_S = 90.0  # that an answer may take: a connector is started before its creation is answered
 LOOK_S = 0.1
+MOST_RESTARTS = 3  # of a connector's tasks on a worker that is not ours
+CONFLICT, NOT_THERE = 409, 404
 PROPERTIES_FILE = "worker.properties"
 # Plugins are found by the service files that the jars bring, which takes less than reading all classes of all jars.
 PROPERTIES = """\
@@ -50,31 +57,53 @@ class KafkaConnect(Service):
     """A worker of Kafka 4.1 on a free loopback port; as nobody when we are root, else as whoever we are.
 
     It keeps no connectors: after each start they are to be created anew. What they have read is kept by the broker.
+    With `address`, http://host:port, it is a worker that runs already.
     """
 
     name: ClassVar[str] = "kafka-connect"
     title: ClassVar[str] = "Kafka Connect"
     needs: ClassVar[tuple[type[Service], ...]] = (Kafka,)
     locks: ClassVar[tuple[str, ...]] = ("connect",)
+    address_key: ClassVar[str | None] = "connect_address"
+    visits: ClassVar[bool] = True
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "BindException", "Failed to bind")
     flush_ms: ClassVar[int] = 60_000  # between commits of what sinks have read (offset.flush.interval.ms): as shipped
     session_ms: ClassVar[int] = 45_000  # after which the broker takes a consumer for dead: as shipped
 
-    def __init__(self, workspace: Workspace, directory: Path, kafka: Kafka) -> None:
+    def __init__(
+        self, workspace: Workspace, directory: Path, kafka: Kafka | None = None, address: str | None = None
+    ) -> None:
         super().__init__(workspace, directory)
-        self.kafka = kafka
+        self.kafka, self.address = kafka, address
+        self.restarts: list[str] = []  # why tasks of the connector were started again
         self._jars: list[Path] = []
         self._port = 0
 
     @classmethod
     def from_config(cls, around: Surroundings) -> Self:
-        return cls(around.workspace, around.directory, around.server(Kafka))
+        return cls(around.workspace, around.directory, around.server(Kafka), cls.address_in(around.config))
 
     @property
     def is_external(self) -> bool:
-        return False
+        return self.address is not None
+
+    @property
+    def uri(self) -> str:
+        return (self.address or f"http://127.0.0.1:{self._port}").rstrip("/")
+
+    def address_outside(self) -> dict[str, str]:
+        return {"uri": self.uri}
+
+    @property
+    def told(self) -> Mapping[str, str]:
+        """Settings that decide how soon it looks up; none are known of somebody else's worker."""
+        if self.is_external:
+            return {}
+        return {"offset.flush.interval.ms": str(self.flush_ms), "session.timeout.ms": str(self.session_ms)}
 
     def version(self) -> str:
+        if self.is_external:
+            return str(self._ask("GET", "").get("version", "not told by the worker"))
         named = re.findall(r"Kafka version: (\S+)", self.log_path.read_text(errors="replace"))
         if not named:
             raise ServiceError(f"{self.title} named no version in {self.log_path}.")
@@ -82,47 +111,87 @@ class KafkaConnect(Service):
 
     def create(self, connector: str, config: Mapping[str, str]) -> None:
         """Create the connector, and return once its task runs; ServiceError, with why, where it does not."""
+        self.restarts = []
+        if self.is_external:
+            self._require(config["connector.class"])
+        self._note(connector)
         self._ask("PUT", f"connectors/{connector}/config", dict(config))
-        deadline = time.monotonic() + REQUEST_S
-        while time.monotonic() < deadline:
-            self.check()
-            if self._tasks(connector):
-                return
-            time.sleep(LOOK_S)
-        raise ServiceError(f"the connector {connector} runs no task; the log of {self.title} is {self.log_path}.")
+        self._wait(connector)
 
     def check_tasks(self, connector: str) -> None:
-        """ServiceError where a task of the connector has failed."""
+        """ServiceError where a task of the connector has failed; another's worker starts it again, a few times."""
         self.check()
-        self._tasks(connector)
+        _, failed = self._tasks(connector)
+        if failed is None:
+            return
+        if not self.is_external or len(self.restarts) == MOST_RESTARTS:
+            raise ServiceError(failed)
+        self.restarts.append(failed)
+        self._ask("POST", f"connectors/{connector}/restart?includeTasks=true&onlyFailed=true")
+        self._wait(connector, patiently=True)
 
-    def delete(self, connector: str) -> None:
-        """End the connector; what it has not committed stays undone."""
-        self._ask("DELETE", f"connectors/{connector}")
+    def drop(self, name: str) -> None:
+        """End the connector `name`; what it has not committed stays undone. Nothing happens where it is not there."""
+        if self.is_external and self._ask("GET", f"connectors/{name}"):
+            # One that is only deleted ends some time later, and makes the topics anew that it reads.
+            with suppress(ServiceError):  # before 3.5 no connector could be stopped
+                self._ask("PUT", f"connectors/{name}/stop")
+                self._wait(name, until_it_runs=False)
+        self._ask("DELETE", f"connectors/{name}")
+        self._strike(name)
 
-    def _tasks(self, connector: str) -> bool:
-        """Whether it has a task that runs."""
+    def _require(self, plugin: str) -> None:
+        """ServiceError where the worker has no such plugin."""
+        found = [each["class"] for each in self._ask("GET", "connector-plugins")]
+        if plugin not in found:
+            raise ServiceError(
+                f"{self.title} at {self.uri} has no plugin {plugin}, but {', '.join(sorted(found)) or 'none'}; put "
+                "Iceberg's sink for Kafka Connect into a folder of its plugin.path"
+            )
+
+    def _wait(self, connector: str, until_it_runs: bool = True, patiently: bool = False) -> None:
+        """Return once a task of it runs, or none does; `patiently`: one that has failed is about to start."""
+        deadline = time.monotonic() + REQUEST_S
+        while True:
+            self.check()
+            runs, failed = self._tasks(connector)
+            if runs == until_it_runs and (not runs or failed is None):
+                return
+            late = time.monotonic() > deadline
+            if failed is not None and until_it_runs and (late or not patiently):
+                raise ServiceError(failed)
+            if late:
+                state = "no task" if until_it_runs else "a task still"
+                where = self.uri if self.is_external else self.log_path
+                raise ServiceError(f"the connector {connector} runs {state}; see {self.title}, {where}.")
+            time.sleep(LOOK_S)
+
+    def _tasks(self, connector: str) -> tuple[bool, str | None]:
+        """Whether it has a task that runs, and why one has failed, if one has."""
         tasks = self._ask("GET", f"connectors/{connector}/status").get("tasks", [])
-        for task in tasks:
-            if task["state"] == "FAILED":
-                raise ServiceError(f"a task of the connector {connector} failed: {task.get('trace', '')[:2000]}")
-        return any(task["state"] == "RUNNING" for task in tasks)
+        failed = [str(task.get("trace", "")) for task in tasks if task["state"] == "FAILED"]
+        said = f"a task of the connector {connector} failed: {failed[0][:2000]}" if failed else None
+        return any(task["state"] == "RUNNING" for task in tasks), said
 
-    def _ask(self, method: str, what: str, content: Mapping[str, str] | None = None) -> dict[str, Any]:
+    def _ask(self, method: str, what: str, content: Mapping[str, str] | None = None) -> Any:
+        """The answer; an empty one where there is no such thing. A worker that is about to change is asked again."""
         data = None if content is None else json.dumps(content).encode()
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self._port}/{what}", data, {"Content-Type": "application/json"}, method=method
-        )
-        try:
-            with open_url(request, REQUEST_S) as answer:
-                return json.loads(answer.read() or b"{}")  # type: ignore[no-any-return]
-        except urllib.error.HTTPError as error:
-            if method == "GET" and error.code == 404:
-                return {}  # it is not there yet
-            said = error.read().decode(errors="replace")[:2000]
-            raise ServiceError(f"{self.title} refused {method} {what}: {said or error}") from error
-        except OSError as error:
-            raise ServiceError(f"{self.title} does not answer {method} {what}: {error}") from error
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.uri}/{what}", data, headers, method=method)
+        deadline = time.monotonic() + REQUEST_S
+        while True:
+            try:
+                with open_url(request, REQUEST_S) as answer:
+                    return json.loads(answer.read() or b"{}")
+            except urllib.error.HTTPError as error:
+                if method in ("GET", "DELETE") and error.code == NOT_THERE:
+                    return {}  # it is not there yet, or no more
+                said = error.read().decode(errors="replace")[:2000]
+                if error.code != CONFLICT or time.monotonic() > deadline:
+                    raise ServiceError(f"{self.title} refused {method} {what}: {said or error}") from error
+            except OSError as error:
+                raise ServiceError(f"{self.title} does not answer {method} {what}: {error}") from error
+            time.sleep(LOOK_S)
 
     def _reach(self) -> None:
         self._ask("GET", "")
@@ -138,6 +207,7 @@ class KafkaConnect(Service):
         give(private_directory(self.directory / "tmp"))
 
     def _launch(self) -> Child:
+        assert self.kafka is not None
         (self._port,) = free_ports(1)
         (self.directory / LOGGING_FILE).write_text(LOGGING)
         text = PROPERTIES.format(
@@ -156,9 +226,10 @@ class KafkaConnect(Service):
 
 
 class KafkaConnectPrompt(KafkaConnect):
-    """The same, which looks up from waiting for events once a second, and whose death is noticed soon."""
+    """The same, which looks up from waiting for events once a second, and whose death is noticed soon; always ours."""
 
     name: ClassVar[str] = "kafka-connect-prompt"
     title: ClassVar[str] = "Kafka Connect (prompt)"
+    address_key: ClassVar[str | None] = None
     flush_ms: ClassVar[int] = 1_000
     session_ms: ClassVar[int] = 6_000  # the least that a broker allows

@@ -1,4 +1,4 @@
-"""Apache Spark in one process: a JVM that is driver and executor, and holds one session for SQL and streams.
+"""Apache Spark: a JVM that holds one session for SQL and streams, driver and executor in one, or driver of a cluster.
 
 with Spark(workspace, directory, {"spark.eventLog.enabled": "true"}) as spark:
     answer = spark.sql("SELECT count(*) FROM range(10)", name="a count")      its rows, plans and times
@@ -9,33 +9,46 @@ with Spark(workspace, directory, {"spark.eventLog.enabled": "true"}) as spark:
 SparkServer.java runs them. All that listens is on loopback: it itself, the driver, and the server of blocks; Spark's
 own pages are off. A path in a setting may be relative to the server's directory. A format of tables brings its jars,
 and what a session must be told of them, in a subclass of its own (formats.py).
+
+With the address of a running cluster (spark://host:port) the JVM is its driver, and sends executors the jars that
+Spark's own distribution lacks. They connect to the driver, which listens where the master can reach this machine, and
+write tables by their paths: the server's directory must be on a file system that they share, and is tried at the
+start. The cluster keeps nothing of an application whose driver is gone.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import socket
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
+from urllib.parse import urlsplit
 
+from tidemark.config import ServicesConfig
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.asked.program import REQUEST_S, JavaProgram
+from tidemark.services.base import Surroundings
 from tidemark.services.kafka_properties import LOGGING
-from tidemark.services.programs.process import give
+from tidemark.services.programs.process import Child, give
 from tidemark.services.spark.events import Job, read_jobs
 
 SETTINGS_FILE = "session.json"
 NOTHING: Mapping[str, str] = MappingProxyType({})
-# The same for every session: where it listens, where it keeps what, and what a clock shows in it.
+CLUSTER = "spark://"  # how the address of a master begins
+LOOPBACK_HOST = "127.0.0.1"
+# Of the lock 'spark', what executors of Spark's own distribution lack, by the beginnings of the jars' names.
+SENT = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
+TRY_ROWS, TRY_S = 8, 90.0
+# The same for every session: where it keeps what, and what a clock shows in it.
 HERE = {
     "spark.app.name": "tidemark",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.local.dir": "tmp",
@@ -72,11 +85,17 @@ class Stream:
 
 
 class Spark(JavaProgram):
-    """Spark 3.5 with its SQL and its source for Kafka, on all processors; `settings` are told to it at each start."""
+    """Spark 3.5 with its SQL and its source for Kafka; `settings` are told to it at each start.
+
+    `master`: None for all processors of this machine, local[N] for threads of its process, or a cluster's spark://.
+    """
 
     name: ClassVar[str] = "spark"
     title: ClassVar[str] = "Spark"
     locks: ClassVar[tuple[str, ...]] = ("spark",)
+    address_key: ClassVar[str | None] = "spark_master"
+    has_client: ClassVar[bool] = True
+    visits: ClassVar[bool] = True
     source: ClassVar[Path] = Path(__file__).with_name("SparkServer.java")
     heap_mb: ClassVar[int] = 2048
     logging: ClassVar[str] = LOGGING.replace("INFO", "WARN")  # it tells of each task otherwise
@@ -98,13 +117,29 @@ class Spark(JavaProgram):
         "sun.util.calendar",
     )
     java_options: ClassVar[tuple[str, ...]] = ("-Djdk.reflect.useDirectMethodHandle=false",)
-    # For what it finds out by itself before it reads a setting.
-    environment: ClassVar[Mapping[str, str]] = {"SPARK_LOCAL_IP": "127.0.0.1"}
     session: ClassVar[Mapping[str, str]] = NOTHING  # what a format needs
 
-    def __init__(self, workspace: Workspace, directory: Path, settings: Mapping[str, str] = NOTHING) -> None:
+    def __init__(
+        self, workspace: Workspace, directory: Path, settings: Mapping[str, str] = NOTHING, master: str | None = None
+    ) -> None:
         super().__init__(workspace, directory)
         self._settings = settings
+        self.master = master or f"local[{os.cpu_count() or 1}]"
+        self._tried = False
+
+    @classmethod
+    def from_config(cls, around: Surroundings) -> Self:
+        return cls(around.workspace, around.directory, master=around.config.spark_master)
+
+    @classmethod
+    def address_in(cls, config: ServicesConfig) -> str | None:
+        """Of a cluster; a number of threads is no address."""
+        master = config.spark_master
+        return master if master is not None and master.startswith(CLUSTER) else None
+
+    @property
+    def is_elsewhere(self) -> bool:
+        return self.master.startswith(CLUSTER)
 
     def sql(self, text: str, name: str = "", timeout_s: float = REQUEST_S) -> Answer:
         """Run one statement and fetch all its rows; `name` is the description of its jobs.
@@ -144,8 +179,60 @@ class Spark(JavaProgram):
         shutil.rmtree(self.data_directory / job, ignore_errors=True)
 
     def _arguments(self) -> tuple[str, ...]:
-        cores = os.cpu_count() or 1
-        sizes = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": str(2 * cores)}
-        told = {**HERE, **sizes, **self.session, **self._settings}
+        told = {**HERE, **self._place(), **self.session, **self._settings}
         (self.directory / SETTINGS_FILE).write_text(json.dumps(told))
         return (SETTINGS_FILE,)
+
+    def _environment(self) -> Mapping[str, str]:
+        """For what it finds out by itself before it reads a setting."""
+        return {"SPARK_LOCAL_IP": self._host()}
+
+    def _host(self) -> str:
+        """Where it listens: where packets to the master leave this machine, or loopback."""
+        if not self.is_elsewhere:
+            return LOOPBACK_HOST
+        first = urlsplit(self.master.split(",")[0])
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:
+                towards.connect((first.hostname, first.port or 7077))  # sends nothing
+                return str(towards.getsockname()[0])
+        except OSError as error:
+            raise ServiceError(f"{self.master} cannot be reached: {error}. Check services.spark_master.") from error
+
+    def _place(self) -> dict[str, str]:
+        """Where its tasks run, and where it listens for them."""
+        host = self._host()
+        told = {"spark.master": self.master, "spark.driver.host": host, "spark.driver.bindAddress": host}
+        if self.is_elsewhere:
+            formats = [jar for jar in self._jars if jar.parent.name != Spark.locks[0] or jar.name.startswith(SENT)]
+            sent = {"spark.jars": ",".join(map(str, formats)), "spark.executor.memory": f"{self.heap_mb}m"}
+            return {**told, **sent}
+        threads = re.fullmatch(r"local\[(\d+)\]", self.master)
+        cores = 1 if self.master == "local" else int(threads[1]) if threads else os.cpu_count() or 1
+        return {**told, "spark.sql.shuffle.partitions": str(2 * cores)}
+
+    def _wait_until_ready(self, child: Child, log_start: int) -> None:
+        super()._wait_until_ready(child, log_start)
+        if self.is_elsewhere and not self._tried:
+            self._try()
+            self._tried = True
+
+    def _try(self) -> None:
+        """ServiceError where the cluster has no executor for us, or they do not see this server's folder as we do."""
+        folder = self.data_directory / "tried"
+        place = str(folder.absolute()).replace("\\", "\\\\").replace("'", "\\'")
+        query = f"INSERT OVERWRITE DIRECTORY '{place}' USING parquet SELECT id FROM range({TRY_ROWS})"
+        try:
+            self.sql(query, "can executors write here?", TRY_S)
+        except ServiceError as error:
+            raise ServiceError(
+                f"the Spark cluster at {self.master} did not run a first statement, which writes to {folder}: {error}. "
+                f"It needs a worker of Spark {self.version()} with a free core and {self.heap_mb} MiB, which sees this "
+                "folder at the same path and whose account may write there."
+            ) from error
+        if not list(folder.glob("*.parquet")):
+            raise ServiceError(
+                f"what the executors of {self.master} wrote to {folder} is not there: they do not share this file "
+                "system. Put the workspace on one that they see at the same path."
+            )
+        shutil.rmtree(folder, ignore_errors=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Quantity
+from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Replicates
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
@@ -24,6 +26,16 @@ def undisturbed(run_set: RunSet) -> list[Series]:
     """Series of one rate in which nothing was killed, of a system by their rates and how often they commit."""
     found = [each for each in run_set.select() if shape_of(each.mode).is_steady]
     return sorted(found, key=_place)
+
+
+def alike(series: Sequence[Series]) -> list[Series]:
+    """Those of `series` with the rate and the time between commits that most share; Absent where none has a time."""
+    timed = [each for each in series if Policy.parse(shape_of(each.mode).policy).interval_ms is not None]
+    shapes = [shape_of(each.mode)[:2] for each in timed]
+    if not shapes:
+        raise Absent("no system commits by the clock")
+    common = max(sorted(set(shapes)), key=lambda shape: (shapes.count(shape), shape[1]))
+    return [each for each, shape in zip(timed, shapes, strict=True) if shape == common]
 
 
 def killed(run_set: RunSet) -> list[Series]:

@@ -6,7 +6,9 @@ from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.polaris.server import Polaris
+from tidemark.services.servers import out_of_reach
 from tidemark.studies.freshness.settings import SECTION, FreshnessSection
+from tidemark.studies.freshness.workload import WORKLOAD
 from tidemark.systems.base import Capability
 from tidemark.systems.pipelines.kind import PipelineSystem
 from tidemark.systems.tables import TableSystem
@@ -34,6 +36,9 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             )
         if missing and Polaris in chosen.needs:
             raise ConfigError(f"{place}: found catalog: polaris, but {missing}")
+        unreached = out_of_reach((*WORKLOAD.services, *chosen.needs), config.services)
+        if unreached:
+            raise ConfigError(f"{place}: {unreached}")
         for settings in freshness.cells(entry.name, issubclass(chosen.system, PipelineSystem)):
             if settings.kills and Capability.READ_BACK not in chosen.system.capabilities:
                 continue  # where nothing is kept, nothing can be lost

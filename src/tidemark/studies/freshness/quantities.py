@@ -24,7 +24,7 @@ FEWEST_COMMITS = 5  # by which a slope is judged
 RAISED = "its rate was raised step by step"
 
 
-def _sound(run: Run) -> Run:
+def sound(run: Run) -> Run:
     if not run.manifest.oracle.verdict:
         raise Absent(LATE if unfinished(run) else NOT_ONCE)
     if found(run).get("ramp") is not None:
@@ -47,7 +47,7 @@ def was_killed(run: Run) -> bool:
 
 def _age(run: Run, column: str, probability: float) -> Replicates:
     """Of events, in seconds, in the order in which they were due."""
-    ages = _sound(run).column(column)
+    ages = sound(run).column(column)
     least = round(1 / (1 - probability))
     if len(ages) < least:
         raise Absent(f"needs {least:,} events, the run has {len(ages):,}")
@@ -55,24 +55,24 @@ def _age(run: Run, column: str, probability: float) -> Replicates:
 
 
 def _oldest(run: Run) -> Replicates:
-    return known(float(_sound(run).column("seen_ns").max()) * SECONDS)
+    return known(float(sound(run).column("seen_ns").max()) * SECONDS)
 
 
 def _rate(run: Run) -> Replicates:
     """Events by the time from the first one's moment until the last was seen."""
-    ends = _sound(run).column("start_ns") + run.column("seen_ns")
+    ends = sound(run).column("start_ns") + run.column("seen_ns")
     return known(run.manifest.events / (float(ends.max()) * SECONDS))
 
 
 def commits(run: Run) -> NDArray[np.int64]:
     """int64[commits]: events of each, in their order."""
-    counts: NDArray[np.int64] = np.unique(_sound(run).column("commit"), return_counts=True)[1]
+    counts: NDArray[np.int64] = np.unique(sound(run).column("commit"), return_counts=True)[1]
     return counts
 
 
 def _commits_a_second(run: Run) -> Replicates:
     """Commits by the time from the first event's moment until the last commit."""
-    ends = _sound(run).column("start_ns") + run.column("elapsed_ns")
+    ends = sound(run).column("start_ns") + run.column("elapsed_ns")
     return known(len(commits(run)) / (float(ends.max()) * SECONDS))
 
 
@@ -87,7 +87,7 @@ def _slope(run: Run) -> Replicates:
     """
     if was_killed(run):
         raise Absent("it was killed")
-    commit, ages = _sound(run).column("commit"), run.column("elapsed_ns")
+    commit, ages = sound(run).column("commit"), run.column("elapsed_ns")
     last = np.flatnonzero(np.diff(commit, append=commit[-1] + 1))
     at = (run.column("start_ns") + ages)[last]
     inside = at <= int(run.column("start_ns")[-1])

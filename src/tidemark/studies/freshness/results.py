@@ -29,7 +29,7 @@ RESULTS = Results(
     quantities=QUANTITIES,
     publication=Publication(key=published.KEY, origin=published.ORIGIN, software=published.SOFTWARE),
     tables=tables_of(ages, capacity, reads),
-    sketches=sketches_of("tidemark.studies.freshness.figures.cost"),
+    sketches=sketches_of("tidemark.studies.freshness.figures.cost", "tidemark.studies.freshness.figures.lags"),
     claims=claims_of(
         STUDY,
         QUANTITIES,

@@ -9,9 +9,9 @@ from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.words import estimate_text, listed, number
 from tidemark.runs.runset import Series
 from tidemark.studies.freshness.climbs import held, is_least
-from tidemark.studies.freshness.parts import climbed, killed, of, policy_of, runs_of, undisturbed
+from tidemark.studies.freshness.parts import alike, climbed, killed, of, policy_of, runs_of, undisturbed
 from tidemark.studies.freshness.quantities import CPU, SEEN_MAX, SEEN_P50, SEEN_P95, SLOPE, found, unfinished
-from tidemark.studies.freshness.settings import Policy, shape_of
+from tidemark.studies.freshness.settings import shape_of
 
 
 class Writer(SentenceWriter):
@@ -37,12 +37,7 @@ class Writer(SentenceWriter):
 
     def _alike(self) -> list[Series]:
         """A series a system, all of one rate and one time between commits: that which most systems share."""
-        found = [each for each in self._measured() if Policy.parse(shape_of(each.mode).policy).interval_ms is not None]
-        shapes = [shape_of(each.mode)[:2] for each in found]
-        if not shapes:
-            raise Absent("no system commits by the clock")
-        common = max(sorted(set(shapes)), key=lambda shape: (shapes.count(shape), shape[1]))
-        return [each for each, shape in zip(found, shapes, strict=True) if shape == common]
+        return alike(self._measured())
 
     def _said(self, quantity: Quantity, series: list[Series], unit: str) -> str:
         found = []

@@ -15,6 +15,7 @@ from tidemark.services.kafka import Kafka
 from tidemark.studies.freshness.settings import FreshnessSettings
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.in_bucket import is_in_bucket
+from tidemark.systems.pipelines.kind import PipelineSystem
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
@@ -49,13 +50,15 @@ class Freshness(Workload):
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
-        """Also where the table's history is not told, or only one process may write it."""
+        """Also where the table's history is not told, only one process may write it, or nobody here can kill it."""
         system = variant.system
         if Capability.HISTORY not in system.capabilities:
             return f"{system.title}: its table does not tell when it was written to"
         if is_in_bucket(variant.options):
             return "how old events are is measured of tables on the local disk; storage is s3"
         refused = system.refuses_writers(variant.options) if issubclass(system, TableSystem) else None
+        if issubclass(system, PipelineSystem) and FreshnessSettings.of(spec).kills:
+            refused = system.why_no_kill(variant.options, spec.services)
         return super().unavailable(spec, variant) or refused
 
     @cached_property

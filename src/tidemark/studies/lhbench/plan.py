@@ -15,6 +15,9 @@ from tidemark.systems.variants import spec_of, variant, with_defaults
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
     section = _section(config)
+    master = section.given["engine"]["master"]
+    if master is not None:
+        base = replace(base, services=replace(config.services, spark_master=master))
     made: list[SeriesSpec] = []
     for given in section.measured:
         entry = with_defaults(given, section.given)

@@ -77,7 +77,10 @@ def query_s(run: Run, phase: str, subject: str, column: str = "elapsed_ns", firs
 
 
 def _load(run: Run, column: str = "elapsed_ns") -> Replicates:
-    return known(float(run.column(column)[_chosen(run, LOAD, LOAD)].sum()) * SECONDS)
+    values = run.column(column)[_chosen(run, LOAD, LOAD)]
+    if (values == NOT_TOLD).any():
+        raise Absent("a cluster of the user's own: nobody here sees its processor time")
+    return known(float(values.sum()) * SECONDS)
 
 
 def _query(run: Run, subject: str) -> Replicates:

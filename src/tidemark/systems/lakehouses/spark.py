@@ -14,7 +14,7 @@ from tidemark.services.programs.process import give
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.services.spark.events import Job
 from tidemark.services.spark.server import Spark
-from tidemark.systems.base import Capability, Context, Durability, Options
+from tidemark.systems.base import USERS_OWN, Capability, Context, Durability, Options
 from tidemark.systems.lakehouses.kind import Lakehouse, Ran, Written
 
 STATEMENT_S = 3600.0  # the longest that one statement may take
@@ -61,6 +61,8 @@ class SparkLakehouse(Lakehouse):
         self._database = f"lake_{secrets.token_hex(4)}"
         self._sources: dict[Path, str] = {}
         self._registered: dict[str, Written] = {}
+        if self._spark.is_elsewhere:
+            self.say(f"its executors are a cluster's, {USERS_OWN}: nothing is seen here of their processors and disks")
 
     @property
     def warehouse(self) -> Path:

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, cast
 
 from tidemark.services.base import Service
 from tidemark.services.flink.server import Flink
-from tidemark.services.iceberg.catalog import RestCatalog
-from tidemark.systems.base import Capability, Context, Durability, Options, Variant
+from tidemark.systems.base import Capability, Context, Options
 from tidemark.systems.iceberg.catalog import REFERENCE
-from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
-from tidemark.systems.pipelines.kind import TIME, TYPES, PipelineSystem, Source, columns, quoted
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
+from tidemark.systems.pipelines.into_iceberg import IntoIceberg
+from tidemark.systems.pipelines.kind import TIME, TYPES, Source, columns, quoted
 from tidemark.systems.tables import TableSystem
 
 PARALLELISM = 1  # as many as the topic has partitions
@@ -31,12 +31,10 @@ class FlinkOptions(Options):
     )
 
 
-class FlinkIceberg(PipelineSystem):
+class FlinkIceberg(IntoIceberg):
     name: ClassVar[str] = "flink-iceberg"
     title: ClassVar[str] = "Flink SQL (Iceberg)"
-    format: ClassVar[str] = "Iceberg"
     client: ClassVar[str] = "Iceberg sink of Flink"
-    catalog: str = REFERENCE.label
     notes: tuple[str, ...] = (
         *REFERENCE.notes,
         "it commits with each checkpoint and makes none unless it is told how often, as it is here",
@@ -44,36 +42,19 @@ class FlinkIceberg(PipelineSystem):
     )
     capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
     needs: ClassVar[tuple[type[Service], ...]] = (Flink,)
-    durability: Durability = Durability(
-        "The catalog's database flushes its log before a commit is acknowledged; files, those of checkpoints among "
-        "them, are left to the page cache.",
-        counted=None,
-        remark="a pipeline acknowledges nothing to anybody",
-    )
     Options: ClassVar[type[Options]] = FlinkOptions
     exactly_once: ClassVar[str] = "offsets and data files in one checkpoint, whose number is in the snapshot"
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self._flink = cast(Flink, context.services[Flink])
-        self._catalog = cast(RestCatalog, context.services[REFERENCE.server])
-        self._job = f"job-{secrets.token_hex(6)}"
+        self._job = f"tidemark-{secrets.token_hex(6)}"
         self._statements: tuple[str, ...] = ()
         self._settings: Mapping[str, str] = {}
 
-    @classmethod
-    def destination(cls, options: Any) -> Variant:
-        del options
-        return Variant(cls.name, IcebergPyIceberg, PyIcebergOptions(), cls.title)
-
     def start(self, source: Source, table: TableSystem, interval_ms: int) -> None:
         assert isinstance(table, IcebergPyIceberg)
-        catalog = {
-            "type": "iceberg",
-            "catalog-type": "rest",
-            "uri": self._catalog.uri,
-            "warehouse": self._catalog.warehouse,
-        }
+        catalog = {"type": "iceberg", "catalog-type": "rest", **self._reached()}
         place = ".".join(map(quoted, ("lake", *table.identifier)))
         shape = columns(source.schema, {**TYPES, TIME: "TIMESTAMP(6)"}, "Flink")
         self._statements = (
@@ -87,6 +68,9 @@ class FlinkIceberg(PipelineSystem):
             "execution.checkpointing.min-pause": f"{self.options.min_pause_ms} ms",
         }
         self._flink.run(self._job, self._statements, self._settings)
+        storage = self._flink.checkpoint_storage(self._job)
+        if storage is not None:
+            self._settings = {**self._settings, "checkpoint_storage": storage}
 
     def kill(self) -> None:
         self._flink.kill()

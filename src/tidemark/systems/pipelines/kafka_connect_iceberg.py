@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 from tidemark.services.base import Service
-from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.kafka import Kafka
 from tidemark.services.pipelines.connect import KafkaConnect, KafkaConnectPrompt
-from tidemark.systems.base import DEFAULT, Capability, Context, Durability, Options, Variant
+from tidemark.systems.base import DEFAULT, Capability, Context, Durability, Options
 from tidemark.systems.iceberg.catalog import REFERENCE
-from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
-from tidemark.systems.pipelines.kind import PipelineSystem, Source
+from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
+from tidemark.systems.pipelines.into_iceberg import NOTHING_ACKNOWLEDGED, IntoIceberg
+from tidemark.systems.pipelines.kind import Source
 from tidemark.systems.tables import TableSystem
 
 DEFAULT_INTERVAL_S = 300  # iceberg.control.commit.interval-ms, as shipped
@@ -46,12 +46,10 @@ class ConnectOptions(Options):
         return KafkaConnectPrompt if self.prompt else KafkaConnect
 
 
-class KafkaConnectIceberg(PipelineSystem):
+class KafkaConnectIceberg(IntoIceberg):
     name: ClassVar[str] = "kafka-connect-iceberg"
     title: ClassVar[str] = "Kafka Connect (Iceberg)"
-    format: ClassVar[str] = "Iceberg"
     client: ClassVar[str] = "Iceberg sink of Kafka Connect"
-    catalog: str = REFERENCE.label
     notes: tuple[str, ...] = (
         *REFERENCE.notes,
         f"it commits every {DEFAULT_INTERVAL_S} s unless it is told otherwise, as it is here",
@@ -60,7 +58,7 @@ class KafkaConnectIceberg(PipelineSystem):
     durability: Durability = Durability(
         "The catalog's database flushes its log before a commit is acknowledged; files are left to the page cache.",
         counted=None,
-        remark="a pipeline acknowledges nothing to anybody",
+        remark=NOTHING_ACKNOWLEDGED,
     )
     exactly_once: ClassVar[str] = "offsets and data files in one transaction of the broker, offsets in the snapshot"
     Options: ClassVar[type[Options]] = ConnectOptions
@@ -69,14 +67,9 @@ class KafkaConnectIceberg(PipelineSystem):
         super().__init__(context, options)
         self._worker = cast(KafkaConnect, context.services[options.worker])
         self._kafka = cast(Kafka, context.services[Kafka])
-        self._catalog = cast(RestCatalog, context.services[REFERENCE.server])
         self._token = secrets.token_hex(6)
         self._config: Mapping[str, str] = {}
-
-    @classmethod
-    def destination(cls, options: Any) -> Variant:
-        del options
-        return Variant(cls.name, IcebergPyIceberg, PyIcebergOptions(), cls.title)
+        self._commits: Mapping[str, str] = {}  # what it was told of when to commit
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
@@ -103,12 +96,26 @@ class KafkaConnectIceberg(PipelineSystem):
             "iceberg.control.commit.interval-ms": str(interval_ms),
             "iceberg.control.commit.timeout-ms": str(self.options.commit_timeout_ms),
             "iceberg.catalog.type": "rest",
-            "iceberg.catalog.uri": self._catalog.uri,
-            "iceberg.catalog.warehouse": self._catalog.warehouse,
-            "iceberg.catalog.io-impl": FILES,
-            "iceberg.kafka.session.timeout.ms": str(self._worker.session_ms),
+            **{f"iceberg.catalog.{name}": value for name, value in self._reached().items()},
+            **self._of_the_worker(source),
         }
+        commits = "iceberg.control.commit"
+        self._commits = {name: value for name, value in self._config.items() if name.startswith(commits)}
         self._worker.create(self._connector, self._config)
+
+    def _of_the_worker(self, source: Source) -> dict[str, str]:
+        """What a worker of the user's own may have otherwise, and what is ours to say of one that is ours."""
+        if not self._worker.is_external:
+            return {
+                "iceberg.catalog.io-impl": FILES,
+                "iceberg.kafka.session.timeout.ms": self._worker.told["session.timeout.ms"],
+            }
+        return {
+            "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+            "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "value.converter.schemas.enable": "false",
+            "iceberg.kafka.bootstrap.servers": source.bootstrap,
+        }
 
     def kill(self) -> None:
         self._worker.kill()
@@ -118,13 +125,16 @@ class KafkaConnectIceberg(PipelineSystem):
         self._worker.create(self._connector, self._config)
 
     def check(self) -> None:
+        before = len(self._worker.restarts)
         self._worker.check_tasks(self._connector)
+        for reason in self._worker.restarts[before:]:
+            self.say(f"it was started again in a window: {reason.splitlines()[0]}")
 
     def stop(self) -> None:
         config, self._config = self._config, {}
         if config:
             if not self._worker.has_ended():
-                self._worker.delete(self._connector)
+                self._worker.drop(self._connector)
             if not self._kafka.has_ended():
                 self._kafka.delete_topic(self._control)
 
@@ -134,9 +144,4 @@ class KafkaConnectIceberg(PipelineSystem):
 
     def settings(self) -> Mapping[str, str]:
         """What the connector was given, without names and addresses that differ from run to run."""
-        told = {name: value for name, value in self._config.items() if name.startswith("iceberg.control.commit")}
-        return {
-            **told,
-            "offset.flush.interval.ms": str(self._worker.flush_ms),
-            "session.timeout.ms": str(self._worker.session_ms),
-        }
+        return {**self._commits, **self._worker.told}

@@ -17,9 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tidemark.config import ServicesConfig
 from tidemark.errors import SystemFailure
 from tidemark.services.base import Service
-from tidemark.systems.base import System, Variant
+from tidemark.systems.base import USERS_OWN, Context, System, Variant
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
@@ -52,6 +53,25 @@ class PipelineSystem(System):
 
     kind: ClassVar[str] = "a pipeline"
     exactly_once: ClassVar[str]  # how it sees to it that each event is in the table once, in words
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        engine = context.services[self.engine(options)]
+        if engine.is_elsewhere:
+            self.say(f"it runs in {engine.title}, {USERS_OWN}, of which nothing is seen here but what it answers")
+
+    @classmethod
+    def engine(cls, options: Any) -> type[Service]:
+        """The server that it runs in: the first that it needs."""
+        return cls.needs_for(options)[0]
+
+    @classmethod
+    def why_no_kill(cls, options: Any, config: ServicesConfig) -> str | None:
+        """Why it is not to be killed where the configuration's servers are `config`; None where it can be."""
+        engine = cls.engine(options)
+        if engine.address_in(config) is None:
+            return None
+        return f"it runs in {engine.title}, {USERS_OWN} (services.{engine.address_key}), which is not ours to kill"
 
     @classmethod
     @abstractmethod

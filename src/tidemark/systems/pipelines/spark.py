@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
+from tidemark.config import ServicesConfig
 from tidemark.services.base import Service
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.services.spark.server import Spark, Stream
@@ -46,6 +47,15 @@ class SparkPipeline(PipelineSystem):
         self._job = f"job-{secrets.token_hex(6)}"
         self._stream: Stream | None = None
         self._trigger: Mapping[str, str] = {}
+
+        if self._spark.is_elsewhere:
+            self.say("a kill ends its driver, which runs here; executors end by themselves when they find it gone")
+
+    @classmethod
+    def why_no_kill(cls, options: Any, config: ServicesConfig) -> str | None:
+        """Its driver is ours also where its executors are not."""
+        del options, config
+        return None
 
     @abstractmethod
     def _sink(self, table: TableSystem) -> Sink:

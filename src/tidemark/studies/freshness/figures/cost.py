@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from tidemark.analysis.measures import Absent
@@ -19,7 +20,6 @@ from tidemark.studies.freshness.quantities import CPU, FILES, SEEN_P95
 from tidemark.studies.freshness.settings import shape_of
 
 TITLE = "Freshness against cost"
-LINE = 0.105  # of the picture's height: a line of the legend
 PROCESSOR, DISK = (CPU, CPU_AT_CAPACITY), (FILES, FILES_AT_CAPACITY)
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -70,9 +70,9 @@ def cost(studio: Studio) -> Drawn:
         if rate == shape_of(series.mode).rate or shape_of(series.mode).steps:
             systems.setdefault(series.system, []).append(series)
     made = style.frame(style.PAGE, 2.3)
-    wide = (style.PAGE - 0.55 - 1.75 - 0.6) / 2
-    panels = (made.axes(0.55, style.PAGE - 0.55 - wide), made.axes(0.55 + wide + 0.6, 1.75))
+    panels = made.pair(0.55, 0.6, 1.75)
     runs: list[Run] = []
+    drawn: set[Axes] = set()
     without: list[str] = []
     for place, (_, listed) in enumerate(sorted(systems.items())):
         colour, mark = studio.colour(listed[0]), MARKS[place % len(MARKS)]
@@ -82,6 +82,7 @@ def cost(studio: Studio) -> Drawn:
                 point = _point(studio, series, *costs)
                 if point is not None:
                     points.append(point)
+                    drawn.add(axes)
                     runs += [run for run in runs_of(series) if run not in runs]
                 elif axes is panels[0]:
                     without.append(f"{series.title} {_named(series)}")
@@ -93,13 +94,13 @@ def cost(studio: Studio) -> Drawn:
                     axes.plot(each.age, each.cost, mark, color=colour, markerfacecolor="none", markersize=6)
                 axes.annotate(each.said, (each.age, each.cost), xytext=(2, 3), textcoords="offset points",
                               fontsize=style.SMALL - 1.5, color=style.ink(colour))  # fmt: skip
-        panels[1].plot(1.06, 0.97 - LINE * place, mark, transform=panels[1].transAxes, color=colour, markersize=4,
-                       clip_on=False)  # fmt: skip
-        panels[1].text(1.12, 0.97 - LINE * place, style.two_lines(listed[0].title), transform=panels[1].transAxes,
-                       fontsize=style.SMALL, color=style.ink(colour), va="center")  # fmt: skip
+        style.name_beside(panels[1], place, colour, mark, listed[0].title)
     if not runs:
         raise Absent("no run has an age and a cost")
     for axes, what in zip(panels, ("CPU-seconds", "files"), strict=True):
+        if axes not in drawn:
+            axes.text(0.5, 0.5, f"{what}: not seen of any", transform=axes.transAxes, fontsize=style.SMALL, ha="center")
+            continue
         axes.set_xscale("log")
         axes.set_yscale("log")
         for axis in (axes.xaxis, axes.yaxis):
@@ -109,10 +110,12 @@ def cost(studio: Studio) -> Drawn:
         axes.grid()
         axes.set_xlabel("age when seen, p95 (s), log scale")
         axes.set_ylabel(f"{what}, a million events")
+    encodings = sorted({shape_of(each.mode).encoding for listed in systems.values() for each in listed})
     notes = [
-        f"{rate:,} events a second are due; a point is a writing policy, or the interval that a pipeline is told. "
-        "Further left is younger, further down is cheaper. CPU-seconds: of who moves events and of the table's "
-        "servers; files: data and metadata. Hollow: at the highest rate that the table keeps up with, beside the mark.",
+        f"{rate:,} events a second are due, as {' or '.join(encodings)}; a point is a writing policy, or the interval "
+        "that a pipeline is told. Further left is younger, further down is cheaper. CPU-seconds: of who moves events "
+        "and of the table's servers; files: data and metadata. Hollow: at the highest rate that the table keeps up "
+        "with, beside the mark.",
         studio.run_set.coverage,
     ]
     notes += [f"Not drawn: {', '.join(without)}."] if without else []

@@ -15,7 +15,8 @@ from tidemark.studies.freshness.settings import shape_of
 STREAMED = "as streamed"
 NOT_ASKED = "its table was not read"
 COLUMNS = (
-    SYSTEM, Column("policy", "Commits"), Column("rate", "Events due", "events/s"), Column("state", "State"),
+    SYSTEM, Column("policy", "Commits"), Column("rate", "Events due", "events/s"), Column("encoding", "Encoding"),
+    Column("state", "State"),
     Column("commits", "Commits made"), Column("files", "Files"),
     Column("count_first", "count(*), first", "s"), Column("count_again", "count(*), again", "s"),
     Column("sum_first", "sum, first", "s"), Column("sum_again", "sum, again", "s"),
@@ -39,7 +40,8 @@ def build(workshop: Workshop) -> Iterator[Table]:
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in undisturbed(workshop.run_set):
-        head: list[Cell] = [series.title, policy_of(series), shape_of(series.mode).rate]
+        shape = shape_of(series.mode)
+        head: list[Cell] = [series.title, policy_of(series), shape.rate, shape.encoding]
         if not series.runs:
             rows.append([*head, *[Missing(series.missing())] * (len(COLUMNS) - len(head))])
         for run in runs_of(series):

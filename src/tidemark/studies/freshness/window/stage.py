@@ -233,7 +233,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
             "unseen": [
                 service.title
                 for service in self._rig.servers.by_class.values()
-                if service.is_external and service.name not in self._freshness.spared
+                if service.is_elsewhere and service.name not in self._freshness.spared
             ],
             "kills": self._kills,
             "ramp": self._ramp,

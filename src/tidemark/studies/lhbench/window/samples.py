@@ -23,7 +23,7 @@ class Done:
     start_ns: int
     elapsed_ns: int
     planned_ns: int  # until the plan of the last statement was there
-    cpu_ns: int  # of the engine's processes
+    cpu_ns: int  # of the engine's processes; NOT_TOLD where they are not of this machine
     rows: int  # of the answer
     error: str = ""
     submitted_ms: int = NOT_TOLD  # by the clock of the engine's log, since 1970

@@ -124,7 +124,7 @@ class LakeStage(Stage[LakeWindow]):
             start_ns=start_ns,
             elapsed_ns=sum(each.elapsed_ns for each in ran),
             planned_ns=ran[-1].planned_ns if ran[-1].planned_ns is not None else NOT_TOLD,
-            cpu_ns=round((self._cpu_seconds() - cpu_s) * 1e9),
+            cpu_ns=NOT_TOLD if cpu_s is None else round(((self._cpu_seconds() or 0.0) - cpu_s) * 1e9),
             rows=len(ran[-1].rows),
             submitted_ms=ran[0].submitted_ms or NOT_TOLD,
         )
@@ -132,8 +132,11 @@ class LakeStage(Stage[LakeWindow]):
     def _run(self, step: Step) -> list[Ran]:
         return [self._system.run(statement, step.label) for statement in step.statements]
 
-    def _cpu_seconds(self) -> float:
+    def _cpu_seconds(self) -> float | None:
+        """Of the engine's processes; None where they are not of this machine alone."""
         groups = self._rig.groups()
+        if any(self._rig.servers.by_class[kind].is_elsewhere for kind in self._rig.variant.needs):
+            return None
         found = [groups[kind.name].cpu_seconds() for kind in self._rig.variant.needs if kind.name in groups]
         return sum(seconds for seconds in found if seconds is not None)
 

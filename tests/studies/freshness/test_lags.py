@@ -1,0 +1,51 @@
+"""The lag of a table over a window, by the moments when events were due and when a reader first saw them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pytest
+
+from tidemark.analysis.quantities import Absent
+from tidemark.runs.proofs import Oracle
+from tidemark.runs.run import Run
+from tidemark.studies.freshness.lags import lag
+
+SECOND = 1_000_000_000
+
+
+def run(late_s: float, missing: int = 0) -> Run:
+    """10 events a second for 5 s; each second's are seen together half a second after it, those of the third later."""
+    due = np.arange(50) * SECOND // 10
+    seen = (due // SECOND + 1) * SECOND + SECOND // 2
+    seen[20:] = np.maximum(seen[20:], round((3.5 + late_s) * SECOND))
+    oracle = Oracle(not missing, True, 50, 50 - missing, missing, 0, 0, "another client", 0.1)
+    manifest = SimpleNamespace(oracle=oracle, found=(("gave_up", False), ("ramp", None)))
+    columns = {"start_ns": due, "seen_ns": seen - due}
+    return cast(Run, SimpleNamespace(label="one", column=columns.__getitem__, manifest=manifest))
+
+
+def test_the_lag_is_that_right_before_more_is_seen() -> None:
+    found = lag(run(0))
+    assert found.at_s == pytest.approx([1.5, 2.5, 3.5, 4.5, 5.5])
+    assert found.oldest_s == pytest.approx([1.5] * 5)
+    assert found.events.tolist() == [16, 16, 16, 16, 10]  # that which is due at this very moment waits, too
+
+
+def test_a_commit_that_was_late_shows_in_time_and_in_events() -> None:
+    found = lag(run(1.25))
+    assert found.at_s == pytest.approx([1.5, 2.5, 4.75, 5.5])
+    assert found.oldest_s == pytest.approx([1.5, 1.5, 2.75, 1.5])
+    assert found.events.tolist() == [16, 16, 28, 10]
+
+
+def test_of_a_long_window_the_most_in_each_stretch_is_kept() -> None:
+    found = lag(run(1.25), stretches=2)
+    assert found.oldest_s == pytest.approx([1.5, 2.75]) and found.events.tolist() == [16, 28]
+
+
+def test_a_table_that_lost_events_has_no_lag() -> None:
+    with pytest.raises(Absent, match="each event once"):
+        lag(run(0, missing=1))
