@@ -242,6 +242,7 @@ PINS = {
     "spark": ["org.apache.spark:spark-core_2.12:3.5.7", "org.apache.spark:spark-sql-kafka-0-10_2.12:3.5.7"],
     "spark-delta": ["io.delta:delta-spark_2.12:3.3.3", "io.delta:delta-storage:3.3.3"],
     "spark-hudi": ["org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"],
+    "spark-avro": ["org.apache.spark:spark-avro_2.12:3.5.7"],
     "spark-iceberg": ["org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0"],
 }
 

@@ -8,24 +8,17 @@ client alone needs are taken by that client after all of its stack's.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from tidemark.paths import Workspace
-from tidemark.services.programs.tools import tool_environment, tool_lock
+from tidemark.services.programs.tools import tool_environment, tool_lock, tool_packages
 from tidemark.software.environments import install, read_lock
 
 
 def tool_python(name: str, workspace: Workspace) -> Path:
     """The interpreter of the tool's environment, which changes with the lock."""
     return tool_environment(name, workspace) / "bin" / "python"
-
-
-def tool_packages(name: str, workspace: Workspace) -> Path:
-    """Where its packages lie, for an interpreter of the same version that takes them beside its own."""
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    return tool_environment(name, workspace) / "lib" / version / "site-packages"
 
 
 def packages(names: Iterable[str], workspace: Workspace) -> dict[str, Path]:

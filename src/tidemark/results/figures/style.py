@@ -38,7 +38,7 @@ COLOURS = {
     "null": "#7F7F7F",
 }
 FURTHER = ("#882255", "#117733", "#999933", "#332288", "#AA4499", "#661100", "#44AA99", "#6699CC", "#000000")
-PARTS = {  # of a time budget, and of a footprint: Tol's light palette, in which no system has its colour
+PARTS = {  # of a time budget, of a footprint, of a write: Tol's light palette, in which no system has its colour
     "write": "#77AADD",
     "poll": "#EE8866",
     "decode": "#EEDD88",
@@ -49,6 +49,13 @@ PARTS = {  # of a time budget, and of a footprint: Tol's light palette, in which
     "data": "#77AADD",
     "metadata": "#EEDD88",
     "catalog": "#FFAABB",
+    "upload": "#EE8866",
+    "application": "#EEDD88",
+    "topic": "#FFAABB",
+    "tasks": "#77AADD",
+    "driver": "#99DDFF",
+    "HDFS": "#44BB99",
+    "materialise": "#BBCC33",
 }
 RC: dict[Any, Any] = {
     "font.family": [SERIF, "DejaVu Sans"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from tidemark import seals
@@ -24,6 +25,12 @@ def tool_lock(name: str) -> Path:
 def tool_environment(name: str, workspace: Workspace) -> Path:
     """The folder of the tool's environment, there or not; it changes with the lock."""
     return workspace.cache.absolute() / "tools" / f"{name}-{sha256_of(tool_lock(name))[:12]}"
+
+
+def tool_packages(name: str, workspace: Workspace) -> Path:
+    """Where its packages lie, for an interpreter of the same version that takes them beside its own."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return tool_environment(name, workspace) / "lib" / version / "site-packages"
 
 
 def tool_program(name: str, program: str, workspace: Workspace) -> Path:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.quantities import Quantity
 from tidemark.analysis.statistics import Replicates, counted, known
 from tidemark.results.claims.evidence import Evidence, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.studies.deltars import published
-from tidemark.studies.deltars.parts import of
+from tidemark.studies.deltars.parts import of, size_of
 
 
 class DeltarsEvidence(Evidence):
@@ -42,10 +43,19 @@ def largest_ratio(evidence: Evidence, quantity: Quantity, system: str, vs: str, 
 
 
 @measure(OWN)
-def legacy(evidence: Evidence, operation: str, tables: list[str]) -> Measured:
-    """What the legacy path takes for tables, or takes longer than delta-rs on HDFS: always Absent."""
-    del evidence, tables
-    raise Absent(f"the legacy path's {operation} is not built here")
+def exponent(evidence: Evidence, quantity: Quantity, system: str, tables: list[str]) -> Measured:
+    """The power of the rows by which it grows from the first of two tables of one kind to the second; 1: as they do."""
+    few, many = (positive(evidence.hot(quantity, system, f"{data}-1")) for data in tables)
+    growth = many.ratio(few)
+    rows = math.log(size_of(tables[1])[1] / size_of(tables[0])[1])
+    return Replicates(growth.centre, growth.draws, growth.n, growth.runs, growth.degrees, False).scaled(1 / rows), ""
+
+
+@measure(OWN)
+def gap_closed(evidence: Evidence, quantity: Quantity, system: str, vs: str, by: str, mode: str) -> Measured:
+    """How much of what `system` takes longer than `vs` a third one does not take, in percent of it."""
+    long, short, between = (evidence.hot(quantity, name, mode) for name in (system, vs, by))
+    return positive(long.difference(between)).ratio(positive(long.difference(short))).linear().scaled(100), "%"
 
 
 @measure(OWN)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Quantity
+from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Replicates
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.deltars.settings import DATA, shape_of
@@ -31,6 +31,14 @@ def in_order(run_set: RunSet) -> list[Series]:
 def tables_of(run_set: RunSet) -> list[str]:
     """The tables that were asked for, in order."""
     return sorted({shape_of(each.mode)[0] for each in run_set.select()}, key=size_of)
+
+
+def fewest_cores(run_set: RunSet) -> int:
+    """The number of processors to speak of, where one must be chosen: the thesis drew one. Absent without a run."""
+    found = {shape_of(each.mode)[1] for each in run_set.select() if each.runs}
+    if not found:
+        raise Absent("no system was measured")
+    return min(found)
 
 
 def find(run_set: RunSet, system: str, data: str, cores: int) -> Series | None:

@@ -25,7 +25,8 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         variant(given, config.origin, (SECTION, "systems"), WholeSystem)
         entry = with_defaults(given, deltars.given)
         chosen = variant(entry, config.origin, (SECTION, "systems"), WholeSystem)
-        for settings in deltars.cells():
+        assert issubclass(chosen.system, WholeSystem)
+        for settings in deltars.cells(chosen.system.is_slow):
             longest = settings.repetitions * 2 * settings.timeout_seconds
             spec = spec_of(base, entry, chosen, settings, window_seconds=longest, runs=1)
             made += [replace(spec, cpus=settings.cores, repeat=number) for number in range(1, deltars.repeats + 1)]

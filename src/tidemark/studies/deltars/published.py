@@ -28,6 +28,7 @@ HEIRS = {
     "delta-rs-local": LOCAL,
     "delta-rs-hdfs-before": HOPSFS,
     "delta-rs-local-before": LOCAL,
+    "legacy": LEGACY,
 }
 HARDWARE = {
     "CPU": "AMD Ryzen Threadripper PRO 5955WX, 16 cores, shared; clients with 1, 2, 4 or 8",

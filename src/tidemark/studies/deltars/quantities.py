@@ -21,6 +21,17 @@ from tidemark.studies.deltars.window.samples import READ, WRITE
 NOT_THE_SOURCE = "a table does not hold what was written"
 SECONDS = 1e-9  # of nanoseconds
 MEGABYTE = 1e6
+FEWEST_OF_ALL = 3  # samples: below that, nothing is said of how they differ
+# Parts of a write that goes through servers: columns of its operations, and what they are called.
+STEPS = {
+    "upload": "Upload: rows into the topic",
+    "application": "Application of Spark: started, ended",
+    "kafka": "Topic read, decoded",
+    "tasks": "Tasks of the table's format",
+    "driver": "Spark's driver",
+    "hdfs": "Calls of HDFS",
+}
+MATERIALISE = ("application", "kafka", "tasks", "driver", "hdfs")  # what the thesis calls so
 
 
 def found(run: Run) -> dict[str, Any]:
@@ -47,12 +58,19 @@ def _median(run: Run, operation: str) -> Replicates:
 
 
 def mean_of(values: NDArray[np.float64], *names: object) -> Replicates:
-    """The mean as the thesis makes its intervals: samples drawn from all of them, a thousand times."""
+    """The mean as the thesis makes its intervals: samples drawn from all of them, a thousand times.
+
+    Of few samples, where that would be too narrow, the interval is Student's, of logarithms.
+    """
+    n, rng = len(values), generator(*names)
     centre = math.log(float(values.mean()))
-    if len(values) < FEWEST:
-        return Replicates(centre, None, len(values))
-    drawn = generator(*names).choice(values, size=(REPLICATES, len(values))).mean(axis=1)
-    return Replicates(centre, np.log(drawn), len(values))
+    if n < FEWEST_OF_ALL:
+        return Replicates(centre, None, n)
+    if n < FEWEST:
+        error = float(np.std(np.log(values), ddof=1)) / math.sqrt(n)
+        return Replicates(centre, centre + error * rng.standard_normal(REPLICATES), n, degrees=n - 1)
+    drawn = rng.choice(values, size=(REPLICATES, n)).mean(axis=1)
+    return Replicates(centre, np.log(drawn), n)
 
 
 def _mean(run: Run, operation: str) -> Replicates:
@@ -99,6 +117,30 @@ def _cpu(run: Run) -> Replicates:
     return mean_of(np.maximum(of_operation(run, WRITE, "cpu_ns"), 1) * SECONDS, run.label, "cpu")
 
 
+def parts(run: Run) -> dict[str, NDArray[np.float64]]:
+    """float64[writes] for each of STEPS, in seconds; Absent where the client tells no parts."""
+    found = {step: of_operation(run, WRITE, f"{step}_ns") * SECONDS for step in STEPS}
+    if not any(each.any() for each in found.values()):
+        raise Absent("a write of it is one call, which has no parts")
+    return {step: np.asarray(each, np.float64) for step, each in found.items()}
+
+
+def _part(run: Run, steps: tuple[str, ...], what: str) -> Replicates:
+    told = parts(run)
+    whole = np.asarray(sum(told[step] for step in steps), np.float64)
+    if not whole.all():
+        raise Absent(f"{what} is no part of its writes")
+    return mean_of(whole, run.label, what)
+
+
+def _share(run: Run, steps: tuple[str, ...], what: str) -> Replicates:
+    told = parts(run)
+    shares = np.asarray(100 * sum(told[step] for step in steps) / times(run, WRITE), np.float64)
+    if not shares.all():
+        raise Absent(f"{what} is no part of its writes")
+    return mean_of(shares, run.label, what, "share")
+
+
 def _peak(run: Run) -> Replicates:
     most = max(int(of_operation(run, each, "peak_bytes").max()) for each in (WRITE, READ))
     if not most:
@@ -131,12 +173,23 @@ CPU = Quantity("client CPU", "CPU-s", "CPU-seconds of the client, a write", _cpu
 PEAK = Quantity("client memory", "MB", "Most memory of the client", _peak, LOWER)
 BYTES = Quantity("bytes a row", "B", "Bytes a row", _bytes, LOWER)
 
+UPLOAD = Quantity("upload", "s", "Upload: mean", partial(_part, steps=("upload",), what="upload"), LOWER)
+MATERIALISED = Quantity(
+    "materialise", "s", "Materialised: mean", partial(_part, steps=MATERIALISE, what="materialise"), LOWER
+)
+UPLOAD_SHARE = Quantity(
+    "upload share", "%", "Upload, of a write", partial(_share, steps=("upload",), what="upload"), LOWER
+)
+START_SHARE = Quantity(
+    "application share", "%", "Starting and ending the application, of a write",
+    partial(_share, steps=("application",), what="application"), LOWER,
+)  # fmt: skip
 MEANS = {WRITE: WRITE_MEAN, READ: READ_MEAN}
 MEDIANS = {WRITE: WRITE_MEDIAN, READ: READ_MEDIAN}
 QUANTITIES = Quantities(
     all=(
         WRITE_MEDIAN, READ_MEDIAN, WRITE_MEAN, READ_MEAN, WITH_SOURCE, WRITE_RATE, READ_RATE, WRITE_SLOWEST, FIRST,
-        REFUSED, CPU, PEAK, BYTES,
+        REFUSED, CPU, PEAK, BYTES, UPLOAD, MATERIALISED, UPLOAD_SHARE, START_SHARE,
     ),
     headline=(WRITE_MEDIAN, READ_MEDIAN, WRITE_RATE),
     code=("studies/deltars/quantities.py", "studies/deltars/window/samples.py"),

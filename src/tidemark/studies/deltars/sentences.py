@@ -9,20 +9,30 @@ from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.words import estimate_text, listed
 from tidemark.runs.runset import Series
 from tidemark.studies.deltars import published
-from tidemark.studies.deltars.parts import find, in_order, of, tables_of
+from tidemark.studies.deltars.parts import fewest_cores, find, in_order, of, tables_of
 from tidemark.studies.deltars.quantities import (
+    READ_MEAN,
     READ_MEDIAN,
     REFUSED,
     WITH_SOURCE,
     WRITE_MEAN,
     WRITE_MEDIAN,
     of_operation,
+    parts,
     times,
 )
 from tidemark.studies.deltars.settings import shape_of
 from tidemark.studies.deltars.window.samples import WRITE
 
-HDFS, LOCAL, BEFORE = "delta-rs-hdfs", "delta-rs-local", "delta-rs-hdfs-before"
+HDFS, LOCAL, BEFORE, LEGACY = "delta-rs-hdfs", "delta-rs-local", "delta-rs-hdfs-before", "legacy"
+PARTS = {"upload": "uploading", "application": "starting and ending the application", "kafka": "reading the topic",
+         "tasks": "Hudi's tasks", "driver": "Spark's driver", "hdfs": "calls of HDFS"}  # fmt: skip
+ENGINES = {
+    "spark-delta-hdfs": "a session of Spark that runs already and writes Delta",
+    "spark-hudi-hdfs": "the same upserting Hudi",
+    "spark-hudi-bulk": "the same inserting into Hudi in bulk",
+    "arrow-kafka-delta": "delta-rs behind a topic with Arrow batches",
+}
 
 
 class Writer(SentenceWriter):
@@ -37,14 +47,12 @@ class Writer(SentenceWriter):
             "scopes": self.scopes,
             "oracle": self.oracle,
             "misprints": self.misprints,
+            "legacy": self.legacy,
+            "divided": self.divided,
+            "engine": self.engine,
+            "legacy-reads": self.legacy_reads,
         }
         return {f"deltars-{name}": or_why(write) for name, write in parts.items()}
-
-    def _fewest(self) -> int:
-        found = {shape_of(each.mode)[1] for each in self.run_set.select() if each.runs}
-        if not found:
-            raise Absent("no system was measured")
-        return min(found)
 
     def _pairs(self, quantity: Quantity, system: str, other: str, cores: int) -> list[str]:
         """The ratio of two systems for each table that both have."""
@@ -60,7 +68,7 @@ class Writer(SentenceWriter):
         return said
 
     def _against_local(self, quantity: Quantity, verb: str) -> str:
-        cores = self._fewest()
+        cores = fewest_cores(self.run_set)
         pairs = self._pairs(quantity, HDFS, LOCAL, cores)
         processors = "processor" if cores == 1 else "processors"
         return (
@@ -76,7 +84,7 @@ class Writer(SentenceWriter):
 
     def floor(self) -> str:
         """What the smallest table waits for on HDFS."""
-        cores = self._fewest()
+        cores = fewest_cores(self.run_set)
         series = next(
             (each for each in in_order(self.run_set) if each.system == HDFS and shape_of(each.mode)[1] == cores), None
         )
@@ -100,7 +108,7 @@ class Writer(SentenceWriter):
 
     def releases(self) -> str:
         """The thesis's release line beside today's."""
-        said = self._pairs(WRITE_MEDIAN, BEFORE, HDFS, self._fewest())
+        said = self._pairs(WRITE_MEDIAN, BEFORE, HDFS, fewest_cores(self.run_set))
         return f"Writing to HDFS takes delta-rs 0.18.2 so many times as long as today's release: {listed(said)}."
 
     def cores(self) -> str:
@@ -123,7 +131,7 @@ class Writer(SentenceWriter):
     def scopes(self) -> str:
         said = []
         for series in in_order(self.run_set):
-            if series.system == LOCAL and shape_of(series.mode)[1] == self._fewest():
+            if series.system == LOCAL and shape_of(series.mode)[1] == fewest_cores(self.run_set):
                 with suppress(Absent):
                     ratio = of(self.measures, WITH_SOURCE, series).ratio(of(self.measures, WRITE_MEAN, series))
                     said.append(f"{estimate_text(ratio.estimate('x'))} ({_rows(shape_of(series.mode)[0])})")
@@ -133,6 +141,43 @@ class Writer(SentenceWriter):
             "Timed with the reading of its source, a write to the local disk is so many times as long as the call "
             f"alone: {listed(said)}."
         )
+
+    def legacy(self) -> str:
+        """The whole path against the one call."""
+        said = self._pairs(WRITE_MEAN, LEGACY, HDFS, fewest_cores(self.run_set))
+        return f"The legacy path takes so many times as long as delta-rs on HDFS to write (means): {listed(said)}."
+
+    def legacy_reads(self) -> str:
+        said = self._pairs(READ_MEAN, LEGACY, HDFS, fewest_cores(self.run_set))
+        return f"Its reads, through a Flight server with DuckDB, take so many times as long (means): {listed(said)}."
+
+    def divided(self) -> str:
+        """Which share of a legacy write each part has, for the smallest and the largest table."""
+        cores = fewest_cores(self.run_set)
+        found = [each for each in in_order(self.run_set)
+                 if each.system == LEGACY and each.runs and shape_of(each.mode)[1] == cores]  # fmt: skip
+        if not found:
+            raise Absent("the legacy path was not measured")
+        said = []
+        for series in dict.fromkeys((found[0], found[-1])):
+            told, whole = parts(series.runs[0]), float(times(series.runs[0], WRITE).sum())
+            shares = [f"{100 * float(told[step].sum()) / whole:.0f} % {words}" for step, words in PARTS.items()]
+            said.append(
+                f"of {whole / len(told['upload']):.1f} s for {_rows(shape_of(series.mode)[0])}, {listed(shares)}"
+            )
+        return f"A legacy write divides so: {'; '.join(said)}."
+
+    def engine(self) -> str:
+        """What changes one thing at a time."""
+        cores = fewest_cores(self.run_set)
+        said = []
+        for system, words in ENGINES.items():
+            with suppress(Absent):
+                pairs = self._pairs(WRITE_MEAN, system, HDFS, cores)
+                said.append(f"{words} takes {listed(pairs)}")
+        if not said:
+            raise Absent("no path that changes one part alone was measured")
+        return f"Of delta-rs's time for the same rows on the same HDFS (1x), {'; '.join(said)}."
 
     def oracle(self) -> str:
         ran = [each for each in in_order(self.run_set) if each.runs and not each.is_harness]

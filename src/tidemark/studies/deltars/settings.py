@@ -46,9 +46,13 @@ def processors() -> int:
 
 @dataclass(frozen=True, slots=True)
 class DeltarsSection:
-    """The section, parsed: tables with how often each is written and read, and the clients' processors."""
+    """The section, parsed: tables with how often each is written and read, and the clients' processors.
+
+    `slow`: the same for systems whose writes take an engine's time.
+    """
 
     tables: Mapping[str, int]
+    slow: Mapping[str, int]
     cores: tuple[int, ...]
     repeats: int
     systems: tuple[SystemEntry, ...]
@@ -59,19 +63,20 @@ class DeltarsSection:
         """ConfigError, with the place of the key, for names that stand for nothing."""
         one_of(protocol, given["protocols"], ("protocol",), origin)
         sizes = given["protocols"][protocol]
-        for name in sizes["tables"]:
+        named = [("tables", name) for name in sizes["tables"]] + [("slow", name) for name in sizes["slow"]]
+        for key, name in named:
             if DATA.fullmatch(name) is None:
-                place = origin.place((SECTION, "protocols", protocol, "tables", name))
+                place = origin.place((SECTION, "protocols", protocol, key, name))
                 raise ConfigError(
                     f"{place}: found the table '{name}'; allowed: supplier_sf and lineitem_sf with a scale above 0, "
                     "such as supplier_sf10"
                 )
         systems = tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items())
-        return cls(sizes["tables"], tuple(sizes["cores"]), sizes["repeats"], systems, given)
+        return cls(sizes["tables"], sizes["slow"], tuple(sizes["cores"]), sizes["repeats"], systems, given)
 
-    def cells(self) -> Iterator[DeltarsSettings]:
+    def cells(self, is_slow: bool) -> Iterator[DeltarsSettings]:
         """What the series of a system are set to, as far as this machine has the processors."""
-        for data, repetitions in self.tables.items():
+        for data, repetitions in (self.slow if is_slow else self.tables).items():
             for cores in self.cores:
                 if cores <= processors():
                     yield DeltarsSettings(

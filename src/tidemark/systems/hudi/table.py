@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import files_below
+from tidemark.services.flight.newest import COMMIT, METADATA, TIMELINE, newest
 from tidemark.services.programs.process import give
 from tidemark.systems.base import TABLE, Capability, Context
 from tidemark.systems.disk import count_and_bytes, read_ids
@@ -26,9 +27,6 @@ from tidemark.systems.tables import Committed, TableSystem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-METADATA = ".hoodie"
-TIMELINE = f"{METADATA}/timeline"
-COMMIT = "commit"  # the kind of an instant that writes rows of a copy-on-write table
 WRITTEN_BY = "_hoodie_commit_time"  # a column of Hudi's own
 NAME = "trips"
 
@@ -71,12 +69,7 @@ class HudiTable(TableSystem):
 
     def data_files(self) -> Sequence[PurePath]:
         completed = self._completed()  # before the files are listed: those of a completed instant are all there
-        newest: dict[str, tuple[str, Path]] = {}
-        for path in self.place.glob("*.parquet"):
-            group, _, instant = path.stem.split("_")
-            if instant in completed and (group not in newest or instant > newest[group][0]):
-                newest[group] = instant, path
-        return [path for _, path in newest.values()]
+        return newest(self.place.glob("*.parquet"), completed)
 
     def visible_rows(self) -> int:
         import pyarrow.parquet as pq

@@ -8,12 +8,13 @@ taken around the client library's own calls and nothing else; sources are read, 
 from __future__ import annotations
 
 import gc
+import importlib.util
 import json
 import os
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
+BESIDE = "tidemark.systems.wholes.through"  # whose clients are loaded from this folder, for those alone who name one
 PEAK = "5"  # what makes the kernel forget the most memory that a process had
 
 
@@ -33,10 +35,20 @@ class Client(ABC):
     def __init__(self, order: dict[str, Any]) -> None:
         self.order = order
         self.codec: str = order["codec"]
+        self.steps: Mapping[str, int] = {}  # parts of the last write, in nanoseconds, where the library tells any
+
+    def hold(self, table: pa.Table, keys: Sequence[str]) -> Any:
+        """The rows as the library takes them, each known by its `keys`; before the time."""
+        del keys
+        return table
+
+    def prepare(self, source: str) -> None:
+        """Let others than this process have the rows of the file `source`; before the time."""
+        del source
 
     @abstractmethod
-    def write(self, address: str, table: pa.Table) -> None:
-        """Make a new table of `table` at `address`; THE timed call."""
+    def write(self, address: str, table: Any) -> None:
+        """Make a new table at `address` of what `hold` returned; THE timed call."""
 
     @abstractmethod
     def read(self, address: str) -> pa.Table:
@@ -145,6 +157,20 @@ CLIENTS: dict[str, type[Client]] = {
     "parquet": ParquetFile,
     "none": Nothing,
 }
+# Classes of the file beside.
+CLIENTS_BESIDE = {"legacy": "Legacy", "arrow-kafka-delta": "ArrowKafkaDelta", "warm-spark": "WarmSpark"}
+
+
+def chosen(name: str) -> Any:
+    """The class of the client `name`, which has what `Client` has."""
+    if name in CLIENTS:
+        return CLIENTS[name]
+    module = BESIDE.rpartition(".")[2]
+    found = importlib.util.spec_from_file_location(module, Path(__file__).with_name(f"{module}.py"))
+    assert found is not None and found.loader is not None
+    beside = importlib.util.module_from_spec(found)
+    found.loader.exec_module(beside)
+    return getattr(beside, CLIENTS_BESIDE[name])
 
 
 def peak_bytes() -> int:
@@ -167,14 +193,18 @@ def timed(work: Callable[[], Any]) -> tuple[dict[str, int], Any]:
     return took | {"peak_bytes": peak_bytes()}, found
 
 
-def write(client: Client, asked: dict[str, Any]) -> dict[str, int]:
+def write(client: Client, asked: dict[str, Any]) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     began = time.perf_counter_ns()
     table = pq.read_table(asked["source"])
     source_ns = time.perf_counter_ns() - began
-    took, _ = timed(lambda: client.write(asked["at"], table))
-    return took | {"source_ns": source_ns, "rows": table.num_rows, "arrow_bytes": table.nbytes}
+    sizes = {"rows": table.num_rows, "arrow_bytes": table.nbytes}
+    rows = client.hold(table, asked["keys"])
+    del table
+    client.prepare(asked["source"])
+    took, _ = timed(lambda: client.write(asked["at"], rows))
+    return took | {"source_ns": source_ns, **sizes, "steps": dict(client.steps)}
 
 
 def read(client: Client, asked: dict[str, Any]) -> dict[str, int]:
@@ -194,9 +224,8 @@ def main() -> None:
     order = json.loads(sys.stdin.readline())
     # Before anything is imported: libraries make as many threads as there are processors for them.
     os.sched_setaffinity(0, order["processors"])
-    chosen = CLIENTS[order["client"]]
-    client = chosen(order)
-    say({"versions": {name: version(name) for name in chosen.packages}})
+    client: Client = chosen(order["client"])(order)
+    say({"versions": {name: version(name) for name in client.packages}})
     for line in sys.stdin:
         asked = json.loads(line)
         try:

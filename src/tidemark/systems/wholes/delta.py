@@ -10,19 +10,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tidemark.errors import SystemFailure
-from tidemark.paths import private_directory
 from tidemark.runs.manifest import Footprint
-from tidemark.services.base import Service, files_below
-from tidemark.services.hdfs.servers import USER, DataNode, NameNode
+from tidemark.services.base import files_below
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Context
 from tidemark.systems.delta import client as delta_client
 from tidemark.systems.wholes.kind import WholeSystem
+from tidemark.systems.wholes.on_hdfs import FETCHED, OnHdfs
 
 LOG = "_delta_log"
 BEFORE = "deltalake-before"
-ONE_COPY = "HDFS keeps one copy of each block, on one DataNode of this machine: no network and no second copy is timed"
-FROM_MEMORY = "the DataNode leaves blocks to the page cache"
 
 
 class WholeDelta(WholeSystem):
@@ -100,44 +97,16 @@ class DeltaRsLocal(WholeDelta):
         shutil.rmtree(self.address(name), ignore_errors=True)
 
 
-class DeltaRsHdfs(WholeDelta):
+class DeltaRsHdfs(OnHdfs, WholeDelta):
     name: ClassVar[str] = "delta-rs-hdfs"
     title: ClassVar[str] = "delta-rs, HDFS"
-    needs: ClassVar[tuple[type[Service], ...]] = (NameNode, DataNode)
-    notes: tuple[str, ...] = (ONE_COPY, FROM_MEMORY)
-
-    @property
-    def _names(self) -> NameNode:
-        names = self.context.services[NameNode]
-        assert isinstance(names, NameNode)
-        return names
-
-    def environment(self) -> Mapping[str, str]:
-        return {"HADOOP_USER_NAME": USER}
-
-    def _path(self, name: str) -> str:
-        """No two runs use one path: the folder's name is that of the run, and servers are of one sitting."""
-        return f"/{self.context.directory.name}/{name}"
-
-    def address(self, name: str) -> str:
-        return f"{self._names.address}{self._path(name)}"
 
     @property
     def reader(self) -> str:
-        return f"{duckdb_client.reader_name(*self.extensions)}, of files fetched over HTTP (WebHDFS)"
-
-    def fetched(self, name: str, folder: Path) -> Path:
-        self._names.web.fetch(self._path(name), private_directory(folder))
-        return folder
-
-    def listed(self, name: str) -> Mapping[str, int]:
-        return {each.path.as_posix(): each.size for each in self._names.web.listed(self._path(name))}
+        return f"{duckdb_client.reader_name(*self.extensions)}, {FETCHED}"
 
     def _log(self, name: str) -> str:
-        return self._names.web.text(f"{self._path(name)}/{LOG}", ".json")
-
-    def remove(self, name: str) -> None:
-        self._names.web.remove(self._path(name))
+        return self.names.web.text(f"{self.path(name)}/{LOG}", ".json")
 
 
 class DeltaRsLocalBefore(DeltaRsLocal):

@@ -39,6 +39,8 @@ class WholeSystem(System):
         "Nothing is flushed to the disk.", counted=None, remark="as its client has it; nothing was counted"
     )
     library: ClassVar[str]  # which of the program's clients
+    reads: ClassVar[bool] = True  # otherwise its client writes alone: what it wrote is read by another system
+    is_slow: ClassVar[bool] = False  # goes through servers that take their time: the section says apart how often
     of_release_before: ClassVar[str | None] = None  # the lock in envs/tools whose environment runs the client
 
     @property
@@ -55,6 +57,9 @@ class WholeSystem(System):
     def environment(self) -> Mapping[str, str]:
         """What the client's environment has beside what is the same for all."""
         return {}
+
+    def make_room(self, name: str) -> None:
+        """Make what a write of the table `name` finds there; before the time."""
 
     @abstractmethod
     def address(self, name: str) -> str:

@@ -8,7 +8,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,11 @@ class Client:
         """Also once it was told to end."""
         return self._is_over or self._process.poll() is None
 
-    def write(self, source: Path, address: str, timeout_s: float) -> dict[str, int]:
-        """Have the rows of the file `source` written as a new table; what the client says of it."""
-        return self._ask({"do": "write", "source": str(source), "at": address}, timeout_s)
+    def write(self, source: Path, keys: Sequence[str], address: str, timeout_s: float) -> dict[str, Any]:
+        """Have the rows of the file `source`, known by `keys`, written as a new table; what the client says of it."""
+        return self._ask({"do": "write", "source": str(source), "keys": list(keys), "at": address}, timeout_s)
 
-    def read(self, address: str, keep: Path | None, timeout_s: float) -> dict[str, int]:
+    def read(self, address: str, keep: Path | None, timeout_s: float) -> dict[str, Any]:
         """Have the table read whole, and what was read put into the file `keep`; what the client says of it."""
         return self._ask({"do": "read", "at": address, "keep": str(keep) if keep else None}, timeout_s)
 

@@ -17,7 +17,7 @@ from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.deltars import published
-from tidemark.studies.deltars.parts import in_order, of, tables_of
+from tidemark.studies.deltars.parts import fewest_cores, in_order, of, tables_of
 from tidemark.studies.deltars.quantities import MEANS, of_operation, times
 from tidemark.studies.deltars.settings import shape_of
 from tidemark.studies.deltars.window.samples import READ, WRITE
@@ -34,17 +34,9 @@ def sketches() -> Iterator[Sketch]:
     yield Sketch("deltars-closes", CLOSES, closes)
 
 
-def _fewest(studio: Studio) -> int:
-    """The number of processors to draw: the thesis drew one."""
-    found = {shape_of(each.mode)[1] for each in studio.run_set.select() if each.runs}
-    if not found:
-        raise Absent("no system was measured")
-    return min(found)
-
-
 def bars(studio: Studio, operation: str) -> Drawn:
     """Means with intervals, a group of bars a table, seconds on a logarithmic axis; what the thesis prints as marks."""
-    cores = _fewest(studio)
+    cores = fewest_cores(studio.run_set)
     chosen = [each for each in in_order(studio.run_set) if shape_of(each.mode)[1] == cores and not each.is_harness]
     tables = tables_of(studio.run_set)
     systems = list(dict.fromkeys(each.system for each in chosen))
@@ -101,7 +93,8 @@ def _log_seconds(axes: Axes) -> None:
 
 def closes(studio: Studio) -> Drawn:
     """Every write to HDFS by the times that its client was told to ask again."""
-    chosen = [each for each in in_order(studio.run_set) if any(run.column("closed").any() for run in each.runs)]
+    of_delta_rs = [each for each in in_order(studio.run_set) if published.HEIRS.get(each.system) == published.HOPSFS]
+    chosen = [each for each in of_delta_rs if any(run.column("closed").any() for run in each.runs)]
     if not chosen:
         raise Absent("no run closed a file of HDFS")
     made = style.frame(style.COLUMN, 2.0)

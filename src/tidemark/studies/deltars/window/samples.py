@@ -28,6 +28,13 @@ class Done:
     arrow_bytes: int
     closed: int = 0
     refused: int = 0
+    # Parts of a write, where its client tells them; what they leave of it is the client's own.
+    upload_ns: int = 0
+    application_ns: int = 0
+    kafka_ns: int = 0
+    tasks_ns: int = 0
+    driver_ns: int = 0
+    hdfs_ns: int = 0
 
 
 @dataclass(slots=True)

@@ -43,6 +43,7 @@ class TableStage(Stage[TablesWindow]):
         self.directory = directory
         self._tables, self._rig, self._system, self._comparer, self._show = tables, rig, system, comparer, show
         self._data = data.made(tables.workspace, tables.settings.data)
+        self._keys = data.keys_of(tables.settings.data)
         self._kept = directory / "read.parquet"  # what the client read in the last repetition
         self._abandoned = False
         self._differences: list[Difference] = []
@@ -92,11 +93,12 @@ class TableStage(Stage[TablesWindow]):
         client, timeout_s = self._tables.client, self._tables.settings.timeout_seconds
         assert client is not None
         address = self._system.address(name)
-        for operation in (WRITE, READ):
+        self._system.make_room(name)
+        for operation in (WRITE, READ) if self._system.reads else (WRITE,):
             since = self._said_bytes()
             try:
                 if operation == WRITE:
-                    told = client.write(self._tables.source, address, timeout_s)
+                    told = client.write(self._tables.source, self._keys, address, timeout_s)
                 else:
                     told = client.read(address, keep, timeout_s)
             except SystemFailure:
@@ -104,14 +106,14 @@ class TableStage(Stage[TablesWindow]):
                     return
                 raise
             told["start_ns"] -= began
+            steps = {f"{step}_ns": took for step, took in told.pop("steps", {}).items()}
             closes = self._closes(since)
-            window.done.append(Done(operation, repetition, closed=closes.closed, refused=closes.refused, **told))
+            window.done.append(Done(operation, repetition, closed=closes.closed, refused=closes.refused,
+                                    **told, **steps))  # fmt: skip
 
     def _hold(self, name: str, read: Done, whole: bool) -> None:
         """Hold the table, and what the client read of it, to the source."""
         system, rows = self._system, self._comparer.rows
-        if Capability.READ_BACK in system.capabilities and read.rows != rows:
-            self._wrong.append(f"{name}: the client read {read.rows:,} rows of {rows:,}")
         if not whole and rows > self._tables.settings.checked_rows:
             found = system.counted(name)
             difference = Difference(rows, found, max(0, rows - found), max(0, found - rows), 0)
@@ -124,6 +126,8 @@ class TableStage(Stage[TablesWindow]):
         self._differences.append(difference)
         if not difference.holds:
             self._wrong.append(f"{name}: {difference.words}")
+        if system.reads and read.rows != rows:
+            self._wrong.append(f"{name}: the client read {read.rows:,} rows of {rows:,}")
 
     def _said_bytes(self) -> int:
         names = self._rig.servers.by_class.get(NameNode)
@@ -153,10 +157,12 @@ class TableStage(Stage[TablesWindow]):
         footprint = self._system.footprint(f"table-{self._tables.settings.repetitions - 1}")
         if Capability.READ_BACK not in self._system.capabilities:
             return Findings(Oracle(True, False, 0, 0, 0, 0, 0, self._system.reader, 0.0), footprint)
-        read = self._comparer.compare(f"read_parquet({duckdb_client.literal(self._kept)})")
-        if not read.holds:
-            self._wrong.append(f"what the client read: {read.words}")
-        found = [*self._differences, read]
+        found = list(self._differences)
+        if self._system.reads:
+            read = self._comparer.compare(f"read_parquet({duckdb_client.literal(self._kept)})")
+            found.append(read)
+            if not read.holds:
+                self._wrong.append(f"what the client read: {read.words}")
         seconds = window.checked_ns / 1e9 + time.perf_counter() - began
         oracle = Oracle(
             not self._wrong,

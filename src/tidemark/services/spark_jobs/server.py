@@ -1,0 +1,89 @@
+"""Spark as a cluster's manager has it: applications that are started when one is asked for, and end with its work.
+
+An application (SparkJob.java) writes one table on HDFS. It is started by run.py, which any process asks over HTTP at
+`address`, /job for one of its own, /session for one that is kept. A format of tables brings its jars in a subclass.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Self
+
+from tidemark.config import ServicesConfig
+from tidemark.paths import Workspace
+from tidemark.services.asked.program import LOOPBACK
+from tidemark.services.base import Surroundings
+from tidemark.services.hdfs.servers import USER
+from tidemark.services.programs.compiled import compiled
+from tidemark.services.programs.process import Child, server_environment
+from tidemark.services.programs.provision import jar_lock, provision, read_jar_lock
+from tidemark.services.spark.formats import SparkDelta, SparkHudi
+from tidemark.services.spark.server import Spark
+
+PROGRAM = Path(__file__).with_name("run.py")
+TOLD = "application.json"
+AVRO = "spark-avro"
+HDFS: Mapping[str, str] = {
+    "spark.hadoop.fs.hdfs.impl": "tidemark.TimedHdfs",
+    "spark.hadoop.dfs.replication": "1",  # a client's own, whatever the servers have
+}
+
+
+class SparkJobs(Spark):
+    """What is asked is small; an application has the memory, and its log is that of who starts it."""
+
+    source: ClassVar[Path] = Path(__file__).with_name("SparkJob.java")
+    heap_mb: ClassVar[int] = 4096
+    logging: ClassVar[str] = Spark.logging.replace("SYSTEM_OUT", "SYSTEM_ERR")
+    # Its applications are processes of this machine, whatever sessions run on.
+    address_key: ClassVar[str | None] = None
+    has_client: ClassVar[bool] = False
+    visits: ClassVar[bool] = False
+
+    @classmethod
+    def from_config(cls, around: Surroundings) -> Self:
+        return cls(around.workspace, around.directory)
+
+    @classmethod
+    def address_in(cls, config: ServicesConfig) -> str | None:
+        del config
+        return None
+
+    def _environment(self) -> Mapping[str, str]:
+        return {**super()._environment(), "HADOOP_USER_NAME": USER}
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def version(self) -> str:
+        """By its lock: no application runs yet when it is asked."""
+        return next(jar.version for jar in read_jar_lock(jar_lock("spark")) if jar.artifact.startswith("spark-sql_"))
+
+    @classmethod
+    def _compiled(cls, workspace: Workspace) -> Path:
+        sources = (LOOPBACK, cls.source, cls.source.with_name("TimedHdfs.java"))
+        jars = [jar for name in ("spark", AVRO) for jar in provision(name, workspace)]
+        return compiled(workspace, f"{cls.source.stem}.jar", sources, jars)
+
+    def _serve(self, command: Sequence[str | Path], **environment: str) -> Child:
+        told = {"command": list(map(str, command)), "environment": server_environment(**environment)}
+        (self.directory / TOLD).write_text(json.dumps(told))
+        return super()._serve([sys.executable, "-I", "-S", PROGRAM, TOLD])
+
+
+class SparkHudiJobs(SparkJobs):
+    name: ClassVar[str] = "spark-hudi-jobs"
+    title: ClassVar[str] = "Spark applications (Hudi)"
+    locks: ClassVar[tuple[str, ...]] = (*SparkHudi.locks, AVRO)
+    session: ClassVar[Mapping[str, str]] = {**SparkHudi.session, **HDFS}
+
+
+class SparkDeltaJobs(SparkJobs):
+    name: ClassVar[str] = "spark-delta-jobs"
+    title: ClassVar[str] = "Spark applications (Delta)"
+    locks: ClassVar[tuple[str, ...]] = (*SparkDelta.locks, AVRO)
+    session: ClassVar[Mapping[str, str]] = {**SparkDelta.session, **HDFS}

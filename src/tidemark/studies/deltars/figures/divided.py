@@ -1,0 +1,67 @@
+"""The figure that divides a legacy write's time, and that of what differs from it by one part at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidemark.analysis.quantities import Absent
+from tidemark.results.figures import style
+from tidemark.results.figures.parted import StackedRow, stacked
+from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.runs.run import Run
+from tidemark.studies.deltars import published
+from tidemark.studies.deltars.parts import fewest_cores, in_order, tables_of
+from tidemark.studies.deltars.quantities import STEPS, parts, times
+from tidemark.studies.deltars.settings import shape_of
+from tidemark.studies.deltars.tables.steps import HOW
+from tidemark.studies.deltars.window.samples import WRITE
+
+TITLE = "What a legacy write's time goes to"
+LEGACY, BESIDE = "legacy", "delta-rs-hdfs"  # the whole path, and the one call that the thesis sets against it
+# Names of parts in the picture; what a client keeps for itself is the rest.
+NAMES = {"upload": "upload", "application": "application", "kafka": "topic", "tasks": "tasks", "driver": "driver",
+         "hdfs": "HDFS"}  # fmt: skip
+
+
+def sketches() -> Iterator[Sketch]:
+    yield Sketch("deltars-divided", TITLE, divided)
+
+
+def divided(studio: Studio) -> Drawn:
+    """A bar a system and table, of mean seconds; the thesis's own two parts under the legacy path's."""
+    cores = fewest_cores(studio.run_set)
+    rows: list[StackedRow] = []
+    runs: list[Run] = []
+    for data in tables_of(studio.run_set):
+        words = published.WORDS.get(data, data)
+        found = [each for each in in_order(studio.run_set) if shape_of(each.mode) == (data, cores) and each.runs]
+        if not any(each.system == LEGACY for each in found):
+            continue
+        for series in found:
+            try:
+                bar = _parts(series.runs)
+            except Absent:
+                if series.system != BESIDE:
+                    continue
+                bar = (("rest", sum(float(times(run, WRITE).mean()) for run in series.runs) / len(series.runs)),)
+            rows.append((f"{series.title}, {words}", bar, "s"))
+            runs += series.runs
+            printed = [published.printed(each, published.LEGACY, data, cores) for each in
+                       (published.UPLOAD, published.MATERIALISE)]  # fmt: skip
+            if series.system == LEGACY and printed[0] and printed[1]:
+                bar = (("upload", printed[0].mean), ("materialise", printed[1].mean))
+                rows.append((f"{published.TITLES[published.LEGACY]}, {words}", bar, "s"))
+    if not runs:
+        raise Absent("the legacy path was not measured")
+    made = stacked(rows, "write, mean (s)", width=style.PAGE)
+    notes = [HOW, f"Clients with {cores} processor{'s' if cores > 1 else ''}.", studio.run_set.coverage]
+    return studio.finish(made, TITLE, notes, runs)
+
+
+def _parts(runs: tuple[Run, ...]) -> tuple[tuple[str, float], ...]:
+    """Mean seconds of each part that the writes have, and of what is left of them; Absent where they have none."""
+    told = [parts(run) for run in runs]
+    found = {NAMES[step]: sum(float(each[step].mean()) for each in told) / len(told) for step in STEPS}
+    whole = sum(float(times(run, WRITE).mean()) for run in runs) / len(runs)
+    found["rest"] = max(0.0, whole - sum(found.values()))
+    return tuple((name, seconds) for name, seconds in found.items() if seconds > 0)

@@ -1,0 +1,77 @@
+"""The legacy path of the study on whole tables: from rows to the figure that divides its time, on all its servers."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from .conftest import MakeSandbox
+from .sandbox import Sandbox
+
+CAP = 6_000
+SYSTEMS = {
+    "legacy": {},
+    "legacy-capped": {"like": "legacy", "limit": CAP},
+    "spark-delta-hdfs": {},
+    "arrow-kafka-delta": {},
+    "delta-rs-hdfs": {},
+}
+SMOKE = {"tables": {"supplier_sf1": 3}, "slow": {"supplier_sf1": 1}, "cores": [1], "repeats": 1}
+
+
+@pytest.fixture(scope="module")
+def done(make_sandbox: MakeSandbox) -> Sandbox:
+    deltars = {"systems": SYSTEMS, "protocols": {"smoke": SMOKE}}
+    sandbox = make_sandbox({"studies": ["deltars"], "protocol": "smoke", "deltars": deltars})
+    made = sandbox.run("all", timeout_s=900)
+    assert made.returncode == 0, made.stdout
+    return sandbox
+
+
+def rows(sandbox: Sandbox, table: str) -> list[dict[str, str]]:
+    with (sandbox.results / "tables/deltars" / f"{table}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.long
+def test_each_row_that_was_sent_is_in_the_table_and_read_back(done: Sandbox) -> None:
+    runs = {name.split("/")[2]: run for name, run in done.runs().items()}
+    legacy = runs["legacy"]
+    assert legacy["oracle"]["verdict"] and legacy["oracle"]["found"] == 20_000, "the table, and what was read of it"
+    assert legacy["versions"]["Spark applications (Hudi)"] == "3.5.7" and legacy["versions"]["HDFS NameNode"] == "3.4.2"
+    # Who writes alone is compared by the table alone.
+    for name in ("spark-delta-hdfs", "arrow-kafka-delta"):
+        assert runs[name]["oracle"]["verdict"] and runs[name]["oracle"]["found"] == 10_000
+    assert not list(done.work.iterdir()) and not done.left_running()
+
+
+@pytest.mark.long
+def test_an_application_that_takes_no_more_than_so_many_messages_is_refused_by_the_oracle(done: Sandbox) -> None:
+    (row,) = [row for row in rows(done, "deltars-oracle") if row["system"] == "legacy-capped"]
+    assert f"of 10,000 rows {10_000 - CAP:,} are missing, 0 are others" in row["verdict"]
+    (times,) = [row for row in rows(done, "deltars-writes") if row["system"] == "legacy-capped"]
+    assert times["mean [s]"] == ""
+
+
+@pytest.mark.long
+def test_a_legacy_write_is_divided_into_parts_that_make_the_whole(done: Sandbox) -> None:
+    told = {row["system"]: row for row in rows(done, "deltars-steps") if row["cores"] == "1"}
+    (legacy,) = [row for title, row in told.items() if title.startswith("Legacy path")]
+    parts = {
+        step: float(legacy[f"{step} [s]"]) for step in ("upload", "application", "kafka", "tasks", "driver", "hdfs")
+    }
+    (whole,) = [float(row["mean [s]"]) for row in rows(done, "deltars-writes") if row["system"] == legacy["system"]]
+    assert all(seconds > 0 for seconds in parts.values())
+    assert sum(parts.values()) + float(legacy["rest [s]"]) == pytest.approx(whole, rel=0.01)
+    assert (done.results / "figures/deltars/deltars-divided.svg").stat().st_size > 0
+    printed = told["Legacy (the thesis's)"]
+    assert float(printed["uploaded [s]"]) == pytest.approx(2.4865, rel=0.01)
+
+
+@pytest.mark.long
+def test_claims_about_the_legacy_path_are_judged(done: Sandbox) -> None:
+    claims = {each["id"]: each for each in json.loads((done.results / "claims.json").read_text())["claims"]}
+    for name in ("deltars-write-small-forty", "deltars-read-small-fifteen", "deltars-upload-small"):
+        assert claims[name]["verdict"] != "not testable here", claims[name]
