@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -32,14 +32,12 @@ class Discretion:
         if configuration.is_file():
             typed += _typed(yaml.safe_load(configuration.read_text()))
         shorter = {path: PurePosixPath(path).name for path in typed if "/" in path.strip("/")}
-        roots = {str(workspace), str(workspace.resolve()), *_workspaces(run_set)}
-        shorter |= {f"{root}/": "" for root in roots - {"", "/"}}
-        # JSON may spell a path otherwise than people do.
-        pairs = [(spelt(path), spelt(name)) for path, name in shorter.items() for spelt in (str, _json, _ascii)]
-        self._shorter = {path.encode(): name.encode() for path, name in pairs}
-        # The longest first, for one folder may lie in another; and none of them amid a longer path.
-        longest = sorted(self._shorter, key=lambda path: (-len(path), path))
-        self._folders = re.compile(rb"(?<![\w.~-])(?:%b)" % b"|".join(map(re.escape, longest)))
+        roots = {str(workspace), str(workspace.resolve()), *_workspaces(run_set)} - {"", "/"}
+        whole = _spelt(shorter | {f"{root}/": "" for root in roots})
+        # delta-rs names its files without the first slash. Of one folder too much else may have the name.
+        bare = _spelt({f"{root[1:]}/": "" for root in roots if "/" in root[1:]})
+        self._shorter = {**bare, **whole}
+        self._folders = re.compile(b"|".join([*_amid(rb"\w.~-", whole), *_amid(rb"\w.~/-", bare)]))
 
     def content(self, path: Path) -> bytes:
         """What the archive holds of the file at `path`."""
@@ -56,6 +54,20 @@ def _workspaces(run_set: RunSet) -> Iterator[str]:
             root, found, _ = value.partition(f"/{PRIVATE}/")
             if found and root.startswith("/"):
                 yield root
+
+
+def _spelt(shorter: Mapping[str, str]) -> dict[bytes, bytes]:
+    """JSON may spell a path otherwise than people do."""
+    pairs = [(spelt(path), spelt(name)) for path, name in shorter.items() for spelt in (str, _json, _ascii)]
+    return {path.encode(): name.encode() for path, name in pairs}
+
+
+def _amid(letters: bytes, paths: Collection[bytes]) -> Iterator[bytes]:
+    """A pattern of `paths` that do not follow one of `letters`, and so are not amid a longer path; none for none."""
+    if paths:
+        # The longest first, for one folder may lie in another.
+        longest = sorted(paths, key=lambda path: (-len(path), path))
+        yield rb"(?<![%b])(?:%b)" % (letters, b"|".join(map(re.escape, longest)))
 
 
 def _typed(config: Mapping[str, Any] | None) -> Iterator[str]:
