@@ -61,14 +61,14 @@ class SparkLakehouse(Lakehouse):
         self._database = f"lake_{secrets.token_hex(4)}"
         self._sources: dict[Path, str] = {}
         self._registered: dict[str, Written] = {}
-        if self._spark.is_elsewhere:
-            self.say(f"its executors are a cluster's, {USERS_OWN}: nothing is seen here of their processors and disks")
 
     @property
     def warehouse(self) -> Path:
         return self.context.directory / "tables"
 
     def open(self) -> None:
+        if self._spark.is_elsewhere:
+            self.say(f"its executors are a cluster's, {USERS_OWN}: nothing is seen here of their processors and disks")
         self.warehouse.mkdir(mode=0o700)
         give(self.warehouse)
         give(self.context.directory)
