@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import mmap
 import os
@@ -137,6 +138,11 @@ class Sandbox:
             str(path.parent.relative_to(self.results)): json.loads(path.read_text())
             for path in sorted(self.results.glob("runs/*/*/*/*/run-*/run.json"))
         }
+
+    def table(self, study: str, name: str) -> list[dict[str, str]]:
+        """The rows of a table that the pipeline made, by their columns."""
+        with (self.results / "tables" / study / f"{name}.csv").open() as file:
+            return list(csv.DictReader(file))
 
     def counted(self, system: str) -> list[str]:
         """The runs of `system` that the last `all` would count."""

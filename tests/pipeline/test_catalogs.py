@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import signal
@@ -43,11 +42,6 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
     return sandbox
 
 
-def rows(sandbox: Sandbox, table: str) -> list[dict[str, str]]:
-    with (sandbox.results / "tables/catalogs" / f"catalog-{table}.csv").open() as file:
-        return list(csv.DictReader(file))
-
-
 def test_every_run_has_its_verdict_and_takes_no_trips(done: Sandbox) -> None:
     runs = done.runs()
     assert len(runs) == len(SYSTEMS) * 2 * 2
@@ -66,20 +60,24 @@ def test_every_run_has_its_verdict_and_takes_no_trips(done: Sandbox) -> None:
 
 
 def test_its_tables_tell_outcomes_apart(done: Sandbox) -> None:
-    for row in rows(done, "outcomes"):
+    for row in done.table("catalogs", "catalog-outcomes"):
         assert row["failed"] == row["cascaded"] == "0", row
         assert row["oracle"] in ("holds", "keeps nothing")
-    raced = [row for row in rows(done, "contention") if row["users"] == "4" and not row["system"].startswith("Null")]
+    raced = [
+        row
+        for row in done.table("catalogs", "catalog-contention")
+        if row["users"] == "4" and not row["system"].startswith("Null")
+    ]
     assert raced and all(row["winners"] == row["names"] == "2" for row in raced)
-    sequential = rows(done, "sequential")
+    sequential = done.table("catalogs", "catalog-sequential")
     assert {"EclipseLink-PG (the report's)", "Reference server, SQLite"} <= {row["system"] for row in sequential}
-    cost = [row for row in rows(done, "cost") if row["system"] == "Reference server, PostgreSQL"]
+    cost = [row for row in done.table("catalogs", "catalog-cost") if row["system"] == "Reference server, PostgreSQL"]
     created = next(row for row in cost if row["step"] == "create table")
     assert float(created["transactions"]) >= 1 and float(created["wal_bytes [bytes]"]) > 0
     assert float(created["statements"]) >= 1, "counted by the database itself"
-    in_file = next(row for row in rows(done, "cost") if row["system"] == "Reference server, SQLite")
+    in_file = next(row for row in done.table("catalogs", "catalog-cost") if row["system"] == "Reference server, SQLite")
     assert in_file["statements"] == "" and "no server that counts" in in_file["statements_missing"]
-    promised = {row["system"]: row["settings"] for row in rows(done, "durability")}
+    promised = {row["system"]: row["settings"] for row in done.table("catalogs", "catalog-durability")}
     assert "synchronous_commit = on" in promised["Reference server, PostgreSQL"]
     assert "journal_mode = delete" in promised["Reference server, SQLite"]
 
@@ -88,7 +86,7 @@ def test_servers_and_databases_are_killed_and_hold(done: Sandbox) -> None:
     """Once the windows of the one series that has kills are over; their own numbers are in by then."""
     crashes = {name: run["found"]["crash"] for name, run in done.runs().items() if run["found"]["crash"]}
     assert len(crashes) == len(SYSTEMS) and all("users-4" in name and name.endswith("run-1") for name in crashes)
-    found = {(row["system"], row["killed"]): row for row in rows(done, "crash")}
+    found = {(row["system"], row["killed"]): row for row in done.table("catalogs", "catalog-crash")}
     killed = {key: row for key, row in found.items() if row["kills"]}
     postgres, sqlite = "Reference server, PostgreSQL", "Reference server, SQLite"
     assert set(killed) == {
@@ -112,7 +110,7 @@ def test_servers_and_databases_are_killed_and_hold(done: Sandbox) -> None:
 
 def test_a_database_that_is_away_costs_its_round_trips(done: Sandbox) -> None:
     """Some six to a table's creation, as it has statements; generously, since a busy machine adds what it likes."""
-    found = {row["request"]: row for row in rows(done, "distance") if row["users"] == "1"}
+    found = {row["request"]: row for row in done.table("catalogs", "catalog-distance") if row["users"] == "1"}
     created = found["Create table"]
     assert created["near_rtt [ms]"] == "0" and created["far_rtt [ms]"] == "10"
     assert float(created["far [ms]"]) > 20 and float(created["statements"]) >= 2
@@ -124,7 +122,7 @@ def test_a_database_that_is_away_costs_its_round_trips(done: Sandbox) -> None:
 
 
 def test_tables_come_and_go(done: Sandbox) -> None:
-    for row in rows(done, "churn"):
+    for row in done.table("catalogs", "catalog-churn"):
         assert row["created"] == row["renamed"] == "8" and row["dropped"] == "4", row
         assert row["twice"] == "0" and row["undead"] in ("", "0") and row["unknown"] == row["refused"] == "0"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import time
 from typing import Any
@@ -26,11 +25,6 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
     return sandbox
 
 
-def rows(sandbox: Sandbox, table: str) -> list[dict[str, str]]:
-    with (sandbox.results / "tables/deltars" / f"{table}.csv").open() as file:
-        return list(csv.DictReader(file))
-
-
 def test_each_table_holds_what_was_written(done: Sandbox) -> None:
     runs = done.runs()
     assert len(runs) == len(SYSTEMS)
@@ -49,15 +43,15 @@ def test_each_table_holds_what_was_written(done: Sandbox) -> None:
 
 
 def test_times_stand_beside_those_of_the_thesis(done: Sandbox) -> None:
-    told = rows(done, "deltars-writes")
+    told = done.table("deltars", "deltars-writes")
     ours = {row["system"]: float(row["mean [s]"]) for row in told if "thesis" not in row["system"]}
     assert 0 < ours["Null"] < ours["delta-rs, local disk"] < ours["delta-rs, HDFS"]
     printed = [row for row in told if row["system"] == "delta-rs HopsFS (the thesis's)" and row["cores"] == "1"]
     assert [float(row["mean [s]"]) for row in printed] == [1.25088]
     # A client is told to ask again, and sleeps before it does: that is most of what HDFS adds.
-    closes = rows(done, "deltars-closes")
+    closes = done.table("deltars", "deltars-closes")
     assert sum(int(row["n"]) for row in closes) == REPETITIONS
-    assert {row["verdict"] for row in rows(done, "deltars-oracle")} == {"holds", "nothing is kept"}
+    assert {row["verdict"] for row in done.table("deltars", "deltars-oracle")} == {"holds", "nothing is kept"}
 
 
 def test_results_reach_the_paper(done: Sandbox) -> None:

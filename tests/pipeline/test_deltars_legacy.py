@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 
 import pytest
@@ -30,11 +29,6 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
     return sandbox
 
 
-def rows(sandbox: Sandbox, table: str) -> list[dict[str, str]]:
-    with (sandbox.results / "tables/deltars" / f"{table}.csv").open() as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.mark.long
 def test_each_row_that_was_sent_is_in_the_table_and_read_back(done: Sandbox) -> None:
     runs = {name.split("/")[2]: run for name, run in done.runs().items()}
@@ -49,20 +43,22 @@ def test_each_row_that_was_sent_is_in_the_table_and_read_back(done: Sandbox) -> 
 
 @pytest.mark.long
 def test_an_application_that_takes_no_more_than_so_many_messages_is_refused_by_the_oracle(done: Sandbox) -> None:
-    (row,) = [row for row in rows(done, "deltars-oracle") if row["system"] == "legacy-capped"]
+    (row,) = [row for row in done.table("deltars", "deltars-oracle") if row["system"] == "legacy-capped"]
     assert f"of 10,000 rows {10_000 - CAP:,} are missing, 0 are others" in row["verdict"]
-    (times,) = [row for row in rows(done, "deltars-writes") if row["system"] == "legacy-capped"]
+    (times,) = [row for row in done.table("deltars", "deltars-writes") if row["system"] == "legacy-capped"]
     assert times["mean [s]"] == ""
 
 
 @pytest.mark.long
 def test_a_legacy_write_is_divided_into_parts_that_make_the_whole(done: Sandbox) -> None:
-    told = {row["system"]: row for row in rows(done, "deltars-steps") if row["cores"] == "1"}
+    told = {row["system"]: row for row in done.table("deltars", "deltars-steps") if row["cores"] == "1"}
     (legacy,) = [row for title, row in told.items() if title.startswith("Legacy path")]
     parts = {
         step: float(legacy[f"{step} [s]"]) for step in ("upload", "application", "kafka", "tasks", "driver", "hdfs")
     }
-    (whole,) = [float(row["mean [s]"]) for row in rows(done, "deltars-writes") if row["system"] == legacy["system"]]
+    (whole,) = [
+        float(row["mean [s]"]) for row in done.table("deltars", "deltars-writes") if row["system"] == legacy["system"]
+    ]
     assert all(seconds > 0 for seconds in parts.values())
     assert sum(parts.values()) + float(legacy["rest [s]"]) == pytest.approx(whole, rel=0.01)
     assert (done.results / "figures/deltars/deltars-divided.svg").stat().st_size > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 
 import pytest
@@ -37,8 +36,7 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
 
 
 def rows(sandbox: Sandbox, table: str) -> dict[str, dict[str, str]]:
-    with (sandbox.results / "tables/freshness" / f"{table}.csv").open() as file:
-        return {row["system"]: row for row in csv.DictReader(file)}
+    return {row["system"]: row for row in sandbox.table("freshness", table)}
 
 
 def test_each_event_is_there_once_also_after_kills(done: Sandbox) -> None:
@@ -76,8 +74,8 @@ def test_ages_and_costs_are_told_of_a_consumer_and_a_pipeline_alike(done: Sandbo
 
 
 def test_a_rate_is_doubled_while_the_lag_does_not_grow(done: Sandbox) -> None:
-    with (done.results / "tables/freshness/freshness-steps.csv").open() as file:
-        steps = [(row["system"], float(row["rate [events/s]"]), row) for row in csv.DictReader(file)]
+    found = done.table("freshness", "freshness-steps")
+    steps = [(row["system"], float(row["rate [events/s]"]), row) for row in found]
     assert {(system, RATE) for system in ("Delta (delta-rs)", "connect")} <= {step[:2] for step in steps}
     for _, rate, row in steps:
         assert float(row["events"]) == rate * 7 and row["verdict"]
@@ -91,8 +89,7 @@ def test_a_rate_is_doubled_while_the_lag_does_not_grow(done: Sandbox) -> None:
 
 
 def test_tables_are_read_as_they_were_streamed_and_once_they_are_maintained(done: Sandbox) -> None:
-    with (done.results / "tables/freshness/freshness-reads.csv").open() as file:
-        told = [(row["system"], row["state"], row) for row in csv.DictReader(file)]
+    told = [(row["system"], row["state"], row) for row in done.table("freshness", "freshness-reads")]
     assert sorted((system, state) for system, state, _ in told) == [
         ("Delta (delta-rs)", "after compact, vacuum and checkpoint"),
         ("Delta (delta-rs)", "as streamed"),

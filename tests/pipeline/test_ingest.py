@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -34,11 +33,6 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
     return sandbox
 
 
-def rows(sandbox: Sandbox, table: str) -> list[dict[str, str]]:
-    with (sandbox.results / "tables/ingest" / f"ingest-{table}.csv").open() as file:
-        return list(csv.DictReader(file))
-
-
 def test_every_run_was_checked_and_those_that_lost_nothing_are_exact(done: Sandbox) -> None:
     runs = done.runs()
     assert len(runs) == 2 * 2 * (2 + len(RTTS) + 1) + 2 + 3 * 2 + 2 * 2 + 2 + 1 + CUTS
@@ -61,7 +55,7 @@ def test_what_the_reference_catalog_loses_is_found_and_has_no_speed(done: Sandbo
     runs = [run for name, run in done.runs().items() if f"iceberg-duckdb/one-{WRITERS}" in name]
     assert any(run["found"]["oracle"]["lost"] for run in runs), [run["found"] for run in runs]
     hot = next(run for run in runs if run["run"] == 1)
-    speeds = {(row["system"], row["tables"]): row for row in rows(done, "writers")}
+    speeds = {(row["system"], row["tables"]): row for row in done.table("ingest", "ingest-writers")}
     shown = speeds["Iceberg (DuckDB)", "one"]
     assert (shown["verdict"] == "exact") == bool(shown["commits [commits/s]"]) == hot["oracle"]["verdict"]
     for system in ("Delta (delta-rs)", "Iceberg (DuckDB)"):
@@ -77,7 +71,7 @@ def test_writers_and_servers_are_killed_and_what_was_acknowledged_is_looked_for(
     for kill in (kill for each in found.values() for kill in each["faults"]["kills"]):
         assert kill["acked"] > 0 and 0 < kill["started_s"] < kill["down_s"] < 60, kill
         assert kill["unknown"] == kill["done"] + kill["not_done"] and kill["said"] == ""
-    told = {(row["system"], row["victim"]): row for row in rows(done, "faults") if row["kills"]}
+    told = {(row["system"], row["victim"]): row for row in done.table("ingest", "ingest-faults") if row["kills"]}
     delta = told["Delta (delta-rs)", "a writer"]
     assert delta["verdict"] == "holds" and float(delta["at_most"]) == pytest.approx(0.95)
     assert delta["lost"] == delta["lost_before"] == delta["doubled"] == delta["partial"] == "0"
@@ -91,13 +85,13 @@ def test_the_process_of_a_buffer_is_killed_with_requests_waiting(done: Sandbox) 
     (kill,) = found["faults"]["kills"]
     assert found["oracle"]["words"] == "exact" and found["oracle"]["expected"] == 50 * found["requests"] + 50
     assert 0 < found["commits"] < found["requests"] and kill["unknown"] == kill["done"] + kill["not_done"] == 32
-    told = {(row["system"], row["victim"]): row for row in rows(done, "faults")}
+    told = {(row["system"], row["victim"]): row for row in done.table("ingest", "ingest-faults")}
     row = told["Delta (delta-rs)", "the buffer's process"]
     assert row["verdict"] == "holds" and row["lost"] == row["doubled"] == "0" and float(row["down [s]"]) > 0
 
 
 def test_what_is_on_the_disk_at_the_acknowledgement_is_seen(done: Sandbox) -> None:
-    told = {row["system"]: row for row in rows(done, "durability")}
+    told = {row["system"]: row for row in done.table("ingest", "ingest-durability")}
     delta, iceberg = told["Delta (delta-rs)"], told["Iceberg (DuckDB)"]
     if "not measurable here" in delta["level_missing"]:
         pytest.skip(delta["level_missing"])
@@ -108,7 +102,7 @@ def test_what_is_on_the_disk_at_the_acknowledgement_is_seen(done: Sandbox) -> No
 
 
 def test_a_cut_of_the_power_takes_what_was_acknowledged_and_nothing_where_all_is_flushed(done: Sandbox) -> None:
-    told = {row["asked"]: row for row in rows(done, "power-cut")}
+    told = {row["asked"]: row for row in done.table("ingest", "ingest-power-cut")}
     reasons = {each["reason"] for name, each in done.outcomes().items() if "/cut-2" in name and each["reason"]}
     if not CUTS:
         assert len(reasons) == 1 and "no power can be cut here" in reasons.pop()
@@ -131,7 +125,7 @@ def test_what_a_front_acknowledged_is_there_and_gathered_requests_share_files(do
             assert found["commits"] == files == found["requests"], name
         else:
             assert found["commits"] <= files < found["requests"] and ("bundled" in name or files == found["commits"])
-    told = {row["policy"]: row for row in rows(done, "group")}
+    told = {row["policy"]: row for row in done.table("ingest", "ingest-group")}
     assert set(told) == {"direct", "staged", "bundled"} and {row["verdict"] for row in told.values()} == {"exact"}
     assert (
         float(told["direct"]["requests_a_file [requests]"]) == 1 < float(told["staged"]["requests_a_file [requests]"])
@@ -140,7 +134,7 @@ def test_what_a_front_acknowledged_is_there_and_gathered_requests_share_files(do
 
 
 def test_a_commit_to_a_store_that_is_farther_away_takes_longer(done: Sandbox) -> None:
-    far = {(row["system"], row["rtt [ms]"]): row for row in rows(done, "storage") if row["rtt [ms]"]}
+    far = {(row["system"], row["rtt [ms]"]): row for row in done.table("ingest", "ingest-storage") if row["rtt [ms]"]}
     assert len(far) == 2 * len(RTTS) and all(row["verdict"] == "exact" for row in far.values())
     # Of some seven round trips a commit; the other system has too few commits in such a window on a busy machine.
     times = [float(far["Delta (delta-rs)", str(rtt)]["commit_p50 [ms]"]) for rtt in RTTS]
@@ -150,7 +144,7 @@ def test_a_commit_to_a_store_that_is_farther_away_takes_longer(done: Sandbox) ->
 
 
 def test_files_that_a_filter_need_not_read_are_counted(done: Sandbox) -> None:
-    told = {row["system"]: row for row in rows(done, "pruning")}
+    told = {row["system"]: row for row in done.table("ingest", "ingest-pruning")}
     delta, needed = told["Delta (delta-rs)"], told["(files with rows that fit)"]
     for name in ("all_rows", "region", "integer", "one_of_two", "region_and_time", "one_hour"):
         assert delta[name] == needed[name], name
@@ -171,7 +165,7 @@ def test_requests_are_due_by_a_schedule_at_a_share_of_what_a_closed_loop_reaches
         assert found["requests"] > run["operations"] and (schedule["overloaded"] or not schedule["not_begun"])
         times = pq.read_table(done.results / name / "operations.parquet").to_pydict()
         assert min(times["wait_ns"]) >= 0 and all(map(int.__ge__, times["response_ns"], times["elapsed_ns"]))
-    told = {row["target"]: row for row in rows(done, "tail")}
+    told = {row["target"]: row for row in done.table("ingest", "ingest-tail")}
     assert set(told) == {"one", "staged"} and {row["verdict"] for row in told.values()} == {"exact"}
     for row in told.values():
         assert float(row["response_max [ms]"]) >= float(row["response_p50 [ms]"]) > 0
@@ -187,7 +181,7 @@ def test_a_table_is_maintained_while_writers_write_and_holds(done: Sandbox) -> N
     for each in (maintained, left):
         assert each["oracle"]["words"] == "exact" and each["oracle"]["expected"] == 5 * (each["commits"] + 1)
         assert len(each["maintenance"]["sizes"]) >= 2
-    told = {row["operation"]: row for row in rows(done, "maintenance")}
+    told = {row["operation"]: row for row in done.table("ingest", "ingest-maintenance")}
     assert set(told) == {"all of it", "compact", "vacuum", "checkpoint", "none"}
     assert int(told["all of it"]["files_last"]) < int(told["none"]["files_last"])
     assert float(told["compact"]["median [s]"]) > 0 and float(told["none"]["rate [commits/s]"]) > 0
@@ -198,12 +192,12 @@ def test_a_catalog_in_a_file_is_a_cell_with_its_reason(done: Sandbox) -> None:
     refused = {name: each for name, each in done.outcomes().items() if "ducklake-inlined" in name}
     assert len(refused) == 2 + 1
     assert all(each["status"] == "not-run" and "one process" in each["reason"] for each in refused.values())
-    told = [row for row in rows(done, "writers") if row["system"] == "DuckLake + inlining"]
+    told = [row for row in done.table("ingest", "ingest-writers") if row["system"] == "DuckLake + inlining"]
     assert len(told) == 2 and all("one process" in row["verdict_missing"] for row in told)
 
 
 def test_tables_figures_claims_and_chapter_are_there(done: Sandbox) -> None:
-    outcomes = rows(done, "outcomes")
+    outcomes = done.table("ingest", "ingest-outcomes")
     assert {row["counted_by"].partition(":")[0] for row in outcomes if row["run"]} == {"the caller"}
     for name in ("ingest-commits", "ingest-conflicts", "ingest-group"):
         assert (done.results / "figures/ingest" / f"{name}.svg").stat().st_size > 0

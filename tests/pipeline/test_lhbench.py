@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import signal
@@ -44,11 +43,6 @@ def made(make_sandbox: MakeSandbox, systems: dict[str, dict[str, str]], parts: l
     return sandbox
 
 
-def rows(sandbox: Sandbox, table: str) -> list[dict[str, str]]:
-    with (sandbox.results / "tables/lhbench" / f"{table}.csv").open() as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.fixture(scope="module")
 def small(make_sandbox: MakeSandbox) -> Sandbox:
     """One system: tables are loaded, queried, merged into and made compact, and one of many files is asked: 2 min."""
@@ -73,10 +67,10 @@ def test_every_table_and_every_answer_is_what_it_must_be(small: Sandbox) -> None
 
 
 def test_times_stand_in_tables_figures_and_chapter(small: Sandbox) -> None:
-    (row,) = rows(small, "lhb-refresh")
+    (row,) = small.table("lhbench", "lhb-refresh")
     assert row["verdict"] == "exact"
     assert all(float(row[f"{name} [s]"]) > 0 for name in ("load", "queries", "merge", "queries_after", "compaction"))
-    verdict = next(row for row in rows(small, "lhb-oracle") if row["mode"].startswith("refresh"))
+    verdict = next(row for row in small.table("lhbench", "lhb-oracle") if row["mode"].startswith("refresh"))
     # What two queries read and one refresh set changes: store_sales, inventory, item and date_dim.
     assert int(verdict["tables"]) == 4 + 2 * 2 + 2 and int(verdict["answers"]) == 2 * 3
     said = json.loads((small.results / "paper/values.json").read_text())["sentences"]
@@ -90,7 +84,7 @@ def test_startup_is_told_from_execution_where_a_table_has_many_files(small: Sand
     told = run["found"]
     assert run["oracle"]["verdict"] and run["oracle"]["expected"] == run["oracle"]["found"] == 120 * 20
     assert told["answers"]["queries"]["partition"] == {"rows": 1, "words": ""} and len(told["answers"]["queries"]) == 4
-    cells = {row["query"]: row for row in rows(small, "lhb-files")}
+    cells = {row["query"]: row for row in small.table("lhbench", "lhb-files")}
     for query in ("limit", "partition", "value"):
         startup, execution, whole = (float(cells[query][f"{name} [s]"]) for name in ("startup", "execution", "whole"))
         assert 0 < startup < whole and startup + execution == pytest.approx(whole, rel=0.2)
@@ -98,7 +92,7 @@ def test_startup_is_told_from_execution_where_a_table_has_many_files(small: Sand
     operations = pq.read_table(folder / "operations.parquet").to_pylist()
     assert {operations[stage["operation"]]["subject"] for stage in stages} >= {"limit", "partition", "value"}
     assert sum(operation["tasks"] for operation in operations) == sum(stage["tasks"] for stage in stages) > 0
-    engine = next(row for row in rows(small, "lhb-engine") if row["kind"] == "merge")
+    engine = next(row for row in small.table("lhbench", "lhb-engine") if row["kind"] == "merge")
     assert float(engine["shuffle_bytes [B]"]) > 0 and float(engine["task [s]"]) > 0
     assert (small.results / "figures/lhbench/lhb-files.svg").stat().st_size > 0
 
@@ -125,10 +119,10 @@ def test_all_parts_with_one_system_a_format(make_sandbox: MakeSandbox) -> None:
     sandbox = made(make_sandbox, systems, ["load", "refresh", "merge", "files"])
     runs = sandbox.runs()
     assert len(runs) == 3 * 3 + 1 + 3  # rows cannot be merged into files alone, nor Hudi be told of files
-    assert {row["verdict"] for row in rows(sandbox, "lhb-files") if row["query"]} == {"exact"}
+    assert {row["verdict"] for row in sandbox.table("lhbench", "lhb-files") if row["query"]} == {"exact"}
     assert all(run["oracle"]["verdict"] and not run["found"]["failed"] for run in runs.values())
-    assert {row["verdict"] for row in rows(sandbox, "lhb-load")} == {"exact"}
-    for row in rows(sandbox, "lhb-merges"):
+    assert {row["verdict"] for row in sandbox.table("lhbench", "lhb-load")} == {"exact"}
+    for row in sandbox.table("lhbench", "lhb-merges"):
         if row["updates"]:
             assert float(row["merge_of_4 [s]" if "merge_of_4 [s]" in row else "merge [s]"]) > 0
-    assert len(rows(sandbox, "lhb-query-medians")) == 5
+    assert len(sandbox.table("lhbench", "lhb-query-medians")) == 5

@@ -6,16 +6,16 @@ import platform
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tidemark.errors import SystemFailure
 from tidemark.measure.describe import system_part
+from tidemark.measure.done import DoneWindow
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
 from tidemark.paths import private_directory
 from tidemark.runs.proofs import Oracle
@@ -35,32 +35,12 @@ class Asked:
 
 
 @dataclass(slots=True)
-class AskingWindow:
+class AskingWindow(DoneWindow[Asked]):
     """`elapsed_ns` ends with a round of all queries."""
-
-    elapsed_ns: int = 0
-    asked: list[Asked] = field(default_factory=list)
-
-    @property
-    def operations(self) -> int:
-        return len(self.asked)
-
-    @property
-    def rows(self) -> int:
-        return sum(each.rows for each in self.asked)
-
-    def elapsed(self) -> NDArray[np.int64]:
-        return np.array([each.elapsed_ns for each in self.asked], np.int64)
 
     def budget(self) -> dict[str, int]:
         inside = int(self.elapsed().sum())
         return {"queries": inside, "rest": self.elapsed_ns - inside}
-
-    def write_parquet(self, path: Path) -> None:
-        import pyarrow.parquet as pq
-
-        names = ("predicate", "start_ns", "elapsed_ns", "rows", "files")
-        pq.write_table(pa.table({name: [getattr(each, name) for each in self.asked] for name in names}), path)
 
 
 class AskingStage(Stage[AskingWindow]):
@@ -87,7 +67,7 @@ class AskingStage(Stage[AskingWindow]):
             for each in PREDICATES:
                 began = clock()
                 found = self._table.answer(each.asked)
-                window.asked.append(Asked(each.name, began - start, clock() - began, found.rows, found.files))
+                window.done.append(Asked(each.name, began - start, clock() - began, found.rows, found.files))
             if clock() - start >= until_seconds * 1e9:
                 break
         window.elapsed_ns = clock() - start
@@ -97,7 +77,7 @@ class AskingStage(Stage[AskingWindow]):
 
     def finish(self, window: AskingWindow) -> None:
         self._rig.servers.check()
-        if not window.asked:
+        if not window.done:
             raise SystemFailure("the window was abandoned before a query was answered")
 
     def check(self, window: AskingWindow, last: bool, show: Show) -> Findings:
@@ -107,7 +87,7 @@ class AskingStage(Stage[AskingWindow]):
         began = time.perf_counter()
         files, rows = self._files, self._rows
         wanted = {each.name: rows * each.files(files) for each in PREDICATES}
-        wrong = {each.predicate: each.rows for each in window.asked if each.rows != wanted[each.predicate]}
+        wrong = {each.predicate: each.rows for each in window.done if each.rows != wanted[each.predicate]}
         self._wrong = [f"'{name}' found {count:,} rows of {wanted[name]:,}" for name, count in wrong.items()]
         ids = np.bincount(self._table.ids().to_numpy(), minlength=files * rows)
         missing, doubled = int((ids[: files * rows] == 0).sum()), int((ids > 1).sum())
