@@ -47,6 +47,7 @@ QUESTIONS = (
     ("bytes", "Bytes left", "bytes", "lower", False, False),
     ("cpu", "CPU: writer", "ms/event", "lower", False, False),
     ("flush", "Flush or merge", "s", "lower", False, False),
+    ("lost", "Rows lost", "%", "lower", True, False),
 )
 REFUSED = "delta-rs refused the write: no such column 'Airport_fee' in the table's schema, so the series ended"
 INLINED_ONLY = "nothing is inlined, so there is nothing to flush"
@@ -61,6 +62,7 @@ VALUES: dict[str, tuple[Value, ...]] = {
     "bytes": (18_400_000.0, 412_000.0, 92_100_000.0, 71_000_000.0, REFUSED, None),
     "cpu": ((1.21, 0.1), (1.22, 0.1), (9.0, 0.1), (7.1, 0.1), REFUSED, (0.1, 0.1)),
     "flush": ((1.3, 0.2), (0.21, 0.1), INLINED_ONLY, INLINED_ONLY, REFUSED, None),
+    "lost": ((100.0, 0.5), (100.0, 0.2), 100.0, 100.0, REFUSED, (0.0, 0.0)),
 }
 BATCH = (9.1, 1.0, 8.3, 8.9, 1.0, 3.0)  # how much a batch changes the value of each system
 
@@ -222,6 +224,8 @@ def states(data: dict[str, Any], which: int, systems: Sequence[str]) -> dict[tup
         for place, row, _ in shown:
             if row["harness"]:
                 state = "harness"
+            elif len(measured) > 1 and len({value for value, _ in measured}) == 1:
+                state = "alike"
             elif place == best:
                 state = "best" if len(measured) > 1 else "only"
             elif (between := group["ratios"][at][place][best]) is None:

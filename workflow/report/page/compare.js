@@ -25,14 +25,14 @@ function bestOf(rows, question) {
 }
 
 // What a cell says of itself beside the best: {state, ratio, low, high}. States: "best", "only" (nobody to compare with),
-// "apart", "tied" (cannot be told from the best), "open" (no interval, so neither is known), "harness", "unknown".
+// "alike" (all have the same value, so that nobody is the best), "apart", "tied" (cannot be told from the best), "open" (no
+// interval, so neither is known), "harness", "unknown".
 function standing(group, rows, question, place, best) {
   const { row } = rows.find(each => each.place === place);
   if (row.harness) return { state: "harness" };
-  if (place === best) {
-    const others = rows.filter(each => !each.row.harness && each.place !== best && hasValue(cellOf(each.row, question)));
-    return { state: others.length ? "best" : "only" };
-  }
+  const values = rows.filter(each => !each.row.harness && hasValue(cellOf(each.row, question))).map(each => cellOf(each.row, question).value);
+  if (values.length > 1 && new Set(values).size === 1) return { state: "alike" };
+  if (place === best) return { state: values.length > 1 ? "best" : "only" };
   const found = group.ratios[question.key]?.[place]?.[best];
   if (!found) return { state: "unknown" };
   const [ratio, low, high] = found, same = question.signed ? 0 : 1;
@@ -42,7 +42,7 @@ function standing(group, rows, question, place, best) {
 
 // A change may be zero or less and has no ratio: its tint is its share of the largest difference in the column.
 function tint(question, { state, ratio }, largest) {
-  if (state === "best" || state === "only") return 0;
+  if (state === "best" || state === "only" || state === "alike") return 0;
   if (ratio === undefined || ratio === null) return null;
   if (!question.signed) {
     const step = TINTS.findIndex(limit => ratio <= limit);

@@ -20,6 +20,7 @@ function inWords(question, cell, found, bestTitle) {
     : `${times(found.ratio)} the best, ${bestTitle}${interval}`;
   if (found.state === "best") words.push("The best of the systems shown");
   if (found.state === "only") words.push("The only value of the systems shown");
+  if (found.state === "alike") words.push("All systems shown have this value");
   if (found.state === "apart") words.push(far());
   if (found.state === "tied") words.push(far(), "cannot be told apart from the best");
   if (found.state === "open") words.push(far(), "no interval is known, so whether they differ is open");
@@ -29,7 +30,7 @@ function inWords(question, cell, found, bestTitle) {
   return `${words.join("; ")}.`;
 }
 
-const SIGNS = { best: "★ best", only: "only value", tied: "≈ best", open: "no interval", harness: "not compared", unknown: "not compared" };
+const SIGNS = { best: "★ best", only: "only value", alike: "all alike", tied: "≈ best", open: "no interval", harness: "not compared", unknown: "not compared" };
 
 function valueCell(question, cell, found, shade, bestTitle) {
   const far = found.ratio === undefined ? "" : question.signed ? difference(found.ratio, "") : times(found.ratio);
