@@ -113,7 +113,7 @@ def printed_change(_evidence: CatalogEvidence, mode: str, case: str, query: str,
 def printed_gain(_evidence: CatalogEvidence, query: str, users: int) -> Measured:
     """Requests a second with many users over those of one, by Little's law from the report's own means."""
     alone, many = (
-        _rounded(published.row(mode, "Dataset", published.DOCUMENT, query).mean, f"{mode} {query}")
+        _rounded(published.row(mode, "Dataset", published.DOCUMENT, query).mean_ms, f"{mode} {query}")
         for mode in (published.SEQUENTIAL, published.CONCURRENT)
     )
     return alone.ratio(many).scaled(users), TIMES
@@ -123,7 +123,7 @@ def printed_gain(_evidence: CatalogEvidence, query: str, users: int) -> Measured
 def printed_spread(_evidence: CatalogEvidence, case: str, query: str) -> Measured:
     """The maximum over the median of the report's new layer under load, by its own appendix."""
     row = published.row(published.CONCURRENT, case, published.DOCUMENT, query)
-    return _rounded(row.maximum, "maximum").ratio(_rounded(row.median, "median")), TIMES
+    return _rounded(row.maximum_ms, "maximum").ratio(_rounded(row.median_ms, "median")), TIMES
 
 
 @measure(OWN)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from tidemark.results.publication import printed_rows
 
 ORIGIN = "Report"
 SEQUENTIAL, CONCURRENT = "sequential", "concurrent"
@@ -36,10 +37,10 @@ class Printed:
     requests: int
     succeeded: int
     failed: int
-    mean: float
-    minimum: float
-    median: float
-    maximum: float
+    mean_ms: float
+    minimum_ms: float
+    median_ms: float
+    maximum_ms: float
 
     @property
     def key(self) -> str:
@@ -54,23 +55,7 @@ def users_of(query: str) -> int:
 @cache
 def rows() -> tuple[Printed, ...]:
     """All rows, in the order of the appendix."""
-    with Path(__file__).with_name("report.csv").open() as file:
-        return tuple(
-            Printed(
-                mode=row["mode"],
-                case=row["case"],
-                system=row["system"],
-                query=row["query"],
-                requests=int(row["requests"]),
-                succeeded=int(row["succeeded"]),
-                failed=int(row["failed"]),
-                mean=float(row["mean_ms"]),
-                minimum=float(row["minimum_ms"]),
-                median=float(row["median_ms"]),
-                maximum=float(row["maximum_ms"]),
-            )
-            for row in csv.DictReader(file)
-        )
+    return printed_rows(Path(__file__).with_name("report.csv"), Printed)
 
 
 def row(mode: str, case: str, system: str, query: str) -> Printed:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from tidemark.results.publication import printed_rows
 
 ORIGIN = "Thesis"
 KEY = "manfredi"
@@ -61,21 +62,7 @@ class Printed:
 @cache
 def rows() -> tuple[Printed, ...]:
     """All rows, in the order of the appendices."""
-    with Path(__file__).with_name("thesis.csv").open() as file:
-        return tuple(
-            Printed(
-                table=row["table"],
-                operation=row["operation"],
-                pipeline=row["pipeline"],
-                data=row["data"],
-                cores=int(row["cores"]),
-                quantity=row["quantity"],
-                mean=float(row["mean"]),
-                low=float(row["low"]),
-                high=float(row["high"]),
-            )
-            for row in csv.DictReader(file)
-        )
+    return printed_rows(Path(__file__).with_name("thesis.csv"), Printed)
 
 
 @cache

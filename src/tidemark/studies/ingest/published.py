@@ -5,10 +5,11 @@ A rate is anywhere between `lowest` and `highest`, as it was rounded. Its cells 
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from tidemark.results.publication import printed_rows
 
 ORIGIN = "kyma"
 SECONDS = 10
@@ -52,22 +53,7 @@ class Printed:
 @cache
 def cells() -> tuple[Printed, ...]:
     """All of them, in the order of the page."""
-    with Path(__file__).with_name("kyma.csv").open() as file:
-        return tuple(
-            Printed(
-                table=int(row["table"]),
-                policy=row["policy"],
-                rows=int(row["rows"]),
-                workers=int(row["workers"]),
-                rows_per_s=float(row["rows_per_s"]),
-                lowest=float(row["lowest"]),
-                highest=float(row["highest"]),
-                p99_ms=float(row["p99_ms"]) if row["p99_ms"] else None,
-                files=int(row["files"]) if row["files"] else None,
-                errors=int(row["errors"]) if row["errors"] else None,
-            )
-            for row in csv.DictReader(file)
-        )
+    return printed_rows(Path(__file__).with_name("kyma.csv"), Printed)
 
 
 def cell(table: int, policy: str, rows: int, workers: int) -> Printed:

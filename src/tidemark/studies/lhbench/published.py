@@ -6,10 +6,11 @@ totals of figure 4 to 10 %. It measured loads and merges once, and gives no vari
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from tidemark.results.publication import printed_rows
 
 ORIGIN = "LHBench"
 KEY = "lhbench"
@@ -48,19 +49,7 @@ class Printed:
 @cache
 def numbers() -> tuple[Printed, ...]:
     """All of them, figure by figure."""
-    with Path(__file__).with_name("published.csv").open() as file:
-        return tuple(
-            Printed(
-                figure=int(row["figure"]),
-                panel=row["panel"],
-                system=row["system"],
-                x=int(row["x"]) if row["x"] else None,
-                value=float(row["value"]),
-                unit=row["unit"],
-                tag=row["tag"],
-            )
-            for row in csv.DictReader(file)
-        )
+    return printed_rows(Path(__file__).with_name("published.csv"), Printed)
 
 
 def number(figure: int, panel: str, system: str, x: int | None = None) -> float:

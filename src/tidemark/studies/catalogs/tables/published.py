@@ -55,7 +55,7 @@ def _beside(workshop: Workshop, mode: str, chosen: list[Series], words: str) -> 
         case, query = CASES[sort.parts[0]], _query(sort)
         for each in published.rows():
             if (each.mode, each.case, each.query) == (mode, case, query):
-                times: list[Cell] = [each.mean, each.minimum, each.median, None, each.maximum, None]
+                times: list[Cell] = [each.mean_ms, each.minimum_ms, each.median_ms, None, each.maximum_ms, None]
                 counts: list[Cell] = [each.requests, each.succeeded, each.failed]
                 gone: list[Cell] = [Missing("no request succeeded")] * 6
                 rows.append(
@@ -134,7 +134,7 @@ def _scaling(workshop: Workshop) -> Table:
             rows.append(row)
         theirs = f"{published.DOCUMENT} (the report's)"
         one, many = (
-            published.row(mode, "Dataset", published.DOCUMENT, _query(sort)).mean
+            published.row(mode, "Dataset", published.DOCUMENT, _query(sort)).mean_ms
             for mode in (published.SEQUENTIAL, published.CONCURRENT)
         )
         users = published.users_of(_query(sort))
@@ -171,7 +171,7 @@ def _contradictions(workshop: Workshop) -> Table:
         measured = printed_change(evidence, published.SEQUENTIAL, case, query, "mean")[0].estimate("%")
         wrong = measured.is_above(0) and words.endswith("faster")
         old, new = (
-            published.row(published.SEQUENTIAL, case, system, query).mean
+            published.row(published.SEQUENTIAL, case, system, query).mean_ms
             for system in (published.RELATIONAL, published.DOCUMENT)
         )
         verdict = "contradicted: slower" if wrong else "as the appendix has it"
@@ -180,7 +180,7 @@ def _contradictions(workshop: Workshop) -> Table:
         users = published.users_of(query)
         gain = printed_gain(evidence, query, users)[0].estimate("x")
         old, new = (
-            published.row(mode, "Dataset", published.DOCUMENT, query).mean
+            published.row(mode, "Dataset", published.DOCUMENT, query).mean_ms
             for mode in (published.SEQUENTIAL, published.CONCURRENT)
         )
         verdict = "contradicted: fewer a second than with one user" if gain.is_below(1) else "more a second"
