@@ -162,6 +162,8 @@ def test_all_that_is_made_of_reference_results_is_made_again_from_an_archive(tmp
         front.startswith(f"before\n{BEGIN}\n") and front.endswith(f"{END}\nafter\n") and "what was there" not in front
     )
     assert "(reference/streams/figure-5.1.svg)" in front and "| DuckLake |" in front
+    (heads,) = [line for line in front.splitlines() if line.startswith("| System |")]
+    assert "Write p99, single" in heads and "Peak memory" not in heads, "few enough for one look"
 
 
 def test_the_documents_here_are_what_the_reference_results_here_give(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from tidemark.results.reference.content import About, Figure, Reference, of_ledg
 from tidemark.results.reference.findings import shown
 from tidemark.results.reference.findings_page import page
 from tidemark.results.reference.front import front
+from tidemark.results.report.matrix_table import usual_columns
 from tidemark.results.tables.table import Table, write_tables
 from tidemark.studies.registry import registry
 
@@ -84,7 +85,7 @@ def documents(configuration: Path, kept: Path, readme: str) -> dict[str, str]:
     return {
         ARTIFACT: build_artifact(configuration, kept),
         FINDINGS: page(found),
-        README: front(readme, kept, FIRST),
+        README: front(readme, kept, FIRST, usual_columns(registry()[FIRST].results.questions)),
     }
 
 

@@ -18,7 +18,7 @@ def matrix_table(workshop: Workshop, questions: Sequence[Question]) -> Table:
         SYSTEM,
         Column("stack", "Stack"),
         Column("durability", "Durability"),
-        *(Column(each.key.replace("-", "_"), _title(each), each.unit, interval=True) for each in questions),
+        *(Column(_key(each), _title(each), each.unit, interval=True) for each in questions),
     )
     rows: list[list[Cell]] = []
     for group in made:
@@ -31,6 +31,15 @@ def matrix_table(workshop: Workshop, questions: Sequence[Question]) -> Table:
     runs = [run for group in made for row in group.rows for series in row.asked.series for run in series.runs]
     notes = [f"{_title(each)}: {each.hint}" for each in questions]
     return workshop.table("matrix", "Which system for which write", columns, rows, runs, notes)
+
+
+def usual_columns(questions: Sequence[Question]) -> set[str]:
+    """The keys of the columns that readers are shown unless they choose otherwise."""
+    return {_key(each) for each in questions if each.usual}
+
+
+def _key(question: Question) -> str:
+    return question.key.replace("-", "_")
 
 
 def _title(question: Question) -> str:
