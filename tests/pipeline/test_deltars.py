@@ -51,6 +51,8 @@ def test_times_stand_beside_those_of_the_thesis(done: Sandbox) -> None:
     # A client is told to ask again, and sleeps before it does: that is most of what HDFS adds.
     closes = done.table("deltars", "deltars-closes")
     assert sum(int(row["n"]) for row in closes) == REPETITIONS
+    (sixty,) = [row for row in done.table("deltars", "deltars-limit") if row["data"] == "lineitem_sf10"]
+    assert float(sixty["read_there [µs]"]) == pytest.approx(33.69772 / 5)
     assert {row["verdict"] for row in done.table("deltars", "deltars-oracle")} == {"holds", "nothing is kept"}
 
 

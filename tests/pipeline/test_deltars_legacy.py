@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
 from .conftest import MakeSandbox
@@ -16,6 +17,8 @@ SYSTEMS = {
     "spark-delta-hdfs": {},
     "arrow-kafka-delta": {},
     "delta-rs-hdfs": {},
+    "duckdb-delta-hdfs": {},
+    "parquet-hdfs": {},
 }
 SMOKE = {"tables": {"supplier_sf1": 3}, "slow": {"supplier_sf1": 1}, "cores": [1], "repeats": 1}
 
@@ -35,6 +38,8 @@ def test_each_row_that_was_sent_is_in_the_table_and_read_back(done: Sandbox) -> 
     legacy = runs["legacy"]
     assert legacy["oracle"]["verdict"] and legacy["oracle"]["found"] == 20_000, "the table, and what was read of it"
     assert legacy["versions"]["Spark applications (Hudi)"] == "3.5.7" and legacy["versions"]["HDFS NameNode"] == "3.4.2"
+    for name in ("duckdb-delta-hdfs", "parquet-hdfs"):
+        assert runs[name]["oracle"]["verdict"] and runs[name]["oracle"]["found"] == 40_000
     # Who writes alone is compared by the table alone.
     for name in ("spark-delta-hdfs", "arrow-kafka-delta"):
         assert runs[name]["oracle"]["verdict"] and runs[name]["oracle"]["found"] == 10_000
@@ -47,6 +52,11 @@ def test_an_application_that_takes_no_more_than_so_many_messages_is_refused_by_t
     assert f"of 10,000 rows {10_000 - CAP:,} are missing, 0 are others" in row["verdict"]
     (times,) = [row for row in done.table("deltars", "deltars-writes") if row["system"] == "legacy-capped"]
     assert times["mean [s]"] == ""
+    told = {row["system"]: row for row in done.table("deltars", "deltars-limit") if row["data"] == "supplier_sf1"}
+    assert (told["legacy-capped"]["sent"], told["legacy-capped"]["there"]) == ("10000", str(CAP))
+    whole, capped = (told[name] for name in ("Legacy path (Kafka, Spark, Hudi), HDFS", "legacy-capped"))
+    assert whole["there"] == whole["sent"] == "10000" and whole["limit"] == "none"
+    assert float(capped["read [s]"]) * 1e6 / CAP == pytest.approx(float(capped["read_there [µs]"]))
 
 
 @pytest.mark.long
@@ -71,3 +81,16 @@ def test_claims_about_the_legacy_path_are_judged(done: Sandbox) -> None:
     claims = {each["id"]: each for each in json.loads((done.results / "claims.json").read_text())["claims"]}
     for name in ("deltars-write-small-forty", "deltars-read-small-fifteen", "deltars-upload-small"):
         assert claims[name]["verdict"] != "not testable here", claims[name]
+
+
+@pytest.mark.long
+def test_what_a_table_and_what_a_server_add_is_said_beside_a_file_and_the_engine_alone(done: Sandbox) -> None:
+    said = json.loads((done.results / "paper/values.json").read_text())["sentences"]
+    assert "(10K rows)" in said["deltars-bytes"] and "(10K rows)" in said["deltars-server-reads"]
+    assert f"of 10,000 rows sent, {CAP:,} are in the table" in said["deltars-limit"]
+    # Of one file, one is closed; a commit of Delta's has its log as well.
+    closed = {}
+    for name in done.runs():
+        told = pq.read_table(done.results / name / "operations.parquet", columns=["call", "closed"]).to_pylist()
+        closed[name.split("/")[2]] = {each["closed"] for each in told if each["call"] == "write"}
+    assert closed["parquet-hdfs"] == {1} and closed["delta-rs-hdfs"] == closed["duckdb-delta-hdfs"] == {2}

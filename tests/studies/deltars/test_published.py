@@ -36,6 +36,21 @@ def test_what_the_specification_derives_follows_from_them() -> None:
     assert round(100 * (1 - sixty), 1) == 31.8 and round(100 * (1 / sixty - 1), 1) == 46.6
 
 
+def test_by_the_rows_that_a_limit_leaves_a_row_takes_the_same_in_both_of_the_largest_tables() -> None:
+    assert {data: round(rows / 1000) for data, rows in published.ROWS.items()} == {
+        "supplier_sf1": 10, "supplier_sf10": 100, "supplier_sf100": 1000, "lineitem_sf1": 6001, "lineitem_sf10": 59986
+    }  # fmt: skip
+    for operation, by_rows in ((MATERIALISE, 9.6), (READ, 9.9)):
+        six, sixty = (published.seconds(operation, LEGACY, each) for each in ("lineitem_sf1", "lineitem_sf10"))
+        # All there: a row of the larger table would take a tenth. As many in both: the same within 5 %.
+        assert (six / 6_001_215) / (sixty / 59_986_052) == pytest.approx(by_rows, abs=0.05)
+        assert sixty / six == pytest.approx(1, abs=0.05)
+    said = published.limited()
+    for words in ("44.5 and 4.6 µs", "53.4 and 55.6 µs if 5,000,000 are", "5.6 and 0.6 µs", "6.7 and 6.7 µs"):
+        assert words in said
+    assert "404 s: 17.6 times as long as by delta-rs, and not 1.47" in said
+
+
 def test_misprints_are_found_and_are_those_that_are_known() -> None:
     found = published.misprints()
     assert len(found) == 3

@@ -9,6 +9,7 @@ from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import Plan, make_plan
 from tidemark.studies.deltars.settings import shape_of
+from tidemark.studies.deltars.workload import Tables
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 
@@ -34,6 +35,12 @@ def test_processors_that_are_not_here_are_left_out_and_that_is_said() -> None:
     assert [spec.repeat for spec in found.series] == [1, 2]
     (note,) = found.notes
     assert note.startswith("study 'deltars': clients with 1000 processors were asked for, this machine has")
+
+
+def test_a_write_through_servers_is_reckoned_with_the_time_that_it_takes() -> None:
+    sizes = "deltars.protocols={mine: {tables: {supplier_sf1: 2}, slow: {supplier_sf1: 2}, cores: [1], repeats: 1}}"
+    found = plan(sizes, "protocol=mine", "deltars.systems={delta-rs-local: {}, legacy: {}}")
+    assert {spec.system: Tables.likely_seconds(spec) for spec in found.series} == {"delta-rs-local": 4, "legacy": 62}
 
 
 @pytest.mark.parametrize(

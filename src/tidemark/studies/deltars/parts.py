@@ -5,8 +5,10 @@ from __future__ import annotations
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Replicates
+from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.deltars.settings import DATA, shape_of
+from tidemark.studies.deltars.window.samples import READ, WRITE
 
 
 def of(measures: Measures, quantity: Quantity, series: Series) -> Replicates:
@@ -46,3 +48,15 @@ def find(run_set: RunSet, system: str, data: str, cores: int) -> Series | None:
     return next(
         (each for each in run_set.select() if each.system == system and shape_of(each.mode) == (data, cores)), None
     )
+
+
+def limit_of(run: Run) -> int | None:
+    """The most messages that a run's application took, 0 for all; None for a system that has no such limit."""
+    found = dict(run.manifest.system.options).get("limit")
+    return None if found is None else int(found)
+
+
+def sent_and_there(run: Run) -> tuple[int, int]:
+    """The rows that a table was made of, and those that the client read back, in the mean over repetitions."""
+    calls, rows = run.words("call"), run.column("rows")
+    return int(rows[calls == WRITE].mean()), int(rows[calls == READ].mean())

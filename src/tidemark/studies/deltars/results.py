@@ -11,7 +11,7 @@ from tidemark.studies.deltars.quantities import QUANTITIES
 from tidemark.studies.deltars.questions import QUESTIONS
 from tidemark.studies.deltars.sentences import Writer
 from tidemark.studies.deltars.study import STUDY
-from tidemark.studies.deltars.tables import beyond, steps, whole
+from tidemark.studies.deltars.tables import beyond, limit, steps, whole
 from tidemark.studies.study import Results
 
 
@@ -27,7 +27,7 @@ RESULTS = Results(
     publication=Publication(
         key=published.KEY, origin=published.ORIGIN, hardware=published.HARDWARE, software=published.SOFTWARE
     ),
-    tables=tables_of(whole, beyond, steps),
+    tables=tables_of(whole, beyond, steps, limit),
     sketches=sketches_of("tidemark.studies.deltars.figures.bars", "tidemark.studies.deltars.figures.divided"),
     claims=claims_of(
         STUDY,

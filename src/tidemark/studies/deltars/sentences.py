@@ -9,7 +9,15 @@ from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.words import estimate_text, listed
 from tidemark.runs.runset import Series
 from tidemark.studies.deltars import published
-from tidemark.studies.deltars.parts import fewest_cores, find, in_order, of, tables_of
+from tidemark.studies.deltars.parts import (
+    fewest_cores,
+    find,
+    in_order,
+    limit_of,
+    of,
+    sent_and_there,
+    tables_of,
+)
 from tidemark.studies.deltars.quantities import (
     READ_MEAN,
     READ_MEDIAN,
@@ -25,6 +33,8 @@ from tidemark.studies.deltars.settings import shape_of
 from tidemark.studies.deltars.window.samples import WRITE
 
 HDFS, LOCAL, BEFORE, LEGACY = "delta-rs-hdfs", "delta-rs-local", "delta-rs-hdfs-before", "legacy"
+ENGINE_ALONE = "duckdb-delta-hdfs"
+FLOORS = {"on HDFS": (HDFS, "parquet-hdfs"), "on the local disk": (LOCAL, "parquet-local")}
 PARTS = {"upload": "uploading", "application": "starting and ending the application", "kafka": "reading the topic",
          "tasks": "Hudi's tasks", "driver": "Spark's driver", "hdfs": "calls of HDFS"}  # fmt: skip
 ENGINES = {
@@ -51,6 +61,9 @@ class Writer(SentenceWriter):
             "divided": self.divided,
             "engine": self.engine,
             "legacy-reads": self.legacy_reads,
+            "server-reads": self.server_reads,
+            "bytes": self.bytes_alone,
+            "limit": self.limit,
         }
         return {f"deltars-{name}": or_why(write) for name, write in parts.items()}
 
@@ -150,6 +163,42 @@ class Writer(SentenceWriter):
     def legacy_reads(self) -> str:
         said = self._pairs(READ_MEAN, LEGACY, HDFS, fewest_cores(self.run_set))
         return f"Its reads, through a Flight server with DuckDB, take so many times as long (means): {listed(said)}."
+
+    def server_reads(self) -> str:
+        """The same engine and the same client of HDFS, without the server."""
+        said = self._pairs(READ_MEAN, LEGACY, ENGINE_ALONE, fewest_cores(self.run_set))
+        return (
+            "Against the same DuckDB over the same client of HDFS in the client's own process, which reads what "
+            f"delta-rs wrote, they take so many times as long: {listed(said)}; that is what the server, and a table of "
+            "Hudi's, add."
+        )
+
+    def bytes_alone(self) -> str:
+        """What delta-rs takes against a file of the same rows, in both places."""
+        cores = fewest_cores(self.run_set)
+        said = []
+        for place, (table, file) in FLOORS.items():
+            for quantity, verb in ((WRITE_MEDIAN, "write"), (READ_MEDIAN, "read")):
+                with suppress(Absent):
+                    said.append(f"to {verb} {place}, {listed(self._pairs(quantity, table, file, cores))}")
+        if not said:
+            raise Absent("no file without a table was measured beside delta-rs")
+        return (
+            "A file of Parquet with the same rows is the floor (medians). delta-rs takes so many times as long: "
+            f"{'; '.join(said)}."
+        )
+
+    def limit(self) -> str:
+        """What the thesis's largest tables are if a limit held, and what one of ours left."""
+        said = [
+            f"of {sent:,} rows sent, {there:,} are in the table"
+            for series in in_order(self.run_set)
+            for run in series.runs
+            if limit_of(run)
+            for sent, there in (sent_and_there(run),)
+        ]
+        ours = f" Where a limit is set here, {listed(said)}, which its oracle refuses." if said else ""
+        return published.limited() + ours
 
     def divided(self) -> str:
         """Which share of a legacy write each part has, for the smallest and the largest table."""

@@ -12,13 +12,16 @@ from tidemark.measure.workload import Files, Rig, Show, Workload
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.deltars import data
 from tidemark.studies.deltars.settings import DeltarsSettings, processors
+from tidemark.systems import of_kind
 from tidemark.systems.base import Variant
+from tidemark.systems.wholes.kind import WholeSystem
 
 if TYPE_CHECKING:
     from tidemark.studies.deltars.window.stage import TableStage
     from tidemark.systems.wholes.process import Client
 
 CLIENT = "client"  # the group of processes that the client is
+SLOW_WRITE_SECONDS = 30.0  # with the start of an application
 
 
 class Tables(Workload):
@@ -36,8 +39,9 @@ class Tables(Workload):
 
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
-        """As if every operation took a second."""
-        return 2.0 * DeltarsSettings.of(spec).repetitions
+        """As if every operation took a second, and a write through Kafka or Spark half a minute."""
+        is_slow = of_kind(WholeSystem)[spec.system].is_slow
+        return DeltarsSettings.of(spec).repetitions * (1.0 + (SLOW_WRITE_SECONDS if is_slow else 1.0))
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:

@@ -19,8 +19,10 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 BESIDE = "tidemark.systems.wholes.through"  # whose clients are loaded from this folder, for those alone who name one
@@ -56,7 +58,7 @@ class Client(ABC):
 
 
 class DeltaRs(Client):
-    packages = ("deltalake", "pyarrow")
+    packages: tuple[str, ...] = ("deltalake", "pyarrow")
 
     def __init__(self, order: dict[str, Any]) -> None:
         super().__init__(order)
@@ -75,7 +77,7 @@ class DeltaRs(Client):
 
 
 class ParquetFile(Client):
-    packages = ("pyarrow",)
+    packages: tuple[str, ...] = ("pyarrow",)
 
     def write(self, address: str, table: pa.Table) -> None:
         import pyarrow.parquet as pq
@@ -88,6 +90,71 @@ class ParquetFile(Client):
         return pq.read_table(address)
 
 
+class ParquetOnHdfs(ParquetFile):
+    """The same file through hdfs-native's client alone, which hands the NameNode and DataNode what it is given."""
+
+    packages = ("pyarrow", "hdfs-native")
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        super().__init__(order)
+        import hdfs_native
+
+        self._hdfs = hdfs_native.Client(order["names"])
+
+    def write(self, address: str, table: pa.Table) -> None:
+        with self._hdfs.create(urlsplit(address).path) as file:
+            super().write(file, table)
+
+    def read(self, address: str) -> pa.Table:
+        with self._hdfs.read(urlsplit(address).path) as file:
+            return super().read(file)
+
+
+def connected(order: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+    """A DuckDB of the client's own, as the order has it."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config=order["config"])
+    for statement in order["statements"]:
+        connection.execute(statement)
+    return connection
+
+
+def quoted(text: str) -> str:
+    """As SQL has it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+class DuckDBDelta(DeltaRs):
+    """delta-rs writes; DuckDB reads by its extension for Delta, in this process."""
+
+    packages: tuple[str, ...] = ("deltalake", "duckdb", "pyarrow")
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        super().__init__(order)
+        self._connection = connected(order)
+
+    def read(self, address: str) -> pa.Table:
+        return self._connection.sql(f"SELECT * FROM delta_scan({quoted(address)})").to_arrow_table()
+
+
+class DuckDBDeltaOnHdfs(DuckDBDelta):
+    """delta-rs tells which files the table has; DuckDB reads them over hdfs-native's file system of fsspec."""
+
+    packages = (*DuckDBDelta.packages, "hdfs-native", "fsspec")
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        super().__init__(order)
+        from hdfs_native.fsspec import HdfsFileSystem
+
+        names = urlsplit(order["names"])
+        self._connection.register_filesystem(HdfsFileSystem(host=names.hostname, port=names.port))
+
+    def read(self, address: str) -> pa.Table:
+        files = ", ".join(quoted(each) for each in self._table(address).file_uris())
+        return self._connection.sql(f"SELECT * FROM read_parquet([{files}])").to_arrow_table()
+
+
 class PyIceberg(Client):
     """Tables of a catalog in SQLite, which is made before any of them; `address` is a table's name."""
 
@@ -95,8 +162,6 @@ class PyIceberg(Client):
 
     def __init__(self, order: dict[str, Any]) -> None:
         super().__init__(order)
-        # Packages that the stack does not have, after all of its own.
-        sys.path += order["packages"]
         from pyiceberg.catalog.sql import SqlCatalog
 
         folder = order["folder"]
@@ -123,11 +188,7 @@ class DuckLake(Client):
 
     def __init__(self, order: dict[str, Any]) -> None:
         super().__init__(order)
-        import duckdb
-
-        self._connection = duckdb.connect(":memory:", config=order["config"])
-        for statement in order["statements"]:
-            self._connection.execute(statement)
+        self._connection = connected(order)
 
     def write(self, address: str, table: pa.Table) -> None:
         self._connection.register("rows", table)
@@ -154,7 +215,10 @@ CLIENTS: dict[str, type[Client]] = {
     "delta-rs": DeltaRs,
     "pyiceberg": PyIceberg,
     "ducklake": DuckLake,
+    "duckdb-delta": DuckDBDelta,
+    "duckdb-delta-hdfs": DuckDBDeltaOnHdfs,
     "parquet": ParquetFile,
+    "parquet-hdfs": ParquetOnHdfs,
     "none": Nothing,
 }
 # Classes of the file beside.
@@ -224,6 +288,8 @@ def main() -> None:
     order = json.loads(sys.stdin.readline())
     # Before anything is imported: libraries make as many threads as there are processors for them.
     os.sched_setaffinity(0, order["processors"])
+    # Packages that the stack does not have, after all of its own.
+    sys.path += order["packages"]
     client: Client = chosen(order["client"])(order)
     say({"versions": {name: version(name) for name in client.packages}})
     for line in sys.stdin:

@@ -1,27 +1,41 @@
-"""What is there without a table format: one Parquet file; and nothing at all, which measures the harness."""
+"""What is there without a table format: one Parquet file, on the local disk and on HDFS; and nothing at all.
+
+A file is the least that writing the same rows costs, nothing is what the harness costs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from tidemark.runs.manifest import Footprint
+from tidemark.services.flight.server import TOOL
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Capability, Durability
 from tidemark.systems.wholes.kind import WholeSystem
+from tidemark.systems.wholes.on_hdfs import FETCHED, OnHdfs, ParquetOnHdfs
+
+ALONE = "a file without a table around it: the least that writing the same rows costs"
+FILE = "rows.parquet"
 
 
-class ParquetLocal(WholeSystem):
+class OneFile(WholeSystem):
     """`pyarrow.parquet.write_table` and `read_table`."""
 
-    name: ClassVar[str] = "parquet-local"
-    title: ClassVar[str] = "Parquet file, local disk"
     format: ClassVar[str] = "Parquet"
     client: ClassVar[str] = "PyArrow"
     catalog: str = "none"
+    notes: tuple[str, ...] = (ALONE,)
+
+    def footprint(self, name: str) -> Footprint:
+        return Footprint(1, sum(self.listed(name).values()), 0, 0, 0)
+
+
+class ParquetLocal(OneFile):
+    name: ClassVar[str] = "parquet-local"
+    title: ClassVar[str] = "Parquet file, local disk"
     library: ClassVar[str] = "parquet"
-    notes: tuple[str, ...] = ("a file without a table around it: the least that writing the same rows costs",)
 
     def address(self, name: str) -> str:
         return str(self.context.directory / f"{name}.parquet")
@@ -46,11 +60,29 @@ class ParquetLocal(WholeSystem):
 
         return int(pq.read_metadata(self.address(name)).num_rows)
 
-    def footprint(self, name: str) -> Footprint:
-        return Footprint(1, sum(self.listed(name).values()), 0, 0, 0)
-
     def remove(self, name: str) -> None:
         Path(self.address(name)).unlink(missing_ok=True)
+
+
+class ParquetHdfs(ParquetOnHdfs, OneFile):
+    """Through hdfs-native's client in Python, whose code in Rust delta-rs has as well."""
+
+    name: ClassVar[str] = "parquet-hdfs"
+    title: ClassVar[str] = "Parquet file, HDFS"
+    client: ClassVar[str] = "PyArrow, hdfs-native"
+    library: ClassVar[str] = "parquet-hdfs"
+    tools: ClassVar[tuple[str, ...]] = (TOOL,)
+    notes: tuple[str, ...] = (*OnHdfs.notes, ALONE)
+
+    def address(self, name: str) -> str:
+        return f"{super().address(name)}/{FILE}"
+
+    @property
+    def reader(self) -> str:
+        return f"DuckDB {duckdb_client.installed_version()}, {FETCHED}"
+
+    def parquet(self, place: Path) -> Sequence[Path]:
+        return (place / FILE,)
 
 
 class NullTables(WholeSystem):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -17,7 +15,7 @@ from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.services.spark_jobs.server import SparkDeltaJobs, SparkHudiJobs, SparkJobs
 from tidemark.systems import duckdb_client
 from tidemark.systems.wholes.delta import DeltaRsHdfs
-from tidemark.systems.wholes.on_hdfs import FETCHED, OnHdfs
+from tidemark.systems.wholes.on_hdfs import FETCHED, OnHdfs, ParquetOnHdfs
 
 UPSERT, BULK_INSERT = "upsert", "bulk_insert"
 WARM = "its session holds the rows in memory, and has written them once, before the first write that is timed"
@@ -45,7 +43,7 @@ class ThroughSpark(OnHdfs):
         return {jar.artifact: jar.version for jar in read_jar_lock(jar_lock(lock))}
 
 
-class WholeHudi(ThroughSpark):
+class WholeHudi(ThroughSpark, ParquetOnHdfs):
     format: ClassVar[str] = "Hudi"
     client: ClassVar[str] = "Spark, warm"
     catalog: str = "Hudi timeline"
@@ -82,26 +80,12 @@ class WholeHudi(ThroughSpark):
     def reader(self) -> str:
         return f"DuckDB {duckdb_client.installed_version()}, {FETCHED}, which names and timeline tell"
 
-    def relation(self, place: Path) -> str:
-        files = ", ".join(duckdb_client.literal(place / each) for each in self._newest(place))
-        return f"read_parquet([{files}])"
-
-    def _newest(self, place: Path) -> Sequence[Path]:
+    def parquet(self, place: Path) -> Sequence[Path]:
         completed = {instant for path in (place / TIMELINE).glob("*") if (instant := begun(path.name))}
         found = newest(sorted(place.glob("*.parquet")), completed)
         if not found:
             raise SystemFailure(f"{self.name}: the timeline names no completed commit with rows in {place}")
         return found
-
-    def counted(self, name: str) -> int:
-        """By the footers of its files: they are all fetched."""
-        import pyarrow.parquet as pq
-
-        folder = Path(tempfile.mkdtemp(dir=self.context.directory))
-        try:
-            return sum(pq.read_metadata(path).num_rows for path in self._newest(self.fetched(name, folder / name)))
-        finally:
-            shutil.rmtree(folder)
 
     def footprint(self, name: str) -> Footprint:
         sizes = self.listed(name)

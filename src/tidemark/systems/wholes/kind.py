@@ -52,7 +52,9 @@ class WholeSystem(System):
 
     def order(self, processors: Collection[int]) -> dict[str, Any]:
         """What the client is told before its first table; `processors` are those that it may use."""
-        return {"client": self.library, "codec": self.context.codec, "processors": sorted(processors)}
+        beside = [str(self.context.tools[tool]) for tool in self.tools if tool != self.of_release_before]
+        told = {"client": self.library, "codec": self.context.codec, "packages": beside}
+        return {**told, "processors": sorted(processors)}
 
     def environment(self) -> Mapping[str, str]:
         """What the client's environment has beside what is the same for all."""

@@ -19,6 +19,7 @@ from tidemark.runs.manifest import Footprint
 from tidemark.services.base import files_below
 from tidemark.systems import duckdb_client
 from tidemark.systems.wholes.kind import WholeSystem
+from tidemark.systems.wholes.read_by_duckdb import told
 
 CATALOG = "lake.db"
 EXTENSIONS = ("sqlite_scanner", "ducklake")
@@ -81,8 +82,7 @@ class PyIcebergLocal(Lake):
     tools: ClassVar[tuple[str, ...]] = ("sqlalchemy",)
 
     def order(self, processors: Collection[int]) -> dict[str, Any]:
-        packages = [str(self.context.tools[tool]) for tool in self.tools]
-        return {**super().order(processors), "folder": str(self.context.directory), "packages": packages}
+        return {**super().order(processors), "folder": str(self.context.directory)}
 
     @property
     def reader(self) -> str:
@@ -115,13 +115,11 @@ class DuckLakeLocal(Lake):
         folder = self.context.directory
         lake = duckdb_client.literal(f"ducklake:sqlite:{folder / CATALOG}")
         path = duckdb_client.literal(f"{folder}/data/")
-        statements = [f"LOAD {duckdb_client.literal(str(duckdb_client.extension_file(each)))}" for each in EXTENSIONS]
-        statements += [
+        statements = [
             f"ATTACH {lake} AS lake (DATA_PATH {path}, DATA_INLINING_ROW_LIMIT 0)",
             f"CALL lake.set_option('parquet_compression', {duckdb_client.literal(self.context.codec)})",
         ]
-        config = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-        return {**super().order(processors), "statements": statements, "config": config}
+        return {**super().order(processors), **told(EXTENSIONS, processors, statements)}
 
     @property
     def reader(self) -> str:

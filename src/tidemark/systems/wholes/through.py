@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -150,7 +149,6 @@ class Legacy:
     packages = ("confluent-kafka", "pandas", "fastavro", "pyarrow")
 
     def __init__(self, order: dict[str, Any]) -> None:
-        sys.path += order["packages"]
         import fastavro
         import pandas
         import pyarrow.flight as flight

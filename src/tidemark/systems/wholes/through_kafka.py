@@ -97,9 +97,7 @@ class Legacy(ThroughKafka, WholeHudi):
     def order(self, processors: Collection[int]) -> dict[str, Any]:
         flight = self.context.services[Flight]
         assert isinstance(flight, Flight)
-        packages = [str(self.context.tools[tool]) for tool in self.tools]
-        more = {"packages": packages, "flight": flight.address, "limit": self.options.limit}
-        return {**super().order(processors), **more}
+        return {**super().order(processors), "flight": flight.address, "limit": self.options.limit}
 
 
 class ArrowKafkaDelta(ThroughKafka, DeltaRsHdfs):

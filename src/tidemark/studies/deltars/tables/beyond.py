@@ -159,8 +159,8 @@ def _thesis(workshop: Workshop) -> Table:
         rows.append([
             "Rows that may not be there",
             f"on the legacy path {word} 60M rows takes {pair[1]:.1f} s, and 6M rows {pair[0]:.1f} s. Hudi's streamer "
-            "reads 5,000,000 messages of Kafka at most in a run unless it is told otherwise: both would be of so many "
-            "rows. Nothing was counted, so that this is inferred and not shown",
+            f"reads {published.LIMIT:,} messages of Kafka at most in a run unless it is told otherwise: both would be "
+            "of so many rows (see deltars-limit). Nothing was counted, so that this is inferred and not shown",
         ])  # fmt: skip
     floors = [
         published.seconds(WRITE, published.HOPSFS, data) - published.seconds(WRITE, published.LOCAL, data)
