@@ -149,7 +149,7 @@ class Workload(ABC):
 
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
-        """How long a window of `spec` is likely to be: for who waits."""
+        """How long a window of `spec` is likely to be, for who waits; 0 where it cannot run at all."""
         return spec.window_seconds
 
     @classmethod

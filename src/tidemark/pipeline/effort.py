@@ -18,11 +18,9 @@ SHOWN = ("smoke", "quick")  # the protocols that every study has
 
 
 def likely_seconds(series: Iterable[SeriesSpec]) -> float:
-    """Of all of `series`, one after another."""
-    return sum(
-        SERIES_SECONDS + each.runs * (registry()[each.study].workload.likely_seconds(each) + RUN_SECONDS)
-        for each in series
-    )
+    """Of all of `series`, one after another; one that cannot run takes nothing."""
+    windows = ((each, registry()[each.study].workload.likely_seconds(each)) for each in series)
+    return sum(SERIES_SECONDS + each.runs * (seconds + RUN_SECONDS) for each, seconds in windows if seconds)
 
 
 def seconds_of(configuration: Path, command: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from tidemark.studies.lhbench.merge.settings import MergeSettings
 from tidemark.studies.lhbench.parts import part_of, size_of
 from tidemark.studies.lhbench.refresh import script as refresh
 from tidemark.studies.lhbench.refresh.settings import RefreshSettings
-from tidemark.studies.lhbench.settings import LhbenchSection, scale_of, scale_word
+from tidemark.studies.lhbench.settings import LhbenchSection, LhbenchSettings, scale_of, scale_word
 from tidemark.studies.lhbench.window.script import Phase
 from tidemark.systems import of_kind
 from tidemark.systems.base import Context
@@ -33,10 +34,18 @@ SIZES: dict[str, Any] = {
     "load": {"scales": [0.01, 1], "tables": "asked", "queries": [9, 3], "iterations": 2},
     "refresh": {"scale": 0.01, "queries": [3], "merged": ["inventory"], "refreshes": 2, "share": 0.03, "updates": 0.5,
                 "iterations": 1},
-    "merge": {"rows": 1_000, "files": 10, "updates": [35, 4], "iterations": 1},
-    "files": {"counts": [1_000, 200], "rows": 20, "iterations": 2},
+    "merge": {"rows": 1_000, "files": 10, "updates": [35, 4], "iterations": 1,
+              "instead": {"slow": {"updates": [4], "repeats": 1}}},
+    "files": {"counts": [1_000, 200], "rows": 20, "iterations": 2, "without": ["files-alone"]},
+    "repeats": 2,
 }  # fmt: skip
 SECTION = LhbenchSection({"protocols": {"smoke": SIZES}, "systems": {}}, "smoke", Origin("config.yaml", {}), (), 7)
+
+
+def cells[S: LhbenchSettings](kind: type[S], system: str = "any") -> Iterator[S]:
+    """What the series of a system are set to in a part."""
+    sizes = SECTION.part(kind.word, system)
+    return kind.cells(SECTION, sizes) if sizes is not None else iter(())
 
 
 class Sources(dict[Path, str]):
@@ -60,7 +69,7 @@ def system(name: str, tmp_path: Path, **options: Any) -> Lakehouse:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     made = Store(tmp_path / "store")
-    base, sets = made.base(0.01), made.refreshes(next(RefreshSettings.cells(SECTION)))
+    base, sets = made.base(0.01), made.refreshes(next(cells(RefreshSettings)))
     for folder in (base, sets):
         folder.mkdir(parents=True)
     (base / DONE).write_text(json.dumps({"tables": {}, "queries": TEXTS}))
@@ -75,7 +84,7 @@ def texts(phase: Phase) -> list[str]:
 
 
 def test_tables_that_queries_name_are_loaded_and_then_all_queries_asked_twice(tmp_path: Path, store: Store) -> None:
-    settings = next(LoadSettings.cells(SECTION))
+    settings = next(cells(LoadSettings))
     assert settings.label == "load-sf0p01" and settings.numbers == ("3", "9")
     first, second = load.script(system("parquet-on-spark", tmp_path), settings, store)
     assert [step.subject for step in first.steps] == ["item", "reason", "store_sales"] and first.judged
@@ -89,7 +98,7 @@ def test_tables_that_queries_name_are_loaded_and_then_all_queries_asked_twice(tm
 
 
 def test_a_refresh_is_merged_by_all_key_columns_and_held_to_all_sets_before(tmp_path: Path, store: Store) -> None:
-    settings = next(RefreshSettings.cells(SECTION))
+    settings = next(cells(RefreshSettings))
     phases = refresh.script(system("delta-on-spark", tmp_path, mode="copy-on-write"), settings, store)
     assert [phase.name for phase in phases] == [
         "load", "queries before", "merge 1", "merge 2", "queries after", "compact", "queries compacted",
@@ -108,7 +117,7 @@ def test_a_refresh_is_merged_by_all_key_columns_and_held_to_all_sets_before(tmp_
 
 
 def test_what_has_nothing_to_make_compact_is_not_asked_to(tmp_path: Path, store: Store) -> None:
-    settings = next(RefreshSettings.cells(SECTION))
+    settings = next(cells(RefreshSettings))
     copying, reading = (
         [phase.name for phase in refresh.script(system("hudi-on-spark", tmp_path, mode=mode), settings, store)]
         for mode in ("copy-on-write", "merge-on-read")
@@ -119,7 +128,7 @@ def test_what_has_nothing_to_make_compact_is_not_asked_to(tmp_path: Path, store:
 def test_sizes_have_a_table_each_in_an_order_of_each_repeat_behind_an_uncounted_one(
     tmp_path: Path, store: Store
 ) -> None:
-    settings = next(MergeSettings.cells(SECTION))
+    settings = next(cells(MergeSettings))
     orders = set()
     for repeat in range(1, 9):
         warm, *phases = merge.script(system("iceberg-on-spark", tmp_path), settings, store, repeat)
@@ -133,7 +142,7 @@ def test_sizes_have_a_table_each_in_an_order_of_each_repeat_behind_an_uncounted_
 
 
 def test_a_table_of_many_files_is_made_known_and_asked_behind_uncounted_tasks(tmp_path: Path, store: Store) -> None:
-    fewer, more = FilesSettings.cells(SECTION)
+    fewer, more = cells(FilesSettings)
     assert (fewer.label, more.label) == ("files-200", "files-1000")
     asked = system("delta-on-spark", tmp_path)
     known: dict[str, Written] = {}
@@ -150,8 +159,15 @@ def test_a_table_of_many_files_is_made_known_and_asked_behind_uncounted_tasks(tm
     assert all(step.closed is not None and not step.text for step in queries.steps)
 
 
+def test_a_protocol_may_leave_a_system_out_of_a_part_or_measure_less_of_it() -> None:
+    assert list(cells(FilesSettings, "files-alone")) == []
+    (slow,), (other,) = cells(MergeSettings, "slow"), cells(MergeSettings)
+    assert (slow.sizes, other.sizes, slow.rows) == ((4,), (4, 35), other.rows)
+    assert [each["repeats"] for name in ("slow", "any") if (each := SECTION.part("merge", name))] == [1, 2]
+
+
 def test_modes_tell_parts_and_sizes() -> None:
     assert [scale_of(scale_word(scale)) for scale in (0.01, 0.1, 1, 10)] == [0.01, 0.1, 1, 10]
-    assert [settings.label for settings in LoadSettings.cells(SECTION)] == ["load-sf0p01", "load-sf1"]
+    assert [settings.label for settings in cells(LoadSettings)] == ["load-sf0p01", "load-sf1"]
     assert (part_of("merge-1000-10"), size_of("merge-1000-10"), size_of("refresh-sf0p1-5")) == ("merge", 1_000, 0.1)
     assert (part_of("files-200"), size_of("files-200")) == ("files", 200)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tidemark.config import Config
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.lhbench.parts import PARTS
-from tidemark.studies.lhbench.settings import SECTION, LhbenchSection
+from tidemark.studies.lhbench.settings import SECTION, LhbenchSection, LhbenchSettings
 from tidemark.systems.lakehouses.kind import Lakehouse
 from tidemark.systems.variants import spec_of, variant, with_defaults
 
@@ -22,25 +23,32 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     for given in section.measured:
         entry = with_defaults(given, section.given)
         chosen = variant(entry, config.origin, (SECTION, "systems"), Lakehouse)
-        for part in section.given["parts"]:
-            for settings in PARTS[part].cells(section):
-                spec = spec_of(
-                    base,
-                    entry,
-                    chosen,
-                    settings,
-                    window_seconds=float(section.sizes["window_seconds"]),
-                    runs=section.sizes["runs"],
-                )
-                made += [replace(spec, repeat=number) for number in range(1, section.sizes["repeats"] + 1)]
+        for settings, repeats in _cells(section, given.name):
+            spec = spec_of(
+                base,
+                entry,
+                chosen,
+                settings,
+                window_seconds=float(section.sizes["window_seconds"]),
+                runs=section.sizes["runs"],
+            )
+            made += [replace(spec, repeat=number) for number in range(1, repeats + 1)]
     return made
+
+
+def _cells(section: LhbenchSection, system: str) -> Iterator[tuple[LhbenchSettings, int]]:
+    """What a system is measured with, and how often."""
+    for part in section.given["parts"]:
+        sizes = section.part(part, system)
+        if sizes is not None:
+            yield from ((settings, sizes["repeats"]) for settings in PARTS[part].cells(section, sizes))
 
 
 def limits(config: Config) -> list[str]:
     """Nothing: sizes that do not fit on the disk end a series with that reason."""
     section = _section(config)
-    for part in section.given["parts"]:
-        list(PARTS[part].cells(section))
+    for each in section.measured:
+        list(_cells(section, each.name))
     return []
 
 

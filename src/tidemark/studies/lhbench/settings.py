@@ -33,6 +33,13 @@ class LhbenchSection:
         systems = tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items())
         return cls(given, protocol, origin, systems, seed)
 
+    def part(self, part: str, system: str) -> Mapping[str, Any] | None:
+        """The sizes of a part for one system, with `repeats`; None where the protocol leaves it out there."""
+        own = self.sizes[part]
+        if system in own.get("without", ()):
+            return None
+        return {"repeats": self.sizes["repeats"], **own, **own.get("instead", {}).get(system, {})}
+
     @property
     def measured(self) -> tuple[SystemEntry, ...]:
         """The systems that the protocol measures; ConfigError, with the place of the key, where it leaves out all."""
@@ -73,14 +80,11 @@ class LhbenchSettings(WorkloadSettings):
 
     @classmethod
     @abstractmethod
-    def cells(cls, section: LhbenchSection) -> Iterator[Self]:
-        """What the series of each system are set to; ConfigError, with the place of the key, for what fits nothing."""
+    def cells(cls, section: LhbenchSection, sizes: Mapping[str, Any]) -> Iterator[Self]:
+        """What the series of a system are set to by the `sizes` of its part.
 
-    @classmethod
-    def sizes_of(cls, section: LhbenchSection) -> Mapping[str, Any]:
-        """The part's own of the protocol."""
-        sizes: Mapping[str, Any] = section.sizes[cls.word]
-        return sizes
+        ConfigError, with the place of the key, for what fits nothing.
+        """
 
 
 def scale_word(scale: float) -> str:

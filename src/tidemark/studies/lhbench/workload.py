@@ -13,6 +13,7 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.lhbench.data.store import Store
 from tidemark.studies.lhbench.files.settings import FilesSettings
 from tidemark.studies.lhbench.judge.calls import TOOL, Judge
+from tidemark.studies.lhbench.likely import likely_seconds
 from tidemark.studies.lhbench.load.settings import LoadSettings
 from tidemark.studies.lhbench.merge.settings import MergeSettings
 from tidemark.studies.lhbench.parts import MERGING, settings_of
@@ -20,12 +21,11 @@ from tidemark.studies.lhbench.refresh.settings import RefreshSettings
 from tidemark.studies.lhbench.settings import LhbenchSettings
 from tidemark.systems.base import Variant
 from tidemark.systems.lakehouses.kind import Lakehouse
+from tidemark.systems.variants import variant_of
 
 if TYPE_CHECKING:
     from tidemark.studies.lhbench.window.script import Phase
     from tidemark.studies.lhbench.window.stage import LakeStage
-
-LIKELY_SECONDS = 90.0  # of a window under the smaller protocols
 
 
 class Lhbench(Workload):
@@ -43,7 +43,11 @@ class Lhbench(Workload):
 
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
-        return min(LIKELY_SECONDS, spec.window_seconds)
+        chosen = variant_of(spec)
+        if cls.unavailable(spec, chosen) is not None:
+            return 0.0
+        assert issubclass(chosen.system, Lakehouse)
+        return min(likely_seconds(settings_of(spec), chosen.system.reader), spec.window_seconds)
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from tidemark.studies.lhbench.settings import LhbenchSection, LhbenchSettings
 
@@ -25,7 +25,6 @@ class FilesSettings(LhbenchSettings):
         return f"{self.word}-{self.files}"
 
     @classmethod
-    def cells(cls, section: LhbenchSection) -> Iterator[Self]:
-        sizes = cls.sizes_of(section)
+    def cells(cls, section: LhbenchSection, sizes: Mapping[str, Any]) -> Iterator[Self]:
         for files in sorted(sizes["counts"]):
             yield cls(part=FILES, iterations=sizes["iterations"], seed=section.seed, files=files, rows=sizes["rows"])

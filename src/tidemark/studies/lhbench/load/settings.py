@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from tidemark.errors import ConfigError
 from tidemark.studies.lhbench.settings import SECTION, SEPARATOR, LhbenchSection, LhbenchSettings, names, scale_word
@@ -45,8 +45,7 @@ class LoadSettings(LhbenchSettings):
         return names(self.queries)
 
     @classmethod
-    def cells(cls, section: LhbenchSection) -> Iterator[Self]:
-        sizes = cls.sizes_of(section)
+    def cells(cls, section: LhbenchSection, sizes: Mapping[str, Any]) -> Iterator[Self]:
         for scale in sizes["scales"]:
             yield cls(
                 part=LOAD,

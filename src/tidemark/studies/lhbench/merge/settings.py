@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from tidemark.errors import ConfigError
 from tidemark.studies.lhbench.settings import SECTION, SEPARATOR, LhbenchSection, LhbenchSettings, names
@@ -31,12 +31,11 @@ class MergeSettings(LhbenchSettings):
         return tuple(map(int, names(self.updates)))
 
     @classmethod
-    def cells(cls, section: LhbenchSection) -> Iterator[Self]:
-        sizes = cls.sizes_of(section)
+    def cells(cls, section: LhbenchSection, sizes: Mapping[str, Any]) -> Iterator[Self]:
         for updates in sizes["updates"]:
             if updates > sizes["rows"]:
-                place = section.origin.place((SECTION, "protocols", section.protocol, MERGE, "updates"))
-                raise ConfigError(f"{place}: found {updates:,}; allowed: at most the rows, {sizes['rows']:,}")
+                place = section.origin.place((SECTION, "protocols", section.protocol, MERGE))
+                raise ConfigError(f"{place}: found {updates:,} updates; allowed: at most the rows, {sizes['rows']:,}")
         yield cls(
             part=MERGE,
             iterations=sizes["iterations"],

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from tidemark.errors import ConfigError
 from tidemark.studies.lhbench.data.tables import FACTS
@@ -38,8 +38,7 @@ class RefreshSettings(LhbenchSettings):
         return names(self.merged)
 
     @classmethod
-    def cells(cls, section: LhbenchSection) -> Iterator[Self]:
-        sizes = cls.sizes_of(section)
+    def cells(cls, section: LhbenchSection, sizes: Mapping[str, Any]) -> Iterator[Self]:
         for name in sizes["merged"]:
             if name not in FACTS:
                 place = section.origin.place((SECTION, "protocols", section.protocol, REFRESH, "merged"))
