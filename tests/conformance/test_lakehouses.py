@@ -18,6 +18,10 @@ from tidemark.errors import ServiceError, TidemarkError
 from tidemark.paths import Workspace
 from tidemark.software.tools import provide_tool
 from tidemark.studies.lhbench.judge.calls import TOOL, Judge
+from tidemark.studies.lhbench.judge.readers import HUDI
+from tidemark.studies.lhbench.second.calls import asked
+from tidemark.studies.lhbench.second.ways import WAYS
+from tidemark.studies.lhbench.window.script import QUERY, Phase, Step
 from tidemark.systems import of_kind
 from tidemark.systems.base import Context
 from tidemark.systems.lakehouses.kind import Lakehouse
@@ -31,6 +35,7 @@ pytestmark = [
 ]
 
 KEY = ("k", "day")
+BY_DAY = "SELECT day, count(*), sum(price), avg(price) FROM sales GROUP BY day"
 BASE = "SELECT range AS k, range % 5 AS day, CAST(range / 4 AS DECIMAL(7, 2)) AS price, 'w' || range AS word FROM range"
 SETS = ("SELECT * REPLACE (price + 1 AS price) FROM ({base}(10, 30))", "({base}(25, 120))")
 # One of each format as shipped, and of those with two modes the other one as well, which takes as long again.
@@ -72,26 +77,40 @@ def run(system: Lakehouse, statements: Sequence[str]) -> None:
         assert system.run(statement, "conformance").elapsed_ns > 0
 
 
-def words(
-    judge: Judge, system: Lakehouse, files: Sequence[Path], answers: dict[str, Any]
-) -> tuple[str, dict[str, Any]]:
-    """What the judge says of the table `sales` after the sets behind the first of `files`."""
-    held = {
+def held(system: Lakehouse, files: Sequence[Path]) -> dict[str, Any]:
+    """The table `sales` after the sets behind the first of `files`, as orders have it."""
+    return {
         "base": f"SELECT * FROM read_parquet('{files[0]}')",
         "merged": [str(path) for path in files[1:]],
         "key": list(KEY),
         "location": str(system.location("sales")),
     }
+
+
+def words(
+    judge: Judge, system: Lakehouse, files: Sequence[Path], answers: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """What the judge says of that table."""
     order = {
         "do": "judge",
         "folder": str(judge.folder),
         "reader": system.reader,
-        "tables": {"sales": held},
+        "tables": {"sales": held(system, files)},
         "read": True,
     }
     said = judge.ask({**order, "answers": answers})
     assert said["tables"]["sales"]["words"] or said["tables"]["sales"]["found"] > 0
     return said["tables"]["sales"]["words"], said["answers"]
+
+
+def times(judge: Judge, system: Lakehouse, files: Sequence[Path]) -> dict[str, int]:
+    """How many times another engine has for a query of that table, by each way to it."""
+    steps = tuple(Step(QUERY, "by day", number, (BY_DAY,), BY_DAY) for number in (1, 2))
+    said = asked(judge, system.reader, Phase("queries", steps), {"sales": held(system, files)})
+    assert ("reason" in said) == (system.reader == HUDI), said
+    found = {way: told["queries"]["by day"] for way, told in said.get("ways", {}).items()}
+    assert all(bool(each["ns"]) != bool(each["words"]) for each in found.values()), found
+    return {way: len(each["ns"]) for way, each in found.items()}
 
 
 def test_what_is_loaded_merged_and_made_compact_is_there_for_who_knows_nothing_of_the_engine(
@@ -100,11 +119,11 @@ def test_what_is_loaded_merged_and_made_compact_is_there_for_who_knows_nothing_o
     provide_tool(TOOL, workspace)
     judge = Judge.of(workspace, tmp_path / "judge")
     run(system, system.create("sales", f"SELECT * FROM {system.parquet(files[0])} WHERE day IS NOT NULL", KEY))
-    text = "SELECT day, count(*), sum(price), avg(price) FROM sales GROUP BY day"
-    answer = {"by day": {"text": text, "rows": system.run(text, "by day").rows}}
+    answer = {"by day": {"text": BY_DAY, "rows": system.run(BY_DAY, "by day").rows}}
     said, answers = words(judge, system, files[:1], answer)
     assert said == "" and answers["by day"] == {"rows": 5, "words": ""}
     assert system.footprint("sales").data_files > 0
+    assert set(times(judge, system, files[:1]).values()) == ({2} if system.reader in WAYS else set())
     if system.merges:
         for number, path in enumerate(files[1:], 2):
             run(system, system.merge("sales", system.parquet(path), KEY, ("k", "day", "price", "word")))
@@ -115,6 +134,7 @@ def test_what_is_loaded_merged_and_made_compact_is_there_for_who_knows_nothing_o
         assert "rows of 100" in wrong and answers["by day"]["words"]  # held to what it was a set before
         run(system, ["UPDATE sales SET price = price + 1 WHERE k = 7"])
         assert "other values in price" in words(judge, system, files, {})[0]
+        assert set(times(judge, system, files).values()) == ({0} if system.reader in WAYS else set())
     with pytest.raises((ServiceError, TidemarkError), match=r"(?i)not_found|cannot be found"):
         system.run("SELECT * FROM nothing_of_this_name", "refused")
     assert set(system.in_force()) >= {"spark.master", "spark.sql.shuffle.partitions"}

@@ -34,8 +34,10 @@ SIZES = {
 LOG = "*/run-0/tables/store_sales/_delta_log"  # below the folder of running series
 
 
-def made(make_sandbox: MakeSandbox, systems: dict[str, dict[str, str]], parts: list[str]) -> Sandbox:
-    lhbench = {"systems": systems, "protocols": {"smoke": SIZES}, "parts": parts}
+def made(
+    make_sandbox: MakeSandbox, systems: dict[str, dict[str, str]], parts: list[str], load: dict[str, Any] = LOAD
+) -> Sandbox:
+    lhbench = {"systems": systems, "protocols": {"smoke": {**SIZES, "load": load}}, "parts": parts}
     sandbox = make_sandbox({"studies": ["lhbench"], "protocol": "smoke", "lhbench": lhbench})
     done = sandbox.run("all", timeout_s=1_500)
     assert done.returncode == 0, done.stdout
@@ -45,8 +47,8 @@ def made(make_sandbox: MakeSandbox, systems: dict[str, dict[str, str]], parts: l
 
 @pytest.fixture(scope="module")
 def small(make_sandbox: MakeSandbox) -> Sandbox:
-    """One system: tables are loaded, queried, merged into and made compact, and one of many files is asked: 2 min."""
-    return made(make_sandbox, {"delta-on-spark": {}}, ["refresh", "files"])
+    """One system: tables are loaded, queried, merged into and made compact, and one of many files is asked: 3 min."""
+    return made(make_sandbox, {"delta-on-spark": {}}, ["load", "refresh", "files"], {**LOAD, "queries": [42]})
 
 
 def of_part(sandbox: Sandbox, part: str) -> tuple[Path, dict[str, Any]]:
@@ -77,6 +79,22 @@ def test_times_stand_in_tables_figures_and_chapter(small: Sandbox) -> None:
     assert "all are what they must be" in said["lhbench-oracle"] and "by more than 8" in said["lhbench-axis"]
     assert (small.results / "figures/lhbench/lhb-refresh.svg").stat().st_size > 0
     assert (small.results / "paper.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_another_engine_is_timed_on_the_same_tables(small: Sandbox) -> None:
+    _, run = of_part(small, "load")
+    (told,) = run["found"]["second"]["queries before"]["ways"].values()
+    assert not told["tables"] and len(told["queries"]["q42"]["ns"]) == LOAD["iterations"]
+    rows = {(row["state"], row["query"]): row for row in small.table("lhbench", "lhb-second-engine")}
+    loaded, merged = "as loaded", "after all refreshes"
+    assert set(rows) == {(loaded, "all"), (loaded, "q42"), (merged, "all"), (merged, "q3"), (merged, "q42")}
+    for row in rows.values():
+        spark, other, ratio = (float(row[name]) for name in ("spark [s]", "duckdb [s]", "ratio [x]"))
+        assert spark > other > 0 and ratio == pytest.approx(spark / other) and row["read"] == "delta_scan"
+    said = json.loads((small.results / "paper/values.json").read_text())["sentences"]
+    for name in ("lhbench-second", "lhbench-second-after"):
+        assert "(Delta (Spark))" in said[name] and "without a time" not in said[name]
+    assert (small.results / "figures/lhbench/lhb-second-engine.svg").stat().st_size > 0
 
 
 def test_startup_is_told_from_execution_where_a_table_has_many_files(small: Sandbox) -> None:
@@ -126,3 +144,8 @@ def test_all_parts_with_one_system_a_format(make_sandbox: MakeSandbox) -> None:
         if row["updates"]:
             assert float(row["merge_of_4 [s]" if "merge_of_4 [s]" in row else "merge [s]"]) > 0
     assert len(sandbox.table("lhbench", "lhb-query-medians")) == 5
+    second = [row for row in sandbox.table("lhbench", "lhb-second-engine") if row["state"] == "as loaded"]
+    timed = [row for row in second if row["query"] != "load" and float(row["duckdb [s]"] or 0) > 0]
+    assert len(timed) == 4 * (1 + 5)  # Parquet, Delta, Iceberg and DuckLake: all queries together, and each
+    (without,) = (row for row in second if row not in timed and row["query"] != "load")
+    assert without["duckdb_missing"] == "DuckDB has no reader of Hudi's tables"

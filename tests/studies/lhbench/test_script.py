@@ -95,6 +95,7 @@ def test_tables_that_queries_name_are_loaded_and_then_all_queries_asked_twice(tm
     assert [(step.subject, step.number) for step in second.steps] == [("q3", 1), ("q9", 1), ("q3", 2), ("q9", 2)]
     assert texts(second)[1] == "SELECT r_reason_sk AS `a reason` FROM reason, store_sales"
     assert second.steps[1].text == TEXTS["9"] and not second.judged and second.held == first.held
+    assert second.second and not first.second  # another engine is asked once the tables stand and were asked of
 
 
 def test_a_refresh_is_merged_by_all_key_columns_and_held_to_all_sets_before(tmp_path: Path, store: Store) -> None:
@@ -114,6 +115,7 @@ def test_a_refresh_is_merged_by_all_key_columns_and_held_to_all_sets_before(tmp_
     ]  # fmt: skip
     assert {held.table: len(held.merged) for held in phases[4].held} == {"item": 0, "store_sales": 0, "inventory": 2}
     assert texts(phases[5]) == ["OPTIMIZE inventory"]
+    assert [phase.name for phase in phases if phase.second] == ["queries after"]
 
 
 def test_what_has_nothing_to_make_compact_is_not_asked_to(tmp_path: Path, store: Store) -> None:

@@ -10,14 +10,14 @@ from typing import Any, cast
 
 import pytest
 
-from tidemark.errors import ServiceError, SystemFailure
+from tidemark.errors import MachineError, ServiceError, SystemFailure
 from tidemark.measure.workload import Rig
 from tidemark.runs.manifest import Footprint
 from tidemark.services.spark.events import Job, Stage
 from tidemark.studies.lhbench.files.answers import COUNT, Closed
 from tidemark.studies.lhbench.judge.calls import Judge
 from tidemark.studies.lhbench.window.samples import NOT_TOLD, LakeWindow
-from tidemark.studies.lhbench.window.script import LOAD, QUERIED, QUERY, Held, Phase, Step
+from tidemark.studies.lhbench.window.script import BEFORE, LOAD, QUERIED, QUERY, Held, Phase, Step
 from tidemark.studies.lhbench.window.stage import LakeStage
 from tidemark.studies.lhbench.workload import Lhbench
 from tidemark.systems.lakehouses.kind import Lakehouse, Ran
@@ -56,12 +56,17 @@ class Asked:
 
     folder = Path()
 
-    def __init__(self, words: str = "", beside: str = "") -> None:
+    def __init__(self, words: str = "", beside: str = "", *, broken: bool = False) -> None:
         self.orders: list[dict[str, Any]] = []
+        self.broken = broken
         self.words, self.beside = words, beside
 
     def ask(self, order: dict[str, Any]) -> dict[str, Any]:
         self.orders.append(order)
+        if order["do"] == "second":
+            if self.broken:
+                raise MachineError("'second' failed (-11). Its log ends:\nnothing")
+            return {"ways": {order["reader"]: {}}}
         tables = {"t": {"expected": 4, "found": 4, "words": self.words}}
         beside = {"iceberg_scan": {"t": {"expected": 4, "found": 3, "words": self.beside}}}
         return {"tables": tables, "beside": beside, "answers": {}, "versions": {"DuckDB": "1"}, "seconds": 1.0}
@@ -127,3 +132,24 @@ def test_the_log_of_the_engine_is_told_to_each_step() -> None:
     assert (first.startup_ns, first.jobs, first.tasks, first.scan_bytes) == (7_000_000, 1, 2, 70)
     assert (second.startup_ns, second.jobs) == (NOT_TOLD, 0)
     assert [place for place, _, _ in window.stages] == [0]
+
+
+def test_a_second_engine_is_asked_the_same_of_the_same_tables_once_the_first_is_done() -> None:
+    steps = tuple(Step(QUERY, "q1", number, ("SELECT 1 AS `a`",), 'SELECT 1 AS "a"') for number in (1, 2))
+    for broken, found in ((False, {"ways": {"delta": {}}}), (True, {"reason": "'second' failed (-11). Its log ends:"})):
+        judge, engine = Asked(broken=broken), Engine({"SELECT 1 AS `a`": [1]})
+        made = stage([Phase(BEFORE, steps, HELD, second=True)], engine, judge)
+        window = window_of(made)
+        order = judge.orders[0]
+        assert (order["reader"], order["queries"], order["passes"]) == ("delta", {"q1": 'SELECT 1 AS "a"'}, 2)
+        assert order["tables"]["t"]["location"] == "t" and len(engine.asked) == 2
+        assert made.second == {BEFORE: found} and made.check(window, last=True, show=lambda _words: None).oracle.verdict
+
+
+def test_of_a_format_that_nobody_else_reads_the_reason_is_kept() -> None:
+    judge = Asked()
+    phase = Phase(BEFORE, (Step(QUERY, "q1", 1, ("SELECT 1",), "SELECT 1"),), HELD, second=True)
+    made = stage([phase], Engine({"SELECT 1": [1]}, reader="hudi"), judge)
+    window_of(made)
+    assert made.second == {BEFORE: {"reason": "DuckDB has no reader of Hudi's tables"}}
+    assert [order["do"] for order in judge.orders] == ["judge"]

@@ -9,6 +9,7 @@ from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.measures import MEASURES, LhbenchEvidence
 from tidemark.studies.lhbench.quantities import QUANTITIES
 from tidemark.studies.lhbench.questions import QUESTIONS
+from tidemark.studies.lhbench.second import table
 from tidemark.studies.lhbench.sentences import Writer
 from tidemark.studies.lhbench.study import STUDY
 from tidemark.studies.lhbench.tables import engine, measured, paper
@@ -35,7 +36,7 @@ RESULTS = Results(
     publication=Publication(
         key=published.KEY, origin=published.ORIGIN, hardware=published.HARDWARE, software=published.SOFTWARE
     ),
-    tables=tables_of(measured, engine, paper),
+    tables=tables_of(measured, engine, table, paper),
     sketches=sketches_of("tidemark.studies.lhbench.figures.panels"),
     claims=claims_of(STUDY, QUANTITIES, MEASURES, LhbenchEvidence, remarks=(measured.LARGE_SAID,)),
     paper=chapter_of(

@@ -11,6 +11,7 @@ from tidemark.runs.runset import Series
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.axis import reading
 from tidemark.studies.lhbench.files.settings import FILES
+from tidemark.studies.lhbench.judge.readers import DUCKLAKE
 from tidemark.studies.lhbench.load.settings import LOAD
 from tidemark.studies.lhbench.measures import LhbenchEvidence, files_growth, printed, printed_ratio
 from tidemark.studies.lhbench.merge.settings import MERGE
@@ -30,6 +31,8 @@ from tidemark.studies.lhbench.quantities import (
     slowdown,
 )
 from tidemark.studies.lhbench.refresh.settings import REFRESH
+from tidemark.studies.lhbench.second.quantities import LOADED, LOADED_TABLES, MERGED_TABLES, total_by
+from tidemark.studies.lhbench.window.script import BEFORE
 
 
 class Writer(SentenceWriter):
@@ -39,6 +42,8 @@ class Writer(SentenceWriter):
             "loads": self.loads,
             "queries": self.queries,
             "weights": self.weights,
+            "second": self.second,
+            "second-after": self.second_after,
             "refreshes": self.refreshes,
             "after": self.after,
             "merges": self.merges,
@@ -84,6 +89,31 @@ class Writer(SentenceWriter):
         if not values:
             raise Absent("no table was weighed")
         return f"The loaded tables take {listed([words for _, words in sorted(values)])} on the disk."
+
+    def second(self) -> str:
+        """Of what Spark wrote and DuckDB read, and of what DuckDB loaded itself; and where it could not."""
+        words = f"To the same queries of the same tables DuckDB answered in {self._by_second(LOADED_TABLES, LOAD)}."
+        for each in self._series(LOAD):
+            with suppress(Absent):
+                loaded, asked = (
+                    estimate_text(of(self.measures, what, each).estimate("s"))
+                    for what in (LOADED, total_by(DUCKLAKE, BEFORE))
+                )
+                words += f" DuckLake's tables it loaded of the same files in {loaded}; there the queries took {asked}."
+        return words
+
+    def second_after(self) -> str:
+        return f"After all refreshes DuckDB answered in {self._by_second(MERGED_TABLES, REFRESH)}."
+
+    def _by_second(self, quantity: Quantity, part: str) -> str:
+        """What it took of each system's tables; and of those where there is no such time, why."""
+        without = []
+        for each in self._series(part):
+            try:
+                of(self.measures, quantity, each)
+            except Absent as absent:
+                without.append(f"{each.title}: {absent}")
+        return self._said(quantity, part, "s") + (f" (without a time: {'; '.join(without)})" if without else "")
 
     def refreshes(self) -> str:
         return f"A refresh took {self._said(MERGING, REFRESH, 's')}."

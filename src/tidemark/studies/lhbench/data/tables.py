@@ -76,7 +76,7 @@ def loaded(table: str) -> str:
     return f"{FACTS[table].date} IS NOT NULL" if table in FACTS else "TRUE"
 
 
-def named_in(text: str) -> tuple[str, ...]:
-    """The tables that the text of a query names, each once, in the order of their names."""
+def named_in(text: str, tables: Iterable[str] = TABLES) -> tuple[str, ...]:
+    """Those of `tables` that the text of a query names, each once, in their order."""
     words = set(re.findall(r"\w+", text.lower()))
-    return tuple(each for each in TABLES if each in words)
+    return tuple(each for each in tables if each in words)

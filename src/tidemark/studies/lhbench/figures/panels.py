@@ -35,9 +35,11 @@ from tidemark.studies.lhbench.quantities import (
     slowdown,
 )
 from tidemark.studies.lhbench.refresh.settings import REFRESH
+from tidemark.studies.lhbench.second.quantities import LOADED_TABLES
 
-ONE, TWO, THREE, AXIS = (
+ONE, SECOND, TWO, THREE, AXIS = (
     "Loads and queries",
+    "The same queries of the same tables, by two engines",
     "Refreshes and queries, stage by stage",
     "One merge, from few rows to many",
     "Figure 3 of the paper: what files touched explain",
@@ -47,12 +49,13 @@ OF_LOAD = (LOADING, TOTAL, QUERYING["q9"], QUERYING["q67"], QUERYING["q68"], QUE
 OF_REFRESH = (LOADING, TOTAL, MERGING, QUERIES_AFTER, COMPACTING, QUERIES_COMPACTED)
 NAMES = {
     LOADING: "load (s)", TOTAL: "queries (s)", MERGING: "a refresh (s)", QUERIES_AFTER: "queries after (s)",
-    COMPACTING: "compaction (s)", QUERIES_COMPACTED: "queries, compacted (s)",
+    COMPACTING: "compaction (s)", LOADED_TABLES: "the same by DuckDB (s)", QUERIES_COMPACTED: "queries, compacted (s)",
 }  # fmt: skip
 
 
 def sketches() -> Iterator[Sketch]:
     yield Sketch("lhb-load-and-queries", ONE, partial(stages, part=LOAD, title=ONE, asked=OF_LOAD))
+    yield Sketch("lhb-second-engine", SECOND, partial(stages, part=LOAD, title=SECOND, asked=(TOTAL, LOADED_TABLES)))
     yield Sketch("lhb-refresh", TWO, partial(stages, part=REFRESH, title=TWO, asked=OF_REFRESH))
     yield Sketch("lhb-merges", THREE, merges)
     yield Sketch("lhb-files", files.TITLE, files.files)

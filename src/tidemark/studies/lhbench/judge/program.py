@@ -3,48 +3,23 @@
     python -m tidemark.studies.lhbench.judge.program ORDER RESULT
 
 ORDER is JSON, as `calls` writes it: what to `do`, and with what. RESULT is JSON too. It imports the standard library,
-DuckDB and, for some formats, their readers; nothing of it runs while a window is open.
+DuckDB and, for some formats, their readers; nothing of it runs while a phase of a window is timed.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from tidemark.studies.lhbench.data import micro, refresh, registered, tpcds
 from tidemark.studies.lhbench.judge import answers, readers
-from tidemark.studies.lhbench.judge.checksum import Checksum, checksum, difference
-from tidemark.studies.lhbench.judge.expected import state
-
-EXPECTED = "expected_"  # before a table's name
-
-
-def connect(folder: Path, *extensions: str) -> duckdb.DuckDBPyConnection:
-    """A DuckDB of its own, all that it writes below `folder`, with `extensions` loaded from their wheels."""
-    private = str(folder)
-    connection = duckdb.connect(
-        config={
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "extension_directory": private,
-            "temp_directory": private,
-        }
-    )
-    for name in extensions:
-        found = importlib.util.find_spec(f"duckdb_extension_{name}")
-        assert found is not None and found.submodule_search_locations, name
-        place = Path(found.submodule_search_locations[0], "extensions", f"v{duckdb.__version__}")
-        connection.execute(f"LOAD '{place / name}.duckdb_extension'")
-    return connection
+from tidemark.studies.lhbench.judge.tables import Held, connect, expect, know
+from tidemark.studies.lhbench.second.program import ask
 
 
 def make_base(order: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,26 +61,6 @@ def make_files(order: Mapping[str, Any]) -> dict[str, Any]:
     return dict(registered.make(connect(folder), order["files"], order["rows"], folder, Path(order["place"])))
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A table at a place, and what it must hold; `name` is what it is called once it is read."""
-
-    name: str
-    location: Path
-    columns: Mapping[str, str]
-    key: Sequence[str]
-    wanted: Checksum
-
-    def compared(self, connection: duckdb.DuckDBPyConnection, reader: str) -> dict[str, Any]:
-        """What a reader finds, with the rows that it should, and in words what is otherwise."""
-        try:
-            relation = readers.relation(connection, self.name, reader, self.location)
-            found = checksum(connection, relation, self.columns, self.key)
-        except Exception as error:  # of a reader, of a format of somebody else's: what it says is the finding
-            return {"expected": self.wanted.rows, "found": 0, "words": f"cannot be read: {error}"}
-        return {"expected": self.wanted.rows, "found": found.rows, "words": difference(self.wanted, found)}
-
-
 def judge(order: Mapping[str, Any]) -> dict[str, Any]:
     """What tables and answers have otherwise than base and merged sets say, in words; nothing where they are equal.
 
@@ -118,18 +73,14 @@ def judge(order: Mapping[str, Any]) -> dict[str, Any]:
     tables, asked = {}, {}
     beside: dict[str, dict[str, Any]] = {each: {} for each in others}
     for name, each in order["tables"].items():
-        expected = f"{EXPECTED}{name}"
-        state(connection, expected, each["base"], [Path(path) for path in each["merged"]], each["key"])
+        expect(connection, name, each)
         if not order["read"]:
             continue
-        columns = refresh.columns_of(connection, expected)
-        wanted = checksum(connection, expected, columns, each["key"])
-        held = Held(f"found_{name}", Path(each["location"]), columns, each["key"], wanted)
+        held = Held.of(connection, name, each)
         tables[name] = held.compared(connection, reader)
         for other in others:
             beside[other][name] = held.compared(connection, other)
-    for name in order["tables"]:
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {EXPECTED}{name}")
+    know(connection, order["tables"])
     for name, each in order["answers"].items():
         rows = connection.execute(each["text"]).fetchall()
         words = answers.difference(answers.canonical(rows), answers.canonical(each["rows"], answers.numeric(rows)))
@@ -144,6 +95,7 @@ CALLS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "micro": make_micro,
     "files": make_files,
     "judge": judge,
+    "second": ask,
 }
 
 

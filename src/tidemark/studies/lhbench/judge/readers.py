@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     import duckdb
 
 PARQUET, DELTA, ICEBERG, HUDI = "parquet", "delta", "iceberg", "hudi"
-ICEBERG_SCAN = "iceberg_scan"
+ICEBERG_SCAN, DUCKLAKE = "iceberg_scan", "ducklake"
 # Others that read tables of a format: what they find is shown, and decides nothing.
 BESIDE = {ICEBERG: (ICEBERG_SCAN,)}
-EXTENSIONS = {DELTA: ("delta",), ICEBERG_SCAN: ("avro", "httpfs", "iceberg")}  # of DuckDB's
+EXTENSIONS = {DELTA: ("delta",), ICEBERG_SCAN: ("avro", "httpfs", "iceberg"), DUCKLAKE: ("ducklake",)}  # of DuckDB's
+LAKE = "lake"  # what a DuckLake is attached as
 HINT = "version-hint.text"
 OWN_OF_HUDI = "_hoodie_"  # how columns begin that Hudi adds
 
@@ -23,7 +24,7 @@ OWN_OF_HUDI = "_hoodie_"  # how columns begin that Hudi adds
 def relation(connection: duckdb.DuckDBPyConnection, name: str, reader: str, location: Path) -> str:
     """Register the table at `location` as `name`, read by `reader`; what to write behind FROM.
 
-    `connection` has the extensions loaded that are the reader's.
+    `connection` has the extensions loaded that are the reader's; of DuckLake, the lake attached that has the table.
     """
     if reader == PARQUET:
         return f"read_parquet('{location}/**/*.parquet', hive_partitioning = true)"
@@ -31,6 +32,8 @@ def relation(connection: duckdb.DuckDBPyConnection, name: str, reader: str, loca
         return f"delta_scan('{location}')"
     if reader == ICEBERG_SCAN:
         return f"iceberg_scan('{newest_metadata(location)}')"
+    if reader == DUCKLAKE:
+        return f"{LAKE}.{location.name}"
     connection.register(name, _iceberg(location) if reader == ICEBERG else _hudi(location))
     return name
 

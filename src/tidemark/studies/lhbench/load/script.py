@@ -1,8 +1,12 @@
-"""The windows of the part `load`: all tables, one after the other, and then the queries by their numbers."""
+"""The windows of the part `load`: all tables, one after the other, and then the queries by their numbers.
+
+A second engine asks the queries of the same tables once that is done.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tidemark.studies.lhbench.data import tpcds
 from tidemark.studies.lhbench.data.store import Store
@@ -42,4 +46,4 @@ def texts_of(store: Store, scale: float, numbers: Sequence[str]) -> list[tuple[s
 def script(system: Lakehouse, settings: LoadSettings, store: Store) -> Sequence[Phase]:
     first = loading(system, store, settings.scale, tables_of(settings, store))
     texts = texts_of(store, settings.scale, settings.numbers)
-    return (first, asking(BEFORE, texts, settings.iterations, first.held))
+    return (first, replace(asking(BEFORE, texts, settings.iterations, first.held), second=True))

@@ -1,4 +1,7 @@
-"""The windows of the part `refresh`: load, queries, merges, queries, compaction, queries."""
+"""The windows of the part `refresh`: load, queries, merges, queries, compaction, queries.
+
+A second engine asks the queries after the merges of the same tables.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def _phases(system: Lakehouse, settings: RefreshSettings, store: Store) -> Itera
         yield Phase(f"{MERGE} {number}", steps, _held(loaded.held, settings, folder, number), judged=True)
     merged = _held(loaded.held, settings, folder, settings.refreshes)
     everything = (*(each for each in loaded.held if each.table not in settings.tables), *merged)
-    yield asking(AFTER, texts, settings.iterations, everything)
+    yield replace(asking(AFTER, texts, settings.iterations, everything), second=True)
     compacting = tuple(Step(COMPACT, table, 1, tuple(system.compact(table))) for table in settings.tables)
     if all(step.statements for step in compacting):
         yield Phase(COMPACT, compacting, merged, judged=True)

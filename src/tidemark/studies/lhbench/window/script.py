@@ -54,8 +54,9 @@ class Held:
 class Phase:
     """Steps that are timed one after the other; `held` are the tables as they must be once they are done.
 
-    With `judged` each of these is read and compared then, or weighed alone where it is not to be `read`. What does not
-    count runs before, and is not timed.
+    With `judged` each of these is read and compared then, or weighed alone where it is not to be `read`. With `second`
+    another engine asks the phase's queries of the same tables afterwards. What does not count runs before, and is not
+    timed.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Phase:
     judged: bool = False
     counts: bool = True
     read: bool = True
+    second: bool = False
 
 
 Script = Callable[[Lakehouse], Sequence[Phase]]

@@ -19,6 +19,7 @@ from tidemark.paths import Workspace, private_directory
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
 from tidemark.studies.lhbench.judge.calls import Judge
+from tidemark.studies.lhbench.second.calls import asked
 from tidemark.studies.lhbench.window.samples import NOT_TOLD, Done, LakeWindow
 from tidemark.studies.lhbench.window.script import QUERY, Held, Phase, Step
 from tidemark.studies.lhbench.window.startup import tell
@@ -72,6 +73,7 @@ class LakeStage(Stage[LakeWindow]):
         self._labels: list[str] = []  # of the steps that are done
         self._verdicts = Verdicts()
         self._footprints: dict[str, dict[str, dict[str, Any]]] = {}
+        self.second: dict[str, dict[str, Any]] = {}  # by phase: what another engine made of its queries
         self._abandoned = False
 
     def new_window(self) -> LakeWindow:
@@ -145,6 +147,9 @@ class LakeStage(Stage[LakeWindow]):
         tables = {held.table: self._order(held) for held in phase.held}
         if phase.judged:
             self._footprints[phase.name] = {name: asdict(self._system.footprint(name)) for name in tables}
+        if phase.second:
+            self._show(f"{phase.name}: asking a second engine")
+            self.second[phase.name] = asked(self._judge, self._system.reader, phase, tables)
         closed = {
             name: {"rows": len(rows), "words": step.closed.difference(rows)}
             for name, (step, rows) in self._answers.items()
@@ -213,6 +218,7 @@ class LakeStage(Stage[LakeWindow]):
             "tables": self._verdicts.tables,
             "answers": self._verdicts.answers,
             "beside": self._verdicts.beside,
+            "second": self.second,
             "footprints": self._footprints,
             "words": "; ".join(wrong) or "exact",
             "failed": failed,

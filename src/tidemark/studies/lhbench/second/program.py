@@ -1,0 +1,154 @@
+"""DuckDB as a second engine asks the queries of the very tables that another one made; a call of the judge's program.
+
+What a reader gets wrong has no time: neither a query whose answer is not the one to the base files, nor one of a table
+whose rows are not all there as they should be, whether or not its answer shows it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+
+from tidemark.studies.lhbench.data.tables import named_in
+from tidemark.studies.lhbench.judge import answers, readers
+from tidemark.studies.lhbench.judge.tables import Held, connect, expect, know
+from tidemark.studies.lhbench.second.ways import WAYS
+
+
+@dataclass(slots=True)
+class Asked:
+    """What became of one query: nanoseconds of each pass, or in words why there are none."""
+
+    ns: list[int] = field(default_factory=list)
+    rows: int = 0
+    words: str = ""
+
+    def told(self) -> dict[str, Any]:
+        return {"ns": [] if self.words else self.ns, "rows": self.rows, "words": self.words}
+
+
+@dataclass(slots=True)
+class Known:
+    """What queries must answer, by their names; or why nobody can say."""
+
+    answers: dict[str, Sequence[Sequence[Any]]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, connection: duckdb.DuckDBPyConnection, queries: Mapping[str, str]) -> Self:
+        """By a connection that finds what tables must hold under their names."""
+        made = cls()
+        for name, text in queries.items():
+            try:
+                made.answers[name] = connection.execute(text).fetchall()
+            except duckdb.Error as error:
+                made.refused[name] = _line(error)
+        return made
+
+
+def ask(order: Mapping[str, Any]) -> dict[str, Any]:
+    """What each way to the tables of `order` came to, with what the engine had of the machine."""
+    folder, given = Path(order["folder"]), order["tables"]
+    with connect(folder) as judging:
+        for name, each in given.items():
+            expect(judging, name, each)
+        tables = {name: Held.of(judging, name, each) for name, each in given.items()}
+        know(judging, given)
+        known = Known.of(judging, order["queries"])
+        threads = judging.execute("SELECT current_setting('threads')").fetchall()[0][0]
+    engine = {"DuckDB": duckdb.__version__, "threads": threads, "memory_mb": order["memory_mb"]}
+    return {"engine": engine, "ways": {way: _by(way, order, tables, known) for way in WAYS[order["reader"]]}}
+
+
+def _by(way: str, order: Mapping[str, Any], tables: Mapping[str, Held], known: Known) -> dict[str, Any]:
+    """By one of the ways: what loading took, if there was any, tables that it reads wrong, and all queries."""
+    loads: dict[str, int] = {}
+    try:
+        if way == readers.DUCKLAKE:
+            bases = {name: each["base"] for name, each in order["tables"].items()}
+            loads = load(Path(order["folder"]), bases, order["memory_mb"])
+            tables = {name: replace(held, location=Path(name)) for name, held in tables.items()}
+        with opened(way, Path(order["folder"]), order["memory_mb"]) as connection:
+            wrong = seen(connection, way, tables)
+            queries = answered(connection, order["queries"], order["passes"], wrong, known)
+    except (duckdb.Error, AssertionError) as error:  # of an extension that is not there, or a lake that fails
+        queries, wrong = dict.fromkeys(order["queries"], Asked(words=_line(error))), {}
+    told = {name: each.told() for name, each in queries.items()}
+    return {"load_ns": loads, "tables": wrong, "queries": told}
+
+
+@contextmanager
+def opened(way: str, folder: Path, memory_mb: int, *, writes: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB that can read by `way`, with as much memory as the first engine has."""
+    with connect(folder, *readers.EXTENSIONS.get(way, ())) as connection:
+        connection.execute(f"SET memory_limit = '{memory_mb}MiB'")
+        if way == readers.DUCKLAKE:
+            # Its own limit of rows that go into the catalog is another one in each release.
+            how = f"DATA_PATH '{folder}/lake', DATA_INLINING_ROW_LIMIT 0" if writes else "READ_ONLY"
+            connection.execute(f"ATTACH 'ducklake:{folder}/lake.ducklake' AS {readers.LAKE} ({how})")
+        yield connection
+
+
+def load(folder: Path, bases: Mapping[str, str], memory_mb: int) -> dict[str, int]:
+    """Make a lake in `folder` of the rows of queries, by their tables' names; nanoseconds of each."""
+    took = {}
+    with opened(readers.DUCKLAKE, folder, memory_mb, writes=True) as connection:
+        connection.execute(f"CALL {readers.LAKE}.set_option('parquet_compression', 'snappy')")
+        for name, base in bases.items():
+            start = time.perf_counter_ns()
+            connection.execute(f"CREATE TABLE {readers.LAKE}.{name} AS {base}")
+            took[name] = time.perf_counter_ns() - start
+    return took
+
+
+def seen(connection: duckdb.DuckDBPyConnection, way: str, tables: Mapping[str, Held]) -> dict[str, str]:
+    """Have queries find `tables` as `way` reads them; in words, what each has otherwise than it must."""
+    wrong = {}
+    for name, held in tables.items():
+        words = held.compared(connection, way)["words"]
+        if words:
+            wrong[name] = words
+        else:
+            relation = readers.relation(connection, held.name, way, held.location)
+            connection.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {relation}")
+    return wrong
+
+
+def answered(
+    connection: duckdb.DuckDBPyConnection,
+    queries: Mapping[str, str],
+    passes: int,
+    wrong: Mapping[str, str],
+    known: Known,
+) -> dict[str, Asked]:
+    """All queries, one after the other, as often as `passes` says, each answer held to the one that is `known`."""
+    asked = {name: Asked(words=known.refused.get(name) or _misread(text, wrong)) for name, text in queries.items()}
+    for _ in range(passes):
+        found: dict[str, Sequence[Sequence[Any]]] = {}
+        for name, each in asked.items():
+            if each.words:
+                continue
+            start = time.perf_counter_ns()
+            try:
+                found[name] = connection.execute(queries[name]).fetchall()
+            except duckdb.Error as error:
+                each.words = _line(error)
+            each.ns.append(time.perf_counter_ns() - start)
+        for name, rows in found.items():  # behind the pass, so that nothing comes between its queries
+            asked[name].rows = len(rows)
+            asked[name].words = answers.difference(answers.canonical(known.answers[name]), answers.canonical(rows))
+    return asked
+
+
+def _misread(text: str, wrong: Mapping[str, str]) -> str:
+    return "; ".join(f"{name} is read wrong: {wrong[name]}" for name in named_in(text, wrong))
+
+
+def _line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
