@@ -103,7 +103,10 @@ def printed_change(_evidence: CatalogEvidence, mode: str, case: str, query: str,
     The appendix gives whole milliseconds: a number is anywhere within half of one.
     """
     old, new = (published.row(mode, case, system, query) for system in (published.RELATIONAL, published.DOCUMENT))
-    before, after = _rounded(getattr(old, what), f"old {query}"), _rounded(getattr(new, what), f"new {query}")
+    before, after = (
+        _rounded(getattr(old, f"{what}_ms"), f"old {query}"),
+        _rounded(getattr(new, f"{what}_ms"), f"new {query}"),
+    )
     change = after.ratio(before).linear()
     draws = None if change.draws is None else 100 * (change.draws - 1)
     return Replicates(100 * (change.value - 1), draws, 2, log=False), "%"
