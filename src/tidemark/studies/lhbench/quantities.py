@@ -83,8 +83,8 @@ def _load(run: Run, column: str = "elapsed_ns") -> Replicates:
     return known(float(values.sum()) * SECONDS)
 
 
-def _query(run: Run, subject: str) -> Replicates:
-    return known(query_s(run, BEFORE, subject))
+def _query(run: Run, subject: str, phase: str = BEFORE) -> Replicates:
+    return known(query_s(run, phase, subject))
 
 
 def _total(run: Run, phase: str = BEFORE, column: str = "elapsed_ns", first: int = 1) -> Replicates:
@@ -186,6 +186,11 @@ def merging(size: int) -> Quantity:
 def slowdown(size: int) -> Quantity:
     title = f"Queries after over before {size:,} updates"
     return Quantity(f"slowdown of {size}", "x", title, partial(slowdown_of, size=size), LOWER)
+
+
+def querying(phase: str, query: str) -> Quantity:
+    """One query in a phase."""
+    return _seconds(f"{query}, {phase}", query, partial(_query, subject=query, phase=phase), "Queries")
 
 
 LOADING = _seconds("load", "Load", _load, "Loads")

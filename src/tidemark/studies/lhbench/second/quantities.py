@@ -12,7 +12,6 @@ from tidemark.analysis.statistics import Replicates, known
 from tidemark.runs.run import Run
 from tidemark.studies.lhbench.judge.readers import DUCKLAKE
 from tidemark.studies.lhbench.quantities import SECONDS, found, sound
-from tidemark.studies.lhbench.quantities import query_s as first_query_s
 from tidemark.studies.lhbench.second.ways import NOT_ASKED
 from tidemark.studies.lhbench.window.script import AFTER, BEFORE
 
@@ -48,10 +47,6 @@ def _query(run: Run, phase: str, way: str, query: str) -> Replicates:
     return known(query_s(run, phase, way, query))
 
 
-def _first(run: Run, phase: str, query: str) -> Replicates:
-    return known(first_query_s(run, phase, query))
-
-
 def _total(run: Run, phase: str, way: str | None) -> Replicates:
     return known(sum(query_s(run, phase, way, query) for query in _of(run, phase, way)["queries"]))
 
@@ -61,11 +56,6 @@ def _load(run: Run) -> Replicates:
     if not loads:
         raise Absent("nothing was loaded")
     return known(sum(loads.values()) * SECONDS)
-
-
-def query_by_first(phase: str, query: str) -> Quantity:
-    """Of the first engine, in the same phase."""
-    return Quantity(f"{query}, {phase}", "s", query, partial(_first, phase=phase, query=query), LOWER)
 
 
 def query_by(way: str, phase: str, query: str) -> Quantity:

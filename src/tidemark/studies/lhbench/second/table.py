@@ -13,9 +13,9 @@ from tidemark.runs.runset import Series
 from tidemark.studies.lhbench.judge.readers import DUCKLAKE
 from tidemark.studies.lhbench.load.settings import LOAD
 from tidemark.studies.lhbench.parts import size_of
-from tidemark.studies.lhbench.quantities import QUERIES_AFTER, TOTAL, in_part, of, subjects
+from tidemark.studies.lhbench.quantities import QUERIES_AFTER, TOTAL, in_part, of, querying, subjects
 from tidemark.studies.lhbench.refresh.settings import REFRESH
-from tidemark.studies.lhbench.second.quantities import LOADED, query_by, query_by_first, total_by, ways_of
+from tidemark.studies.lhbench.second.quantities import LOADED, query_by, total_by, ways_of
 from tidemark.studies.lhbench.second.ways import CALLED
 from tidemark.studies.lhbench.tables.measured import cell
 from tidemark.studies.lhbench.window.script import AFTER, BEFORE
@@ -78,7 +78,7 @@ def _rows(workshop: Workshop, asking: Asking, series: Series) -> Iterator[list[C
         if own:
             yield [*head, LOADING, Missing(NOT_SPARKS), cell(workshop, LOADED, series), None]
         pairs = [(ALL, asking.whole, total_by(way, asking.phase))]
-        pairs += [(name, query_by_first(asking.phase, name), query_by(way, asking.phase, name)) for name in asked]
+        pairs += [(name, querying(asking.phase, name), query_by(way, asking.phase, name)) for name in asked]
         for name, theirs, ours in pairs:
             first = Missing(NOT_SPARKS) if own else cell(workshop, theirs, series)
             ratio = None if own else attempt("x", _ratio(workshop, theirs, ours, series))
