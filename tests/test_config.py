@@ -142,6 +142,19 @@ def test_each_series_is_measured_once_before_any_is_repeated() -> None:
     }
 
 
+@pytest.mark.parametrize("study", sorted(registry()))
+def test_one_key_repeats_every_series_of_a_study(study: str) -> None:
+    def series(*overrides: str) -> list[tuple[str, int]]:
+        plan = make_plan(load(SHIPPED, [f"studies=[{study}]", *overrides]))
+        return [(spec.repeated_id, spec.repeat) for spec in plan.series]
+
+    planned = series()
+    thrice = series("repeats=3")
+    assert sorted(thrice) == sorted({(name, number) for name, _ in planned for number in (1, 2, 3)})
+    assert [number for _, number in thrice] == sorted(number for _, number in thrice)
+    assert {name for name, _ in series("repeats=1")} == {name for name, _ in planned}
+
+
 def test_a_study_has_repeats_of_its_own() -> None:
     sweep = "streams.sweep={reading: {axis: read_ahead, values: [1, 2], modes: [single], repeats: 3}}"
     plan = make_plan(

@@ -67,6 +67,7 @@ class Config:
     """What is common to all studies; `sections` holds what is a study's own, as the schema of its section has it."""
 
     protocol: str
+    repeats: int | None  # of every series; None: what the protocol says
     studies: tuple[str, ...]
     seed: int
     stacks: tuple[str, ...]
@@ -190,6 +191,7 @@ def _build(values: dict[str, Any], origin: Origin) -> Config:
     _check_connect(values["services"], origin)
     return Config(
         protocol=values["protocol"],
+        repeats=values["repeats"],
         studies=tuple(known if ALL in asked else asked),
         seed=values["seed"],
         stacks=tuple(values["stacks"]),

@@ -139,6 +139,17 @@ def _explain(problem: Any, origin: Origin) -> str:
     return f"{origin.place(path)}: found {found[:200]}; {allowed}" + (f". ({about})" if about else "")
 
 
+def system_of(
+    name: str, section: str, configured: Iterable[str], known: Iterable[str], path: Key, origin: Origin
+) -> None:
+    """Refuse a `name` in a study's `section` that no system has.
+
+    Neither those `configured` there, nor those that its schema has where none are, nor the `known` ones of its kind.
+    """
+    shipped = sections()[section]["properties"]["systems"]["default"]
+    one_of(name, dict.fromkeys((*configured, *shipped, *known)), path, origin)
+
+
 def one_of(name: str, known: Iterable[str], path: Key, origin: Origin) -> None:
     """Refuse a `name` that is not among the `known`, and say which is nearest."""
     names = list(known)

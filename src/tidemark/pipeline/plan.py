@@ -159,7 +159,7 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
                 seed=config.seed,
                 position=0,
             )
-            for spec in study.plan(config, base):
+            for spec in _repeated(study.plan(config, base), config.repeats):
                 variant = variant_of(spec)
                 needed = started_here((*workload.services, *variant.needs), spec.services)
                 lock_sha256 = _digest(locks(stack, needed, workload.tools_for(variant.system)))
@@ -168,6 +168,15 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
     ordered = _in_order({spec.id: spec for spec in reversed(made)}.values(), config.seed)
     placed = tuple(replace(spec, position=place) for place, spec in enumerate(ordered))
     return Plan(placed, config, key, machine, tuple(dict.fromkeys(notes)))
+
+
+def _repeated(series: Iterable[SeriesSpec], repeats: int | None) -> list[SeriesSpec]:
+    """Each of `series` so many times, whatever its protocol says; None leaves them as they are."""
+    planned = list(series)
+    if repeats is None:
+        return planned
+    once = {spec.repeated_id: spec for spec in reversed(planned)}
+    return [replace(spec, repeat=number) for spec in once.values() for number in range(1, repeats + 1)]
 
 
 def _in_order(series: Iterable[SeriesSpec], seed: int) -> list[SeriesSpec]:

@@ -28,6 +28,16 @@ def test_each_system_meets_each_table_with_each_number_of_processors_that_is_her
     assert all(spec.cpus == shape_of(spec.mode)[1] and spec.dataset_directory == "" for spec in found.series)
 
 
+def test_a_system_has_processors_of_its_own_where_the_protocol_says_so() -> None:
+    sizes = (
+        "tables: {supplier_sf1: 3}, cores: [1, 2], instead: {before: {cores: [1]}, legacy: {cores: [2]}}, repeats: 1"
+    )
+    systems = "deltars.systems={delta-rs-local: {}, before: {like: delta-rs-local-before}}"
+    found = plan(f"deltars.protocols={{mine: {{{sizes}}}}}", "protocol=mine", systems)
+    cores = {name: {spec.cpus for spec in found.series if spec.name == name} for name in ("delta-rs-local", "before")}
+    assert cores == {"delta-rs-local": {1, 2} & set(range(len(os.sched_getaffinity(0)) + 1)), "before": {1}}
+
+
 def test_processors_that_are_not_here_are_left_out_and_that_is_said() -> None:
     sizes = "deltars.protocols={mine: {tables: {supplier_sf1: 3}, cores: [1, 1000], repeats: 2}}"
     found = plan(sizes, "protocol=mine", "deltars.systems={delta-rs-local: {}}")
@@ -46,6 +56,10 @@ def test_a_write_through_servers_is_reckoned_with_the_time_that_it_takes() -> No
 @pytest.mark.parametrize(
     ("override", "said"),
     [
+        (
+            "deltars.protocols.smoke={tables: {supplier_sf1: 1}, cores: [1], instead: {legcy: {cores: [1]}}, repeats: 1}",
+            r"protocols\.smoke\.instead': found 'legcy'; allowed: .*did you mean 'legacy'",
+        ),
         ("deltars.protocols.smoke={tables: {orders_sf1: 3}, cores: [1], repeats: 1}", r"found the table 'orders_sf1'"),
         ("deltars.protocols.smoke={tables: {supplier_sf0: 3}, cores: [1], repeats: 1}", r"allowed: supplier_sf and"),
         ("deltars.protocols.smoke={tables: {supplier_sf1: 0}, cores: [1], repeats: 1}", r"at least 1"),

@@ -106,6 +106,11 @@ def test_a_window_is_long_enough_for_two_commits() -> None:
     [
         (f"freshness.protocols={{smoke: {sizes('event')}}}", "policy.*found 'event'; allowed: a time"),
         (f"freshness.protocols={{smoke: {sizes('1s', '[soon]')}}}", "policies.*soon"),
+        (
+            f"freshness.protocols={{smoke: {sizes('1s')[:-1]}, ramp: {{rate: 9, steps: 1, step_seconds: 1, without: "
+            "[lanse]}}}",
+            r"smoke\.ramp\.without': found 'lanse'; allowed: .*did you mean 'lance'",
+        ),
         ("freshness.systems={rest-memory: {}}", "rest-memory.*a catalog server; allowed: a table, or a pipeline"),
         ("freshness.systems={kafka-connect-iceberg: {commit_timeout_ms: 5}}", "found 5; allowed: at least 1000"),
     ],

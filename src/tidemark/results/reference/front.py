@@ -14,6 +14,7 @@ from tidemark.results.tables.table import SYSTEM, Column, Table, read_table
 
 BEGIN, END = "<!-- reference: './tidemark artifact' writes this -->", "<!-- /reference -->"
 MATRIX = "matrix"
+NOT_APART = "Systems whose intervals overlap are not told apart here, whoever has the highest or the lowest value."
 
 
 def front(readme: str, kept: Path, study: str, asked: Collection[str]) -> str:
@@ -44,7 +45,7 @@ def _lines(kept: Path, study: str, asked: Collection[str]) -> Iterator[str]:
     matrix = place / TABLES / f"{MATRIX}.json"
     if matrix.is_file():
         whole = matrix.relative_to(kept.parent).as_posix()
-        yield from ("", _narrow(read_table(matrix), asked).grid(), "", f"All columns: [`{whole}`]({whole}).")
+        yield from ("", _narrow(read_table(matrix), asked).grid(), "", NOT_APART, f"All columns: [`{whole}`]({whole}).")
     others = [f"[`{name}`]({kept.name}/{name}/{FILE})" for name in references if name != study]
     if others:
         yield f"Reference results of other studies: {', '.join(others)}."

@@ -26,7 +26,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         entry = with_defaults(given, deltars.given)
         chosen = variant(entry, config.origin, (SECTION, "systems"), WholeSystem)
         assert issubclass(chosen.system, WholeSystem)
-        for settings in deltars.cells(chosen.system.is_slow):
+        for settings in deltars.cells(entry.name, chosen.system.is_slow):
             longest = settings.repetitions * 2 * settings.timeout_seconds
             spec = spec_of(base, entry, chosen, settings, window_seconds=longest, runs=1)
             made += [replace(spec, cpus=settings.cores, repeat=number) for number in range(1, deltars.repeats + 1)]

@@ -10,8 +10,10 @@ from typing import Any
 
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec, WorkloadSettings
-from tidemark.schema import Origin, one_of
+from tidemark.schema import Origin, one_of, system_of
+from tidemark.systems import of_kind
 from tidemark.systems.variants import SystemEntry
+from tidemark.systems.wholes.kind import WholeSystem
 
 SECTION = "deltars"
 DATA = re.compile(r"(?P<table>supplier|lineitem)_sf(?P<scale>0\.\d*[1-9]|[1-9]\d*)")
@@ -54,6 +56,7 @@ class DeltarsSection:
     tables: Mapping[str, int]
     slow: Mapping[str, int]
     cores: tuple[int, ...]
+    instead: Mapping[str, Mapping[str, Any]]  # by the system's name: what is otherwise for it
     repeats: int
     systems: tuple[SystemEntry, ...]
     given: Mapping[str, Any]
@@ -72,12 +75,17 @@ class DeltarsSection:
                     "such as supplier_sf10"
                 )
         systems = tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items())
-        return cls(sizes["tables"], sizes["slow"], tuple(sizes["cores"]), sizes["repeats"], systems, given)
+        otherwise = (SECTION, "protocols", protocol, "instead")
+        for name in sizes["instead"]:
+            system_of(name, SECTION, given["systems"], of_kind(WholeSystem), otherwise, origin)
+        return cls(
+            sizes["tables"], sizes["slow"], tuple(sizes["cores"]), sizes["instead"], sizes["repeats"], systems, given
+        )
 
-    def cells(self, is_slow: bool) -> Iterator[DeltarsSettings]:
-        """What the series of a system are set to, as far as this machine has the processors."""
+    def cells(self, name: str, is_slow: bool) -> Iterator[DeltarsSettings]:
+        """What the series of the system `name` are set to, as far as this machine has the processors."""
         for data, repetitions in (self.slow if is_slow else self.tables).items():
-            for cores in self.cores:
+            for cores in self.instead.get(name, {}).get("cores", self.cores):
                 if cores <= processors():
                     yield DeltarsSettings(
                         data=data,

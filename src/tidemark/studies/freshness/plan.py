@@ -5,10 +5,12 @@ from __future__ import annotations
 from tidemark.config import Config
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
+from tidemark.schema import system_of
 from tidemark.services.polaris.server import Polaris
 from tidemark.services.servers import out_of_reach
 from tidemark.studies.freshness.settings import SECTION, FreshnessSection
 from tidemark.studies.freshness.workload import WORKLOAD
+from tidemark.systems import of_kind
 from tidemark.systems.base import Capability
 from tidemark.systems.pipelines.kind import PipelineSystem
 from tidemark.systems.tables import TableSystem
@@ -17,7 +19,13 @@ from tidemark.systems.variants import spec_of, variant, with_defaults
 
 def section(config: Config) -> FreshnessSection:
     """The study's section, parsed and checked; ConfigError for what is wrong with it."""
-    return FreshnessSection.parse(config.sections[SECTION], config.protocol, config.origin)
+    found = FreshnessSection.parse(config.sections[SECTION], config.protocol, config.origin)
+    ramp = found.protocol.ramp
+    for name in ramp.without if ramp else ():
+        place = (SECTION, "protocols", config.protocol, "ramp", "without")
+        known = [*of_kind(TableSystem), *of_kind(PipelineSystem)]
+        system_of(name, SECTION, found.given["systems"], known, place, config.origin)
+    return found
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:

@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Self
 
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import WorkloadSettings
-from tidemark.schema import Origin, one_of
+from tidemark.schema import Origin, one_of, system_of
+from tidemark.systems import of_kind
+from tidemark.systems.lakehouses.kind import Lakehouse
 from tidemark.systems.variants import SystemEntry
 
 SECTION = "lhbench"
@@ -31,6 +33,12 @@ class LhbenchSection:
         """ConfigError, with the place of the key, for names that stand for nothing."""
         one_of(protocol, given["protocols"], ("protocol",), origin)
         systems = tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items())
+        sizes = given["protocols"][protocol]
+        for path, own in [((), sizes), *(((part,), sizes[part]) for part in given["parts"])]:
+            for key in ("without", "instead"):
+                for name in own.get(key, ()):
+                    place = (SECTION, "protocols", protocol, *path, key)
+                    system_of(name, SECTION, given["systems"], of_kind(Lakehouse), place, origin)
         return cls(given, protocol, origin, systems, seed)
 
     def part(self, part: str, system: str) -> Mapping[str, Any] | None:
