@@ -57,7 +57,8 @@ def test_a_write_through_servers_is_reckoned_with_the_time_that_it_takes() -> No
     ("override", "said"),
     [
         (
-            "deltars.protocols.smoke={tables: {supplier_sf1: 1}, cores: [1], instead: {legcy: {cores: [1]}}, repeats: 1}",
+            "deltars.protocols.smoke={tables: {supplier_sf1: 1}, cores: [1], instead: {legcy: {cores: [1]}}, "
+            "repeats: 1}",
             r"protocols\.smoke\.instead': found 'legcy'; allowed: .*did you mean 'legacy'",
         ),
         ("deltars.protocols.smoke={tables: {orders_sf1: 3}, cores: [1], repeats: 1}", r"found the table 'orders_sf1'"),

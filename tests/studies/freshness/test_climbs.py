@@ -35,15 +35,20 @@ SECOND = 1_000_000_000
 FIRST_RATE, LONG_S = 10, 10.0
 
 
-def climb(*growths: float, end: End = End.STEPS, interval_s: float = 1.0, missing: int = 0) -> Run:
+def climb(
+    *growths: float, end: End = End.STEPS, interval_s: float = 1.0, missing: int = 0, few_in: int | None = None
+) -> Run:
     """A run of 10, 20, ... events a second, 10 s each, and a commit a second: with each step, the youngest event of a
     commit is 0.1 s old, and older by so much with each second. 2 CPU-seconds, and 3 files, a step.
+
+    The step `few_in` has a commit every 4 s, which are too few to judge it by.
     """
     due, ages, told = [], [], []
     for number, growth in enumerate(growths):
         rate, begin_s = FIRST_RATE << number, number * LONG_S
         at = begin_s + np.arange(round(rate * LONG_S)) / rate
-        ends = begin_s + (np.floor((at - begin_s) / interval_s) + 1) * interval_s
+        every_s = 4.0 if number == few_in else interval_s
+        ends = begin_s + (np.floor((at - begin_s) / every_s) + 1) * every_s
         due.append(at)
         ages.append(ends + 0.1 + growth * (ends - begin_s) - at)
         told.append(
@@ -74,6 +79,14 @@ def test_the_capacity_is_the_rate_before_the_first_at_which_the_lag_grows() -> N
     value = {each.name: cast(Any, each.how)(run).value for each in (CAPACITY, CPU_AT_CAPACITY, FILES_AT_CAPACITY)}
     assert value == pytest.approx({"capacity": 20, "CPU at capacity": 1e4, "files at capacity": 1.5e4})
     assert cast(Any, AT_CAPACITY_P50.how)(run).value == pytest.approx(0.6, abs=0.05)  # from 0.1 to 1.1 s
+
+
+def test_a_step_of_which_nobody_can_tell_ends_nothing_where_a_higher_rate_holds() -> None:
+    run = climb(0.0, 0.0, 0.0, 0.5, few_in=1)
+    assert [step.verdict for step in steps(run)] == [HOLDS, UNKNOWN, HOLDS, GROWS]
+    assert held(run)[0].rate == 40 and ending(run) == [EXACT, "80 events/s: grows"]
+    assert held(climb(0.0, 0.0, 0.5, few_in=1))[0].rate == 10, "nor is it one that holds"
+    assert held(climb(0.0, 0.0, few_in=0))[0].rate == 20
 
 
 def test_what_ends_a_climb_beside_the_table_makes_it_a_lower_bound() -> None:

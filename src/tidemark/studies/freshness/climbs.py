@@ -90,20 +90,18 @@ def steps(run: Run) -> Iterator[Step]:
 
 
 def held(run: Run) -> tuple[Step, Step | None]:
-    """The last step before the first in which the lag grows, or of which nobody can tell; and that one, if any.
+    """The highest step whose lag does not grow, before the first in which it does; and the next one, if any.
 
-    Absent where it is the first of all.
+    A step of which nobody can tell ends nothing where the table keeps up with a higher rate. Absent where none holds.
     """
-    last: Step | None = None
-    for step in steps(run):
-        if step.verdict != HOLDS:
-            if last is None:
-                raise Absent(f"at {step.rate:,} events/s, the lowest rate of the climb: the lag {said(step)}")
-            return last, step
-        last = step
-    if last is None:
-        raise Absent("the climb has no step")
-    return last, None
+    climbed = list(steps(run))
+    ended = next((place for place, step in enumerate(climbed) if step.verdict in (GROWS, LATE)), len(climbed))
+    highest = max((place for place, step in enumerate(climbed[:ended]) if step.verdict == HOLDS), default=None)
+    if highest is None:
+        if not climbed:
+            raise Absent("the climb has no step")
+        raise Absent(f"at {climbed[0].rate:,} events/s, the lowest rate of the climb: the lag {said(climbed[0])}")
+    return climbed[highest], next(iter(climbed[highest + 1 :]), None)
 
 
 def said(step: Step) -> str:

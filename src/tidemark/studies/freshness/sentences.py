@@ -87,17 +87,19 @@ class Writer(SentenceWriter):
 
     def capacity(self) -> str:
         """The highest rate of each climb at which the lag does not grow."""
-        found: list[tuple[float, str]] = []
+        found: list[tuple[int, str]] = []
         below: list[str] = []
         for each in climbed(self.run_set):
+            rates: dict[int, str] = {}  # of its repeats
             for run in runs_of(each):
                 try:
                     last, following = held(run)
                 except Absent as absent:
                     below.append(f"{each.title} ({absent})")
                     continue
-                least = "at least " if is_least(following) else ""
-                found.append((last.rate, f"{each.title} {least}{last.rate:,}"))
+                rates[last.rate] = f"{'at least ' if is_least(following) else ''}{last.rate:,}"
+            if rates:
+                found.append((max(rates), f"{each.title} {' or '.join(rates[rate] for rate in sorted(rates))}"))
         if not found and not below:
             raise Absent("no rate was raised step by step")
         said = [f"{', '.join(words for _, words in sorted(found, reverse=True))}"] if found else []
