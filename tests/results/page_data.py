@@ -112,6 +112,7 @@ def group(key: str, title: str, stack: str, source: str = "", factor: float = 1.
         cells = [cell(values[place], own) for values in VALUES.values()]
         cells += [cell(values[place], own * BATCH[place]) for values in VALUES.values()]
         row = {"system": name, "title": system, "colour": colour, "harness": name == "null"}
+        row["outside"] = "The harness stores nothing" if name == "null" else ""
         row["cells"] = {question["key"]: found for question, found in zip(asked, [*cells, None], strict=True)}
         promise = (
             "Data and catalog are flushed to the disk."
@@ -216,14 +217,14 @@ def states(data: dict[str, Any], which: int, systems: Sequence[str]) -> dict[tup
             for place, row in enumerate(group["rows"])
             if row["system"] in systems and row["cells"][at] and "missing" not in row["cells"][at]
         ]
-        measured = [(each[2]["value"], -each[0]) for each in shown if not each[1]["harness"]]
+        measured = [(each[2]["value"], -each[0]) for each in shown if not each[1]["outside"]]
         if not measured:
             continue
         turned = [(-value if question["better"] == "lower" else value, place) for value, place in measured]
         best = -max(turned)[1]
         for place, row, _ in shown:
-            if row["harness"]:
-                state = "harness"
+            if row["outside"]:
+                state = "outside"
             elif len(measured) > 1 and len({value for value, _ in measured}) == 1:
                 state = "alike"
             elif place == best:

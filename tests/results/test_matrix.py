@@ -17,11 +17,13 @@ from tidemark.results.report.answer import answers, in_lines
 from tidemark.results.report.answer_file import NAME
 from tidemark.results.report.first import read_first
 from tidemark.results.report.matrix import Group, Subject, asking, comparisons, groups, matrix_data, question_data
+from tidemark.runs.manifest import SystemPart
 from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry
 from tidemark.studies.streams.quantities import QUANTITIES, STREAM_GROUPS
 from tidemark.studies.streams.questions import QUESTIONS
 from tidemark.studies.streams.workload import Streams
+from tidemark.systems import registry as systems
 
 KEYS = [question.key for question in QUESTIONS]
 SWEEP = {"sweep": {"batch-size": {"axis": "batch_size", "values": [1, 10, 100, 10_000]}}}
@@ -127,6 +129,20 @@ def test_the_answers_leave_out_the_harness_and_name_the_twin(measured: Group) ->
     assert lines[2].startswith("Not told apart: fastest for single events") and "SYNTHETIC" in lines[2]
     assert "how repeats differ is not known" in lines[2]
     assert "repeats" not in in_lines(list(found.values()), synthetic=True, repeated=True)[2]
+
+
+def test_files_without_a_format_bound_the_others_and_are_not_the_best_of_them(
+    measured: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = KEYS.index("rate-single")
+    assert next(row.asked.system for row, _ in measured.ranked(QUESTIONS, place)) == "ducklake"
+    monkeypatch.setattr(SystemPart, "is_bare", property(lambda self: self.name == "ducklake"))
+    (found,) = groups(measured.rows[0].asked.measures, QUESTIONS)
+    outside = {row.asked.system: row.outside for row in found.rows if row.outside}
+    assert outside == {"ducklake": "Files without a table format", "null": "The harness stores nothing"}
+    assert not set(outside) & {row.asked.system for row, _ in found.ranked(QUESTIONS, place)}
+    bare = {name for name, kind in systems().items() if kind.format == "Parquet"}
+    assert bare == {"parquet-local", "parquet-hdfs", "parquet-on-spark"}
 
 
 def test_who_was_measured_alone_is_not_said_to_differ_from_others(tmp_path: Path) -> None:

@@ -78,6 +78,11 @@ class SystemPart:
         """Whether this is the system that stores nothing, so that what is measured is the harness."""
         return self.format == "none"
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether it writes files with no table format around them: the least that the same rows take."""
+        return self.format == "Parquet"
+
 
 @dataclass(frozen=True, slots=True)
 class Flush:

@@ -11,7 +11,7 @@ from tidemark.runs.runset import RunSet, Series
 
 def dataset_label(run_set: RunSet) -> str:
     if run_set.runs and not run_set.datasets:
-        return "none, these runs take no trips"
+        return "no trips: these runs take none"
     return "; ".join(dataset.label for dataset in run_set.datasets) or "no run was measured"
 
 

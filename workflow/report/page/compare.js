@@ -13,12 +13,13 @@ const chosenRows = group => group.rows.map((row, place) => ({ row, place })).fil
 const cellOf = (row, question) => row.cells[question.key];
 const hasValue = cell => cell !== null && cell !== undefined && cell.missing === undefined && cell.value !== null;
 
-// The place of the row that is best in a question among `rows`, or -1. The harness stores nothing and cannot win.
+// The place of the row that is best in a question among `rows`, or -1. What is outside (the harness, files without a table
+// format) bounds the others and cannot win.
 function bestOf(rows, question) {
   let best = -1, value = 0;
   for (const { row, place } of rows) {
     const cell = cellOf(row, question);
-    if (row.harness || !hasValue(cell)) continue;
+    if (row.outside || !hasValue(cell)) continue;
     if (best < 0 || (question.better === "higher" ? cell.value > value : cell.value < value)) [best, value] = [place, cell.value];
   }
   return best;
@@ -26,11 +27,11 @@ function bestOf(rows, question) {
 
 // What a cell says of itself beside the best: {state, ratio, low, high}. States: "best", "only" (nobody to compare with),
 // "alike" (all have the same value, so that nobody is the best), "apart", "tied" (cannot be told from the best), "open" (no
-// interval, so neither is known), "harness", "unknown".
+// interval, so neither is known), "outside", "unknown".
 function standing(group, rows, question, place, best) {
   const { row } = rows.find(each => each.place === place);
-  if (row.harness) return { state: "harness" };
-  const values = rows.filter(each => !each.row.harness && hasValue(cellOf(each.row, question))).map(each => cellOf(each.row, question).value);
+  if (row.outside) return { state: "outside", why: row.outside };
+  const values = rows.filter(each => !each.row.outside && hasValue(cellOf(each.row, question))).map(each => cellOf(each.row, question).value);
   if (values.length > 1 && new Set(values).size === 1) return { state: "alike" };
   if (place === best) return { state: values.length > 1 ? "best" : "only" };
   const found = group.ratios[question.key]?.[place]?.[best];
@@ -58,12 +59,13 @@ function sortColumn(columns) {
   return (columns.find(question => question.key === view.sort) ?? columns[0] ?? { key: "system" }).key;
 }
 
-// Best first, or A to Z; what has no value comes after what has one in either direction, and the harness last.
+// Best first, or A to Z; what has no value comes after what has one in either direction, and what is outside last.
 function sorted(rows, columns) {
   const by = sortColumn(columns), question = columns.find(each => each.key === by), turn = view.reversed ? -1 : 1;
   const value = ({ row }) => hasValue(cellOf(row, question)) ? cellOf(row, question).value : null;
   const order = (one, other) => {
-    if (one.row.harness !== other.row.harness) return Number(one.row.harness) - Number(other.row.harness);
+    const outside = ({ row }) => Number(row.outside !== "");
+    if (outside(one) !== outside(other)) return outside(one) - outside(other);
     if (!question) {
       const [a, b] = by === "system" ? [one.row.title, other.row.title] : [one.row.durability, other.row.durability];
       return turn * a.localeCompare(b, "en") || one.place - other.place;

@@ -25,12 +25,12 @@ function inWords(question, cell, found, bestTitle) {
   if (found.state === "tied") words.push(far(), "cannot be told apart from the best");
   if (found.state === "open") words.push(far(), "no interval is known, so whether they differ is open");
   if (found.state === "unknown") words.push("not compared with the best");
-  if (found.state === "harness") words.push("The harness stores nothing and is not compared");
+  if (found.state === "outside") words.push(`${found.why} and is not compared`);
   if (cell.note) words.push(cell.note);
   return `${words.join("; ")}.`;
 }
 
-const SIGNS = { best: "★ best", only: "only value", alike: "all alike", tied: "≈ best", open: "no interval", harness: "not compared", unknown: "not compared" };
+const SIGNS = { best: "★ best", only: "only value", alike: "all alike", tied: "≈ best", open: "no interval", outside: "not compared", unknown: "not compared" };
 
 function valueCell(question, cell, found, shade, bestTitle) {
   const far = found.ratio === undefined ? "" : question.signed ? difference(found.ratio, "") : times(found.ratio);
@@ -65,7 +65,7 @@ function rowHead(row) {
   const marks = (row.marks ?? []).join("; ");
   return make("th", [
     make("span", [swatch(row.colour), row.title], { class: "name" }),
-    make("span", [row.harness ? "the harness, stores nothing " : null, level, marks
+    make("span", [row.outside ? `${row.outside} ` : null, level, marks
       ? make("button", `⚠ ${counted(row.marks.length, "mark")}`, { type: "button", class: "why marks", "data-tip": marks, "aria-label": `Marks: ${marks}` }) : null],
     { class: "under" }),
   ], { scope: "row" });
@@ -133,7 +133,7 @@ function groupTable(group, number) {
   const body = sorted(rows, columns).map(({ row, place }) => make("tr", [
     rowHead(row), ...cellsOf(row, place),
     make("td", row.durability ? make("button", row.durability, { type: "button", class: "why", "data-tip": row.durability }) : "", { class: "durability" }),
-  ], { "data-system": row.system, ...(row.harness ? { class: "harness" } : {}) }));
+  ], { "data-system": row.system, ...(row.outside ? { class: "outside" } : {}) }));
   const title = [group.source && !group.title.includes(group.source) ? `${group.source}: ` : "", group.title];
   const empty = !rows.length ? "No system is chosen." : !columns.length ? "No column is chosen." : "";
   if (empty) body.splice(0, body.length, make("tr", make("td", empty, { colspan: columns.length + 2 })));

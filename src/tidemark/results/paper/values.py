@@ -172,7 +172,7 @@ def _verdicts(counts: Mapping[str, int]) -> str:
 
 def _dataset(dataset: Provenance | None) -> dict[str, str]:
     if dataset is None:
-        return {"dataset": "none, these studies take no trips"}
+        return {"dataset": "no trips: these studies take none"}
     return {
         "dataset": dataset.name,
         "dataset-rows": f"{dataset.rows:,}",

@@ -19,6 +19,7 @@ from tidemark.runs.manifest import DEFAULT_DURABILITY
 from tidemark.runs.runset import Series
 from tidemark.runs.views import in_order
 
+HARNESS, BARE = "The harness stores nothing", "Files without a table format"
 DIGITS = 5  # significant ones, enough for a screen
 
 
@@ -28,7 +29,7 @@ class Row:
 
     asked: Asked
     title: str
-    harness: bool
+    outside: str  # why it bounds the others and is not compared with them; empty for one that is
     level: str  # of durability
     durability: str
     marks: tuple[str, ...]
@@ -45,11 +46,11 @@ class Group:
     rows: tuple[Row, ...]
 
     def ranked(self, questions: Sequence[Question], place: int) -> list[tuple[Row, Replicates]]:
-        """The systems that answer a question, the best first; the harness is none of them."""
+        """The systems that answer a question, the best first; what only bounds them is none of them."""
         found = [
             (row, answer)
             for row in self.rows
-            if not row.harness and isinstance(answer := row.answers[place], Replicates)
+            if not row.outside and isinstance(answer := row.answers[place], Replicates)
         ]
         return sorted(found, key=lambda pair: pair[1].value, reverse=questions[place].better == HIGHER)
 
@@ -79,7 +80,7 @@ def _row(asked: Asked, questions: Sequence[Question]) -> Row:
     return Row(
         asked=asked,
         title=first.title,
-        harness=first.is_harness,
+        outside=HARNESS if first.is_harness else BARE if system and system.is_bare else "",
         level=system.durability_level if system else DEFAULT_DURABILITY,
         durability=system.durability if system else "not measured",
         marks=_marks(asked.series),
@@ -165,7 +166,8 @@ def matrix_data(
                     "system": row.asked.system,
                     "title": row.title,
                     "colour": colours.get(row.asked.system, "#777777"),
-                    "harness": row.harness,
+                    "harness": row.asked.series[0].is_harness,
+                    "outside": row.outside,
                     "durability_level": row.level,
                     "durability": row.durability,
                     "marks": list(row.marks),

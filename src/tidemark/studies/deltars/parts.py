@@ -43,6 +43,19 @@ def fewest_cores(run_set: RunSet) -> int:
     return min(found)
 
 
+def most_common(run_set: RunSet, stack: str) -> tuple[str, int]:
+    """Table and processors by which to compare: of those that most systems were measured with under `stack`, the
+    largest table, and the fewest processors. Absent without a run.
+    """
+    systems: dict[tuple[str, int], set[str]] = {}
+    for each in run_set.select(stack=stack, harness=False):
+        if each.runs:
+            systems.setdefault(shape_of(each.mode), set()).add(each.system)
+    if not systems:
+        raise Absent("no system was measured")
+    return max(systems, key=lambda shape: (len(systems[shape]), size_of(shape[0]), -shape[1]))
+
+
 def find(run_set: RunSet, system: str, data: str, cores: int) -> Series | None:
     """The series of a system with one table and so many processors; None where it was not asked for."""
     return next(

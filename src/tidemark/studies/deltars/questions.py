@@ -5,32 +5,40 @@ from __future__ import annotations
 from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.results.report.questions import Answering, Asked, Question
 from tidemark.runs.runset import Series
-from tidemark.studies.deltars.parts import of, size_of
+from tidemark.studies.deltars.parts import most_common, of
 from tidemark.studies.deltars.quantities import BYTES, READ_MEDIAN, WRITE_MEDIAN
 from tidemark.studies.deltars.settings import shape_of
 
 
-def _largest(asked: Asked) -> Series:
-    """The series of the largest table, with the fewest processors."""
+def _alike(asked: Asked) -> Series:
+    """The system's series of the table, and with the processors, that it is compared by."""
     ran = [each for each in asked.series if each.runs]
     if not ran:
         raise Absent(asked.series[0].missing() if asked.series else "not measured")
-    return max(ran, key=lambda each: (size_of(shape_of(each.mode)[0]), -shape_of(each.mode)[1]))
+    data, cores = most_common(asked.measures.run_set, ran[0].stack)
+    found = [each for each in ran if shape_of(each.mode) == (data, cores)]
+    if not found:
+        raise Absent(f"not measured with {_words(data, cores)}")
+    return found[0]
+
+
+def _words(data: str, cores: int) -> str:
+    return f"{data}, {cores} processor{'s' if cores > 1 else ''}"
 
 
 def _answer(quantity: Quantity) -> Answering:
-    return lambda asked, _mode: of(asked.measures, quantity, _largest(asked))
+    return lambda asked, _mode: of(asked.measures, quantity, _alike(asked))
 
 
 def _note(asked: Asked, _mode: str | None) -> str:
-    data, cores = shape_of(_largest(asked).mode)
-    return f"{data}, {cores} processors"
+    return _words(*shape_of(_alike(asked).mode))
 
 
 QUESTIONS = (
     Question(
         "whole-write", "Write", "s", _answer(WRITE_MEDIAN), note=_note,
-        hint="Median time of writing the largest table that was measured, whole and new, with the fewest processors.",
+        hint="Median time of writing a table, whole and new: of those that most systems wrote the largest, with the "
+        "fewest processors.",
         asks="Fastest write of a whole table",
     ),
     Question(

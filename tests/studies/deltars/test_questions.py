@@ -1,0 +1,59 @@
+"""Systems are compared by one table, written with as many processors by all of them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tidemark.analysis.quantities import Absent
+from tidemark.results.report.questions import Asked
+from tidemark.studies.deltars import questions
+from tidemark.studies.deltars.questions import QUESTIONS
+
+# The largest table was written by two alone, and one was measured with more processors than the others.
+MEASURED = {
+    "delta-rs-hdfs": ("supplier_sf1-1", "supplier_sf100-1", "supplier_sf100-2", "lineitem_sf1-1"),
+    "delta-rs-local": ("supplier_sf1-1", "supplier_sf100-1", "lineitem_sf1-1"),
+    "legacy": ("supplier_sf1-1", "supplier_sf100-1", "supplier_sf100-2"),
+    "delta-rs-hdfs-before": ("supplier_sf100-2",),
+    "failed": (),
+}
+
+
+def series(system: str, mode: str, runs: tuple[str, ...] = ("run",)) -> Any:
+    return SimpleNamespace(system=system, mode=mode, stack="thesis", runs=runs, missing=lambda: "failed: no disk")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Asked]:
+    monkeypatch.setattr(questions, "of", lambda _measures, _quantity, chosen: chosen.mode)
+    of_all = {name: [series(name, mode) for mode in modes] for name, modes in MEASURED.items()}
+    of_all["failed"] = [series("failed", "supplier_sf100-1", runs=())]
+    all_series = [each for own in of_all.values() for each in own]
+
+    def select(stack: str, harness: bool) -> list[Any]:
+        assert not harness
+        return [each for each in all_series if each.stack == stack]
+
+    run_set = SimpleNamespace(select=select)
+    measures = cast(Any, SimpleNamespace(run_set=run_set))
+    return {name: Asked(measures, name, tuple(own)) for name, own in of_all.items()}
+
+
+def test_all_are_compared_by_the_largest_table_that_most_of_them_wrote(asked: dict[str, Asked]) -> None:
+    write = QUESTIONS[0]
+    for name in ("delta-rs-hdfs", "delta-rs-local", "legacy"):
+        assert cast(Any, write.ask(asked[name])) == "supplier_sf100-1"
+        assert write.noted(asked[name]) == "supplier_sf100, 1 processor"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("delta-rs-hdfs-before", "not measured with supplier_sf100, 1 processor"), ("failed", "failed: no disk")],
+)
+def test_who_was_not_measured_with_it_is_not_compared(asked: dict[str, Asked], name: str, said: str) -> None:
+    with pytest.raises(Absent, match=said):
+        QUESTIONS[0].ask(asked[name])
+    assert QUESTIONS[0].noted(asked[name]) == ""
