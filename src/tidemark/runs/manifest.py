@@ -18,6 +18,7 @@ from tidemark.runs.proofs import ColdProof, Oracle
 SCHEMA_VERSION = 2
 READ_VERSIONS = (1, SCHEMA_VERSION)
 DEFAULT_DURABILITY, FULL_DURABILITY = "default", "full"
+ALMOST = 0.9  # of a window's intended length, which clocks and what is under way at its end may take from it
 FIRST_STUDY = FIRST_WORKLOAD = "streams"  # whose runs they are, and what they did, where files do not say it
 
 
@@ -227,6 +228,11 @@ class Manifest:
     @property
     def producer_mode(self) -> str:
         return self.producer.mode if self.producer else "none"
+
+    @property
+    def is_timed_out(self) -> bool:
+        """Whether its window was over by the clock; one that was over with its work has a length of its own."""
+        return self.elapsed_ns >= ALMOST * 1e9 * self.window_s
 
     @property
     def stretches(self) -> int:

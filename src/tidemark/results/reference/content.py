@@ -37,7 +37,8 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Where results come from. `windows` are in seconds, to two digits; `runs` and `repeats` are the most of a series.
+    """Where results come from. `windows` are in seconds, to two digits, without those that were over with their
+    work; `runs` and `repeats` are the most of a series.
 
     `archive` is the SHA-256 of the archive that they were made from, None where they were made from none.
     """
@@ -71,7 +72,7 @@ class About:
         return cls(
             study=study,
             protocols=tuple(sorted({series.protocol for series in run_set.series})),
-            windows=tuple(sorted({float(f"{run.manifest.window_s:.2g}") for run in runs})),
+            windows=tuple(sorted({float(f"{run.manifest.window_s:.2g}") for run in runs if run.manifest.is_timed_out})),
             runs=max((len(repeat.runs) for repeat in run_set.repeats), default=0),
             repeats=max((len(series.repeats) for series in run_set.series), default=0),
             stacks=in_order(run_set),
@@ -88,13 +89,11 @@ class About:
     @property
     def sizes(self) -> str:
         """The protocol in words."""
-        first, *others = (f"{window:g}" for window in self.windows or (0.0,))
-        windows = f"{first} to {others[-1]}" if others else first
+        lasting = " to ".join(dict.fromkeys(f"{window:g}" for window in (*self.windows[:1], *self.windows[-1:])))
+        windows = f"windows of {lasting} s" if lasting else "windows as long as their work takes"
+        runs = f"up to {self.runs} runs" if self.runs > 1 else "one run"
         often = {1: "once", 2: "twice"}.get(self.repeats, f"{self.repeats} times")
-        return (
-            f"{' and '.join(self.protocols)}, windows of {windows} s, up to {self.runs} runs, each series measured "
-            f"{often}"
-        )
+        return f"{' and '.join(self.protocols)}, {windows}, {runs}, each series measured {often}"
 
 
 @dataclass(frozen=True, slots=True)

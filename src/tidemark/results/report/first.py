@@ -14,8 +14,6 @@ from tidemark.runs.provenance import harness_words, machine_words, mixture, unfi
 from tidemark.runs.runset import RunSet
 from tidemark.runs.views import dataset_label, modes
 
-ALMOST = 0.9  # of a window's intended length, which clocks and what is under way at its end may take from it
-
 
 def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, Any]]:
     """Label, text and whether it is a warning, in the order in which they are shown."""
@@ -58,8 +56,7 @@ def _protocol(run_set: RunSet) -> str:
 
 def _length(manifest: Manifest) -> str:
     """Of a window; one that is over with its work has a length of its own in each run."""
-    whole = manifest.elapsed_ns >= ALMOST * 1e9 * manifest.window_s
-    return f"{manifest.window_s:.3g} s" if whole else "as long as their requests take"
+    return f"{manifest.window_s:.3g} s" if manifest.is_timed_out else "as long as their requests take"
 
 
 def _bounds(run_set: RunSet, studies: Sequence[Measures]) -> str:

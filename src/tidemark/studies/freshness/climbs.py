@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -114,20 +114,54 @@ def is_least(next_step: Step | None) -> bool:
     return next_step is None or next_step.verdict != GROWS
 
 
-def _of(run: Run, compute: Callable[[Step], float], why_not: str) -> Replicates:
-    found = compute(held(run)[0])
-    if found <= 0:
-        raise Absent(why_not)
-    return known(found)
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """The rate that a table keeps up with however often it was measured: the lowest of its repeats, in events/s.
+
+    `following` is the next step of that repeat, if any.
+    """
+
+    rate: int
+    repeats: int
+    following: Step | None
+
+    @property
+    def replicates(self) -> Replicates:
+        """It has no interval: the next rate is twice as high, and the lowest of a few is no mean of them."""
+        return replace(known(float(self.rate)), runs=self.repeats)
 
 
-def _capacity(run: Run) -> Replicates:
-    return known(float(held(run)[0].rate))
+def capacity(runs: Sequence[Run]) -> Capacity:
+    """Of a series that climbs, by its `runs`; Absent where there is one in which no step holds."""
+    if not runs:
+        raise Absent("not measured")
+    last, following = min(map(held, runs), key=lambda found: (found[0].rate, is_least(found[1])))
+    return Capacity(last.rate, len(runs), following)
 
 
-def _age(run: Run, probability: float) -> Replicates:
+@dataclass(frozen=True, slots=True)
+class OfStep:
+    """What each step of a climb says of its own events: `how` of a run and its step."""
+
+    name: str
+    unit: str
+    title: str
+    how: Callable[[Run, Step], Replicates]
+
+    def at(self, rate: int) -> Quantity:
+        """As a quantity of the runs that have a step of that rate, in events/s; Absent of the others."""
+        return Quantity(f"{self.name} at {rate:,} events/s", self.unit, self.title, partial(self._of, rate), LOWER)
+
+    def _of(self, rate: int, run: Run) -> Replicates:
+        found = next((step for step in steps(run) if step.rate == rate), None)
+        if found is None:
+            raise Absent(f"its climb has no step of {rate:,} events/s")
+        return self.how(run, found)
+
+
+def _age(run: Run, step: Step, probability: float) -> Replicates:
     """Of the events that were due in that step, in seconds."""
-    step, start = held(run)[0], run.column("start_ns")
+    start = run.column("start_ns")
     due = (start >= step.begin_s / SECONDS) & (start < (step.begin_s + step.seconds) / SECONDS)
     ages: NDArray[np.int64] = run.column("seen_ns")[due]
     return quantile(BlockSample.prepare(ages, generator(run.label, "climb")), probability).scaled(SECONDS)
@@ -139,22 +173,24 @@ def why_no_cpu(run: Run) -> str | None:
     return f"{listed(unseen)} of the user's own: nobody here sees its processor time" if unseen else None
 
 
-def _cpu(run: Run) -> Replicates:
+def _cpu(run: Run, step: Step) -> Replicates:
     why_not = why_no_cpu(run)
-    if why_not:
-        raise Absent(why_not)
-    return _of(run, lambda step: step.cpu_s * MILLION / step.events, "none was seen")
+    if why_not or step.cpu_s <= 0:
+        raise Absent(why_not or "none was seen")
+    return known(step.cpu_s * MILLION / step.events)
 
 
-def _files(run: Run) -> Replicates:
-    return _of(run, lambda step: step.files * MILLION / step.events, "no file was counted")
+def _files(_run: Run, step: Step) -> Replicates:
+    if step.files <= 0:
+        raise Absent("no file was counted")
+    return known(step.files * MILLION / step.events)
 
 
+AGE_P50 = OfStep("p50", "s", "Age when seen: median", partial(_age, probability=0.5))
+AGE_P95 = OfStep("p95", "s", "Age when seen: p95", partial(_age, probability=0.95))
+STEP_CPU = OfStep("CPU", "CPU-s", "CPU-seconds, a million events", _cpu)
+STEP_FILES = OfStep("files", "files", "Files, a million events", _files)
 CAPACITY = Quantity(
-    "capacity", "events/s", "Capacity", _capacity, HIGHER, "capacity", "Events", ("more", "fewer")
+    "capacity", "events/s", "Capacity", lambda run: capacity([run]).replicates, HIGHER, "capacity", "Events",
+    ("more", "fewer"),
 )  # fmt: skip
-AT_CAPACITY_P50 = Quantity("p50 at capacity", "s", "Age when seen: median", partial(_age, probability=0.5), LOWER)
-AT_CAPACITY_P95 = Quantity("p95 at capacity", "s", "Age when seen: p95", partial(_age, probability=0.95), LOWER)
-CPU_AT_CAPACITY = Quantity("CPU at capacity", "CPU-s", "CPU-seconds, a million events", _cpu, LOWER)
-FILES_AT_CAPACITY = Quantity("files at capacity", "files", "Files, a million events", _files, LOWER)
-ALL = (CAPACITY, AT_CAPACITY_P50, AT_CAPACITY_P95, CPU_AT_CAPACITY, FILES_AT_CAPACITY)

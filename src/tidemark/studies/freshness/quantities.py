@@ -153,7 +153,7 @@ WRONG = Quantity("not once", "", "Share of events that are not there once", not_
 QUANTITIES = Quantities(
     all=(
         SEEN_P50, SEEN_P95, SEEN_P99, SEEN_MAX, MADE_P50, MADE_P95, MADE_P99, RATE, COMMITS, ROWS, SLOPE, CPU, FILES,
-        WRONG, *climbs.ALL,
+        WRONG, climbs.CAPACITY,
     ),
     headline=(SEEN_P50, SEEN_P99, RATE),
     code=(

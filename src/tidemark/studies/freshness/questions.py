@@ -6,7 +6,7 @@ from tidemark.analysis.quantities import HIGHER, Absent, Quantity
 from tidemark.analysis.statistics import Replicates
 from tidemark.results.report.questions import Answering, Asked, Question
 from tidemark.runs.runset import Series
-from tidemark.studies.freshness.climbs import CAPACITY, held, is_least
+from tidemark.studies.freshness.climbs import capacity, is_least
 from tidemark.studies.freshness.parts import of, policy_of, runs_of
 from tidemark.studies.freshness.quantities import CPU, SEEN_P50, SEEN_P99, WRONG
 from tidemark.studies.freshness.settings import Policy, shape_of
@@ -42,12 +42,12 @@ def _climbed(asked: Asked) -> Series:
 
 
 def _capacity(asked: Asked, _mode: str | None) -> Replicates:
-    return of(asked.measures, CAPACITY, _climbed(asked))
+    return capacity(runs_of(_climbed(asked))).replicates
 
 
 def _bound(asked: Asked, _mode: str | None) -> str:
     series = _climbed(asked)
-    least = is_least(held(runs_of(series)[0])[1])
+    least = is_least(capacity(runs_of(series)).following)
     return f"{'at least; ' if least else ''}commits {policy_of(series)}"
 
 
@@ -83,7 +83,7 @@ QUESTIONS = (
     ),
     Question(
         "capacity", "Events/s it keeps up with", "events/s", _capacity, note=_bound, better=HIGHER,
-        hint="The highest rate, doubled step by step, at which the lag does not grow.",
+        hint="The highest rate, doubled step by step, at which the lag does not grow; of several repeats, the lowest.",
         asks="Highest rate that a table keeps up with",
     ),
     Question(

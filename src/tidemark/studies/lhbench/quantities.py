@@ -127,9 +127,19 @@ def _scanned(run: Run, column: str, subject: str | None = None, factor: float = 
     return known(total)
 
 
+def _is_refreshed(run: Run) -> bool:
+    """Whether its merges go one after the other into tables that were loaded once; else each has a table of its own."""
+    return LOAD in found(run)["footprints"]
+
+
 def merges_s(run: Run) -> list[float]:
-    """What each refresh took, all of its tables together, in the order of refreshes."""
+    """What each refresh took, all of its tables together, in the order of refreshes.
+
+    Absent where merges are of several sizes, each into a table of its own.
+    """
     mask = _chosen(run, MERGE)
+    if not _is_refreshed(run):
+        raise Absent("its merges are no refreshes of one table")
     numbers, times = run.column("iteration")[mask], run.column("elapsed_ns")[mask]
     return [float(times[numbers == number].sum()) * SECONDS for number in np.unique(numbers)]
 
@@ -143,7 +153,9 @@ def _compact(run: Run) -> Replicates:
 
 
 def merge_s(run: Run, size: int) -> Replicates:
-    """The merge of so many updates and as many new rows into the synthetic table."""
+    """The merge of so many updates and as many new rows into the synthetic table; Absent of refreshes."""
+    if _is_refreshed(run):
+        raise Absent("its merges are refreshes")
     return known(float(run.column("elapsed_ns")[_chosen(run, MERGE, f"{MERGE} {size}")].sum()) * SECONDS)
 
 

@@ -14,13 +14,13 @@ from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.studies.freshness.climbs import AT_CAPACITY_P95, CAPACITY, CPU_AT_CAPACITY, FILES_AT_CAPACITY
+from tidemark.studies.freshness.climbs import AGE_P95, STEP_CPU, STEP_FILES, OfStep, capacity
 from tidemark.studies.freshness.parts import climbed, of, runs_of, undisturbed
 from tidemark.studies.freshness.quantities import CPU, FILES, SEEN_P95
-from tidemark.studies.freshness.settings import shape_of
+from tidemark.studies.freshness.settings import Policy, shape_of
 
 TITLE = "Freshness against cost"
-PROCESSOR, DISK = (CPU, CPU_AT_CAPACITY), (FILES, FILES_AT_CAPACITY)
+PROCESSOR, DISK = (CPU, STEP_CPU), (FILES, STEP_FILES)
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
@@ -44,21 +44,24 @@ class Point:
     cost: float  # a million events
     said: str
     is_capacity: bool
+    is_by_rows: bool  # which is often beside one by the clock: its words stand below the mark
 
 
 def _named(series: Series) -> str:
     return "at capacity" if shape_of(series.mode).steps else shape_of(series.mode).policy
 
 
-def _point(studio: Studio, series: Series, steady: Quantity, at_capacity: Quantity) -> Point | None:
+def _point(studio: Studio, series: Series, steady: Quantity, of_step: OfStep) -> Point | None:
     """None where `series` has no age or no cost."""
-    climbs = bool(shape_of(series.mode).steps)
-    asked = (AT_CAPACITY_P95, at_capacity, CAPACITY) if climbs else (SEEN_P95, steady)
+    shape = shape_of(series.mode)
+    climbs, by_rows = bool(shape.steps), Policy.parse(shape.policy).rows is not None
     try:
-        age, spent, *rate = (of(studio.measures, each, series).value for each in asked)
+        rate = capacity(runs_of(series)).rate if climbs else 0
+        asked = (AGE_P95.at(rate), of_step.at(rate)) if climbs else (SEEN_P95, steady)
+        age, spent = (of(studio.measures, each, series).value for each in asked)
     except Absent:
         return None
-    return Point(age, spent, f"{rate[0]:,.0f}/s" if climbs else _named(series), climbs)
+    return Point(age, spent, f"{rate:,}/s" if climbs else _named(series), climbs, by_rows)
 
 
 def cost(studio: Studio) -> Drawn:
@@ -92,7 +95,8 @@ def cost(studio: Studio) -> Drawn:
             for each in points:
                 if each.is_capacity:
                     axes.plot(each.age, each.cost, mark, color=colour, markerfacecolor="none", markersize=6)
-                axes.annotate(each.said, (each.age, each.cost), xytext=(2, 3), textcoords="offset points",
+                place_of_words = (2, -9) if each.is_by_rows else (2, 3)
+                axes.annotate(each.said, (each.age, each.cost), xytext=place_of_words, textcoords="offset points",
                               fontsize=style.SMALL - 1.5, color=style.ink(colour))  # fmt: skip
         style.name_beside(panels[1], place, colour, mark, listed[0].title)
     if not runs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from tidemark.analysis.quantities import Absent
@@ -10,14 +10,28 @@ from tidemark.analysis.words import Cell, Missing, attempt
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.studies.freshness.climbs import ALL, MILLION, UNKNOWN, Step, held, is_least, steps, why_no_cpu
+from tidemark.studies.freshness.climbs import (
+    AGE_P50,
+    AGE_P95,
+    CAPACITY,
+    MILLION,
+    STEP_CPU,
+    STEP_FILES,
+    UNKNOWN,
+    Step,
+    capacity,
+    is_least,
+    steps,
+    why_no_cpu,
+)
 from tidemark.studies.freshness.parts import climbed, of, policy_of, runs_of
 from tidemark.studies.freshness.settings import shape_of
 
 HEAD = (SYSTEM, Column("policy", "Commits"), Column("encoding", "Encoding"))
+OF_STEP = {"seen_p50": AGE_P50, "seen_p95": AGE_P95, "cpu": STEP_CPU, "files": STEP_FILES}
 WHOLE = (
-    *HEAD, *(Column(key, each.title, each.unit, interval=True)
-             for each, key in zip(ALL, ("capacity", "seen_p50", "seen_p95", "cpu", "files"), strict=True)),
+    *HEAD, Column("capacity", CAPACITY.title, CAPACITY.unit),
+    *(Column(key, each.title, each.unit, interval=True) for key, each in OF_STEP.items()),
     Column("bound", "It is"), Column("ended", "The next step"),
 )  # fmt: skip
 STEPS = (
@@ -32,7 +46,7 @@ NOTES = (
     "Capacity: the highest rate whose lag does not grow, before the first step in which it does (the interval of its "
     "slope lies above 0, or the oldest event that nobody has seen is older than a commit's interval and half of the "
     "step). A step with too few commits to tell is no capacity and ends no climb. Growth of the lag: of commits that "
-    "lie in the step.",
+    "lie in the step. Of a series that was measured again, capacity is what all repeats keep up with.",
     "Ages, processor time and files are those of that step. Where the producer was late, or there was no further step, "
     "the table may keep up with more. Producer and broker share the machine's processors with who moves events.",
 )
@@ -55,16 +69,18 @@ def _head(series: Series) -> list[Cell]:
 def _whole(workshop: Workshop, series: Series) -> list[Cell]:
     if not series.runs:
         return [Missing(series.missing())] * (len(WHOLE) - len(HEAD))
-    values: list[Cell] = [attempt(each.unit, partial(of, workshop.measures, each, series)) for each in ALL]
-    return [*values, *ending(runs_of(series)[0])]
-
-
-def ending(run: Run) -> list[Cell]:
-    """Whether the capacity is a lower bound, and what became of the step after it."""
     try:
-        _, following = held(run)
+        rate = capacity(runs_of(series)).rate
     except Absent as absent:
-        return [Missing(str(absent))] * 2
+        return [Missing(str(absent))] * (len(WHOLE) - len(HEAD))
+    quantities = [each.at(rate) for each in OF_STEP.values()]
+    values = [attempt(each.unit, partial(of, workshop.measures, each, series)) for each in quantities]
+    return [rate, *values, *ending(runs_of(series))]
+
+
+def ending(runs: Sequence[Run]) -> list[Cell]:
+    """Whether the capacity is a lower bound, and what became of the step after it."""
+    following = capacity(runs).following
     if following is None:
         return [LEAST, "there was none"]
     return [LEAST if is_least(following) else EXACT, f"{following.rate:,} events/s: {following.verdict}"]

@@ -1,0 +1,50 @@
+"""Merges of a number and merges of a size: one part refreshes tables again and again, another has a table a size."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from tidemark.analysis.quantities import Absent
+from tidemark.runs.run import Run
+from tidemark.studies.lhbench import quantities
+from tidemark.studies.lhbench.quantities import GROWTH, MERGING, merge_s, merging
+
+WEIGHED = {"sales": {"data_bytes": 100, "metadata_bytes": 0}}
+
+
+def merged(phases: dict[str, float], iterations: list[int], footprints: list[str]) -> Run:
+    """A run with a merge a phase, of so many seconds; of each named stage a table of 100 bytes, twice that at last."""
+    words = {"kind": np.array(["merge"] * len(phases)), "phase": np.array(list(phases))}
+    words["subject"] = np.array(["sales"] * len(phases))
+    columns = {"iteration": np.array(iterations), "elapsed_ns": np.array([1e9 * each for each in phases.values()])}
+    stages = dict.fromkeys(footprints, WEIGHED)
+    stages[footprints[-1]] = {"sales": {"data_bytes": 150, "metadata_bytes": 50}}
+    manifest = SimpleNamespace(found=(("footprints", stages),))
+    made = SimpleNamespace(words=words.__getitem__, column=columns.__getitem__, manifest=manifest)
+    return cast(Run, made)
+
+
+@pytest.fixture(autouse=True)
+def believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantities, "sound", lambda run: run)
+
+
+def test_refreshes_have_a_median_and_grow_and_no_size() -> None:
+    run = merged({"merge 1": 2.0, "merge 2": 4.0}, [1, 2], ["load", "merge 1", "merge 2"])
+    assert cast(Any, MERGING.how)(run).value == pytest.approx(3.0)
+    assert cast(Any, GROWTH.how)(run).value == pytest.approx(2.0)
+    with pytest.raises(Absent, match="are refreshes"):
+        merge_s(run, 2)
+
+
+def test_merges_of_sizes_have_each_its_time_and_no_median() -> None:
+    run = merged({"merge 35": 2.0, "merge 4": 4.0}, [1, 1], ["load 35", "merge 35", "load 4", "merge 4"])
+    with pytest.raises(Absent, match="no refreshes"):
+        cast(Any, MERGING.how)(run)
+    with pytest.raises(Absent, match="no refreshes"):
+        cast(Any, GROWTH.how)(run)
+    assert [cast(Any, merging(size).how)(run).value for size in (4, 35)] == pytest.approx([4.0, 2.0])
