@@ -57,6 +57,7 @@ class About:
     all_runs: int
     remarks: tuple[str, ...]
     archive: str | None = None
+    all_repeated: bool = True  # whether every series that has a run has that many repeats; the harness aside
 
     @classmethod
     def of(cls, study: str, whole: RunSet, archive: str | None = None) -> About:
@@ -68,6 +69,11 @@ class About:
             for series in run_set.series
             for run in series.runs
             for name, version in run.manifest.versions
+        }
+        repeats = {
+            sum(bool(each.runs) for each in series.repeats)
+            for series in run_set.series
+            if series.runs and not series.is_harness
         }
         return cls(
             study=study,
@@ -84,6 +90,7 @@ class About:
             all_runs=len(runs),
             remarks=(*unfinished(run_set), *mixture(run_set)),
             archive=archive,
+            all_repeated=len(repeats) < 2,
         )
 
     @property
@@ -93,7 +100,8 @@ class About:
         windows = f"windows of {lasting} s" if lasting else "windows as long as their work takes"
         runs = f"up to {self.runs} runs" if self.runs > 1 else "one run"
         often = {1: "once", 2: "twice"}.get(self.repeats, f"{self.repeats} times")
-        return f"{' and '.join(self.protocols)}, {windows}, {runs}, each series measured {often}"
+        measured = f"each series measured {often}" if self.all_repeated else f"series measured up to {often}"
+        return f"{' and '.join(self.protocols)}, {windows}, {runs}, {measured}"
 
 
 @dataclass(frozen=True, slots=True)

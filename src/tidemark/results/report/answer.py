@@ -61,7 +61,7 @@ def in_lines(found: Sequence[dict[str, Any]], synthetic: bool, repeated: bool) -
     `repeated`: whether intervals cover how repeats of a series differ.
     """
     chosen = [each for each in found if each["best"]][:LINES]
-    apart = [f"{each['title'].lower()}: {each['apart']}" for each in chosen if each["apart"]]
+    apart = [f"{each['title'][0].lower()}{each['title'][1:]}: {each['apart']}" for each in chosen if each["apart"]]
     said = "; ".join(apart) or "nothing: each differs from all others by more than their intervals"
     said += "" if repeated else "; each was measured once, and how repeats differ is not known"
     lines = [f"{each['title']}: {each['text']}." for each in chosen]

@@ -20,7 +20,7 @@ from tidemark.studies.lhbench.parts import size_of
 from tidemark.studies.lhbench.quantities import OF_FILES, in_part, of
 
 TITLE = "What a query costs before it reads many files"
-TALL, GAP, LEFT, BELOW = 1.35, 0.28, 0.55, 0.5  # inches
+TALL, GAP, LEFT, BELOW, HEAD = 1.35, 0.28, 0.55, 0.5, 0.2  # inches
 WIDE = 0.8  # of a group of bars
 PALE = 0.45  # execution, above startup in its colour
 THEIRS = (published.DELTA, published.ICEBERG)
@@ -31,7 +31,7 @@ def files(studio: Studio) -> Drawn:
     series = [each for each in in_part(studio.run_set, FILES) if each.runs]
     if not series:
         raise Absent(f"the part '{FILES}' was not measured")
-    made = style.frame(style.PAGE, 2 * TALL + BELOW)
+    made = style.frame(style.PAGE, 2 * TALL + BELOW + HEAD)
     wide = (style.PAGE - LEFT - 2 * GAP) / 3
     colours = {each.system: studio.colour(each) for each in series}
     titles = {each.system: each.title for each in series}
@@ -49,8 +49,8 @@ def files(studio: Studio) -> Drawn:
             ours.set_ylabel("measured (ms)")
             theirs.set_ylabel("the paper (ms)")
             for line, (system, title) in enumerate(titles.items()):
-                ours.text(0.04, 0.94 - 0.1 * line, title, transform=ours.transAxes, fontsize=style.SMALL,
-                          color=style.ink(colours[system]), va="top")  # fmt: skip
+                theirs.text(0.04, 0.94 - 0.1 * line, title, transform=theirs.transAxes, fontsize=style.SMALL,
+                            color=style.ink(colours[system]), va="top")  # fmt: skip
     notes = [
         "Full colour: from submitting a query to the start of its first job; pale: the rest. The paper's execution was "
         "read off at 200,000 files alone, of files of 10 MB on an object store. Scales differ; lines: 95 % intervals.",

@@ -64,10 +64,11 @@ def sketches() -> Iterator[Sketch]:
 
 def stages(studio: Studio, part: str, title: str, asked: Sequence[Quantity]) -> Drawn:
     """A panel a quantity, a row a system: a dot with its interval, from zero."""
-    series = _largest(in_part(studio.run_set, part))
+    planned = _largest(in_part(studio.run_set, part))
+    series = [each for each in planned if each.runs]
     runs = [run for each in series for run in each.runs]
     if not runs:
-        raise Absent(series[0].missing() if series else f"the part '{part}' was not measured")
+        raise Absent(planned[0].missing() if planned else f"the part '{part}' was not measured")
     every = [
         (what, [attempt(what.unit, partial(of, studio.measures, what, each)) for each in series]) for what in asked
     ]
@@ -92,7 +93,7 @@ def stages(studio: Studio, part: str, title: str, asked: Sequence[Quantity]) -> 
         axes.set_xlim(left=0)
         axes.grid(axis="x")
         axes.set_xlabel(NAMES.get(what, f"{what.name} (s)"))
-    without = [each.title for each in series if not each.runs]
+    without = [each.title for each in planned if not each.runs]
     notes = [
         "Dots with 95 % intervals where there are repeats; scales differ and start at zero.",
         studio.run_set.coverage,
