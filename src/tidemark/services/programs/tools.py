@@ -34,7 +34,12 @@ def tool_packages(name: str, workspace: Workspace) -> Path:
 
 
 def tool_program(name: str, program: str, workspace: Workspace) -> Path:
-    """The file `program` of the tool's environment, which is looked at first, unless it lies where nobody changes it.
+    """The file `program` of the tool's environment, which is looked at first; ProvisionError as `check_tool` has it."""
+    return check_tool(name, workspace) / "bin" / program
+
+
+def check_tool(name: str, workspace: Workspace) -> Path:
+    """The folder of the tool's environment, which is looked at, unless it lies where nobody changes it.
 
     ProvisionError where it is not there, or is not what was installed by the hashes of its lock.
     """
@@ -43,4 +48,4 @@ def tool_program(name: str, program: str, workspace: Workspace) -> Path:
     if found is None or found:
         said = "; ".join(found[: seals.SHOWN]) if found else f"{folder} is not there, or was never finished"
         raise ProvisionError(f"{said}. './tidemark tool {name}' makes it by {tool_lock(name)}.")
-    return folder / "bin" / program
+    return folder

@@ -204,7 +204,7 @@ class Spark(JavaProgram):
         host = self._host()
         told = {"spark.master": self.master, "spark.driver.host": host, "spark.driver.bindAddress": host}
         if self.is_elsewhere:
-            formats = [jar for jar in self._jars if jar.parent.name != Spark.locks[0] or jar.name.startswith(SENT)]
+            formats = [jar for jar in self._jars if jar.parent.name != self.locks[0] or jar.name.startswith(SENT)]
             sent = {"spark.jars": ",".join(map(str, formats)), "spark.executor.memory": f"{self.heap_mb}m"}
             return {**told, **sent}
         threads = re.fullmatch(r"local\[(\d+)\]", self.master)

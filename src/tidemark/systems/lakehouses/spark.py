@@ -54,6 +54,7 @@ class SparkLakehouse(Lakehouse):
         "Files are left to the page cache.", counted=None, remark="nothing is counted of what writes tables whole"
     )
     told: ClassVar[Mapping[str, str]] = {}  # to the session, of the format
+    release: ClassVar[str] = ""  # behind the names of its jars, where other systems have them in other versions
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -155,13 +156,22 @@ class SparkLakehouse(Lakehouse):
     @classmethod
     def versions(cls) -> Mapping[str, str]:
         found = (jar for lock in cls.needs[0].locks for jar in read_jar_lock(jar_lock(lock)))
-        return {jar.artifact: jar.version for jar in found if jar.artifact.partition("_")[0] in NAMED}
+        named = (jar for jar in found if jar.artifact.partition("_")[0] in NAMED)
+        return {f"{jar.artifact}{cls.release}": jar.version for jar in named}
 
     def close(self) -> None:
         self._sources.clear()
 
 
-NAMED = ("spark-sql", "delta-spark", "iceberg-spark-runtime-3.5", "hudi-spark3.5-bundle")
+# Of the jars, those by whose versions a session is known.
+NAMED = (
+    "spark-sql",
+    "delta-spark",
+    "delta-core",
+    "iceberg-spark-runtime-3.5",
+    "iceberg-spark-runtime-3.3",
+    "hudi-spark3.5-bundle",
+)
 
 
 def text(value: object) -> str:

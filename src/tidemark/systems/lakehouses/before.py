@@ -1,0 +1,67 @@
+"""The formats on Spark in the releases that LHBench measured (Delta 2.2.0, Iceberg 1.1.0 and 0.14.0 on Spark 3.3.0).
+
+Its Hudi, 0.12.0, is in no package registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from tidemark.services.base import Service
+from tidemark.services.spark.before import SparkDeltaBefore, SparkIceberg0p14, SparkIcebergBefore
+from tidemark.systems.base import Options
+from tidemark.systems.lakehouses.delta_on_spark import DeltaOnSpark
+from tidemark.systems.lakehouses.iceberg_on_spark import IcebergOnSpark
+from tidemark.systems.lakehouses.spark import COPY_ON_WRITE, ModeOptions
+
+
+class DeltaOnSparkBefore(DeltaOnSpark):
+    """A merge copies the files of rows that change: deletion vectors came later."""
+
+    name: ClassVar[str] = "delta-on-spark-before"
+    title: ClassVar[str] = "Delta 2.2 (Spark 3.3)"
+    needs: ClassVar[tuple[type[Service], ...]] = (SparkDeltaBefore,)
+    release: ClassVar[str] = " (Spark 3.3)"
+    Options: ClassVar[type[Options]] = Options
+
+    def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
+        del key
+        return (self._creating(table, query, date, {}),)
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergBeforeOptions(ModeOptions):
+    @property
+    def format_version(self) -> int:
+        """Of the table; 3 came later."""
+        return 2
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergCopyOptions(IcebergBeforeOptions):
+    mode: str = field(default=COPY_ON_WRITE, metadata=ModeOptions.__dataclass_fields__["mode"].metadata)
+
+
+class IcebergOnSparkBefore(IcebergOnSpark):
+    name: ClassVar[str] = "iceberg-on-spark-before"
+    title: ClassVar[str] = "Iceberg 1.1 (Spark 3.3)"
+    needs: ClassVar[tuple[type[Service], ...]] = (SparkIcebergBefore,)
+    release: ClassVar[str] = " (Spark 3.3)"
+    Options: ClassVar[type[Options]] = IcebergBeforeOptions
+
+
+class IcebergOnSparkBeforeCow(IcebergOnSparkBefore):
+    """What the paper measured of this release; so does the release where nobody says otherwise."""
+
+    name: ClassVar[str] = "iceberg-on-spark-before-cow"
+    title: ClassVar[str] = "Iceberg 1.1 (Spark 3.3), CoW"
+    Options: ClassVar[type[Options]] = IcebergCopyOptions
+
+
+class IcebergOnSpark0p14(IcebergOnSparkBefore):
+    name: ClassVar[str] = "iceberg-on-spark-0p14"
+    title: ClassVar[str] = "Iceberg 0.14 (Spark 3.3)"
+    needs: ClassVar[tuple[type[Service], ...]] = (SparkIceberg0p14,)
+    release: ClassVar[str] = " (Iceberg 0.14)"
