@@ -16,6 +16,7 @@ import pytest
 
 from tidemark.errors import ServiceError, TidemarkError
 from tidemark.paths import Workspace
+from tidemark.services.spark.before import SparkBefore
 from tidemark.software.tools import provide_tool
 from tidemark.studies.lhbench.judge.calls import TOOL, Judge
 from tidemark.studies.lhbench.judge.readers import HUDI
@@ -39,7 +40,7 @@ BY_DAY = "SELECT day, count(*), sum(price), avg(price) FROM sales GROUP BY day"
 BASE = "SELECT range AS k, range % 5 AS day, CAST(range / 4 AS DECIMAL(7, 2)) AS price, 'w' || range AS word FROM range"
 SETS = ("SELECT * REPLACE (price + 1 AS price) FROM ({base}(10, 30))", "({base}(25, 120))")
 # What they run from is fetched for them alone.
-OF_2022 = ("delta-on-spark-before", "iceberg-on-spark-before", "iceberg-on-spark-before-cow", "iceberg-on-spark-0p14")
+OF_2022 = [name for name, kind in of_kind(Lakehouse).items() if issubclass(kind.needs[0], SparkBefore)]
 # One of each format as shipped, and of those with two modes the other one as well, which takes as long again.
 VARIANTS: Sequence[Any] = [
     *(pytest.param((name, {}), marks=pytest.mark.long if name in OF_2022 else (), id=name)

@@ -76,7 +76,7 @@ def test_the_capacity_is_the_rate_before_the_first_at_which_the_lag_grows() -> N
     assert growths == pytest.approx([0, 0, 0.5 / 1.5, 0], abs=0.01)  # per second of commits, which are 1.5 s apart
     last, following = held(run)
     assert (last.rate, following and following.rate) == (20, 40)
-    assert not is_least(following) and ending([run]) == [EXACT, "40 events/s: grows"]
+    assert not is_least(following) and ending(capacity([run])) == [EXACT, "40 events/s: grows"]
     found = [cast(Any, each.how)(run).value for each in (CAPACITY, STEP_CPU.at(20), STEP_FILES.at(20), AGE_P50.at(20))]
     assert found[:3] == pytest.approx([20, 1e4, 1.5e4])
     assert found[3] == pytest.approx(0.6, abs=0.05)  # from 0.1 to 1.1 s
@@ -91,8 +91,8 @@ def test_of_repeats_the_capacity_is_what_all_keep_up_with() -> None:
         found = capacity(runs)
         assert (found.rate, found.repeats, found.replicates.value) == (20, 2, pytest.approx(20))
         assert found.replicates.estimate("events/s").low is None
-        assert ending(runs) == [EXACT, "40 events/s: grows"]
-    assert ending([climb(0.0, 0.0), lower]) == [EXACT, "40 events/s: grows"], (
+        assert ending(found) == [EXACT, "40 events/s: grows"]
+    assert ending(capacity([climb(0.0, 0.0), lower])) == [EXACT, "40 events/s: grows"], (
         "what ended a climb says more than its end"
     )
     with pytest.raises(Absent, match="the lowest rate of the climb"):
@@ -102,16 +102,16 @@ def test_of_repeats_the_capacity_is_what_all_keep_up_with() -> None:
 def test_a_step_of_which_nobody_can_tell_ends_nothing_where_a_higher_rate_holds() -> None:
     run = climb(0.0, 0.0, 0.0, 0.5, few_in=1)
     assert [step.verdict for step in steps(run)] == [HOLDS, UNKNOWN, HOLDS, GROWS]
-    assert held(run)[0].rate == 40 and ending([run]) == [EXACT, "80 events/s: grows"]
+    assert held(run)[0].rate == 40 and ending(capacity([run])) == [EXACT, "80 events/s: grows"]
     assert held(climb(0.0, 0.0, 0.5, few_in=1))[0].rate == 10, "nor is it one that holds"
     assert held(climb(0.0, 0.0, few_in=0))[0].rate == 20
 
 
 def test_what_ends_a_climb_beside_the_table_makes_it_a_lower_bound() -> None:
-    assert ending([climb(0.0, 0.0)]) == [LEAST, "there was none"]
+    assert ending(capacity([climb(0.0, 0.0)])) == [LEAST, "there was none"]
     by_producer = climb(0.0, 0.0, end=End.PRODUCER)
     assert [step.verdict for step in steps(by_producer)] == [HOLDS, LATE]
-    assert held(by_producer)[0].rate == 10 and ending([by_producer])[0] == LEAST
+    assert held(by_producer)[0].rate == 10 and ending(capacity([by_producer]))[0] == LEAST
     slow = climb(0.0, 0.0, interval_s=4.0)  # two commits of a step lie in it
     assert [step.verdict for step in steps(slow)] == [UNKNOWN, UNKNOWN]
 

@@ -43,8 +43,7 @@ class SparkIcebergBefore(SparkBefore):
     session: ClassVar[Mapping[str, str]] = SparkIceberg.session
 
 
-class SparkIceberg0p14(SparkBefore):
+class SparkIceberg0p14(SparkIcebergBefore):
     name: ClassVar[str] = "spark33-iceberg-0p14"
     title: ClassVar[str] = "Spark 3.3 (Iceberg 0.14)"
     locks: ClassVar[tuple[str, ...]] = ("spark33", "spark33-iceberg-0p14")
-    session: ClassVar[Mapping[str, str]] = SparkIceberg.session

@@ -77,6 +77,11 @@ def slope(run: Run, begin_s: float, seconds: float) -> Replicates | None:
 
 def steps(run: Run) -> Iterator[Step]:
     """The steps of `run`, from the lowest rate on; Absent where it had one rate, or lost events."""
+    return (replace(each, slope=slope(run, each.begin_s, each.seconds)) for each in _unjudged(run))
+
+
+def _unjudged(run: Run) -> Iterator[Step]:
+    """Those steps without their slopes, which take reading and resampling its commits."""
     told: dict[str, Any] = dict(run.manifest.found)
     ramp = told.get("ramp")
     if ramp is None:
@@ -86,7 +91,7 @@ def steps(run: Run) -> Iterator[Step]:
         raise Absent(NOT_ONCE)
     for number, step in enumerate(ramp["steps"], 1):
         end = ramp["end"] if number == len(ramp["steps"]) and ramp["end"] != End.STEPS else None
-        yield Step(**step, slope=slope(run, step["begin_s"], step["seconds"]), end=end)
+        yield Step(**step, slope=None, end=end)
 
 
 def held(run: Run) -> tuple[Step, Step | None]:
@@ -126,6 +131,11 @@ class Capacity:
     following: Step | None
 
     @property
+    def is_least(self) -> bool:
+        """Whether the system may well do more."""
+        return is_least(self.following)
+
+    @property
     def replicates(self) -> Replicates:
         """It has no interval: the next rate is twice as high, and the lowest of a few is no mean of them."""
         return replace(known(float(self.rate)), runs=self.repeats)
@@ -141,7 +151,7 @@ def capacity(runs: Sequence[Run]) -> Capacity:
 
 @dataclass(frozen=True, slots=True)
 class OfStep:
-    """What each step of a climb says of its own events: `how` of a run and its step."""
+    """What each step of a climb says of its own events: `how` of a run and its step, which has no slope here."""
 
     name: str
     unit: str
@@ -153,7 +163,7 @@ class OfStep:
         return Quantity(f"{self.name} at {rate:,} events/s", self.unit, self.title, partial(self._of, rate), LOWER)
 
     def _of(self, rate: int, run: Run) -> Replicates:
-        found = next((step for step in steps(run) if step.rate == rate), None)
+        found = next((step for step in _unjudged(run) if step.rate == rate), None)
         if found is None:
             raise Absent(f"its climb has no step of {rate:,} events/s")
         return self.how(run, found)

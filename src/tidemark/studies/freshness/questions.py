@@ -6,7 +6,7 @@ from tidemark.analysis.quantities import HIGHER, Absent, Quantity
 from tidemark.analysis.statistics import Replicates
 from tidemark.results.report.questions import Answering, Asked, Question
 from tidemark.runs.runset import Series
-from tidemark.studies.freshness.climbs import capacity, is_least
+from tidemark.studies.freshness.climbs import capacity
 from tidemark.studies.freshness.parts import of, policy_of, runs_of
 from tidemark.studies.freshness.quantities import CPU, SEEN_P50, SEEN_P99, WRONG
 from tidemark.studies.freshness.settings import Policy, shape_of
@@ -47,8 +47,7 @@ def _capacity(asked: Asked, _mode: str | None) -> Replicates:
 
 def _bound(asked: Asked, _mode: str | None) -> str:
     series = _climbed(asked)
-    least = is_least(capacity(runs_of(series)).following)
-    return f"{'at least; ' if least else ''}commits {policy_of(series)}"
+    return f"{'at least; ' if capacity(runs_of(series)).is_least else ''}commits {policy_of(series)}"
 
 
 def _killed(asked: Asked) -> Series:

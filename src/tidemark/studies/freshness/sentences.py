@@ -8,7 +8,7 @@ from tidemark.analysis.prose import SentenceWriter, or_why
 from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.words import estimate_text, listed, number
 from tidemark.runs.runset import Series
-from tidemark.studies.freshness.climbs import held, is_least
+from tidemark.studies.freshness.climbs import capacity
 from tidemark.studies.freshness.parts import alike, climbed, killed, of, policy_of, runs_of, undisturbed
 from tidemark.studies.freshness.quantities import CPU, SEEN_MAX, SEEN_P50, SEEN_P95, SLOPE, found, unfinished
 from tidemark.studies.freshness.settings import shape_of
@@ -90,16 +90,12 @@ class Writer(SentenceWriter):
         found: list[tuple[int, str]] = []
         below: list[str] = []
         for each in climbed(self.run_set):
-            rates: dict[int, str] = {}  # of its repeats
-            for run in runs_of(each):
-                try:
-                    last, following = held(run)
-                except Absent as absent:
-                    below.append(f"{each.title} ({absent})")
-                    continue
-                rates[last.rate] = f"{'at least ' if is_least(following) else ''}{last.rate:,}"
-            if rates:
-                found.append((max(rates), f"{each.title} {' or '.join(rates[rate] for rate in sorted(rates))}"))
+            try:
+                most = capacity(runs_of(each))
+            except Absent as absent:
+                below.append(f"{each.title} ({absent})")
+                continue
+            found.append((most.rate, f"{each.title} {'at least ' if most.is_least else ''}{most.rate:,}"))
         if not found and not below:
             raise Absent("no rate was raised step by step")
         said = [f"{', '.join(words for _, words in sorted(found, reverse=True))}"] if found else []

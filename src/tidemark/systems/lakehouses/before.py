@@ -14,7 +14,7 @@ from tidemark.services.spark.before import SparkDeltaBefore, SparkIceberg0p14, S
 from tidemark.systems.base import Options
 from tidemark.systems.lakehouses.delta_on_spark import DeltaOnSpark
 from tidemark.systems.lakehouses.iceberg_on_spark import IcebergOnSpark
-from tidemark.systems.lakehouses.spark import COPY_ON_WRITE, ModeOptions
+from tidemark.systems.lakehouses.spark import COPY_ON_WRITE, MODE, ModeOptions
 
 
 class DeltaOnSparkBefore(DeltaOnSpark):
@@ -41,7 +41,7 @@ class IcebergBeforeOptions(ModeOptions):
 
 @dataclass(frozen=True, slots=True)
 class IcebergCopyOptions(IcebergBeforeOptions):
-    mode: str = field(default=COPY_ON_WRITE, metadata=ModeOptions.__dataclass_fields__["mode"].metadata)
+    mode: str = field(default=COPY_ON_WRITE, metadata=MODE)
 
 
 class IcebergOnSparkBefore(IcebergOnSpark):

@@ -30,16 +30,16 @@ COMMON = {
 READ_BACK = ("spark.master", "spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled", *COMMON)
 
 
+MODE: Mapping[str, Any] = {
+    "help": "What a merge does with the files of rows that change: copy-on-write writes them anew, "
+    "merge-on-read notes what is no longer in them, and readers put it together.",
+    "choices": (COPY_ON_WRITE, MERGE_ON_READ),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ModeOptions(Options):
-    mode: str = field(
-        default=MERGE_ON_READ,
-        metadata={
-            "help": "What a merge does with the files of rows that change: copy-on-write writes them anew, "
-            "merge-on-read notes what is no longer in them, and readers put it together.",
-            "choices": (COPY_ON_WRITE, MERGE_ON_READ),
-        },
-    )
+    mode: str = field(default=MERGE_ON_READ, metadata=MODE)
 
 
 class SparkLakehouse(Lakehouse):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.words import Cell, Missing, attempt
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
-from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.freshness.climbs import (
     AGE_P50,
@@ -18,9 +17,9 @@ from tidemark.studies.freshness.climbs import (
     STEP_CPU,
     STEP_FILES,
     UNKNOWN,
+    Capacity,
     Step,
     capacity,
-    is_least,
     steps,
     why_no_cpu,
 )
@@ -70,20 +69,20 @@ def _whole(workshop: Workshop, series: Series) -> list[Cell]:
     if not series.runs:
         return [Missing(series.missing())] * (len(WHOLE) - len(HEAD))
     try:
-        rate = capacity(runs_of(series)).rate
+        most = capacity(runs_of(series))
     except Absent as absent:
         return [Missing(str(absent))] * (len(WHOLE) - len(HEAD))
-    quantities = [each.at(rate) for each in OF_STEP.values()]
+    quantities = [each.at(most.rate) for each in OF_STEP.values()]
     values = [attempt(each.unit, partial(of, workshop.measures, each, series)) for each in quantities]
-    return [rate, *values, *ending(runs_of(series))]
+    return [most.rate, *values, *ending(most)]
 
 
-def ending(runs: Sequence[Run]) -> list[Cell]:
+def ending(most: Capacity) -> list[Cell]:
     """Whether the capacity is a lower bound, and what became of the step after it."""
-    following = capacity(runs).following
+    following = most.following
     if following is None:
         return [LEAST, "there was none"]
-    return [LEAST if is_least(following) else EXACT, f"{following.rate:,} events/s: {following.verdict}"]
+    return [LEAST if most.is_least else EXACT, f"{following.rate:,} events/s: {following.verdict}"]
 
 
 def _lines(series: Series) -> Iterator[list[Cell]]:
