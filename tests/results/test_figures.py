@@ -21,13 +21,13 @@ from tidemark.analysis.measures import Measures
 from tidemark.pipeline.build import build_figures
 from tidemark.results.figures import draw as figures
 from tidemark.results.figures import plots, style
+from tidemark.results.figures.ends import apart
 from tidemark.results.figures.panels import binned
 from tidemark.results.figures.studio import Sketch, Studio
 from tidemark.runs.runset import RunSet
 from tidemark.studies.streams.figures import components as figures_studies
 from tidemark.studies.streams.figures import performance as figures_beyond
 from tidemark.studies.streams.figures import published as figures_thesis
-from tidemark.studies.streams.figures.components import apart
 from tidemark.studies.streams.quantities import QUANTITIES
 
 THESIS = [f"figure-{name}" for name in ("4.1", "4.2", *(f"5.{n}" for n in range(1, 13)))]

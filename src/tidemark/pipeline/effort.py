@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tidemark.runs.spec import SeriesSpec
 
 SERIES_SECONDS, RUN_SECONDS = 8.0, 5.0  # that a series and a run take beside their windows
+RESULTS_SECONDS = 45.0  # that tables, figures, report and paper take once all is measured
 SHOWN = ("smoke", "quick")  # the protocols that every study has
 
 
@@ -24,11 +25,12 @@ def likely_seconds(series: Iterable[SeriesSpec]) -> float:
 
 
 def seconds_of(configuration: Path, command: str) -> float:
-    """How long './tidemark all --config KEY=VALUE...' is likely to take, by the plan that it makes."""
+    """How long './tidemark all --config KEY=VALUE...' is likely to take once all is set up, by the plan it makes."""
     from tidemark.config import load
     from tidemark.pipeline.plan import make_plan
 
-    return likely_seconds(make_plan(load(configuration, [word for word in shlex.split(command) if "=" in word])).series)
+    series = make_plan(load(configuration, [word for word in shlex.split(command) if "=" in word])).series
+    return likely_seconds(series) + RESULTS_SECONDS
 
 
 def efforts(configuration: Path) -> list[Effort]:
@@ -41,5 +43,5 @@ def efforts(configuration: Path) -> list[Effort]:
     for name, study in registry().items():
         for protocol in SHOWN:
             series = make_plan(load(configuration, [f"studies=[{name}]", f"protocol={protocol}"])).series
-            made.append(Effort(name, study.title, protocol, len(series), likely_seconds(series)))
+            made.append(Effort(name, study.title, protocol, len(series), likely_seconds(series) + RESULTS_SECONDS))
     return made

@@ -69,6 +69,7 @@ def claims_of(
     *,
     remarks: tuple[str, ...],
     rates: Mapping[str, float] = MappingProxyType({}),
+    set_up_bytes: float,
 ) -> ClaimBook:
     """Those of the study's claims.yaml."""
     return ClaimBook(
@@ -80,6 +81,7 @@ def claims_of(
         evidence=evidence,
         rates=rates,
         remarks=remarks,
+        set_up_bytes=set_up_bytes,
     )
 
 

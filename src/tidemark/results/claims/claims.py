@@ -86,7 +86,8 @@ class ClaimBook:
     """The claims of a study and the means of testing them.
 
     `evidence` says which runs may speak, and `remarks` what must be said of them above the ledger; `rates` are the
-    rows a second, by mode, that are guessed for a system that was never measured here.
+    rows a second, by mode, that are guessed for a system that was never measured here. `set_up_bytes` lie on the disk
+    before anything is measured: environments, jars, tools and made data of the systems that are measured by default.
     """
 
     study: str
@@ -97,6 +98,7 @@ class ClaimBook:
     evidence: type[Evidence]
     rates: Mapping[str, float] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    set_up_bytes: float = 2e9
 
 
 def load_claims(book: ClaimBook) -> tuple[Claim, ...]:

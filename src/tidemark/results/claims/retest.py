@@ -21,7 +21,7 @@ SHARE_OF_PRODUCING = 0.35  # of a window's length
 EVENT_BYTES = 1_500  # in the topic
 PRODUCED_AHEAD = 1.3
 OWN_SIZES = "thesis"  # the protocol with the sizes of the publication
-PROGRAM_BYTES, TRIP_BYTES = 700_000_000, 60
+TRIP_BYTES = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def retest(claim: Claim, book: ClaimBook, run_set: RunSet | None) -> Retest:
     tables = max(sizes, default=0.0)
     trips = max((dataset.rows for dataset in run_set.datasets), default=0) * TRIP_BYTES if run_set else 0
     quoted = " ".join(shlex.quote(word) for word in words)
-    return Retest(f"./tidemark all --config {quoted}", seconds, PROGRAM_BYTES + trips + tables)
+    return Retest(f"./tidemark all --config {quoted}", seconds, book.set_up_bytes + trips + tables)
 
 
 def _section(book: ClaimBook) -> dict[str, Any]:

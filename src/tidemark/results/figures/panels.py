@@ -122,7 +122,7 @@ def cpu_strips(groups: Sequence[Group]) -> tuple[style.Frame, list[str]]:
             axes.set_xticklabels([])
         else:
             axes.set_xlabel("seconds since the run began")
-        axes.text(-0.22, 0.5, style.two_lines(group.title), transform=axes.transAxes, ha="right", va="center",
+        axes.text(-0.22, 0.5, style.few_lines(group.title), transform=axes.transAxes, ha="right", va="center",
                   fontsize=style.SMALL, color=style.ink(group.colour), fontweight="bold")  # fmt: skip
         if group.times_s is None or len(group.values) == 0:
             axes.set_yticks([])

@@ -49,7 +49,7 @@ def plain_ticks() -> FuncFormatter:
 
 
 def titles(axes: Axes, names: Sequence[str]) -> None:
-    axes.set_yticks(range(len(names)), [style.two_lines(name) for name in names])
+    axes.set_yticks(range(len(names)), [style.few_lines(name) for name in names])
     axes.set_ylim(len(names) - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)
 

@@ -132,15 +132,18 @@ def _luminance(channels: Sequence[float]) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def two_lines(title: str, width: int = 19) -> str:
-    return "\n".join(textwrap.wrap(title, width, break_on_hyphens=False)[:3])
+def few_lines(title: str, width: int = 19) -> str:
+    """`title` in lines of `width` characters; of more where three do not hold it, for a name that is cut is another."""
+    while len(lines := textwrap.wrap(title, width, break_on_hyphens=False)) > 3:
+        width += 1
+    return "\n".join(lines)
 
 
 def name_beside(axes: Axes, place: int, colour: str, mark: str, title: str) -> None:
     """The mark and the name of what is drawn, right of the axes; `place` counts them from the top, from 0."""
     height = 0.97 - BESIDE * place
     axes.plot(1.06, height, mark, transform=axes.transAxes, color=colour, markersize=4, clip_on=False)
-    axes.text(1.12, height, two_lines(title), transform=axes.transAxes, fontsize=SMALL, color=ink(colour), va="center")
+    axes.text(1.12, height, few_lines(title), transform=axes.transAxes, fontsize=SMALL, color=ink(colour), va="center")
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ RESULTS = Results(
         QUANTITIES,
         MEASURES,
         CatalogEvidence,
+        set_up_bytes=2.2e9,
         remarks=(
             "Neither persistence layer of the report can be had: rows of its appendix are not testable here, and what "
             "stands beside them is another server's. Its text is held to its own appendix.",

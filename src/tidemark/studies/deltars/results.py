@@ -34,6 +34,7 @@ RESULTS = Results(
         QUANTITIES,
         MEASURES,
         DeltarsEvidence,
+        set_up_bytes=2.7e9,
         remarks=(
             "HDFS stands for HopsFS, and its servers share the client's machine: ratios and shapes are judged, and "
             "of seconds one, the minute that a legacy write takes. The legacy path is rebuilt of its public parts. "

@@ -38,7 +38,7 @@ RESULTS = Results(
     ),
     tables=tables_of(measured, engine, table, paper),
     sketches=sketches_of("tidemark.studies.lhbench.figures.panels"),
-    claims=claims_of(STUDY, QUANTITIES, MEASURES, LhbenchEvidence, remarks=(measured.LARGE_SAID,)),
+    claims=claims_of(STUDY, QUANTITIES, MEASURES, LhbenchEvidence, set_up_bytes=3.6e9, remarks=(measured.LARGE_SAID,)),
     paper=chapter_of(
         STUDY,
         _values,

@@ -85,6 +85,7 @@ RESULTS = Results(
         MEASURES,
         StreamEvidence,
         rates={SINGLE: 2_000.0, BATCH: 80_000.0},
+        set_up_bytes=2.0e9,
         remarks=(
             "Claims on cold runs are tested on cold starts: the thesis restarted the machine, then started servers, "
             "filled topics and measured. Claims on reading single events are tested only in runs that read one at a "

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PRODUCER = "producer"
 COMMIT_SECONDS = 0.05  # of a commit that nothing is known of
+FILL_SECONDS = 5.0  # that a topic is made and filled before a window, 5 s of 8 and of 60 s
 
 
 class Streams(Workload):
@@ -40,9 +41,10 @@ class Streams(Workload):
 
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
-        """Where commits end a window, as long as they usually take."""
+        """With the filling of its topic; where commits end a window, as long as they usually take."""
         commits = StreamSettings.of(spec).commits
-        return min(spec.window_seconds, commits * COMMIT_SECONDS) if commits else spec.window_seconds
+        window = min(spec.window_seconds, commits * COMMIT_SECONDS) if commits else spec.window_seconds
+        return FILL_SECONDS + window
 
     @property
     def is_ahead(self) -> bool:

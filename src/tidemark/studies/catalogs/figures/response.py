@@ -13,6 +13,7 @@ from tidemark.analysis.measures import Absent
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import Missing, attempt
 from tidemark.results.figures import plots, style
+from tidemark.results.figures.ends import End, name_ends
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
@@ -69,7 +70,7 @@ def response(studio: Studio, sort: Sort) -> Drawn:
 
 def _name(axes: Axes, series: Series, colour: str, line: int) -> None:
     """Beside the axes, below those of other systems."""
-    name = style.two_lines(series.title)
+    name = style.few_lines(series.title)
     axes.text(1.03, 0.97 - 0.13 * line, name, transform=axes.transAxes, fontsize=5.4, color=style.ink(colour), va="top")
 
 
@@ -114,7 +115,8 @@ def rates(studio: Studio) -> Drawn:
     """Requests a second against users, both axes logarithmic."""
     made = style.frame(style.COLUMN, 2.1)
     axes = made.axes(0.5, 1.1)
-    runs, lines = [], 0
+    runs: list[Run] = []
+    ends: list[End] = []
     for found in _by_system(studio).values():
         points = []
         for series in found:
@@ -126,8 +128,7 @@ def rates(studio: Studio) -> Drawn:
             users, values = np.array(points).T
             colour = studio.colour(found[0])
             axes.plot(users, values, "o-", color=colour, linewidth=1.1, markersize=3)
-            _name(axes, found[0], colour, lines)
-            lines += 1
+            ends.append(End(values[-1], found[0].title, colour, users[-1]))
     if not runs:
         raise Absent("there is no hot run")
     plots.log_axis(axes)
@@ -137,6 +138,7 @@ def rates(studio: Studio) -> Drawn:
     axes.grid()
     axes.set_xlabel("users, log scale")
     axes.set_ylabel("tables a second, log scale")
+    name_ends(axes, ends)
     notes = ["Hot runs; creations of tables that succeeded, by the time from the first to the last.",
              studio.run_set.coverage]  # fmt: skip
     return studio.finish(made, "Tables created in a second, by users", notes, runs)

@@ -68,7 +68,7 @@ def bars(studio: Studio, operation: str) -> Drawn:
     axes.set_xlabel("rows")
     axes.set_ylabel(f"{operation}, mean (s), log scale")
     axes.grid(axis="y")
-    legend = [("s", studio.colour(series), style.two_lines(series.title), True) for series in titles.values()]
+    legend = [("s", studio.colour(series), style.few_lines(series.title), True) for series in titles.values()]
     legend += [(mark, style.FAINT, published.TITLES[pipeline].replace(" (", "\n("), False)
                for pipeline, mark in GHOSTS.items()]  # fmt: skip
     for place, (mark, colour, words, is_filled) in enumerate(legend):

@@ -20,6 +20,7 @@ BIN_S = 0.1
 PANEL, APART = 0.95, 0.50  # inches of each system, and of what is above it
 MOST = 8  # systems in one picture
 NAMED = 12  # kills of a system: more of them stand too close for their names
+LETTER = 0.0065  # of a panel's width; a name that would run into the next is its first letter
 ABOVE = 1.24  # of a panel's height: where the system's name stands, over those of what was killed
 SHADE = "#d9d9d9"
 
@@ -39,9 +40,8 @@ def timelines(studio: Studio) -> Drawn:
         _panel(studio, made, killed, len(shown) - 1 - place)
     notes = [
         f"Rows acknowledged in each {1000 * BIN_S:g} ms, by second of the window: two writers, or the clients of a "
-        "front that commits for them. Dashed: SIGKILL, with what was killed; grey: until all that it concerns had a "
-        "commit acknowledged again. Dots: batches whose "
-        "outcome their writer does not know."
+        "front that commits for them. Dashed: SIGKILL, with what was killed (or its initial); grey: until all that it "
+        "concerns had a commit acknowledged again. Dots: batches whose outcome their writer does not know."
     ]
     if len(found) > MOST:
         notes.append(f"Not drawn: {', '.join(killed.series.title for killed in found[MOST:])}.")
@@ -57,11 +57,15 @@ def _panel(studio: Studio, made: style.Frame, killed: Killed, above: int) -> Non
     bins = np.arange(0.0, length + BIN_S, BIN_S)
     counts, _ = np.histogram(ends[acked], bins, weights=run.column("rows")[acked])
     axes.stairs(counts / BIN_S, bins, color=colour, fill=True, alpha=0.8)
-    for kill in killed.each:
+    moments = [kill["moment_s"] for kill in killed.each]
+    for kill, following in zip(killed.each, [*moments[1:], length], strict=True):
         axes.axvspan(kill["moment_s"], kill["moment_s"] + kill["down_s"], color=SHADE, zorder=0)
         axes.axvline(kill["moment_s"], color="black", linestyle="--", linewidth=0.8)
         if len(killed.each) <= NAMED:
-            axes.annotate(kill["victim"], (kill["moment_s"], 1.0), xycoords=("data", "axes fraction"), xytext=(1, 1),
+            name = kill["victim"]
+            if (following - kill["moment_s"]) / length < LETTER * len(name):
+                name = f"{name[0]}."
+            axes.annotate(name, (kill["moment_s"], 1.0), xycoords=("data", "axes fraction"), xytext=(1, 1),
                           textcoords="offset points", fontsize=style.SMALL - 1)  # fmt: skip
     doubt = np.isin(outcomes(run), ("unknown",))
     axes.plot(ends[doubt], np.zeros(int(doubt.sum())), "o", color="black", markersize=2.5, clip_on=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from tidemark.analysis.quantities import Absent
 from tidemark.results.figures import style
@@ -39,7 +40,7 @@ def over_time(studio: Studio) -> Drawn:
             made.axes(LEFT + wide + GAP, RIGHT, bottom=bottom, height=PANEL - APART),
         )
         colour = studio.colour(kept[0].series)
-        for runs, line in ((kept, "-"), (control, DASHED)):
+        for runs, line, name in ((kept, "-", "maintained"), (control, DASHED, "not maintained")):
             if not runs:
                 continue
             one = runs[0]
@@ -48,14 +49,16 @@ def over_time(studio: Studio) -> Drawn:
             if one.is_exact:
                 both[1].plot(*_medians(one), linestyle=line, color=colour)
             else:
-                what = words_of([one])
-                both[1].text(0.5, 0.5, what, transform=both[1].transAxes, ha="center", fontsize=style.SMALL)
+                height = 0.06 if runs is kept else 0.26  # below the line of the other, which seldom comes near zero
+                both[1].text(0.5, height, f"{name}: {words_of([one])}", transform=both[1].transAxes, ha="center",
+                             fontsize=style.SMALL)  # fmt: skip
         for axes, what in zip(both, ("files", "ms"), strict=True):
             for call in kept[0].calls:
                 axes.axvspan(call["moment_s"], call["moment_s"] + call["seconds"], color=SHADE, zorder=0, linewidth=0)
             axes.set_xlim(0, kept[0].run.elapsed_s)
             axes.set_ylim(bottom=0)
             axes.set_ylabel(what, fontsize=style.SMALL)
+            axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
             if bottom == 0:
                 axes.set_xlabel("second of the window")
         both[0].text(0, 1.06, kept[0].series.title, transform=both[0].transAxes, va="bottom", fontsize=style.SMALL,

@@ -134,7 +134,7 @@ def merges(studio: Studio) -> Drawn:
             for x, y in kept:
                 if y.low is not None and y.high is not None:
                     axes.plot([x, x], [y.low, y.high], color=colour, linewidth=0.9)
-        panels[1].text(1.05, 0.95 - 0.11 * place, style.two_lines(each.title), transform=panels[1].transAxes,
+        panels[1].text(1.05, 0.95 - 0.11 * place, style.few_lines(each.title), transform=panels[1].transAxes,
                        fontsize=style.SMALL, color=style.ink(colour), va="center")  # fmt: skip
     for axes, what in zip(panels, ("merge (s)", "queries after over before"), strict=True):
         axes.set_xscale("log")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -13,6 +12,7 @@ from tidemark.analysis.measures import Absent
 from tidemark.analysis.prose import lowest_and_highest
 from tidemark.analysis.words import Missing, attempt
 from tidemark.results.figures import plots, style
+from tidemark.results.figures.ends import End, name_ends
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.studies.streams.quantities import HARNESS_RATE
@@ -57,7 +57,7 @@ def components(studio: Studio) -> Drawn:
                            facecolor=colour, edgecolor=style.FAINT, linewidth=0.7)
         )  # fmt: skip
         axes.text(x, y + 0.14, name, ha="center", va="center", fontsize=style.TEXT, fontweight="bold")
-        axes.text(x, y - 0.09, words if "\n" in words else style.two_lines(words, 26), ha="center", va="center",
+        axes.text(x, y - 0.09, words if "\n" in words else style.few_lines(words, 26), ha="center", va="center",
                   fontsize=style.SMALL, color=style.INK)  # fmt: skip
     half = BOX_WIDTH / 2 + 0.03
     arrows = [
@@ -120,8 +120,7 @@ def batch_sizes(studio: Studio) -> Drawn:
     made = style.frame(style.COLUMN, 1.9)
     axes = made.axes(0.6, 0.98)
     runs: list[Run] = []
-    ends: list[tuple[float, str, str]] = []
-    points_end = 1
+    ends: list[End] = []
     for title in dict.fromkeys(series.title for series in chosen):
         points = []
         for series in sorted((each for each in chosen if each.title == title), key=lambda each: each.batch_size):
@@ -131,13 +130,14 @@ def batch_sizes(studio: Studio) -> Drawn:
                 continue
             runs.append(run)
             points.append((series.batch_size, found))
+        if not points:
+            continue
         colour = studio.colours[next(each.system for each in chosen if each.title == title)]
         axes.plot([x for x, _ in points], [e.value for _, e in points], "o-", color=colour, markersize=3, linewidth=1.1)
         for x, e in points:
             if e.low is not None and e.high is not None:
                 axes.plot([x, x], [max(e.low, 1e-6), e.high], color=colour, linewidth=1, alpha=0.6)
-        ends.append((points[-1][1].value, title, colour))
-        points_end = max(points_end, points[-1][0])
+        ends.append(End(points[-1][1].value, title, colour, points[-1][0]))
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(plots.plain_ticks())
@@ -145,27 +145,7 @@ def batch_sizes(studio: Studio) -> Drawn:
     axes.grid()
     axes.set_xlabel("events per write, log scale")
     axes.set_ylabel("events/s in the window, log scale")
-    low, high = axes.get_ylim()
-    ends.sort()
-    heights = apart([math.log(value / low) / math.log(high / low) for value, _, _ in ends], 0.13)
-    for (value, title, colour), height in zip(ends, heights, strict=True):
-        axes.annotate(
-            style.two_lines(title), (points_end, value), xytext=(1.06, low * (high / low) ** height),
-            textcoords=axes.get_yaxis_transform(), fontsize=style.SMALL, color=style.ink(colour), fontweight="bold",
-            va="center", arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkB": 3},
-        )  # fmt: skip
+    name_ends(axes, ends)
     notes = ["Points are the last run of each series; vertical lines are the 95 % interval within that run."]
-    shown = lowest_and_highest("With the largest batches, throughput", [(value, title) for value, title, _ in ends])
+    shown = lowest_and_highest("With the largest batches, throughput", [(end.value, end.title) for end in sorted(ends)])
     return studio.finish(made, "Throughput by batch size", notes, runs, shown)
-
-
-def apart(heights: Sequence[float], least: float) -> list[float]:
-    """`heights` (ascending) moved as little as it takes for each to be `least` above the one before."""
-    placed = list(heights)
-    for _ in range(100):
-        for lower in range(len(placed) - 1):
-            overlap = least - (placed[lower + 1] - placed[lower])
-            if overlap > 1e-6:
-                placed[lower] -= overlap / 2
-                placed[lower + 1] += overlap / 2
-    return placed

@@ -134,7 +134,7 @@ def latency(studio: Studio, mode: str) -> Drawn:
         n = len(group.values)
         ranks = np.unique(np.concatenate([np.linspace(0, n - 1, 400), n - np.geomspace(1, n, 400)]).astype(int))
         axes.step(group.values[ranks], (n - ranks) / n, where="post", color=group.colour, linewidth=1.2)
-        words = f"{style.two_lines(group.title, 25)}\nmax {number(float(group.values[-1]), 3)} ms"
+        words = f"{style.few_lines(group.title, 25)}\nmax {number(float(group.values[-1]), 3)} ms"
         axes.text(1.04, 1 - (place + 0.5) / len(filled), words, transform=axes.transAxes, fontsize=style.SMALL,
                   va="center", color=style.ink(group.colour), linespacing=1.0)  # fmt: skip
     plots.log_axis(axes)
