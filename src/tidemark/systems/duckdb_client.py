@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib.util
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -151,6 +151,23 @@ def connect(
     return connection
 
 
+@contextmanager
+def transaction(
+    connection: duckdb.DuckDBPyConnection, before_commit: Callable[[], None] | None = None
+) -> Iterator[None]:
+    """What is done in it is one commit; `before_commit` is called when there is nothing left to do but that."""
+    connection.execute("BEGIN")
+    try:
+        yield
+        if before_commit is not None:
+            before_commit()
+        connection.execute("COMMIT")
+    except Exception:
+        with suppress(Exception):  # there is none any more where the commit itself was refused
+            connection.execute("ROLLBACK")
+        raise
+
+
 def versions(extensions: Sequence[str]) -> dict[str, str]:
     """The versions that DuckDB and each loaded extension give themselves."""
     with connect(extensions) as connection:
@@ -243,6 +260,14 @@ class DuckDBSystem(TableSystem):
 
     def write(self, rows: pa.Table) -> None:  # noqa: ARG002 - DuckDB finds `rows` in this frame, by its name
         self._execute(self._insert)
+
+    def before_commit(self, do: Callable[[], None]) -> bool:
+        def write(rows: pa.Table) -> None:  # noqa: ARG001 - as in `write`
+            with transaction(self._writer, do):
+                self._execute(self._insert)
+
+        self.write = write  # type: ignore[method-assign]
+        return True
 
     def ids(self) -> pa.ChunkedArray:
         with self.asking() as other:

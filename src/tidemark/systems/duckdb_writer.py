@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemark.systems.duckdb_client import connect, literal
+from tidemark.systems.duckdb_client import connect, literal, transaction
 from tidemark.systems.writers import DataFile, Door, Fate, TableWriter, Token
 
 if TYPE_CHECKING:
@@ -60,6 +59,7 @@ class DuckDBWriter(TableWriter):
         self._refusal = duckdb.TransactionException
         self._connection = connect(door.extensions, door.directory, door.threads)
         self._execute = self._connection.execute
+        self._transaction = partial(transaction, self._connection)
         deadline = time.monotonic() + door.patience_s
         for statement in door.attachments:
             self._until_done(statement, deadline)
@@ -81,6 +81,15 @@ class DuckDBWriter(TableWriter):
     def write(self, rows: pa.Table) -> None:  # noqa: ARG002 - DuckDB finds `rows` in this frame, by its name
         self._execute(self._insert)
 
+    def before_commit(self, do: Callable[[], None]) -> bool:
+        def write(rows: pa.Table) -> None:  # noqa: ARG001 - as in `write`
+            with self._transaction():
+                self._execute(self._insert)
+
+        self._transaction = partial(transaction, self._connection, do)
+        self.write = write  # type: ignore[method-assign]
+        return True
+
     def stage(self, rows: pa.Table) -> DataFile:
         if self._files is None:
             return super().stage(rows)
@@ -94,7 +103,7 @@ class DuckDBWriter(TableWriter):
             self.write(rows)
             return
         with self._transaction():
-            self.write(rows)
+            self._execute(self._insert)
             self._execute(self._marking.format(literal(str(token)))).fetchall()
 
     def has(self, token: Token) -> bool:
@@ -108,17 +117,6 @@ class DuckDBWriter(TableWriter):
         with self._transaction():
             for file in files:
                 self._execute(self._adding, [file.path]).fetchall()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._execute("BEGIN")
-        try:
-            yield
-            self._execute("COMMIT")
-        except Exception:
-            with suppress(self._error):  # there is none any more where the commit itself was refused
-                self._execute("ROLLBACK")
-            raise
 
     def count(self) -> int:
         return int(self._execute(self._count).fetchall()[0][0])

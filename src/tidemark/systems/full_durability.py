@@ -5,11 +5,11 @@ then synced one after the other, in the order in which they were made, and after
 client makes data before what names it, so that at no moment a log entry is on the disk whose data file is not: readers
 stop at one, and with it at all that was acknowledged before.
 
-That happens inside `write`, after the client's own call: the commit is visible to others a little before it is on the
-disk. It is a promise to whoever waits for `write`, as a client that synced its files before its commit would give, and
-takes about as long. What such a client would have besides: where a catalog's server flushes the commit by itself, and
-the power fails before the files are synced, the catalog names files of a commit that nobody was told of and that are
-empty. The study on ingest cuts the power at random moments, and counts this as what it is.
+That happens inside `write`: once before the client's commit, where it has such a moment (DuckDB's COMMIT, PyIceberg's
+request to the catalog), and once after its own call, for what was made by then. So it takes about as long as in a
+client that syncs its files itself. What is made within the commit, Iceberg's metadata by the catalog's server and all
+of delta-rs's, is visible to others a little before it is on the disk: a power failure in that moment can leave a commit
+that nobody was told of without its files. The study on ingest cuts the power at random moments, and counts it all.
 """
 
 from __future__ import annotations
@@ -38,11 +38,10 @@ READ_BYTES = 1 << 16
 SUMMARY = "Data, metadata and commit are on the disk, and so are the folders that name them."
 HELP = (
     "full: when a write returns, its data, metadata and commit are on the disk: what the client and the catalog server "
-    "left to the page cache is synced after the client's own call, inside the write, one file after the other, data "
-    "before what names it. "
-    "default: as the client has it. What full adds is the disk's time, and less than 0.1 ms to learn which files are "
-    "new; a client that synced several files at once might be quicker. Only tables on a disk of this machine can have "
-    "it, in a catalog that itself flushes its commits."
+    "left to the page cache is synced inside the write, one file after the other: data before what names it, and "
+    "before the commit where the client can be halted there. default: as the client has it. What full adds is the "
+    "disk's time, and less than 0.1 ms to learn which files are new; a client that synced several files at once might "
+    "be quicker. Only tables on a disk of this machine can have it, in a catalog that itself flushes its commits."
 )
 
 
@@ -150,6 +149,7 @@ class SyncingDoor(Door):
 class SyncingWriter(TableWriter):
     def __init__(self, inner: TableWriter, made: NewFiles) -> None:
         self._inner, self._made = inner, made
+        inner.before_commit(made.sync)
 
     def write(self, rows: pa.Table) -> None:
         self._inner.write(rows)
@@ -203,7 +203,9 @@ class FullDurability(TableSystem):
         """
         if self.durability_level != FULL:
             return
-        made, write, close, door = NewFiles(folder), self.write, self.close, self.door
+        made = NewFiles(folder)
+        self.before_commit(made.sync)
+        write, close, door = self.write, self.close, self.door
 
         def write_and_sync(rows: pa.Table) -> None:
             write(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -43,6 +43,14 @@ class TableSystem(System):
     @abstractmethod
     def write(self, rows: pa.Table) -> None:
         """Append `rows` in one commit. THE timed call: it returns once the rows are committed."""
+
+    def before_commit(self, do: Callable[[], None]) -> bool:
+        """From now on `write` calls `do` when all but the commit is done; False where the client has no such moment.
+
+        What its files hold is written by then, and nobody sees it yet.
+        """
+        del do
+        return False
 
     @property
     @abstractmethod

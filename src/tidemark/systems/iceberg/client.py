@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from tidemark.systems import releases
 
@@ -47,6 +47,18 @@ def catalog(access: Mapping[str, str]) -> RestCatalog:
     from pyiceberg.catalog.rest import RestCatalog
 
     return RestCatalog("tidemark", **access)
+
+
+def before_commits(table: Table, do: Callable[[], None]) -> None:
+    """From now on call `do` before each request for a commit that is made by way of `table`, those tried again too."""
+    catalog = cast(Any, table.catalog)
+    commit = catalog.commit_table
+
+    def after(*given: Any, **named: Any) -> Any:
+        do()
+        return commit(*given, **named)
+
+    catalog.commit_table = after
 
 
 def expire_snapshots(table: Table) -> None:

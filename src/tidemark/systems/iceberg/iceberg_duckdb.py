@@ -63,8 +63,9 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
     def create(self, schema: pa.Schema) -> None:
         # DuckDB does not make the folders of a table that it creates with rows, and 1.4.4's CREATE TABLE knows no
         # properties, of which the codec is one. For PyIceberg the server makes the folders.
-        self._create(schema)
+        table = self._create(schema)
         self._open()
+        self._promise(table)
 
     def _attachments(self) -> tuple[str, ...]:
         if refuses(self._rest.uri):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from tidemark.systems import duckdb_client
-from tidemark.systems.base import TABLE, Capability, Context, Options
+from tidemark.systems.base import TABLE, Capability, Context, Options, PerWrite
 from tidemark.systems.duckdb_client import DuckDBAsker
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.attach import CATALOG, EXTENSIONS, attachments, refuses
@@ -77,6 +77,7 @@ class IcebergPyIceberg(IcebergTable):
         Capability.HISTORY,
     }
     not_maintained: ClassVar[str | None] = "small files stay: PyIceberg has no call that merges them"
+    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(7, 8)  # metadata's folder before the commit and after it
     no_bundles: ClassVar[str] = "PyIceberg takes in files without field ids alone, unlike those that it writes"
     Options: ClassVar[type[Options]] = PyIcebergOptions
 
@@ -127,6 +128,12 @@ class IcebergPyIceberg(IcebergTable):
         self._table = self._create(schema)
         # Chosen once, so that a write costs nothing of ours.
         self._append = self._table.append if self.options.expire_every is None else self._append_and_expire
+        self._promise(self._table)
+
+    def before_commit(self, do: Callable[[], None]) -> bool:
+        assert self._table is not None
+        pyiceberg_client.before_commits(self._table, do)
+        return True
 
     def write(self, rows: pa.Table) -> None:
         self._append(rows)

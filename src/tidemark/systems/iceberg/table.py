@@ -164,9 +164,12 @@ class IcebergTable(Stored):
             location = self.folder.uri
         name = (self._namespace, TABLE)
         table: Table = catalog.create_table(name, schema, location=location, properties=self._properties())
+        return table
+
+    def _promise(self, table: Table) -> None:
+        """What the option `durability` says; at the end of a subclass's `create`."""
         if self.durability_level == FULL:
             self._keep_promise_below(self._synced(table))
-        return table
 
     def _synced(self, table: Table) -> Path:
         """The table's folder; SystemFailure where nobody here can promise that what lies in it is on the disk."""

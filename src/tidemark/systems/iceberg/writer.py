@@ -43,15 +43,15 @@ class PyIcebergWriter(TableWriter):
         set_workers(door.threads)
         self._table = pyiceberg_client.catalog(door.access).load_table(door.table)
         self._attempts = 0
-        catalog = cast(Any, self._table.catalog)
-        commit = catalog.commit_table
-
-        def counted(*given: Any, **named: Any) -> Any:
-            self._attempts += 1
-            return commit(*given, **named)
-
-        catalog.commit_table = counted
+        pyiceberg_client.before_commits(self._table, self._count_attempt)
         self._append = self._table.append
+
+    def _count_attempt(self) -> None:
+        self._attempts += 1
+
+    def before_commit(self, do: Callable[[], None]) -> bool:
+        pyiceberg_client.before_commits(self._table, do)
+        return True
 
     def write(self, rows: pa.Table) -> None:
         self._attempts = 0
