@@ -291,6 +291,18 @@ def test_a_change_of_unit_changes_nothing_else() -> None:
     assert interval(seconds) == pytest.approx([1e-3 * end for end in interval(milliseconds.estimate("ms"))])
 
 
+@pytest.mark.parametrize(("log", "ends"), [(False, (0.0, 100.0)), (True, (50.0, 100.0))])
+def test_what_a_share_cannot_be_it_cannot_be_in_percent_either(log: bool, ends: tuple[float, float]) -> None:
+    """Two repeats that differ much make an interval that is wider than what there is."""
+    share = 0.6
+    spread = generator("a share").normal(0.0, 2.0, 1000)
+    centre = math.log(share) if log else share
+    found = Replicates(centre, centre + spread, 20, 2, 1.0, log, (0.5 if log else 0.0, 1.0))
+    for each in (found, found.linear()):
+        percent = each.scaled(100).estimate("%")
+        assert (percent.value, percent.low, percent.high) == (pytest.approx(60), *map(pytest.approx, ends))
+
+
 def test_the_same_names_give_the_same_numbers() -> None:
     values = np.exp(np.random.default_rng(18).normal(size=300))
     twice = [median(BlockSample.prepare(values, generator("run-1", "write_ns"))).estimate("ms") for _ in range(2)]

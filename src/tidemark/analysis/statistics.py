@@ -110,15 +110,13 @@ class Replicates:
 
     def scaled(self, factor: float) -> Replicates:
         """The quantity times `factor` > 0: another unit, or its inverse share."""
+        bounds = None if self.bounds is None else (self.bounds[0] * factor, self.bounds[1] * factor)
         if self.log:
-            return self._shifted(math.log(factor))
+            by = math.log(factor)
+            draws = None if self.draws is None else self.draws + by
+            return replace(self, centre=self.centre + by, draws=draws, bounds=bounds)
         draws = None if self.draws is None else self.draws * factor
-        centre = self.centre * factor
-        return Replicates(centre, draws, self.n, self.runs, self.degrees, False, is_exact=self.is_exact)
-
-    def _shifted(self, by: float) -> Replicates:
-        draws = None if self.draws is None else self.draws + by
-        return Replicates(self.centre + by, draws, self.n, self.runs, self.degrees, self.log, is_exact=self.is_exact)
+        return replace(self, centre=self.centre * factor, draws=draws, bounds=bounds)
 
     def ratio(self, other: Replicates) -> Replicates:
         """This quantity over `other`; both must be positive quantities."""
@@ -135,7 +133,7 @@ class Replicates:
         if not self.log:
             return self
         draws = None if self.draws is None else np.exp(self.draws)
-        return Replicates(self.value, draws, self.n, self.runs, self.degrees, False, is_exact=self.is_exact)
+        return replace(self, centre=self.value, draws=draws, log=False)
 
 
 def _difference(a: Replicates, b: Replicates) -> Replicates:
