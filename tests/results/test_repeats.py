@@ -132,8 +132,8 @@ def test_the_table_of_ratios_says_whether_its_intervals_know_of_other_series(
         return " ".join(next(table for table in tables_beyond.build(workshop(of)) if table.name == "ratios").notes)
 
     once = RunSet.load(write_run_set(tmp_path, (DUCKLAKE, INLINED), window_s=2.0))
-    assert "They cover the variance between repeats of a series" in notes(measures)
-    assert "they do not cover the variance between series of one system" in notes(Measures(once, QUANTITIES))
+    assert "Intervals cover the variance between repeats of a series" in notes(measures)
+    assert "intervals do not cover the variance between series of one system" in notes(Measures(once, QUANTITIES))
 
 
 def test_a_repeat_that_failed_says_why_and_the_other_counts(tmp_path: Path) -> None:

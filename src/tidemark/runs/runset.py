@@ -176,8 +176,8 @@ class RunSet:
     def coverage(self) -> str:
         """What intervals of series cover, as a sentence."""
         if any(len(series.repeats) > 1 for series in self.series):
-            return "They cover the variance between repeats of a series."
-        return "Each series is measured once, so they do not cover the variance between series of one system."
+            return "Intervals cover the variance between repeats of a series."
+        return "Each series is measured once, so intervals do not cover the variance between series of one system."
 
     @property
     def kept_runs(self) -> tuple[Run, ...]:
