@@ -1,6 +1,7 @@
-"""What runs beside the other tests: the flake's verification, tests without servers, of other stacks, of an engine.
+"""What runs beside the other tests: the flake's verification, tests without servers, of stacks, engines and servers.
 
-Tests that start servers wait for them most of the time, and leave one processor of two idle.
+Tests that start servers wait for them most of the time, and leave one processor of two idle. What runs beside is to
+take about as long as the rest: how long it took stands with what it said.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 
-FLAKE, REST, STACKS, ENGINES = "flake", "rest", "stacks", "engines"  # what they are called; STACKS is a folder, too
+FLAKE, REST, ENGINES = "flake", "rest", "engines"  # what they are called
+STACKS, SERVICES = "stacks", "services"  # folders, too
 OF_THE_FLAKE, OF_THE_OTHERS = "test_the_flake", "test_what_ran_beside_passed"  # the tests that wait for them
 SERVERLESS = ("analysis", "cli", "dataset", "results", "runs", "software", "stream", "studies")  # folders of REST
 OF_ENGINES = ("conformance/test_lakehouses.py", "services/test_spark.py")  # files of ENGINES: Spark's
@@ -30,6 +33,7 @@ class Beside:
         self._said = {name: tempfile.TemporaryFile() for name in commands}  # noqa: SIM115 - closed by `stop`
         self._ended = {name: Event() for name in commands}
         self._codes: dict[str, int] = {}
+        self._seconds: dict[str, float] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
         self._thread = Thread(target=self._run, daemon=True)
@@ -48,6 +52,10 @@ class Beside:
         said.seek(0)
         return self._codes[name], said.read().decode(errors="replace")
 
+    def seconds(self, name: str) -> float:
+        """How long a command took that has ended."""
+        return self._seconds[name]
+
     def stop(self) -> None:
         """End what is under way and all that it started; nothing more begins."""
         self._stopped = True
@@ -65,6 +73,7 @@ class Beside:
     def _run(self) -> None:
         for name, command in self._commands.items():
             if not self._stopped:
+                began = time.monotonic()
                 self._process = subprocess.Popen(
                     command,
                     cwd=self._directory,
@@ -74,4 +83,5 @@ class Beside:
                     start_new_session=True,
                 )
                 self._codes[name] = self._process.wait()
+                self._seconds[name] = time.monotonic() - began
                 self._ended[name].set()

@@ -18,6 +18,7 @@ from tests.beside import (
     OF_THE_OTHERS,
     REST,
     SERVERLESS,
+    SERVICES,
     STACKS,
     Beside,
 )
@@ -49,7 +50,7 @@ def _is_beside(item: pytest.Item) -> bool:
     path = item.path.relative_to(TESTS)
     place = path.parts[0]
     return (
-        place == STACKS
+        place in (STACKS, SERVICES)
         or path.as_posix() in OF_ENGINES
         or (place in SERVERLESS and not item.get_closest_marker("services"))
     )
@@ -65,7 +66,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             serverless = " and ".join(filter(None, (chosen, "not services")))
             commands[REST] = [*pytest_, serverless, *(TESTS / name for name in SERVERLESS)]
             commands[STACKS] = [*pytest_, chosen, TESTS / STACKS]
-            commands[ENGINES] = [*pytest_, chosen, *(TESTS / name for name in OF_ENGINES)]
+            engines = [TESTS / name for name in OF_ENGINES]
+            commands[ENGINES] = [*pytest_, chosen, *engines]
+            commands[SERVICES] = [*pytest_, chosen, TESTS / SERVICES, *(f"--ignore={path}" for path in engines)]
     session.config.stash[BESIDE] = made = Beside(TESTS.parent, commands)
     made.begin()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.beside import ENGINES, REST, STACKS, Beside
+from tests.beside import ENGINES, REST, SERVICES, STACKS, Beside
 
 
 def test_commands_run_in_turn_and_tell_how_they_ended(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_commands_run_in_turn_and_tell_how_they_ended(tmp_path: Path) -> None:
     })  # fmt: skip
     made.begin()
     assert made.end("two") == (0, "second\n")
-    assert made.end("one") == (3, "first\n")
+    assert made.end("one") == (3, "first\n") and 0 < made.seconds("one") < 60
     made.stop()
 
 
@@ -34,11 +34,11 @@ def test_what_nobody_waits_for_is_ended_with_all_that_it_started(tmp_path: Path)
 
 
 @pytest.mark.timeout(2400)
-@pytest.mark.parametrize("name", [REST, STACKS, ENGINES])
+@pytest.mark.parametrize("name", [REST, STACKS, ENGINES, SERVICES])
 def test_what_ran_beside_passed(name: str, beside: Beside, capfd: pytest.CaptureFixture[str]) -> None:
     if name not in beside:
         pytest.skip("all tests run in one process")
     code, said = beside.end(name)
     with capfd.disabled():
-        print(f"\n{said}", flush=True)
+        print(f"\n{said}beside the others, '{name}' took {beside.seconds(name):.0f} s", flush=True)
     assert code == 0, "tests that ran beside these failed; what they said is above"

@@ -257,7 +257,7 @@ def test(
     long: Annotated[bool, typer.Option("--long", help="Also the tests that take many minutes.")] = False,
 ) -> None:
     """Run the tests: unit, conformance of every system against its servers, and the pipeline under smoke."""
-    arguments = list(context.args) or ["tests", "--beside"]
+    arguments = list(context.args) or ["tests", "--beside", "--durations=25", "--durations-min=10"]
     if not long:
         arguments += ["-m", "not long"]
     os.chdir(REPOSITORY)
