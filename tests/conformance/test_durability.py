@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tidemark.errors import SystemFailure
+from tidemark.machine import cachestat
 from tidemark.paths import Workspace
 from tidemark.services.base import Service
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio, IcebergRestSettings
@@ -21,7 +22,7 @@ from tidemark.services.servers import in_order
 from tidemark.systems import of_kind
 from tidemark.systems.base import NONE_PER_WRITE, Capability, Context, Durability, PerWrite, System
 from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlinedPostgres
-from tidemark.systems.full_durability import FullDurability, NewFiles
+from tidemark.systems.full_durability import FullDurability, NewFiles, write_through
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 from tidemark.systems.tables import TableSystem
 
@@ -352,6 +353,21 @@ def test_full_durability_syncs_data_before_anybody_sees_the_commit(
     with closing(system.door().open()) as writer:
         writer.write(trips(YELLOW, 2, 100))
         assert there == [0, 3] and len(system.ids()) == 5
+
+
+def test_what_is_made_in_a_folder_that_is_written_through_is_on_the_disk_at_once(tmp_path: Path) -> None:
+    if why := cachestat.why_not(tmp_path):
+        pytest.skip(why)
+    folders = [tmp_path / "through", tmp_path / "not"]
+    for folder in folders:
+        folder.mkdir()
+    if not write_through(folders[:1]):
+        pytest.skip("this file system has no such flag")
+    for folder in folders:
+        temporary = folder / "temporary"
+        temporary.write_bytes(b"tide" * 2500)
+        temporary.rename(folder / "file")
+    assert [cachestat.pages(folder / "file").at_risk for folder in folders] == [0, 3]
 
 
 def test_a_watch_sees_files_in_new_folders_links_and_renames_once(

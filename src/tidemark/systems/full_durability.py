@@ -7,17 +7,19 @@ stop at one, and with it at all that was acknowledged before.
 
 That happens inside `write`: once before the client's commit, where it has such a moment (DuckDB's COMMIT, PyIceberg's
 request to the catalog), and once after its own call, for what was made by then. So it takes about as long as in a
-client that syncs its files itself. What is made within the commit, Iceberg's metadata by the catalog's server and all
-of delta-rs's, is visible to others a little before it is on the disk: a power failure in that moment can leave a commit
-that nobody was told of without its files. The study on ingest cuts the power at random moments, and counts it all.
+client that syncs its files itself. Where a client cannot be halted (delta-rs), the file system is told to let no write
+to its folders return before it is on the disk (`write_through`). What a catalog's server makes within the commit,
+Iceberg's metadata, is visible to others a little before it is on the disk: a power failure in that moment can leave a
+commit that nobody was told of without its files. The study on ingest cuts the power at random moments, and counts it.
 """
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 IN_CLOSE_WRITE, IN_MOVED_TO, IN_CREATE = 0x8, 0x80, 0x100
 IN_Q_OVERFLOW, IN_ONLYDIR, IN_ISDIR = 0x4000, 0x1000000, 0x40000000
+GET_FLAGS, SET_FLAGS, SYNC_FLAG, DIRSYNC_FLAG = 0x80086601, 0x40086602, 0x8, 0x10000  # as in linux/fs.h
 EVENT = struct.Struct("iIII")  # watch, what happened, cookie, length of the name that follows
 READ_BYTES = 1 << 16
 
@@ -48,6 +51,24 @@ HELP = (
 @dataclass(frozen=True, slots=True)
 class DurabilityOptions(Options):
     durability: str = field(default=DEFAULT, metadata={"help": HELP, "choices": (DEFAULT, FULL)})
+
+
+def write_through(folders: Iterable[Path]) -> bool:
+    """Have each write to files that will be made in `folders` reach the disk before it returns, names included.
+
+    As by `chattr +SD`; files and folders inherit it. False where the file system has no such flags.
+    """
+    for folder in folders:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            flags = bytearray(fcntl.ioctl(descriptor, GET_FLAGS, bytes(8)))
+            flags[:4] = struct.pack("I", struct.unpack_from("I", flags)[0] | SYNC_FLAG | DIRSYNC_FLAG)
+            fcntl.ioctl(descriptor, SET_FLAGS, bytes(flags))
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+    return True
 
 
 class NewFiles:
@@ -194,6 +215,7 @@ class FullDurability(TableSystem):
 
     Options: ClassVar[type[Options]] = DurabilityOptions
     full_syncs_per_write: ClassVar[PerWrite]  # of the client, with `durability: full`
+    full_summary: ClassVar[str] = SUMMARY
 
     def _keep_promise_below(self, folder: Path) -> None:
         """From now on each write syncs what was made below `folder`, where the option says so.
@@ -217,4 +239,6 @@ class FullDurability(TableSystem):
 
         self.write, self.close = write_and_sync, close_both  # type: ignore[method-assign]
         self.door = lambda: SyncingDoor(door(), folder)  # type: ignore[method-assign]
-        self.durability = replace(self.durability, summary=SUMMARY, client_syncs_per_write=self.full_syncs_per_write)
+        self.durability = replace(
+            self.durability, summary=self.full_summary, client_syncs_per_write=self.full_syncs_per_write
+        )

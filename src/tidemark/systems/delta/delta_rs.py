@@ -12,7 +12,7 @@ from tidemark.errors import SystemFailure
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import TABLE, Capability, Context, Options
 from tidemark.systems.delta import client as delta_client
-from tidemark.systems.delta.table import CLIENT_INTERVAL, NO_SERVICE, DeltaRsOptions, DeltaTable
+from tidemark.systems.delta.table import CLIENT_INTERVAL, LOG, NO_SERVICE, DeltaRsOptions, DeltaTable
 from tidemark.systems.delta.writer import DeltaRsDoor, DeltaRsWriter
 from tidemark.systems.duckdb_client import DuckDBAsker
 from tidemark.systems.in_bucket import HTTPFS
@@ -47,6 +47,7 @@ class DeltaRs(DeltaTable):
         Capability.HISTORY,
     }
     Options: ClassVar[type[Options]] = DeltaRsOptions
+    written_through: ClassVar[tuple[str, ...]] = (".", LOG)  # it cannot be halted before its commit
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)

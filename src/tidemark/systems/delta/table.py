@@ -9,11 +9,11 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.runs.manifest import Footprint
-from tidemark.systems.base import Context, Durability, Options, PerWrite
+from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite
 from tidemark.systems.delta import client as delta_client
 from tidemark.systems.delta import unity
 from tidemark.systems.disk import read_ids
-from tidemark.systems.full_durability import DurabilityOptions
+from tidemark.systems.full_durability import DurabilityOptions, write_through
 from tidemark.systems.in_bucket import LOCAL, NOTE, RTT, STORAGE, Stored, count_and_sum, is_in_bucket, path_of, promise
 from tidemark.systems.tables import Committed
 from tidemark.systems.writers import of_retries
@@ -26,6 +26,7 @@ CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 CLIENT_INTERVAL = 100  # of delta-rs, when nobody sets one
 LOG = "_delta_log"
 NO_SERVICE = "no catalog service"
+NOT_THROUGH = "durability: full: this file system cannot write through: a checkpoint is seen before it is on the disk"
 REGISTERED = "registered in, not committed through, Unity Catalog"
 
 
@@ -67,6 +68,7 @@ class DeltaTable(Stored):
     catalog: str = "Delta log"
     durability: Durability = Durability("Data and log are left to the page cache; nothing is flushed to the disk.")
     full_syncs_per_write: ClassVar[PerWrite] = PerWrite(4, 4.5)  # data, log, their folders; checkpoints
+    written_through: ClassVar[tuple[str, ...]] = (LOG,)  # folders that are with `durability: full`
     Options: ClassVar[type[Options]] = DeltaOptions
 
     def __init__(self, context: Context, options: Any) -> None:
@@ -99,7 +101,10 @@ class DeltaTable(Stored):
             self._location = self.folder.uri
         properties = {CHECKPOINT_INTERVAL: str(options.checkpoint_interval)}
         table = Table.create(self._location, schema, configuration=properties, storage_options=self._access())
-        self._keep_promise_below(Path(self._location))
+        place = Path(self._location)
+        if self.durability_level == FULL and not write_through(place / each for each in self.written_through):
+            self.say(NOT_THROUGH)
+        self._keep_promise_below(place)
         return table
 
     def _access(self) -> dict[str, str] | None:

@@ -17,6 +17,7 @@ from tidemark.services.base import Service
 from tidemark.services.iceberg.catalog import RestCatalog as Server
 from tidemark.services.seaweedfs import InBucket
 from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite
+from tidemark.systems.full_durability import SUMMARY
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.catalog import CATALOGS, HADOOP, NIO, NOT_OURS, REFERENCE, as_it_is, chosen_catalog
 from tidemark.systems.in_bucket import S3, Folder, StorageOptions, Stored, count_and_sum, path_of
@@ -81,6 +82,10 @@ class IcebergTable(Stored):
     needs: ClassVar[tuple[type[Service], ...]] = (REFERENCE.server,)
     # Data, manifest, list of manifests and metadata, its checksums where Hadoop wrote it, and two folders.
     full_syncs_per_write: ClassVar[PerWrite] = PerWrite(6, 7)
+    full_summary: ClassVar[str] = (
+        f"{SUMMARY} The server writes the file of metadata within the commit: a power failure before that is synced "
+        "can leave a catalog that names one which is not there."
+    )
     Options: ClassVar[type[Options]] = IcebergOptions
 
     def __init__(self, context: Context, options: Any) -> None:
