@@ -37,6 +37,9 @@ def test_the_command_of_each_claim_measures_what_the_claim_is_of() -> None:
         for claim in load_claims(book):
             command = unjudged(claim, book, "").retest.command
             wanted.setdefault((book.study, command), set()).update(claim.measure.systems)
+            assert command.endswith("protocol=smoke") == claim.needs_no_run, (
+                "sums of printed numbers wait for no window"
+            )
     for (study, command), systems in wanted.items():
         series = make_plan(load(SHIPPED, [word for word in shlex.split(command) if "=" in word])).series
         assert {each.study for each in series} == {study}, command

@@ -14,7 +14,7 @@ from tests.runs.runset import DELTA, DUCKLAKE, INLINED, write_run_set
 from tidemark.errors import AnalysisError, ConfigError
 from tidemark.paths import Workspace
 from tidemark.pipeline.build import all_findings
-from tidemark.pipeline.reference import ARTIFACT, FINDINGS, README, build_reference, documents
+from tidemark.pipeline.reference import ARTIFACT, FINDINGS, README, STUDIES, build_reference, documents
 from tidemark.pipeline.reproduce import reproduce
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.reference.findings import (
@@ -32,11 +32,12 @@ from tidemark.results.reference.findings import (
     shown,
 )
 from tidemark.results.reference.findings_page import page
-from tidemark.results.reference.front import BEGIN, END
+from tidemark.results.reference.front import BEGIN, END, NONE, OF
 from tidemark.runs.coding.shapes import to_json
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
 from tidemark.software.environments import read_lock
 from tidemark.software.stacks import lock_of
+from tidemark.studies.registry import registry
 
 ROOT = Path(__file__).parents[2]
 SCRIPTED = [finding for finding in all_findings() if finding.script]
@@ -146,15 +147,20 @@ def test_ducklake_over_sqlite_stays_locked_with_the_versions_here(tmp_path: Path
 
 
 def test_all_that_is_made_of_reference_results_is_made_again_from_an_archive(tmp_path: Path) -> None:
-    archive = write_archive(
-        write_run_set(tmp_path / "runs", (DUCKLAKE, INLINED, DELTA), window_s=6.0), tmp_path / "a.zip"
-    )
+    newer = replace(DUCKLAKE, stack="current", median_ms=3.0)
+    archives = [
+        write_archive(write_run_set(tmp_path / name, models, window_s=6.0), tmp_path / f"{name}.zip")
+        for name, models in (("older", (DUCKLAKE, INLINED, DELTA)), ("newer", (newer,)))
+    ]
     made = []
     for name in ("first", "second"):
-        build_reference(archive, tmp_path / name / "reference")
+        for archive in archives:
+            build_reference(archive, tmp_path / name / "reference")
         kept(tmp_path / name / "reference", SCRIPTED[0], 10, 10)
-        readme = f"before\n{BEGIN}\nwhat was there\n{END}\nafter\n"
-        made.append(documents(ROOT / "config.yaml", tmp_path / name / "reference", readme))
+        (tmp_path / name / README).write_text(f"before\n{BEGIN}\nwhat was there\n{END}\nafter\n")
+        studies = [f"{OF.format(study)}\nwhat was there\n{END}\n" for study in registry()]
+        (tmp_path / name / STUDIES).write_text("".join(studies))
+        made.append(documents(ROOT / "config.yaml", tmp_path / name / "reference", tmp_path / name))
     assert made[0] == made[1]
     assert "windows of 6 s" in made[0][ARTIFACT] and f"## {SCRIPTED[0].title}" in made[0][FINDINGS]
     front = made[0][README]
@@ -162,13 +168,27 @@ def test_all_that_is_made_of_reference_results_is_made_again_from_an_archive(tmp
         front.startswith(f"before\n{BEGIN}\n") and front.endswith(f"{END}\nafter\n") and "what was there" not in front
     )
     assert "(reference/streams/figure-5.1.svg)" in front and "| DuckLake |" in front
-    (heads,) = [line for line in front.splitlines() if line.startswith("| System |")]
-    assert "Write p99, single" in heads and "Peak memory" not in heads, "few enough for one look"
+    heads = [line for line in front.splitlines() if line.startswith("| System |")]
+    assert len(heads) == 2, "one of each stack"
+    assert "Write p99, single" in heads[0] and "Peak memory" not in heads[0], "few enough for one look"
+    assert "reference/streams-current/tables/matrix.json" in front and "expected, stack current" in made[0][ARTIFACT]
+    overview = made[0][STUDIES]
+    assert overview.count("(reference/streams/figure-5.1.svg)") == 1 and "what was there" not in overview
+    assert "[`streams`](reference/streams/reference.json)" in overview
+    assert "[`streams-current`](reference/streams-current/reference.json)" in overview
+    assert overview.count(NONE) == len(registry()) - 1
 
 
 def test_the_documents_here_are_what_the_reference_results_here_give(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a change of claims, plans or reference results: './tidemark artifact'."""
     monkeypatch.setattr("os.cpu_count", lambda: 2)  # what their times are of
-    made = documents(ROOT / "config.yaml", ROOT / "reference", (ROOT / README).read_text())
+    made = documents(ROOT / "config.yaml", ROOT / "reference", ROOT)
     for name, content in made.items():
         assert (ROOT / name).read_text() == content, name
+
+
+@pytest.mark.parametrize("name", [path.name for path in sorted(ROOT.glob("*.md"))])
+def test_what_a_page_links_to_is_there(name: str) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / name).read_text())
+    missing = [link for link in links if not (ROOT / link).exists()]
+    assert not missing, name

@@ -91,6 +91,32 @@ def test_a_short_run_is_compared_with_a_warning_and_what_it_lacks_is_said(refere
     assert any(note.startswith("WARNING: streams: the sizes differ") for note in table.notes)
 
 
+def test_another_stack_lies_beside_and_is_held_to_its_own_kind_alone(archive: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "reference"
+    build_reference(archive, kept)
+    newer = tuple(replace(model, stack="current") for model in MODELS)
+    build_reference(measured(tmp_path / "newer", newer), kept)
+    assert [folder.name for folder in folders(kept)] == ["streams", "streams-current"]
+    assert [each.about.stacks for each in read_references(kept)] == [("thesis",), ("current",)]
+    table, _ = build_agreement(kept, archive, tmp_path / "one")
+    assert {(row[2], row[-1]) for row in table.rows} == {("thesis", AGREES), ("current", NOTHING)}
+    assert "B has no run of streams with the stack current." in table.notes
+    both, _ = build_agreement(kept, measured(tmp_path / "both", (*MODELS, *newer)), tmp_path / "two")
+    assert {row[2] for row in both.rows if row[-1] != NOTHING} == {"thesis", "current"}
+    assert not any("B has no run" in note for note in both.notes)
+
+
+def test_of_studies_that_one_side_lacks_no_more_is_said_than_that(reference: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "reference"
+    (kept / "other").mkdir(parents=True)
+    whole = (reference / "streams" / FILE).read_text()
+    (kept / "other" / FILE).write_text(whole.replace('"study": "streams"', '"study": "other"'))
+    table, _ = build_agreement(kept, reference, tmp_path / "agreement")
+    assert table.rows == () and "B has no run of the study other." in table.notes
+    assert "A has no results of the study streams, of which B has runs." in table.notes
+    assert not any(note.startswith(("A (", "B (")) for note in table.notes)
+
+
 def held(value: float, low: float | None, high: float | None, verdict: str) -> Held:
     return Held("a-claim", "thesis", "", "", Estimate(value, low, high, 3, "x"), verdict, None)
 

@@ -23,17 +23,17 @@ def reference(
 
 
 def artifact(
-    folder: Annotated[Path, typer.Argument(help="Where README.md is; gets ARTIFACT.md and FINDINGS.md.")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="Has README.md and STUDIES.md; gets all four pages.")] = Path(),
     configfile: Annotated[Path, typer.Option("--configfile", help="The configuration to use.")] = Path("config.yaml"),
     kept: Annotated[Path, typer.Option("--reference", help="The reference results.")] = Path("reference"),
 ) -> None:
     """Write what is made of reference results: ARTIFACT.md (each claim with its command, time, disk and the verdict
-    to expect), FINDINGS.md, and the figure and the matrix in README.md.
+    to expect), FINDINGS.md, and what README.md and STUDIES.md show of them.
     """
     from tidemark.paths import write_if_changed
-    from tidemark.pipeline.reference import README, documents
+    from tidemark.pipeline.reference import documents
 
-    for name, content in documents(configfile, kept, (folder / README).read_text()).items():
+    for name, content in documents(configfile, kept, folder).items():
         write_if_changed(folder / name, content)
         print(f"tidemark: wrote {folder / name}")
 

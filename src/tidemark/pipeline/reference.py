@@ -16,7 +16,7 @@ from tidemark.results.claims.judge import judge_all, unjudged
 from tidemark.results.reference.content import About, Figure, Reference, of_ledger, read_references, write_reference
 from tidemark.results.reference.findings import shown
 from tidemark.results.reference.findings_page import page
-from tidemark.results.reference.front import front
+from tidemark.results.reference.front import front, overview
 from tidemark.results.report.matrix_table import usual_columns
 from tidemark.results.tables.table import Table, write_tables
 from tidemark.studies.registry import registry
@@ -24,12 +24,12 @@ from tidemark.studies.registry import registry
 if TYPE_CHECKING:
     from tidemark.runs.runset import RunSet
 
-ARTIFACT, FINDINGS, README = "ARTIFACT.md", "FINDINGS.md", "README.md"
+ARTIFACT, FINDINGS, README, STUDIES = "ARTIFACT.md", "FINDINGS.md", "README.md", "STUDIES.md"
 FIRST = "streams"  # the study whose figure and matrix README shows
 
 
 def build_reference(archive: Path, target: Path) -> list[Path]:
-    """Write the reference results of each study in `archive` into a folder of its name below `target`; the paths.
+    """Write the reference results of each study in `archive` into a folder of their name below `target`; the paths.
 
     A results folder is packed before: an archive names no folder of the machine.
     """
@@ -46,7 +46,7 @@ def build_reference(archive: Path, target: Path) -> list[Path]:
             study = reference.about.study
             figure, drawing = _first_figure(made[study])
             whole = replace(reference, figure=figure)
-            written += write_reference(whole, tables(made[study]), drawing, target / study)
+            written += write_reference(whole, tables(made[study]), drawing, target / reference.about.name)
     return written
 
 
@@ -79,13 +79,15 @@ def _first_figure(part: Part) -> tuple[Figure | None, str]:
     return Figure(f"{sketch.name}.svg", entry["title"], " ".join([entry["finding"], *entry["notes"]]).strip()), drawing
 
 
-def documents(configuration: Path, kept: Path, readme: str) -> dict[str, str]:
-    """ARTIFACT.md, FINDINGS.md, and `readme` with what it shows of the reference results in `kept`."""
+def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
+    """ARTIFACT.md, FINDINGS.md, and README.md and STUDIES.md of `folder` with what they show of what is in `kept`."""
     found = [shown(finding, kept) for finding in all_findings()]
+    asked = usual_columns(registry()[FIRST].results.questions)
     return {
         ARTIFACT: build_artifact(configuration, kept),
         FINDINGS: page(found),
-        README: front(readme, kept, FIRST, usual_columns(registry()[FIRST].results.questions)),
+        README: front((folder / README).read_text(), kept, FIRST, asked),
+        STUDIES: overview((folder / STUDIES).read_text(), kept),
     }
 
 

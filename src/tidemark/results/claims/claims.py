@@ -21,6 +21,7 @@ from tidemark.runs.coding.fields import Fields
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 INCONCLUSIVE, NOT_TESTABLE = "inconclusive", "not testable here"
 VERDICTS = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, NOT_TESTABLE)
+PRINTED = "printed-"  # measures whose names begin so reckon with what a publication prints, and look at no run
 DIRECTIONS = ("above", "below", "between")
 
 
@@ -79,6 +80,11 @@ class Claim:
     shown: tuple[str, ...]
     sweeps: tuple[str, ...]
     window_seconds: float | None  # the shortest window that can show it
+
+    @property
+    def needs_no_run(self) -> bool:
+        """Whether it holds a publication's words against its own numbers."""
+        return self.measure.name.startswith(PRINTED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ SHARE_OF_PRODUCING = 0.35  # of a window's length
 EVENT_BYTES = 1_500  # in the topic
 PRODUCED_AHEAD = 1.3
 OWN_SIZES = "thesis"  # the protocol with the sizes of the publication
+SMALLEST = "smoke"
 TRIP_BYTES = 60
 
 
@@ -55,6 +56,8 @@ def retest(claim: Claim, book: ClaimBook, run_set: RunSet | None) -> Retest:
     if claim.window_seconds is not None and window < claim.window_seconds:
         protocol = OWN_SIZES
         window, runs, repeats = _defaults(book)[protocol]
+    if claim.needs_no_run:
+        protocol = SMALLEST
     words.append(f"protocol={protocol}")
     stacks = in_order(run_set) if run_set else ()
     if list(stacks) not in ([], schema()["properties"]["stacks"]["default"]):

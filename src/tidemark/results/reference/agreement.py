@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from tidemark.analysis.statistics import Estimate
@@ -70,11 +70,12 @@ def _ends(estimate: Estimate) -> tuple[float, float]:
 
 def pairs(a: Sequence[Reference], b: Sequence[Reference]) -> list[Pair]:
     """Every claim that A holds an answer to, of the studies that both have."""
-    others = {reference.about.study: {held.key: held for held in reference.held} for reference in b}
+    studies = {reference.about.study for reference in b}
+    others = {(reference.about.study, held.key): held for reference in b for held in reference.held}
     return [
-        Pair(reference.about.study, held, others[reference.about.study].get(held.key))
+        Pair(reference.about.study, held, others.get((reference.about.study, held.key)))
         for reference in a
-        if reference.about.study in others
+        if reference.about.study in studies
         for held in reference.held
         if held.verdict != NOT_TESTABLE
     ]
@@ -121,18 +122,26 @@ def _notes(
         "repeats on one machine differ, not how machines do: another machine may well give the same verdict with "
         "another size."
     )
+    asked, answered = _studies(a), _studies(b)
     for side, name, references in (("A", names[0], a), ("B", names[1], b)):
         for reference in references:
-            yield from _about(f"{side} ({name})", reference.about)
-    shared = {reference.about.study: reference.about for reference in b}
+            if reference.about.study in asked & answered:
+                yield from _about(f"{side} ({name})", reference.about)
     for reference in a:
-        about, other = reference.about, shared.get(reference.about.study)
-        if other is None:
-            yield f"B has no run of the study {about.study}."
-        else:
-            yield from _differences(about, other)
-    asked = {reference.about.study for reference in a}
-    yield from (f"A has no results of the study {study}, of which B has runs." for study in sorted(set(shared) - asked))
+        if reference.about.study in answered:
+            yield from _differences(reference.about, [each.about for each in b])
+    if unanswered := asked - answered:
+        yield f"B has no run of {_listed(unanswered)}."
+    if unasked := answered - asked:
+        yield f"A has no results of {_listed(unasked)}, of which B has runs."
+
+
+def _studies(references: Sequence[Reference]) -> set[str]:
+    return {reference.about.study for reference in references}
+
+
+def _listed(studies: Set[str]) -> str:
+    return f"the {'study' if len(studies) == 1 else 'studies'} {', '.join(sorted(studies))}"
 
 
 def _about(side: str, about: About) -> Iterator[str]:
@@ -141,8 +150,18 @@ def _about(side: str, about: About) -> Iterator[str]:
     yield from (f"{side}, {about.study}: {remark}" for remark in about.remarks)
 
 
-def _differences(a: About, b: About) -> Iterator[str]:
-    """What makes a difference between them one of more than the machine."""
+def _differences(a: About, others: Sequence[About]) -> Iterator[str]:
+    """What makes a difference between `a` and those of `others` that asked the same one of more than the machine."""
+    same = [each for each in others if each.study == a.study]
+    for b in same:
+        if set(a.stacks) & set(b.stacks):
+            yield from _difference(a, b)
+    missing = [stack for stack in a.stacks if not any(stack in each.stacks for each in same)]
+    if missing:
+        yield f"B has no run of {a.study} with the stack {' and '.join(missing)}."
+
+
+def _difference(a: About, b: About) -> Iterator[str]:
     if (a.windows, a.runs) != (b.windows, b.runs):
         yield f"WARNING: {a.study}: the sizes differ ({a.sizes}; {b.sizes}): what depends on them cannot be compared."
     if a.dataset != b.dataset:
@@ -150,9 +169,7 @@ def _differences(a: About, b: About) -> Iterator[str]:
     if set(a.harnesses) != set(b.harnesses):
         codes = "; ".join(" and ".join(each.harnesses) for each in (a, b))
         yield f"WARNING: {a.study}: the measuring code differs ({codes})."
-    missing = [stack for stack in a.stacks if stack not in b.stacks]
-    if missing:
-        yield f"B has no run of {a.study} with the stack {' and '.join(missing)}."
-    changed = {f"{each.program} ({each.stack})" for each in set(a.versions) ^ set(b.versions) if each.stack in b.stacks}
+    shared = set(a.stacks) & set(b.stacks)
+    changed = {f"{each.program} ({each.stack})" for each in set(a.versions) ^ set(b.versions) if each.stack in shared}
     if changed:
         yield f"Versions that differ, {a.study}: {', '.join(sorted(changed))}."

@@ -16,6 +16,7 @@ FOLDERS = (
     ("config.yaml", "what is measured; every key is checked, with its range, before anything starts"),
     ("src/tidemark", "the code, a folder a room: see ARCHITECTURE.md"),
     ("src/tidemark/studies", "a folder a study: its settings, windows, published numbers, claims and chapter"),
+    ("STUDIES.md", "what happens in each study, where to look first, and what runs of ours gave"),
     ("workflow", "the rules of the pipeline and the report's page"),
     ("paper", "the paper's template; its numbers come from the results"),
     ("envs", "locks: wheels by version and hash, jars by coordinates and SHA-256"),
@@ -76,7 +77,9 @@ def artifact(
 ) -> str:
     """The whole text. `rows` are of all claims, judged or not; `seconds` what the command that tests one takes."""
     held = {(reference.about.study, each.key): each for reference in references for each in reference.held}
-    stacks = {reference.about.study: reference.about.stacks for reference in references}
+    stacks: dict[str, tuple[str, ...]] = {}
+    for about in (reference.about for reference in references):
+        stacks[about.study] = tuple(dict.fromkeys((*stacks.get(about.study, ()), *about.stacks)))
     sections = (
         _start(efforts),
         _table("Where things are", ("path", "what it is"), [(f"`{path}`", what) for path, what in FOLDERS]),
@@ -141,7 +144,11 @@ def _claims(
                 f"`{row.retest.command}`",
             )
         )
-    yield from _table(f"Claims of the study `{study}`", head, cells)
+    yield f"## Claims of the study `{study}`\n"
+    if len(kept) > 1:
+        others = " and ".join(f"`'stacks=[{stack}]'`" for stack in kept[1:])
+        yield f"What is expected of another stack than `{kept[0]}` takes the same command with {others} at its end.\n"
+    yield from _table("", head, cells)
 
 
 def _expected(held: Held | None) -> str:
@@ -161,7 +168,7 @@ def _environment(references: Sequence[Reference]) -> Iterator[str]:
 
 
 def _of(about: About) -> Iterator[str]:
-    yield f"- `{about.study}`: {about.sizes}; {about.all_runs:,} runs, {about.marked_runs:,} of them marked"
+    yield f"- `{about.name}`: {about.sizes}; {about.all_runs:,} runs, {about.marked_runs:,} of them marked"
     yield f"  - {' and '.join(about.machines)}; {about.dataset}"
     for stack in about.stacks:
         versions = ", ".join(f"{each.program} {each.version}" for each in about.versions if each.stack == stack)

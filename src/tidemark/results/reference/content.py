@@ -1,7 +1,8 @@
 """Reference results: what one run of ours gave for a study, small enough to be kept beside the code.
 
-A folder a study: `reference.json` is a `Reference`, beside it lies the study's first figure, and `tables` holds its
-tables as JSON, without those that have a row a run: these are in the archive that all of it was made from.
+A folder a study, and one more for each set of other stacks that was measured apart: `reference.json` is a `Reference`,
+beside it lies the study's first figure, and `tables` holds its tables as JSON, without those that have a row a run:
+these are in the archive that all of it was made from.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError
 from tidemark.paths import remove_others, write_if_changed
-from tidemark.results.claims.judge import Judgement, Ledger, Row
+from tidemark.results.claims.judge import THESIS, Judgement, Ledger, Row
 from tidemark.results.tables.table import PER_RUN, Table
 from tidemark.runs.coding.fields import Fields
 from tidemark.runs.coding.shapes import read, to_json
@@ -94,6 +95,11 @@ class About:
         )
 
     @property
+    def name(self) -> str:
+        """Of its folder: the study's, and of the stacks where none is the one that claims were made with."""
+        return self.study if THESIS in self.stacks else "-".join((self.study, *self.stacks))
+
+    @property
     def sizes(self) -> str:
         """The protocol in words."""
         lasting = " to ".join(dict.fromkeys(f"{window:g}" for window in (*self.windows[:1], *self.windows[-1:])))
@@ -169,7 +175,7 @@ def write_reference(reference: Reference, tables: Sequence[Table], drawing: str,
 
 
 def folders(place: Path) -> list[Path]:
-    """The folders of reference results at `place`, which is one or holds one a study; none where it is no such."""
+    """The folders of reference results at `place`, which is one or holds several; none where it is no such."""
     return sorted(path.parent for path in (place / FILE, *place.glob(f"*/{FILE}")) if path.is_file())
 
 

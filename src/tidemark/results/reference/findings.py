@@ -171,7 +171,7 @@ def _finding(study: str, item: dict[str, Any], f: Fields) -> Finding:
     made = read(Finding, f)
     if made.script and not made.path.is_file():
         raise AnalysisError(f"{f.source}: key 'script': there is no {made.path}")
-    if made.wrong_rows and made.published is None and made.script is None:
+    if made.wrong_rows and made.script is None:
         raise AnalysisError(
             f"{f.source}: key 'script': found nothing; who says that somebody's software has wrong rows gives a script "
             "that shows it alone"

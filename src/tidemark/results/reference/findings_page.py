@@ -28,7 +28,11 @@ def page(found: Sequence[Shown]) -> str:
     if not claimed:
         lines += ["None yet: the reference results show none of those that are declared.", ""]
     lines += _listed("Not claimed", [f"`{each.finding.id}`: {each.why_not}." for each in own if each.why_not])
-    lines += _listed("Seen here, published by others before", [_before(each) for each in found if each not in own])
+    before = [each for each in found if each not in own]
+    if before:
+        lines += ["## Seen here, published by others before", ""]
+    for each in before:
+        lines += _before(each)
     return "\n".join(lines)
 
 
@@ -36,12 +40,8 @@ def _claimed(each: Shown) -> Iterator[str]:
     finding = each.finding
     yield f"## {finding.title}\n"
     often = "by arithmetic" if finding.arithmetic else f"in {' and in '.join(_counts(each))}"
-    alone = f" (or, alone, `{finding.path.parent.name}/{finding.path.name}`)" if finding.script else ""
     near = "".join(f" Near to it: {_known(known)}." for known in finding.related)
-    yield (
-        f"{finding.seen} This was seen {often}. To repeat it: `{finding.command}`{alone}. "
-        f"It does not show {finding.not_shown}{near}\n"
-    )
+    yield f"{finding.seen} This was seen {often}. {_repeated(finding)} It does not show {finding.not_shown}{near}\n"
     if each.evidence is not None:
         yield from _case(each)
 
@@ -67,11 +67,22 @@ def _case(each: Shown) -> Iterator[str]:
     yield "```\n"
 
 
-def _before(each: Shown) -> str:
-    finding: Finding = each.finding
+def _before(each: Shown) -> Iterator[str]:
+    finding = each.finding
     assert finding.published is not None
-    often = f" Here in {' and in '.join(map(str, each.counts))}." if each.counts else ""
-    return f"{finding.seen}{often} Published: {_known(finding.published)}. To repeat it: `{finding.command}`."
+    yield f"### {finding.title}\n"
+    often = f" Here in {' and in '.join(_counts(each))}." if each.counts else ""
+    yield (
+        f"{finding.seen}{often} Published: {_known(finding.published)}. {_repeated(finding)} "
+        f"It does not show {finding.not_shown}\n"
+    )
+    if each.evidence is not None and each.evidence.case is not None:
+        yield from _case(each)
+
+
+def _repeated(finding: Finding) -> str:
+    alone = f" (or, alone, `{finding.path.parent.name}/{finding.path.name}`)" if finding.script else ""
+    return f"To repeat it: `{finding.command}`{alone}."
 
 
 def _known(known: Known) -> str:

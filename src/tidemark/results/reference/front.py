@@ -1,20 +1,29 @@
-"""What README shows of the reference results, between two marks that nobody else writes between."""
+"""What README and STUDIES.md show of the reference results, between two marks that nobody else writes between."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from tidemark.analysis.words import Missing
 from tidemark.errors import AnalysisError
-from tidemark.results.reference.content import FILE, TABLES, folders, read_references
+from tidemark.results.claims.claims import VERDICTS
+from tidemark.results.reference.content import FILE, TABLES, About, Reference, folders, read_references
 from tidemark.results.tables.table import SYSTEM, Column, Table, read_table
 
 BEGIN, END = "<!-- reference: './tidemark artifact' writes this -->", "<!-- /reference -->"
+OF = "<!-- reference of {}: './tidemark artifact' writes this -->"
 MATRIX = "matrix"
 NOT_APART = "Systems whose intervals overlap are not told apart here, whoever has the highest or the lowest value."
+APART = (
+    "This was another day than above, when the machine may have been faster or slower. To see what the releases "
+    "change, measure both in one run (`--config 'stacks=[{stacks}]'`)."
+)
+NONE = "There are none of this study yet."
+Kept = list[tuple[Path, Reference]]
 
 
 def front(readme: str, kept: Path, study: str, asked: Collection[str]) -> str:
@@ -22,33 +31,106 @@ def front(readme: str, kept: Path, study: str, asked: Collection[str]) -> str:
 
     AnalysisError where it has not both marks.
     """
-    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    if len(pattern.findall(readme)) != 1:
-        raise AnalysisError(f"README.md: found no place for the reference results; allowed: one, '{BEGIN}' to '{END}'")
-    block = "\n".join((BEGIN, *_lines(kept, study, asked), END))
-    return pattern.sub(lambda _: block, readme)
+    return _filled("README.md", readme, BEGIN, _first(kept, study, asked))
 
 
-def _lines(kept: Path, study: str, asked: Collection[str]) -> Iterator[str]:
-    references = {each.about.study: each for each in read_references(kept)}
-    if study not in references:
-        yield "There are none of this study yet."
+def overview(text: str, kept: Path) -> str:
+    """`text`, that of STUDIES.md, with what is kept of each study that it has a mark for: its figure, and how its
+    claims came out. AnalysisError for a mark that is there twice, or without its end.
+    """
+    for study in re.findall(OF.format("([^:]+)"), text):
+        text = _filled("STUDIES.md", text, OF.format(study), _short(kept, study))
+    return text
+
+
+def _filled(name: str, text: str, begin: str, lines: Iterable[str]) -> str:
+    pattern = re.compile(f"{re.escape(begin)}\n.*?{re.escape(END)}", re.DOTALL)
+    if len(pattern.findall(text)) != 1:
+        raise AnalysisError(f"{name}: found no place for the reference results; allowed: one, '{begin}' to '{END}'")
+    block = "\n".join((begin, *lines, END))
+    return pattern.sub(lambda _: block, text)
+
+
+def _kept(kept: Path) -> Kept:
+    return list(zip(folders(kept), read_references(kept), strict=True))
+
+
+def _first(kept: Path, study: str, asked: Collection[str]) -> Iterator[str]:
+    found = _kept(kept)
+    ours = [(place, each) for place, each in found if each.about.study == study]
+    if not ours:
+        yield NONE
         return
-    reference = references[study]
-    about = reference.about
-    yield f"Measured on {' and '.join(about.machines)}: {about.sizes}; {about.dataset}."
-    yield from about.remarks
-    place = next(folder for folder in folders(kept) if folder.name == study)
-    if reference.figure is not None:
-        where = (place / reference.figure.file).relative_to(kept.parent).as_posix()
-        yield from ("", f"![{reference.figure.title}]({where})", "", f"*{reference.figure.caption}*")
-    matrix = place / TABLES / f"{MATRIX}.json"
-    if matrix.is_file():
-        whole = matrix.relative_to(kept.parent).as_posix()
-        yield from ("", _narrow(read_table(matrix), asked).grid(), "", NOT_APART, f"All columns: [`{whole}`]({whole}).")
-    others = [f"[`{name}`]({kept.name}/{name}/{FILE})" for name in references if name != study]
+    (place, first), *more = ours
+    yield f"{_measured(first.about)}. Releases: {_released(first.about)}."
+    yield from first.about.remarks
+    yield from _figure(place, first, kept)
+    yield from _matrix(place, kept, asked)
+    for place, each in more:
+        yield from ("", f"**The same with other releases: {_released(each.about, first.about)}.**")
+        yield f"{_measured(each.about)}. {APART.format(stacks=', '.join((*first.about.stacks, *each.about.stacks)))}"
+        yield from each.about.remarks
+        yield from _matrix(place, kept, asked)
+    yield from ("", NOT_APART)
+    others = [(place, each) for place, each in found if each.about.study != study]
     if others:
-        yield f"Reference results of other studies: {', '.join(others)}."
+        yield f"Reference results of other studies: {', '.join(_link(place, kept) for place, _ in others)}."
+
+
+def _short(kept: Path, study: str) -> Iterator[str]:
+    ours = [(place, each) for place, each in _kept(kept) if each.about.study == study]
+    if not ours:
+        yield NONE
+    for number, (place, each) in enumerate(ours):
+        if not number:
+            yield from _figure(place, each, kept)
+        counts = Counter(held.verdict for held in each.held)
+        verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+        yield from ("", f"{_measured(each.about)}. Of {len(each.held)} claims: {verdicts} ({_link(place, kept)}).")
+        yield from each.about.remarks
+
+
+def _link(place: Path, kept: Path) -> str:
+    return f"[`{place.name}`]({kept.name}/{place.name}/{FILE})"
+
+
+def _figure(place: Path, reference: Reference, kept: Path) -> Iterator[str]:
+    figure = reference.figure
+    if figure is not None:
+        where = (place / figure.file).relative_to(kept.parent).as_posix()
+        yield from ("", f"![{figure.title}]({where})", "", f"*{figure.caption}*")
+
+
+def _measured(about: About) -> str:
+    return f"Measured on {' and '.join(about.machines)}: {about.sizes}; {about.dataset}"
+
+
+def _released(about: About, other: About | None = None) -> str:
+    """The programs that have a release, with it; beside `other` those that are of another one there."""
+    there = {} if other is None else _releases(other)
+    mine = _releases(about)
+    chosen = {name: release for name, release in mine.items() if there.get(name) != release}
+    named = (
+        f"{program} {release}" + (f" (above {there[program]})" if program in there else "")
+        for program, release in chosen.items()
+    )
+    return ", ".join(named) or "those above"
+
+
+def _releases(about: About) -> dict[str, str]:
+    """By program. A name that differs in its capitals is the same, and a revision without a point is no release."""
+    found: dict[str, tuple[str, str]] = {}
+    for each in about.versions:
+        if "." in each.version:
+            found.setdefault(each.program.lower(), (each.program, each.version))
+    return dict(found.values())
+
+
+def _matrix(place: Path, kept: Path, asked: Collection[str]) -> Iterator[str]:
+    path = place / TABLES / f"{MATRIX}.json"
+    if path.is_file():
+        whole = path.relative_to(kept.parent).as_posix()
+        yield from ("", _narrow(read_table(path), asked).grid(), "", f"All columns: [`{whole}`]({whole}).")
 
 
 def _narrow(matrix: Table, asked: Collection[str]) -> Table:
