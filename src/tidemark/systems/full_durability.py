@@ -42,9 +42,10 @@ SUMMARY = "Data, metadata and commit are on the disk, and so are the folders tha
 HELP = (
     "full: when a write returns, its data, metadata and commit are on the disk: what the client and the catalog server "
     "left to the page cache is synced inside the write, one file after the other: data before what names it, and "
-    "before the commit where the client can be halted there. default: as the client has it. What full adds is the "
-    "disk's time, and less than 0.1 ms to learn which files are new; a client that synced several files at once might "
-    "be quicker. Only tables on a disk of this machine can have it, in a catalog that itself flushes its commits."
+    "before the commit where the client can be halted there; a Delta table's log, and of delta-rs the data, is written "
+    "through (chattr +S). default: as the client has it. What full adds is the disk's time, and less than 0.1 ms to "
+    "learn which files are new; a client that synced several files at once might be quicker. Only tables on a disk of "
+    "this machine can have it, in a catalog that itself flushes its commits."
 )
 
 
