@@ -106,6 +106,19 @@ def test_another_stack_lies_beside_and_is_held_to_its_own_kind_alone(archive: Pa
     assert not any("B has no run" in note for note in both.notes)
 
 
+def test_versions_differ_of_what_both_used(reference: Path, tmp_path: Path) -> None:
+    def notes(*versions: dict[str, str]) -> str:
+        kept = json.loads((reference / "streams" / FILE).read_text())
+        kept["about"]["versions"] = versions
+        (tmp_path / FILE).write_text(json.dumps(kept))
+        return " ".join(build_agreement(tmp_path, reference, tmp_path / "agreement")[0].notes)
+
+    (used, *_) = json.loads((reference / "streams" / FILE).read_text())["about"]["versions"]
+    other = {"stack": "thesis", "program": "not used there", "version": "1"}
+    assert "Versions that differ" not in notes(used, other)
+    assert f"Versions that differ, streams: {used['program']} (thesis)." in notes({**used, "version": "0.0"}, other)
+
+
 def test_of_studies_that_one_side_lacks_no_more_is_said_than_that(reference: Path, tmp_path: Path) -> None:
     kept = tmp_path / "reference"
     (kept / "other").mkdir(parents=True)

@@ -169,7 +169,19 @@ def _difference(a: About, b: About) -> Iterator[str]:
     if set(a.harnesses) != set(b.harnesses):
         codes = "; ".join(" and ".join(each.harnesses) for each in (a, b))
         yield f"WARNING: {a.study}: the measuring code differs ({codes})."
-    shared = set(a.stacks) & set(b.stacks)
-    changed = {f"{each.program} ({each.stack})" for each in set(a.versions) ^ set(b.versions) if each.stack in shared}
+    ours, theirs = _versions(a), _versions(b)
+    changed = [
+        f"{program} ({stack})"
+        for stack, program in ours.keys() & theirs.keys()
+        if ours[stack, program] != theirs[stack, program]
+    ]
     if changed:
         yield f"Versions that differ, {a.study}: {', '.join(sorted(changed))}."
+
+
+def _versions(about: About) -> dict[tuple[str, str], set[str]]:
+    """What each program that was used under a stack called itself."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for each in about.versions:
+        found.setdefault((each.stack, each.program), set()).add(each.version)
+    return found
