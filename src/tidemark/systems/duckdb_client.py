@@ -261,13 +261,12 @@ class DuckDBSystem(TableSystem):
     def write(self, rows: pa.Table) -> None:  # noqa: ARG002 - DuckDB finds `rows` in this frame, by its name
         self._execute(self._insert)
 
-    def before_commit(self, do: Callable[[], None]) -> bool:
+    def before_commit(self, do: Callable[[], None]) -> None:
         def write(rows: pa.Table) -> None:  # noqa: ARG001 - as in `write`
             with transaction(self._writer, do):
                 self._execute(self._insert)
 
         self.write = write  # type: ignore[method-assign]
-        return True
 
     def ids(self) -> pa.ChunkedArray:
         with self.asking() as other:

@@ -81,14 +81,13 @@ class DuckDBWriter(TableWriter):
     def write(self, rows: pa.Table) -> None:  # noqa: ARG002 - DuckDB finds `rows` in this frame, by its name
         self._execute(self._insert)
 
-    def before_commit(self, do: Callable[[], None]) -> bool:
+    def before_commit(self, do: Callable[[], None]) -> None:
         def write(rows: pa.Table) -> None:  # noqa: ARG001 - as in `write`
             with self._transaction():
                 self._execute(self._insert)
 
         self._transaction = partial(transaction, self._connection, do)
         self.write = write  # type: ignore[method-assign]
-        return True
 
     def stage(self, rows: pa.Table) -> DataFile:
         if self._files is None:

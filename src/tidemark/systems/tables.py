@@ -44,13 +44,11 @@ class TableSystem(System):
     def write(self, rows: pa.Table) -> None:
         """Append `rows` in one commit. THE timed call: it returns once the rows are committed."""
 
-    def before_commit(self, do: Callable[[], None]) -> bool:
-        """From now on `write` calls `do` when all but the commit is done; False where the client has no such moment.
+    def before_commit(self, do: Callable[[], None]) -> None:
+        """From now on `write` calls `do` when all but the commit is done; never, where the client has no such moment.
 
         What its files hold is written by then, and nobody sees it yet.
         """
-        del do
-        return False
 
     @property
     @abstractmethod

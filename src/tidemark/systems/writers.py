@@ -66,10 +66,8 @@ class TableWriter(ABC):
     def fate(self, error: Exception) -> Fate:
         """What became of the write that ended with `error`; UNKNOWN for whatever the client does not vouch for."""
 
-    def before_commit(self, do: Callable[[], None]) -> bool:
+    def before_commit(self, do: Callable[[], None]) -> None:  # noqa: B027 - some have none
         """As `TableSystem.before_commit`, of the writes of this client."""
-        del do
-        return False
 
     def write_known(self, rows: pa.Table, token: Token) -> None:
         """As `write`; the commit itself has `token`, where the format has a place for one."""

@@ -130,10 +130,9 @@ class IcebergPyIceberg(IcebergTable):
         self._append = self._table.append if self.options.expire_every is None else self._append_and_expire
         self._promise(self._table)
 
-    def before_commit(self, do: Callable[[], None]) -> bool:
+    def before_commit(self, do: Callable[[], None]) -> None:
         assert self._table is not None
         pyiceberg_client.before_commits(self._table, do)
-        return True
 
     def write(self, rows: pa.Table) -> None:
         self._append(rows)

@@ -49,9 +49,8 @@ class PyIcebergWriter(TableWriter):
     def _count_attempt(self) -> None:
         self._attempts += 1
 
-    def before_commit(self, do: Callable[[], None]) -> bool:
+    def before_commit(self, do: Callable[[], None]) -> None:
         pyiceberg_client.before_commits(self._table, do)
-        return True
 
     def write(self, rows: pa.Table) -> None:
         self._attempts = 0
