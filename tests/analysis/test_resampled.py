@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from tests.analysis.work import take, with_pid
 from tests.runs.runset import DUCKLAKE, INLINED, batched, write_run_set
@@ -77,6 +82,45 @@ def test_work_keeps_its_order_and_a_little_of_it_stays_here(count: int) -> None:
     assert [value for _, value in results] == [100 + item for item in range(count)]
     alone = count < FEWEST or len(os.sched_getaffinity(0)) < 2
     assert ({pid for pid, _ in results} == {os.getpid()}) is alone
+
+
+SPREAD = """
+import time
+from tests.analysis.work import say_and_wait, take
+from tidemark.analysis.pool import FEWEST, spread
+with spread(say_and_wait, range(FEWEST), prepare=take, given=(0,), modules=("tidemark.analysis.statistics",)) as found:
+    list(found)
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="with one processor no other process is started")
+def test_a_kill_of_the_process_that_spreads_work_ends_all_that_work_for_it(tmp_path: Path) -> None:
+    """The workers, the process that forks them, and the one that clears up semaphores, which are gone as well."""
+    root, said = Path(__file__).parents[2], tmp_path / "said"
+    with said.open("w") as output:  # no pipe: those that outlive it would keep it open
+        process = subprocess.Popen([sys.executable, "-c", SPREAD], cwd=root, stdout=output, stderr=output)
+    try:
+        wait_until(lambda: said.read_text().count("at work") >= 2)
+        helpers = psutil.Process(process.pid).children(recursive=True)
+        assert len(helpers) >= 4
+        maps = Path(f"/proc/{process.pid}/maps").read_text().split()
+        semaphores = {Path(word) for word in maps if word.startswith("/dev/shm/sem.")}
+        assert semaphores
+    finally:
+        process.kill()
+        process.wait()
+    _, alive = psutil.wait_procs(helpers, timeout=20)
+    for each in alive:
+        each.kill()
+    assert alive == []
+    assert [path for path in semaphores if path.exists()] == []
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_what_fails_in_another_process_fails_here() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 _base: list[int] = []
 
@@ -16,3 +17,10 @@ def with_pid(item: int) -> tuple[int, int]:
     if item < 0:
         raise ValueError("a piece of work that fails")
     return os.getpid(), _base[0] + item
+
+
+def say_and_wait(item: int) -> int:
+    """Work that takes a minute."""
+    print("at work", flush=True)
+    time.sleep(60)
+    return item

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
-
-from tidemark.lifetime import die_with_parent
+from multiprocessing import get_context, parent_process
 
 FEWEST = 8  # pieces of work that are worth the start of other processes
 
@@ -47,5 +46,16 @@ def _begin(prepare: Callable[..., None], given: tuple[object, ...]) -> None:
     """Ctrl-C reaches all processes of a terminal; the one that we work for heeds it for us."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    die_with_parent(os.getppid())
+    threading.Thread(target=_end_with_ours, name="lifetime", daemon=True).start()
     prepare(*given)
+
+
+def _end_with_ours() -> None:
+    """End when the process that we work for does, which no signal tells: what forks us is another one.
+
+    That one, and what clears up semaphores, wait for the last of the processes here.
+    """
+    ours = parent_process()
+    assert ours is not None
+    ours.join()
+    os.kill(os.getpid(), signal.SIGKILL)
