@@ -22,6 +22,7 @@ from tidemark.systems import releases
 from tidemark.systems.base import Context, System, take
 
 SINCE = {"ducklake-quack": (1, 5, 5)}  # the oldest DuckDB that has a system's extensions
+ODD = 'a b ü # "c" %d'  # the name of a folder, with what a URI encodes and what means something to a library
 PACKAGE = {"paimon": "pypaimon"}  # of a client that not all stacks have
 OF_A_STACK = "TIDEMARK_TEST_OF_A_STACK"  # set where the suite runs once more, with a stack's libraries
 POLARIS = os.environ.get("TIDEMARK_TEST_POLARIS")
@@ -112,12 +113,12 @@ def open_table(servers: Servers, tmp_path: Path) -> Iterator[Callable[..., Syste
     with ExitStack() as stack:
         count = 0
 
-        def open_table(kind: type[System], options: Any = None, **context: Any) -> System:
+        def open_table(kind: type[System], options: Any = None, below: str = "", **context: Any) -> System:
             nonlocal count
             skip_where_it_is_not(kind)
             count += 1
-            directory = tmp_path / f"table-{count}"
-            directory.mkdir()
+            directory = tmp_path / below / f"table-{count}"
+            directory.mkdir(parents=True)
             chosen = kind.Options() if options is None else options
             services = {needed: servers.get(needed) for needed in kind.needs_for(chosen)}
             given = Context(directory, services, **{"rows_per_write": 1000, "tools": servers.tools(kind), **context})

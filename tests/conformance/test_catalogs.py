@@ -35,7 +35,7 @@ from tidemark.systems.catalogs.kind import CatalogSystem, Entity
 from tidemark.systems.catalogs.library import Contents, LibraryCatalog, Session
 from tidemark.systems.catalogs.reading import PyIcebergReader
 
-from .conftest import OF_A_STACK, Servers
+from .conftest import ODD, OF_A_STACK, Servers
 from .faulty_proxy import proxy
 from .strace import READS as READS_A_CLIENT
 from .strace import Counts, counts, parse, tracing, why_not
@@ -50,11 +50,13 @@ marks = iter(range(1000))  # a tree of its own for each test, on servers that al
 
 @pytest.fixture
 def opened(servers: Servers, tmp_path: Path) -> Iterator[Opened]:
+    folder = tmp_path / ODD
+    folder.mkdir()
     with ExitStack() as stack:
 
         def opened(kind: type[CatalogSystem]) -> CatalogSystem:
             services = {needed: servers.get(needed) for needed in kind.needs_for(kind.Options())}
-            system = kind(Context(tmp_path, services, 1, tools=servers.tools(kind)), kind.Options())
+            system = kind(Context(folder, services, 1, tools=servers.tools(kind)), kind.Options())
             stack.callback(system.close)
             return system
 

@@ -21,7 +21,7 @@ from tidemark.systems.base import Capability, Context
 from tidemark.systems.wholes.kind import WholeSystem
 from tidemark.systems.wholes.process import Client
 
-from .conftest import OF_A_STACK, Servers
+from .conftest import ODD, OF_A_STACK, Servers
 
 pytestmark = pytest.mark.services
 
@@ -39,6 +39,8 @@ BEFORE = [name for name, kind in of_kind(WholeSystem).items() if kind.of_release
 
 @pytest.fixture
 def opened(servers: Servers, tmp_path: Path) -> Iterator[Opened]:
+    folder = tmp_path / ODD
+    folder.mkdir()
     with ExitStack() as stack:
 
         def opened(kind: type[WholeSystem]) -> WholeSystem:
@@ -49,7 +51,7 @@ def opened(servers: Servers, tmp_path: Path) -> Iterator[Opened]:
                 provide_tool(tool, servers.workspace)
             if kind.is_slow and OF_A_STACK in os.environ:
                 pytest.skip("what is slow about it is of no stack")
-            system = kind(Context(tmp_path, services, 1, tools=packages(kind.tools, servers.workspace)), kind.Options())
+            system = kind(Context(folder, services, 1, tools=packages(kind.tools, servers.workspace)), kind.Options())
             stack.callback(system.close)
             return system
 

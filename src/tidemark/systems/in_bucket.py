@@ -109,7 +109,12 @@ class Folder:
 
 
 def path_of(address: str) -> PurePath:
-    """What an address stands for: a path of this machine, or a bucket and the name of an object."""
+    """What an address stands for: a path of this machine, or a bucket and the name of an object.
+
+    It is not decoded: DuckLake and Iceberg keep names of folders as they are, also after `file:`.
+    """
+    if address.startswith("/"):
+        return Path(address)
     parts = urlsplit(address)
     return PurePosixPath(f"{parts.netloc}{parts.path}") if parts.scheme == S3 else Path(parts.path)
 

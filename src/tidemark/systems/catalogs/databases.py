@@ -168,7 +168,7 @@ class FileDatabase(Database):
 def asking_sqlite(path: Path) -> Iterator[Ask]:
     import sqlite3
 
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
         yield lambda query: connection.execute(query).fetchall()
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import unquote, urlencode, urlsplit
+from urllib.parse import urlencode
 
 from psycopg.conninfo import conninfo_to_dict
 
@@ -30,6 +30,7 @@ from tidemark.systems.catalogs.over_postgres import InPostgres, IsolationOptions
 from tidemark.systems.catalogs.reading import history
 from tidemark.systems.catalogs.rest import IN_CACHE
 from tidemark.systems.iceberg import client
+from tidemark.systems.in_bucket import path_of
 
 CATALOG = "measured"
 DOTTED = "nested namespaces are dotted names in one column; that a parent is there is not looked at"
@@ -49,7 +50,8 @@ class PyIcebergSession(Session):
         from pyiceberg.schema import Schema
         from pyiceberg.types import IntegerType, NestedField
 
-        catalog: Any = SqlCatalog(CATALOG, uri=uri, warehouse=warehouse.as_uri())
+        # A plain path: PyIceberg does not decode a URI, and would make folders with the names that it is encoded by.
+        catalog: Any = SqlCatalog(CATALOG, uri=uri, warehouse=str(warehouse))
         self._catalog = catalog
         columns = enumerate(contents.columns, 1)
         fields = [NestedField(number, name, IntegerType(), required=True) for number, name in columns]
@@ -145,7 +147,7 @@ class RowsReader(CatalogReader):
         if place is None:
             return None
         try:
-            table = json.loads(Path(unquote(urlsplit(place).path)).read_text())
+            table = json.loads(Path(path_of(place)).read_text())
         except FileNotFoundError:
             return None
         schema = next(each for each in table["schemas"] if each["schema-id"] == table["current-schema-id"])

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tidemark.systems import releases
 from tidemark.systems.releases import Release
-
-if TYPE_CHECKING:
-    pass
 
 CLIENT = "delta-rs"
 
@@ -26,6 +23,11 @@ def reader_name() -> str:
     import pyarrow as pa
 
     return f"{CLIENT} {installed_version()} (the log) and PyArrow {pa.__version__} (the Parquet files)"
+
+
+def address_for_duckdb(location: str) -> str:
+    """How DuckDB's extension is given a table: it takes a % in a plain path for the start of a printf conversion."""
+    return Path(location).as_uri() if location.startswith("/") else location
 
 
 def remark() -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 # DuckDB gives the table in an attached Delta directory the name of the alias.
 ALIAS = "trips"
+PERCENT = re.compile("%.?")  # its writer takes that for the start of a printf conversion
 CONFLICT = "commit conflict at version"  # in what DuckDB says of a commit that another one overtook
 INVALID_LOG = (
     "what DuckDB 1.4.4 writes only DuckDB can read: the log's paths begin with a slash, and in place of a file's size "
@@ -37,6 +39,7 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
     extensions: tuple[str, ...] = ("delta",)
     table = f"{ALIAS}.{ALIAS}"
     capabilities: frozenset[Capability] = TABLE | {Capability.THREADS, Capability.WRITERS}
+    never_in_paths: ClassVar[re.Pattern[str]] = PERCENT
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy"})  # the extension has no setting
 
     def __init__(self, context: Context, options: Any) -> None:

@@ -89,7 +89,8 @@ class DeltaRs(DeltaTable):
             return other.ids()
 
     def asking(self) -> AbstractContextManager[DuckDBAsker]:
-        directory, scan = self.context.directory, f"delta_scan({duckdb_client.literal(self._location)})"
+        address = duckdb_client.literal(delta_client.address_for_duckdb(self._location))
+        directory, scan = self.context.directory, f"delta_scan({address})"
         if self.folder is None:
             return duckdb_client.asking(READER, directory, (), scan)
         return duckdb_client.asking((*READER, HTTPFS), directory, (self.folder.for_readers().secret(),), scan)

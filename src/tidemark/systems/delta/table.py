@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import unquote
 
+from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite
 from tidemark.systems.delta import client as delta_client
@@ -27,6 +30,7 @@ CLIENT_INTERVAL = 100  # of delta-rs, when nobody sets one
 LOG = "_delta_log"
 NO_SERVICE = "no catalog service"
 NOT_THROUGH = "durability: full: this file system cannot write through: a checkpoint is seen before it is on the disk"
+ENCODED = re.compile("%[0-9A-Fa-f]{2}")  # delta-rs decodes it, also in a plain path, and looks in another folder
 REGISTERED = "registered in, not committed through, Unity Catalog"
 
 
@@ -69,6 +73,7 @@ class DeltaTable(Stored):
     durability: Durability = Durability("Data and log are left to the page cache; nothing is flushed to the disk.")
     full_syncs_per_write: ClassVar[PerWrite] = PerWrite(4, 4.5)  # data, log, their folders; checkpoints
     written_through: ClassVar[tuple[str, ...]] = (LOG,)  # folders that are with `durability: full`
+    never_in_paths: ClassVar[re.Pattern[str]] = ENCODED
     Options: ClassVar[type[Options]] = DeltaOptions
 
     def __init__(self, context: Context, options: Any) -> None:
@@ -99,6 +104,11 @@ class DeltaTable(Stored):
             self._location = str(place)
         if self.folder is not None:
             self._location = self.folder.uri
+        elif found := self.never_in_paths.search(self._location):
+            raise SystemFailure(
+                f"{self.title}: found '{found[0]}' in the path {self._location}, which {self.client} misreads; "
+                "work in a folder without it."
+            )
         properties = {CHECKPOINT_INTERVAL: str(options.checkpoint_interval)}
         table = Table.create(self._location, schema, configuration=properties, storage_options=self._access())
         place = Path(self._location)
@@ -119,7 +129,8 @@ class DeltaTable(Stored):
         return Table(self._location, storage_options=access)
 
     def _listed(self) -> Sequence[PurePath]:
-        return [path_of(address) for address in self._load().file_uris()]
+        # delta-rs encodes names of folders for them to be parts of a URI, also where it leaves out the scheme.
+        return [path_of(unquote(address)) for address in self._load().file_uris()]
 
     @property
     def place(self) -> Path:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, cast
-from urllib.parse import urlsplit
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
@@ -190,9 +189,9 @@ class IcebergTable(Stored):
 
     def _directory(self, table: Table) -> Path | None:
         """Where the table lies, when that is a disk of this machine."""
-        parts = urlsplit(table.location())
-        path = Path(parts.path)
-        return path if parts.scheme in ("", "file") and path.is_dir() else None
+        location = table.location()
+        path = Path(path_of(location))
+        return path if location.startswith(("/", "file:")) and path.is_dir() else None
 
     def _ids_by_pyiceberg(self) -> pa.ChunkedArray:
         return self._load().scan(selected_fields=("id",)).to_arrow().column("id")

@@ -135,7 +135,9 @@ class DuckDBDelta(DeltaRs):
         self._connection = connected(order)
 
     def read(self, address: str) -> pa.Table:
-        return self._connection.sql(f"SELECT * FROM delta_scan({quoted(address)})").to_arrow_table()
+        # As a URI: the extension takes a % in a plain path for the start of a printf conversion.
+        place = quoted(Path(address).as_uri())
+        return self._connection.sql(f"SELECT * FROM delta_scan({place})").to_arrow_table()
 
 
 class DuckDBDeltaOnHdfs(DuckDBDelta):
@@ -165,14 +167,14 @@ class PyIceberg(Client):
         from pyiceberg.catalog.sql import SqlCatalog
 
         folder = order["folder"]
-        self._catalog = SqlCatalog("whole", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
+        self._catalog = SqlCatalog("whole", uri=f"sqlite:///{folder}/catalog.db", warehouse=folder)
         self._catalog.create_namespace("whole")
 
     def write(self, address: str, table: pa.Table) -> None:
         made = self._catalog.create_table(
             ("whole", address),
             table.schema,
-            location=f"file://{self.order['folder']}/{address}",
+            location=f"{self.order['folder']}/{address}",
             properties={"write.parquet.compression-codec": self.codec},
         )
         made.append(table)

@@ -47,7 +47,7 @@ class WholeDelta(WholeSystem):
         return {} if cls.of_release_before else {"deltalake": delta_client.installed_version()}
 
     def relation(self, place: Path) -> str:
-        return f"delta_scan({duckdb_client.literal(place)})"
+        return f"delta_scan({duckdb_client.literal(place.as_uri())})"
 
     @abstractmethod
     def _log(self, name: str) -> str:

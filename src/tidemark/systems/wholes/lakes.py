@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import unquote, urlsplit
 
 from tidemark.runs.manifest import Footprint
 from tidemark.services.base import files_below
@@ -94,7 +93,7 @@ class PyIcebergLocal(Lake):
         with closing(sqlite3.connect(self.context.directory / "catalog.db")) as catalog:
             ((metadata,),) = catalog.execute(METADATA, (name,)).fetchall()
         tasks = StaticTable.from_metadata(metadata).scan().plan_files()
-        return [(Path(unquote(urlsplit(each.file.file_path).path)), int(each.file.record_count)) for each in tasks]
+        return [(Path(each.file.file_path), int(each.file.record_count)) for each in tasks]
 
 
 class DuckLakeLocal(Lake):

@@ -29,7 +29,7 @@ def relation(connection: duckdb.DuckDBPyConnection, name: str, reader: str, loca
     if reader == PARQUET:
         return f"read_parquet('{location}/**/*.parquet', hive_partitioning = true)"
     if reader == DELTA:
-        return f"delta_scan('{location}')"
+        return f"delta_scan('{location.as_uri()}')"
     if reader == ICEBERG_SCAN:
         return f"iceberg_scan('{newest_metadata(location)}')"
     if reader == DUCKLAKE:
