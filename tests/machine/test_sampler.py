@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -122,6 +123,49 @@ def test_memory_is_counted_once_whoever_shares_it(tmp_path: Path, monkeypatch: p
         assert size is not None and 112 << 20 <= size < resident - (48 << 20), "its 64 shared and 48 own MB, once"
     assert all(size is None for size in found["absent"])
     assert asked and not any(asked)
+
+
+@pytest.mark.parametrize(
+    ("late_s", "worked_s", "halted"),
+    [(20.0, 0.5, True), (20.0, 19.0, False), (1.5, 0.0, False)],
+    ids=["halted", "a library keeps the lock", "a busy machine"],
+)
+def test_a_hole_in_the_samples_in_which_nothing_was_done_is_a_halt(
+    tmp_path: Path, late_s: float, worked_s: float, halted: bool
+) -> None:
+    with Sampler(tmp_path, {}, interval_s=60.0) as sampler:
+        sampler._at -= 60.0 + late_s
+        sampler._cpu -= worked_s
+        sampler._sample()
+        assert (sampler.halted_s >= late_s) == halted == (sampler.halted_s > 0)
+
+
+WATCHED = """
+import sys, time
+from pathlib import Path
+from tidemark.config import DisturbanceConfig
+from tidemark.machine.watch import Watch
+watch = Watch(Path(sys.argv[1]), {}, ())
+with watch:
+    print("open", flush=True)
+    time.sleep(6)
+print("|".join(watch.interference(DisturbanceConfig(1e9, 1e9, 0.05, 1e9, 0)).disturbed))
+"""
+
+
+@pytest.mark.parametrize("is_halted", [True, False], ids=["stopped by a signal", "one call takes long"])
+def test_a_process_that_stood_still_says_so_and_one_that_waits_does_not(tmp_path: Path, is_halted: bool) -> None:
+    process = subprocess.Popen([sys.executable, "-c", WATCHED, tmp_path], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "open\n"
+    if is_halted:
+        time.sleep(0.5)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(4)
+        process.send_signal(signal.SIGCONT)
+    said, _ = process.communicate(timeout=60)
+    halts = [each for each in said.split("|") if "the process that measures was halted for" in each]
+    assert len(halts) == is_halted, said
 
 
 def test_a_process_that_ends_is_no_error(tmp_path: Path) -> None:

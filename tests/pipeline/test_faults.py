@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from .conftest import MakeSandbox
-from .sandbox import MEASURE_ONLY, Sandbox, finish, wait_for
+from .sandbox import MEASURE_ONLY, Sandbox, finish, wait_for, words_of
 
 # Tables and figures after every fault would take most of the time; one test makes them.
 
@@ -129,6 +129,26 @@ def test_a_death_as_the_window_ends_is_noticed_and_what_failed_is_measured_again
         str(Path(run).relative_to(sandbox.results)) for run in sandbox.counted("faulty")
     }
     assert all(after[name] == run for name, run in before.items())
+
+
+def test_a_measuring_process_that_is_halted_has_its_run_measured_once_more(sandbox: Sandbox) -> None:
+    """And only that one: what else this machine does meanwhile is not this test's to judge."""
+    most = {"foreign_cores": 100.0, "steal_cores": 100.0, "gap_seconds": 0.5, "disk_share": 1e6, "retries": 1}
+    sandbox.configure({**faulty("ducklake", window_seconds=8), "disturbance": most})
+    process = sandbox.start("all", *MEASURE_ONLY)
+    wait_for("the window", in_its_window(sandbox), process)
+    number = max(each.pid for each in sandbox.processes() if "measure" in words_of(each))  # the child of the two
+    os.kill(number, signal.SIGSTOP)
+    time.sleep(5)
+    os.kill(number, signal.SIGCONT)
+    result = finish(process)
+    assert result.returncode == 0, result.stdout
+    outcome = sandbox.outcomes()["faulty/single"]
+    (kept,) = outcome["disturbed"]
+    assert [why for why in kept["reasons"] if "the process that measures was halted for" in why], kept
+    (counted,) = sandbox.counted("faulty")
+    run = sandbox.runs()[str(Path(counted).relative_to(sandbox.results))]
+    assert not [why for why in run["interference"]["disturbed"] if "halted" in why]
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from tidemark.machine.processes import (
 from tidemark.runs.machine_samples import MachineSamples
 
 LEAST_SECONDS = 0.25
+HALTED_S = 2.0  # a sample that is later than this, while our process did next to nothing, tells that it stood still
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +94,13 @@ class Sampler:
         self._on_second = on_second
         self._counted_s = 0.0  # of the stretches before
         self.cpu_s = 0.0  # what sampling itself cost
+        self.halted_s = 0.0  # in which this process could not run: stopped by a signal, frozen, or held by a debugger
 
     def __enter__(self) -> Sampler:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._began = self._at = time.perf_counter()
+        self._cpu = time.process_time()
         self._machine = machine_times()
         self._written = self.disk.read()
         self._used = {name: group.cpu_seconds() for name, group in self._groups.items()}
@@ -137,7 +140,11 @@ class Sampler:
         self.cpu_s += time.thread_time()
 
     def _sample(self) -> None:
-        now = time.perf_counter()
+        now, cpu = time.perf_counter(), time.process_time()
+        late = now - self._at - self._interval_s
+        # A library that keeps the interpreter's lock makes a sample late as well, but it works meanwhile.
+        if late > HALTED_S and cpu - self._cpu < late / 2:
+            self.halted_s += late
         machine, before = machine_times(), self._machine
         span, wall = machine.total - before.total, now - self._at
         series = self.series
@@ -157,7 +164,7 @@ class Sampler:
             self._used[name] = used
             series.memory[name].append(None if own is None else round(own))
         series.foreign_percent.append(self._foreign(machine, before, ours, wall))
-        self._at, self._machine, self._written = now, machine, written
+        self._at, self._cpu, self._machine, self._written = now, cpu, machine, written
 
     def _foreign(self, machine: MachineTimes, before: MachineTimes, ours: float, wall: float) -> float | None:
         """None where no group was given: then there is nothing to be foreign to."""

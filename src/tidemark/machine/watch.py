@@ -152,6 +152,8 @@ class Watch:
             said.append(f"gap: the machine was suspended for {self._suspended:.2f} s while the window was open")
         if self._stepped > bounds.gap_seconds:
             said.append(f"gap: the wall clock was stepped by {self._stepped:.2f} s while the window was open")
+        if (halted := self.sampler.halted_s) > bounds.gap_seconds:
+            said.append(f"gap: the process that measures was halted for {halted:.2f} s while the window was open")
         if (foreign_bytes := self._foreign_bytes or 0) > max(REST_BYTES, bounds.disk_share * self._charged_bytes()):
             said.append(f"disk: other programs wrote {foreign_bytes / 1e6:.1f} MB while the window was open")
         if any(not each.at_rest for each in self._settled):
