@@ -16,7 +16,8 @@
     ├── MachineError            13  the machine cannot do what the configuration asks
     └── AnalysisError           14  run files that cannot be read, or do not fit together
 
-The number is the exit code of the command that ends with that error. 0 is success and 130 is Ctrl-C.
+The number is the exit code of the command that ends with that error. 0 is success, and 130 an interruption:
+Ctrl-C, SIGTERM or a terminal that was closed.
 A message says what happened, what was found, what is allowed, and what to do next.
 """
 
@@ -24,6 +25,8 @@ from __future__ import annotations
 
 import errno
 from typing import ClassVar
+
+NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class TidemarkError(Exception):
@@ -108,3 +111,15 @@ def is_disk_full(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def of_the_machine(error: Exception) -> TidemarkError | None:
+    """`error` as one of ours where a full disk, or a file that may not be used, is its cause; None where not."""
+    if is_disk_full(error):
+        return DiskFull(f"no room left on the device: {error}")
+    if isinstance(error, OSError) and error.errno in NOT_ALLOWED and error.filename is not None:
+        return MachineError(
+            f"{error.filename}: {error.strerror}; this account must be allowed to use it. Mend its owner, mode or "
+            "file system, and run the command again."
+        )
+    return None

@@ -12,13 +12,16 @@ from contextlib import contextmanager, suppress
 from tidemark.errors import MachineError
 
 PR_SET_PDEATHSIG = 1
+INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last: the terminal was closed
 
 _interruptions: list[int] = []  # signals that asked this process to end
 _heirs: list[int] = []  # a child that is told instead, while this process waits for it
 
 
 def heed_interruptions(once: bool = False) -> None:
-    """Have Ctrl-C and SIGTERM raise KeyboardInterrupt, and be remembered.
+    """Have Ctrl-C, SIGTERM and the end of the terminal raise KeyboardInterrupt, and be remembered.
+
+    What is ignored stays so: under nohup, the end of the terminal.
 
     With `once` only the first of them does: a child that tidies up may be told by the terminal and by its parent.
     A library may turn that exception into one of its own (DuckDB: "Query interrupted"), which must not pass for
@@ -33,8 +36,9 @@ def heed_interruptions(once: bool = False) -> None:
         if not _heirs and (not once or len(_interruptions) == 1):
             raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, interrupt)
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in INTERRUPTIONS:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, interrupt)
 
 
 @contextmanager
@@ -60,6 +64,12 @@ def die_with_parent(parent: int, how: signal.Signals = signal.SIGKILL) -> None:
         raise MachineError(f"the kernel refused a parent-death signal: {os.strerror(ctypes.get_errno())}")
     if os.getppid() != parent:
         os.kill(os.getpid(), how)
+
+
+def say(words: str) -> None:
+    """Print a line to the terminal, which may be gone: that is what interrupts, then."""
+    with suppress(OSError):
+        print(words, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 REPOSITORY = Path(__file__).parents[2]  # with envs/, paper/, workflow/ and the Snakefile beside src/
 
@@ -61,6 +62,16 @@ def private_directory(path: Path) -> Path:
     for folder in reversed([f for f in missing if not f.exists()]):
         folder.mkdir(mode=0o700, exist_ok=True)
     return path
+
+
+def try_to_write(folder: Path) -> None:
+    """Make `folder` if need be, and a file in it that is gone at once; OSError, with its name, where that fails."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with TemporaryFile(dir=folder) as file:
+            file.write(b"x")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from error
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -228,6 +229,53 @@ def test_ctrl_c_leaves_no_process_and_no_half_result(sandbox: Sandbox) -> None:
     assert "faulty/single" not in sandbox.outcomes()
     assert sandbox.counted("faulty") == []
     assert [str(path) for path in sandbox.results.glob("runs/**/.*")] == []
+
+
+def test_a_closed_terminal_ends_all_of_it_as_ctrl_c_does(sandbox: Sandbox) -> None:
+    sandbox.configure(faulty("ducklake"))
+    process = sandbox.start("all", *MEASURE_ONLY)
+    wait_for("the window", in_its_window(sandbox), process)
+    process.send_signal(signal.SIGHUP)
+    result = finish(process, 60)
+    assert result.returncode == 130, result.stdout
+    assert "interrupted; finished runs are kept" in result.stdout and "Traceback" not in result.stdout
+    assert sandbox.left_running() == []
+
+
+def test_a_snakemake_that_is_killed_is_named(sandbox: Sandbox) -> None:
+    sandbox.configure(faulty("ducklake"))
+    process = sandbox.start("all", *MEASURE_ONLY)
+    wait_for("the window", in_its_window(sandbox), process)
+    sandbox.server("tidemark.pipeline.launch").kill()
+    result = finish(process, 60)
+    assert result.returncode == 1, result.stdout
+    assert "tidemark: Snakemake: failed: it was ended by SIGKILL" in result.stdout.splitlines()[-1]
+    assert sandbox.left_running() == []
+
+
+def test_a_limit_on_open_files_is_named_before_anything_starts(sandbox: Sandbox) -> None:
+    process = sandbox.start("all", *MEASURE_ONLY)
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (64, 64))
+    result = finish(process, 60)
+    assert result.returncode == 13, result.stdout
+    assert result.stdout.splitlines()[-1].startswith("tidemark: found a limit of 64 open files for a process")
+    assert "Traceback" not in result.stdout
+
+
+def test_results_that_cannot_be_written_are_named(sandbox: Sandbox) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mounting a file system that cannot be written needs root")
+    sandbox.results.mkdir(exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "ro", "tidemark-test", str(sandbox.results)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine does not let root mount a tmpfs")
+    try:
+        result = sandbox.run("all", *MEASURE_ONLY, timeout_s=60)
+    finally:
+        subprocess.run(["umount", "--lazy", sandbox.results], check=True)
+    assert result.returncode == 13, result.stdout
+    assert result.stdout.splitlines()[-1].startswith(f"tidemark: {sandbox.results}: Read-only file system; ")
+    assert "Traceback" not in result.stdout
 
 
 def test_a_second_pipeline_in_the_same_folder_is_refused(sandbox: Sandbox) -> None:

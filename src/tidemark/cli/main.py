@@ -14,14 +14,14 @@ from tidemark.cli.planning import plan
 from tidemark.cli.reference import artifact, finding, reference
 from tidemark.cli.stack import stack
 from tidemark.cli.steps import steps
-from tidemark.errors import ConfigError, TidemarkError
-from tidemark.lifetime import heed_interruptions, was_interrupted
+from tidemark.errors import ConfigError, TidemarkError, of_the_machine
+from tidemark.lifetime import heed_interruptions, say, was_interrupted
 from tidemark.paths import REPOSITORY, Workspace
 
 EXIT_CODES = """
 Exit codes: 0 done, 1 unexpected, 2 configuration, 3 dataset, 4 provisioning, 5 a server, 6 the stream,
 7 a system under test, 8 the oracle, 9 disk full, 10 another pipeline runs here, 11 waiting for a restart,
-12 results that cannot be compared, 13 the machine cannot do what was asked, 14 run files, 130 Ctrl-C.
+12 results that cannot be compared, 13 the machine cannot do what was asked, 14 run files, 130 interrupted.
 """
 
 # The help's parts, in the order in which a user comes to need them; commands stand in that order as well.
@@ -293,7 +293,7 @@ app.add_typer(steps)
 
 
 def _interrupted() -> int:
-    print("tidemark: interrupted", file=sys.stderr)
+    say("tidemark: interrupted")
     return 130
 
 
@@ -312,6 +312,9 @@ def main() -> int:
     except Exception as error:
         if was_interrupted():
             return _interrupted()
+        if (ours := of_the_machine(error)) is not None:
+            print(f"tidemark: {ours}", file=sys.stderr)
+            return ours.exit_code
         shown = getattr(error, "format_message", None)
         if shown is None:
             raise

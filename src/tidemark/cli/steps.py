@@ -12,7 +12,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from tidemark.errors import DiskFull, TidemarkError, is_disk_full
+from tidemark.errors import TidemarkError, of_the_machine
 from tidemark.paths import Workspace
 
 steps = typer.Typer()
@@ -78,10 +78,9 @@ def logged(path: Path | None) -> Iterator[None]:
             import traceback
 
             traceback.print_exc(file=file)
-            if is_disk_full(error):
-                full = DiskFull(f"no room left on the device: {error}")
-                tell(str(full), full.exit_code)
-                raise full from error
+            if (ours := of_the_machine(error)) is not None:
+                tell(str(ours), ours.exit_code)
+                raise ours from error
             tell(f"{type(error).__name__}: {error}", TidemarkError.exit_code)
             raise
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 
 from tidemark.errors import TidemarkError
-from tidemark.lifetime import die_with_parent, heed_interruptions, tell_instead, was_interrupted
+from tidemark.lifetime import INTERRUPTIONS, die_with_parent, heed_interruptions, tell_instead, was_interrupted
 
 
 def in_a_child(work: Callable[[], None]) -> None:
@@ -22,7 +22,7 @@ def in_a_child(work: Callable[[], None]) -> None:
     sys.stderr.flush()
     sys.stdout.flush()
     # Until both know whom an interruption is for, it waits.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)
     child = os.fork()
     if child == 0:
         os.close(reader)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,11 +11,25 @@ from pathlib import Path
 
 import psutil
 
+from tidemark.errors import MachineError
 from tidemark.machine.disk import sent_bytes
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 KERNEL = 2  # the parent of all threads of the kernel
+LEAST_FILES = 1024  # that a process may have open: what systems allow where nobody set a limit
+
+
+def have_files() -> None:
+    """Let this process and its children have as many files open as servers need; MachineError where they may not."""
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if -1 < most < LEAST_FILES:
+        raise MachineError(
+            f"found a limit of {most} open files for a process, too few for Kafka; allowed: {LEAST_FILES} or more. "
+            "Raise it ('ulimit -n', LimitNOFILE, --ulimit of a container) and run the command again."
+        )
+    if -1 < allowed < LEAST_FILES:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (LEAST_FILES, most))
 
 
 def children(pid: int) -> list[int]:

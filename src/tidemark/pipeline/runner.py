@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.config import Config, from_snakemake, load
-from tidemark.errors import ConfigError, Locked
-from tidemark.paths import REPOSITORY, Workspace, private_directory
+from tidemark.errors import ConfigError, Locked, TidemarkError
+from tidemark.lifetime import say
+from tidemark.machine.processes import have_files
+from tidemark.paths import REPOSITORY, Workspace, private_directory, try_to_write
 from tidemark.pipeline.failure import LOCKED, PIPELINE, Failure, forget, noted
 from tidemark.pipeline.plan import Plan, make_plan
 from tidemark.pipeline.rounds import ROUND, asked_for, due, to_make
@@ -161,7 +163,12 @@ class Runner:
         status = self._wait(command, environment)
         if status in (0, INTERRUPTED):
             return status
-        self.failure = noted(self.workspace) or Failure("Snakemake", REFUSED[status == USAGE], None, status)
+        if status < 0:
+            how = f"it was ended by {signal.Signals(-status).name}, by somebody or by the kernel, which may lack memory"
+            ended = Failure("Snakemake", how, "results/logs/snakemake.log", TidemarkError.exit_code)
+        else:
+            ended = Failure("Snakemake", REFUSED[status == USAGE], None, status)
+        self.failure = noted(self.workspace) or ended
         return self.failure.exit_code
 
     def _wait(self, command: list[str], environment: dict[str, str]) -> int:
@@ -182,10 +189,7 @@ class Runner:
             else:
                 if how is None:
                     return status
-                print(
-                    "tidemark: interrupted; finished runs are kept, the next 'all' goes on from there.",
-                    file=sys.stderr,
-                )
+                say("tidemark: interrupted; finished runs are kept, the next 'all' goes on from there.")
                 return INTERRUPTED
 
 
@@ -201,7 +205,9 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
         runner = Runner(workspace, config_file, overrides, arguments, cores)
         if is_dry(arguments):
             return runner.make()
+        try_to_write(workspace.root / folder)
         if plan.config.archive is None:
+            have_files()
             drop_leftovers(workspace)
             make_due_again(plan, workspace)
         status = make_in_rounds(runner, plan, workspace)
