@@ -11,10 +11,10 @@ import stat
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.results.archives import listing, refused, rewritten
 from tests.runs.runset import DELTA, DUCKLAKE, INLINED, batched, write_run_set
 
 from tidemark.analysis.measures import Measures
@@ -86,31 +86,6 @@ def test_results_are_rebuilt_with_the_same_bytes(archive: Path, results: Path, t
         figures.draw(studios, [figures.Commission("streams", each) for each in sketches], tmp_path / folder)
     assert files(tmp_path / "a") == files(tmp_path / "b")
     assert len(files(tmp_path / "a")) == 7
-
-
-def rewritten(archive: Path, target: Path, change: Callable[[dict[str, bytes]], dict[str, bytes]]) -> Path:
-    with zipfile.ZipFile(archive) as file:
-        content = {name: file.read(name) for name in file.namelist()}
-    with zipfile.ZipFile(target, "w") as file:
-        for name, data in change(content).items():
-            file.writestr(name, data)
-    return target
-
-
-def listing(content: dict[str, bytes], name: str, data: bytes) -> dict[str, bytes]:
-    """`content` with a file more, listed as it should be."""
-    crate = json.loads(content[METADATA])
-    entry = {"@id": name, "@type": "File", "contentSize": str(len(data)), "sha256": hashlib.sha256(data).hexdigest()}
-    crate["@graph"].append(entry)
-    return {**content, METADATA: json.dumps(crate).encode(), name: data}
-
-
-def refused(archive: Path, tmp_path: Path, message: str) -> None:
-    target = tmp_path / "unpacked" / "here"
-    with pytest.raises(AnalysisError) as caught:
-        unpack_archive(archive, target)
-    assert message in str(caught.value) and str(archive) in str(caught.value)
-    assert not target.exists() and not list(tmp_path.glob("**/escaped*"))
 
 
 @pytest.mark.parametrize(

@@ -240,3 +240,11 @@ def test_the_harness_alone_is_a_run_set(tmp_path: Path) -> None:
     run_set = RunSet.load(write_run_set(tmp_path, [NULL], window_s=1))
     assert run_set.select(harness=False) == ()
     assert run_set.series[0].is_harness
+
+
+@pytest.mark.parametrize("directory", ["/any/where", "results/../../..", "results/runs/../../../x"])
+def test_a_plan_leads_nowhere_but_below_its_results(small: tuple[Path, Path], directory: str) -> None:
+    results, _ = small
+    edit(results / "plan.json", lambda plan: plan["series"][0].update(directory=directory))
+    with pytest.raises(AnalysisError, match=f"'series.directory': found '{directory}'"):
+        RunSet.load(results)

@@ -305,7 +305,12 @@ def _titled(title: str, repeats: tuple[Repeat, ...]) -> str:
 
 def _repeat(results: Path, item: PlannedSeries) -> Repeat:
     # The plan names folders from the workspace's root; an archive's results may lie under another name.
-    parts = PurePosixPath(item.directory).parts
+    path = PurePosixPath(item.directory)
+    if path.is_absolute() or ".." in path.parts:
+        raise AnalysisError(
+            f"{results / 'plan.json'}: key 'series.directory': found '{path}'; allowed: a folder below the results"
+        )
+    parts = path.parts
     directory = results.joinpath(*parts[parts.index("runs") if "runs" in parts else 0 :])
     outcome = Outcome.read(directory / "outcome.json")
     return Repeat(

@@ -1,29 +1,33 @@
-"""The way back from an archive: nothing is written before every name, size and hash has been checked."""
+"""The way back from an archive: nothing of the target changes before every name, size and hash has been checked."""
 
 from __future__ import annotations
 
 import hashlib
-import json
+import os
 import shutil
 import stat
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from tidemark.errors import AnalysisError, DiskFull
-from tidemark.paths import write_atomically
+from tidemark.errors import AnalysisError, DiskFull, is_disk_full
+from tidemark.paths import sync_directory
 from tidemark.progress import Progress
 from tidemark.results.archive.pack import DERIVED, METADATA
-from tidemark.runs.coding.fields import Fields
+from tidemark.runs.coding.fields import Fields, loaded
 from tidemark.runs.plan import PlanFile
 
 AT_ONCE = 1 << 20
-MOST_METADATA = 64 << 20
-PLAN = "results/plan.json"
+MOST_IN_MEMORY = 64 << 20  # of a file that is read whole: JSON, YAML, a lock
+MOST_TIMES, ALWAYS = 100, 64 << 20  # what an archive holds: so many times its own size, or so many bytes
+LONGEST_NAME, LONGEST_PATH = 255, 1024  # bytes of a name, as file systems have it, and of all names to a file
+PLAN, RUNS = "results/plan.json", "results/runs"
+READING = (zipfile.BadZipFile, zlib.error, NotImplementedError, OSError, EOFError, ValueError)
+TOPS = ("results", "envs", "config.yaml")  # what an archive has: it must not replace the program that unpacks it
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +47,52 @@ def unpack_archive(archive: Path, root: Path) -> Path:
     """Check `archive` and put what its results are made from below `root`; returns the plan's path.
 
     AnalysisError for what is not an archive of ours, tries to leave `root` or is not as it was packed; DiskFull
-    where it does not fit. In all cases nothing of it is written.
+    where it does not fit. In all cases `root` stays as it was: files are checked while they are written elsewhere on
+    its device, and take their places once all of them are there.
     """
     with _opened(archive) as file:
         members = _members(archive, file)
-        wanted = [member for member in members if not member.is_derived]
-        room = _room(root)
-        needed = sum(member.size for member in wanted)
+        present = next(folder for folder in (root.absolute(), *root.absolute().parents) if folder.is_dir())
+        room, needed = shutil.disk_usage(present).free, sum(member.size for member in _wanted(members))
         if needed > room:
             raise DiskFull(f"{archive}: needs {needed:,} bytes below {root}; the device has {room:,} left")
-        with Progress("archive", 2 * sum(member.size for member in members) or 1, " bytes") as progress:
-            done = 0
-            for member in members:
-                content = _read(archive, file, member)
-                if member.name == PLAN:
-                    _refuse_another_plan(archive, content)
-                done += member.size
-                progress.update(done, member.name)
-            for stale in ("results/runs", "envs"):
-                shutil.rmtree(root / stale, ignore_errors=True)
-            # The plan comes last: where it is, everything else is.
-            for member in sorted(wanted, key=lambda each: each.name == PLAN):
-                write_atomically(root / member.name, _read(archive, file, member))
-                done += member.size
-                progress.update(done, member.name)
+        try:
+            _take_over(archive, file, members, root, present)
+        except OSError as error:
+            kind = DiskFull if is_disk_full(error) else AnalysisError
+            raise kind(f"{archive}: cannot be unpacked below {root}: {error}") from error
     return root / PLAN
+
+
+def _wanted(members: list[Member]) -> list[Member]:
+    return [member for member in members if not member.is_derived]
+
+
+def _take_over(archive: Path, file: zipfile.ZipFile, members: list[Member], root: Path, present: Path) -> None:
+    """Check all members and put those that are wanted below `root`; until then they lie in a folder in `present`."""
+    with (
+        tempfile.TemporaryDirectory(prefix=".tidemark-unpacking-", dir=present) as folder,
+        Progress("archive", sum(member.size for member in members) or 1, " bytes") as progress,
+    ):
+        done = 0
+        for member in members:
+            _copy(archive, file, member, None if member.is_derived else Path(folder, member.name))
+            done += member.size
+            progress.update(done, member.name)
+        _refuse_another_plan(archive, Path(folder), {member.name for member in members})
+        _replace(root, Path(folder), _wanted(members))
+
+
+def _replace(root: Path, folder: Path, wanted: list[Member]) -> None:
+    """Put the files of `folder` in place of what `root` has of an archive; the plan, which names all others, last."""
+    (root / PLAN).unlink(missing_ok=True)
+    for stale in (RUNS, "envs"):
+        shutil.rmtree(root / stale, ignore_errors=True)
+    for member in sorted(wanted, key=lambda each: each.name == PLAN):
+        target = root / member.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (folder / member.name).replace(target)
+    sync_directory((root / PLAN).parent)
 
 
 @contextmanager
@@ -76,15 +101,10 @@ def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
         file = zipfile.ZipFile(archive)
     except FileNotFoundError:
         raise AnalysisError(f"{archive}: not there; './tidemark archive' makes one") from None
-    except (zipfile.BadZipFile, OSError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
         raise AnalysisError(f"{archive}: not a zip file that can be read: {error}") from error
     with file:
         yield file
-
-
-def _room(root: Path) -> int:
-    present = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
-    return shutil.disk_usage(present).free
 
 
 def _members(archive: Path, file: zipfile.ZipFile) -> list[Member]:
@@ -95,18 +115,27 @@ def _members(archive: Path, file: zipfile.ZipFile) -> list[Member]:
         if entry.filename in entries:
             raise AnalysisError(f"{archive}: holds '{entry.filename}' twice; do not use it")
         entries[entry.filename] = entry
+    _refuse_conflicts(archive, set(entries))
+    _refuse_swelling(archive, file)
     listed = _listed(archive, file, entries)
     surplus, absent = set(entries) - set(listed) - {METADATA}, set(listed) - set(entries)
     if surplus or absent:
         words = [f"'{sorted(surplus)[0]}' is not listed in {METADATA}" if surplus else ""]
-        words += [f"'{sorted(absent)[0]}' is listed, but not there" if absent else ""]
+        words += [f"{sorted(absent)[0]!r} is listed, but not there" if absent else ""]
         raise AnalysisError(f"{archive}: {'; '.join(filter(None, words))}; do not use it")
     if PLAN not in listed:
         raise AnalysisError(f"{archive}: has no {PLAN}; allowed: an archive that './tidemark archive' wrote")
     for member in listed.values():
+        if PurePosixPath(member.name).parts[0] not in TOPS:
+            raise AnalysisError(f"{archive}: holds '{member.name}'; allowed: {', '.join(TOPS)}, and what is in them")
         if entries[member.name].file_size != member.size:
-            found = entries[member.name].file_size
-            raise AnalysisError(f"{archive}: '{member.name}' has {found:,} bytes, listed are {member.size:,}")
+            size = entries[member.name].file_size
+            raise AnalysisError(f"{archive}: '{member.name}' has {size:,} bytes, listed are {member.size:,}")
+        if member.size > MOST_IN_MEMORY and not member.is_derived and not member.name.endswith(".parquet"):
+            raise AnalysisError(
+                f"{archive}: '{member.name}' has {member.size:,} bytes; allowed: {MOST_IN_MEMORY:,}, but for Parquet. "
+                "Nothing of this archive was unpacked."
+            )
     return list(listed.values())
 
 
@@ -123,54 +152,90 @@ def _refuse_unsafe(archive: Path, entry: zipfile.ZipInfo) -> None:
         if kind not in (0, stat.S_IFREG) or entry.is_dir()
         else "is encrypted"
         if entry.flag_bits & 0x1
+        else "is packed by a method that an archive does not use"  # others give no bound for a chunk in memory
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        else "has a name that is too long"
+        if len(name.encode()) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in path.parts)
         else ""
     )
     if unsafe:
         raise AnalysisError(f"{archive}: the entry {name!r} {unsafe}; nothing of this archive was unpacked")
 
 
+def _refuse_conflicts(archive: Path, names: set[str]) -> None:
+    """AnalysisError for a name that is that of a file and of a folder."""
+    for name in names:
+        for folder in PurePosixPath(name).parents:
+            if str(folder) in names:
+                raise AnalysisError(f"{archive}: holds '{folder}' as a file and '{name}' in it; do not use it")
+
+
+def _refuse_swelling(archive: Path, file: zipfile.ZipFile) -> None:
+    """AnalysisError for an archive that holds far more than run files and what is made of them can be packed to."""
+    size, whole = archive.stat().st_size, sum(entry.file_size for entry in file.infolist())
+    if whole > max(MOST_TIMES * size, ALWAYS):
+        raise AnalysisError(
+            f"{archive}: has {size:,} bytes and holds {whole:,}; allowed: {MOST_TIMES} times its own size. "
+            "Nothing of this archive was unpacked."
+        )
+
+
 def _listed(archive: Path, file: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo]) -> dict[str, Member]:
-    if METADATA not in entries or entries[METADATA].file_size > MOST_METADATA:
+    if METADATA not in entries or entries[METADATA].file_size > MOST_IN_MEMORY:
         raise AnalysisError(f"{archive}: has no usable {METADATA}; allowed: an archive of './tidemark archive'")
     try:
-        graph: list[dict[str, Any]] = json.loads(file.read(METADATA))["@graph"]
-        found = [
+        graph = loaded(f"{archive}: {METADATA}", file.read(METADATA))["@graph"]
+        files = [
             Member(str(each["@id"]), int(each["contentSize"]), str(each["sha256"]))
             for each in graph
             if each.get("@type") == "File"
         ]
-    except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+    except (*READING, KeyError, TypeError, AttributeError) as error:
         raise AnalysisError(f"{archive}: {METADATA} cannot be read: {type(error).__name__}: {error}") from error
-    return {member.name: member for member in found}
+    return {member.name: member for member in files}
 
 
-def _refuse_another_plan(archive: Path, content: bytes) -> None:
-    """AnalysisError for a plan that no result could be made of: it may be a round's, and has to be that round's."""
+def _refuse_another_plan(archive: Path, folder: Path, names: set[str]) -> None:
+    """AnalysisError for a plan that no result could be made of, or whose series are not in the archive."""
     source = f"{archive}: {PLAN}"
-    try:
-        values = json.loads(content)
-    except ValueError as error:
-        raise AnalysisError(f"{source}: cannot be read as JSON: {error}") from error
+    values = loaded(source, (folder / PLAN).read_bytes())
     if not isinstance(values, dict):
         raise AnalysisError(f"{source}: found {type(values).__name__}; allowed: an object")
-    PlanFile.of(Fields(source, values))
+    for place, series in enumerate(PlanFile.of(Fields(source, values)).series):
+        if f"{series.directory}/outcome.json" not in names or not series.directory.startswith(f"{RUNS}/"):
+            raise AnalysisError(
+                f"{source}: key 'series[{place}].directory': found '{series.directory}'; "
+                f"allowed: a folder below {RUNS} whose outcome.json the archive holds"
+            )
 
 
-def _read(archive: Path, file: zipfile.ZipFile, member: Member) -> bytes:
-    """The content of a member, never more of it than is listed."""
-    content, summed = bytearray(), hashlib.sha256()
+def _copy(archive: Path, file: zipfile.ZipFile, member: Member, target: Path | None) -> None:
+    """Check the content of a member and write it to `target`, if there is one."""
+    content = _checked(archive, file, member)
+    if target is None:
+        for _ in content:
+            pass
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as copy:
+        for chunk in content:
+            copy.write(chunk)
+        copy.flush()
+        os.fsync(copy.fileno())
+
+
+def _checked(archive: Path, file: zipfile.ZipFile, member: Member) -> Iterator[bytes]:
+    """The content of a member in chunks; AnalysisError, after the last one, where it is not what is listed."""
+    summed = hashlib.sha256()
     try:
-        with file.open(member.name) as stream:
+        with file.open(member.name) as stream:  # which ends at the size that the zip names
             while chunk := stream.read(AT_ONCE):
-                content += chunk
                 summed.update(chunk)
-                if len(content) > member.size:
-                    raise AnalysisError(f"{archive}: '{member.name}' is larger than it is listed; do not use it")
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, OSError, EOFError) as error:
+                yield chunk
+    except READING as error:
         raise AnalysisError(f"{archive}: '{member.name}' cannot be read: {error}") from error
     if summed.hexdigest() != member.sha256:
         raise AnalysisError(
             f"{archive}: '{member.name}': its list names sha256 {member.sha256}, the file has {summed.hexdigest()}. "
             "It was damaged or changed since it was packed; nothing of this archive was unpacked."
         )
-    return bytes(content)

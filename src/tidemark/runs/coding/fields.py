@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tidemark.errors import AnalysisError
+
+LARGEST = 2**63 - 1  # of whole numbers: the database has no larger one
+OF_LINES = "reason"  # the key whose text may have several lines: it may quote the end of a log
 
 
 class Fields:
@@ -92,10 +97,56 @@ def spelt(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def printable(text: str, lines: bool = False) -> str:
+    """`text` as one line that a terminal only shows: in place of a control character stands one that says so.
+
+    With `lines`, it may have several.
+    """
+    if text.isprintable():
+        return text
+    made = text if lines else " ".join(text.splitlines())
+    return "".join(each if each in "\n\t" or _is_shown(each) else "\N{REPLACEMENT CHARACTER}" for each in made)
+
+
+def _is_shown(character: str) -> bool:
+    return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def loaded(source: str, text: str | bytes) -> Any:
+    """The JSON in `text`, with all of its texts `printable`.
+
+    AnalysisError, naming the `source`, for what is no JSON, and for a number that no run has: NaN, or too large a one.
+    """
+    try:
+        return _sound(source, json.loads(text), "")
+    except RecursionError:
+        raise AnalysisError(
+            f"{source}: cannot be read as JSON: found lists or objects in one another, hundreds deep; "
+            "allowed: a file that Tidemark wrote"
+        ) from None
+    except ValueError as error:
+        raise AnalysisError(f"{source}: cannot be read as JSON: {error}") from error
+
+
+def _sound(source: str, value: Any, key: str) -> Any:
+    if isinstance(value, str):
+        return printable(value, key.rpartition(".")[2] == OF_LINES)
+    if isinstance(value, dict):
+        return {printable(name): _sound(source, each, f"{key}.{name}" if key else name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_sound(source, each, key) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise AnalysisError(f"{source}: key '{printable(key)}': found {value}; allowed: a finite number")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise AnalysisError(f"{source}: key '{printable(key)}': found more than 64 bits; allowed: up to {LARGEST:,}")
+    return value
+
+
 def _loaded(path: Path) -> Any:
     try:
-        return json.loads(path.read_text())
+        text = path.read_bytes()
     except FileNotFoundError:
         raise AnalysisError(f"{path}: not there; run 'all' again to measure or fetch what is missing") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise AnalysisError(f"{path}: cannot be read as JSON: {error}") from error
+    return loaded(str(path), text)
