@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -73,3 +74,12 @@ def test_both_versions_of_run_files_go_into_one_form(tmp_path: Path, version: in
         assert rows == [("cold start", old, old, old), ("hot", old, old, old), ("hot", old, old, old)]
         foreign = connection.execute("SELECT count(foreign_percent), count(cpu_percent) FROM machine").fetchone()
     assert foreign is not None and (foreign[0] == 0) == old and foreign[1] > 0
+
+
+def test_a_study_without_a_run_has_no_view(tmp_path: Path) -> None:
+    """The columns of its views come with its runs."""
+    results = write_run_set(tmp_path, [replace(DUCKLAKE, status="failed", reason="refused", factors=())], window_s=1)
+    build_database(results)
+    with duckdb.connect(str(results / "metrics.duckdb"), read_only=True) as database:
+        assert database.execute("SELECT status, reason FROM series").fetchall() == [("failed", "refused")]
+        assert database.execute("SELECT count(*) FROM runs").fetchall() == [(0,)]

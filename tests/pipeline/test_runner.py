@@ -127,9 +127,11 @@ def test_the_last_line_is_the_reason(tmp_path: Path, capfd: pytest.CaptureFixtur
     ]
     Outcome("failed", "the broker died.", 5, ()).write(outcome_path(workspace, many.series[0]))
     Outcome("failed", "refused", 7, ()).write(outcome_path(workspace, many.series[1]))
-    assert pipeline.verdict(many, workspace, 1) == 5
+    assert pipeline.verdict(many, workspace, 1, step) == 5
     said = capfd.readouterr()
-    one, other = said.err.splitlines()
+    first, *lines = said.err.splitlines()
+    assert first.startswith("tidemark: dataset: failed: "), "the exit code is that of a series, whose reason comes last"
+    one, other = lines
     assert one.startswith(f"tidemark: {many.series[0].label}: failed: the broker died. Its log is results/runs/")
     assert other.startswith(
         f"tidemark: {many.series[1].label}: failed: refused. Its log is {many.series[1].directory}/"

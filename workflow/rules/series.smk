@@ -37,11 +37,27 @@ for spec in PLAN.series:
             "{params.tidemark} measure --spec {input.spec} --position {params.position} --log {log}"
 
 
-rule plan:
-    # The results' own plan: what they are made of. Until all of it is measured they belong to the one before.
+rule measured:
+    # Fails where no series has a run, before anything of the earlier results is replaced.
     input:
         plan=str(PLANNED.relative_to(WORKSPACE.root)),
         outcomes=OUTCOMES,
+    output:
+        ".tidemark/plan-measured.json",
+    log:
+        f"{RESULTS}/logs/measured.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        tidemark=TIDEMARK,
+    shell:
+        "{params.tidemark} measured --plan {input.plan} --target {output} --log {log}"
+
+
+rule plan:
+    # The results' own plan: what they are made of. Until all of it is measured they belong to the one before.
+    input:
+        plan=rules.measured.output,
     output:
         f"{RESULTS}/plan.json",
     log:

@@ -166,6 +166,19 @@ def measure(
 
 
 @steps.command(rich_help_panel=PANEL)
+def measured(
+    plan: Annotated[Path, typer.Option(help="The plan whose series have ended.")],
+    target: Annotated[Path, typer.Option(help="File to write it to, for the results.")],
+    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+) -> None:
+    """Check that there is something to make results of: a run of one series at least."""
+    from tidemark.pipeline.steps import check_measured
+
+    with logged(log):
+        check_measured(Workspace(Path.cwd()), plan, target)
+
+
+@steps.command(rich_help_panel=PANEL)
 def analyse(
     what: Annotated[str, typer.Argument(help="database, tables, figures, claims, paper or report.")],
     results: Annotated[Path, typer.Option(help="Folder with plan.json and the runs.")] = Path("results"),

@@ -86,7 +86,9 @@ def build_database(results: Path) -> Path:
     """Make results/metrics.duckdb from the run files and return its path; beside it, what was resampled of each run."""
     run_set = RunSet.load(results)
     quantities = {part.study.name: part.results.quantities for part in parts(run_set)}
-    return write_database(run_set, quantities, [part.results.views for part in parts(run_set)])
+    # A view is of columns that only runs of its study bring.
+    views = [part.results.views for part in parts(run_set) if part.measures.run_set.runs]
+    return write_database(run_set, quantities, views)
 
 
 def build_tables(results: Path) -> Path:

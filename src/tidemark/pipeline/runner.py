@@ -304,7 +304,8 @@ def verdict(plan: Plan, workspace: Workspace, status: int, failure: Failure | No
         Failure(spec.label, outcome.reason or "it gave no reason", f"{spec.directory}/measure.log", outcome.exit_code)
         for spec, outcome in failed
     ]
-    _complain(*failures, *([failure] if failure is not None else []))
+    # Series come last, as the exit code is theirs: a step fails after them where none of them has a run.
+    _complain(*([failure] if failure is not None else []), *failures)
     return failed[0][1].exit_code if failed else status
 
 

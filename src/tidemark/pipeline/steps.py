@@ -137,6 +137,19 @@ def _due(workspace: Workspace, spec: SeriesSpec) -> tuple[float, int, int]:
     return likely_seconds(due), len(series) - len(due), len(series)
 
 
+def check_measured(workspace: Workspace, plan: Path, target: Path) -> None:
+    """Copy `plan` to `target`; AnalysisError where none of its series has a run, and so no results can be made."""
+    from tidemark.runs.outcome import Outcome
+    from tidemark.runs.plan import PlanFile
+
+    folders = [workspace.root / each.directory for each in PlanFile.read(plan).series]
+    if not any(Outcome.read(folder / "outcome.json").runs for folder in folders):
+        raise AnalysisError(
+            f"{plan}: no series has a run, so there is nothing to make results of; what was made before stays as it was"
+        )
+    write_atomically(target, plan.read_bytes())
+
+
 def analyse_results(what: str, results: Path) -> None:
     """Build one kind of result from the run files."""
     kinds = ("database", "tables", "figures", "claims", "paper", "report")

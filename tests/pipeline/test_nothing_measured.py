@@ -1,0 +1,32 @@
+"""Where no series has a run, nothing is made: the results of before stay, and the series' reason is the last line."""
+
+from __future__ import annotations
+
+from .conftest import MakeSandbox
+
+EARLIER = ("plan.json", "metrics.duckdb", "resampled.arrow", "claims.json", "report.html", "tables/index.json")
+
+
+def test_earlier_results_stay_whole_where_every_series_fails(make_sandbox: MakeSandbox) -> None:
+    sandbox = make_sandbox(
+        {
+            "protocol": "faults",
+            "protocols": {"faults": {"window_seconds": 1, "runs": 1}},
+            "systems": {"null": {}},
+            "modes": ["single"],
+            "cold": "none",
+            "services": {"kafka_address": "127.0.0.1:9"},  # where nothing listens
+        }
+    )
+    for name in EARLIER:
+        (sandbox.results / name).parent.mkdir(parents=True, exist_ok=True)
+        (sandbox.results / name).write_text(f"earlier {name}")
+    result = sandbox.run("all")
+    outcome = sandbox.outcomes()["null/single"]
+    assert (outcome["status"], outcome["runs"]) == ("failed", [])
+    assert result.returncode == outcome["exit_code"] != 0
+    assert "no series has a run" in result.stdout and "Traceback" not in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("tidemark: null single: failed: Kafka cannot be reached")
+    assert {name: (sandbox.results / name).read_text() for name in EARLIER} == {
+        name: f"earlier {name}" for name in EARLIER
+    }
