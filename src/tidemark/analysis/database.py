@@ -15,7 +15,9 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.pool import spread
 from tidemark.analysis.quantities import Quantities
 from tidemark.analysis.statistics import Replicates
+from tidemark.errors import AnalysisError, is_disk_full
 from tidemark.progress import Progress
+from tidemark.runs.coding.fields import printable
 from tidemark.runs.names import STAGES
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
@@ -135,25 +137,36 @@ def _runs(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> None:
 def _samples(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> None:
     """DuckDB reads each run's Parquet itself: tens of millions of operations pass no Python."""
     columns = _columns(runs)
-    types = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    types = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
     connection.execute(f"CREATE TABLE operations (run_id INTEGER, operation BIGINT, {types})")
     connection.execute(
         "CREATE TABLE machine (run_id INTEGER, second DOUBLE, cpu_percent DOUBLE, disk_written_bytes BIGINT, "
         "foreign_percent DOUBLE, steal_percent DOUBLE)"
     )
     for run_id, run in enumerate(runs):
-        connection.execute(
-            "INSERT INTO operations BY NAME SELECT ? AS run_id, file_row_number AS operation, "
-            "* EXCLUDE (file_row_number) FROM read_parquet(?, file_row_number = true)",
-            [run_id, str(run.directory / "operations.parquet")],
-        )
-        # Version 1 has fewer columns.
-        present = pq.read_schema(run.directory / "machine.parquet").names
-        there = [name for name in MACHINE if name in present]
-        connection.execute(
-            f"INSERT INTO machine BY NAME SELECT ? AS run_id, {', '.join(there)} FROM read_parquet(?)",
-            [run_id, str(run.directory / "machine.parquet")],
-        )
+        try:
+            _samples_of(connection, run_id, run)
+        except duckdb.Error as error:
+            if is_disk_full(error):
+                raise
+            raise AnalysisError(
+                f"{run.directory}: its Parquet files cannot be read: {printable(str(error))}"
+            ) from error
+
+
+def _samples_of(connection: duckdb.DuckDBPyConnection, run_id: int, run: Run) -> None:
+    connection.execute(
+        "INSERT INTO operations BY NAME SELECT ? AS run_id, file_row_number AS operation, "
+        "* EXCLUDE (file_row_number) FROM read_parquet(?, file_row_number = true)",
+        [run_id, str(run.directory / "operations.parquet")],
+    )
+    # Version 1 has fewer columns.
+    present = pq.read_schema(run.directory / "machine.parquet").names
+    there = [name for name in MACHINE if name in present]
+    connection.execute(
+        f"INSERT INTO machine BY NAME SELECT ? AS run_id, {', '.join(there)} FROM read_parquet(?)",
+        [run_id, str(run.directory / "machine.parquet")],
+    )
 
 
 def _columns(runs: tuple[Run, ...]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tidemark.errors import AnalysisError
+from tidemark.runs.coding.fields import printable
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.manifest import Footprint, Manifest
 from tidemark.runs.samples import MACHINE_COLUMNS, OPERATION_COLUMNS, Seconds, column, columns_of, read_seconds, words
@@ -24,6 +26,8 @@ STATES = (
     "restart. 'Cold': they were not in it when the window opened either, with servers and client running. "
     "'First run': neither could be shown for run 0."
 )
+MOST_ROWS, MOST_COLUMNS = 200_000_000, 1_000  # of a file of a run: many times what windows bring
+NAME = re.compile(r"[\w.-]{1,200}")  # of a column, which becomes one of the database
 MOST_KEPT = 500_000  # operations of a run whose columns stay in memory, 4 MB each, once they were read
 
 
@@ -144,7 +148,7 @@ def read_run(directory: Path, identity: str, number: int, kept: Path | None = No
             f"{folder / 'operations.parquet'}: found {operations.metadata.num_rows:,} operations; "
             f"run.json counts {manifest.operations:,}. Remove the folder and run 'all' again."
         )
-    events = pc.sum(operations.read(columns=["rows"]).column(0)).as_py()
+    events = _sum(folder / "operations.parquet", operations, "rows")
     if events != manifest.events:
         raise AnalysisError(
             f"{folder / 'operations.parquet'}: found {events:,} events; run.json counts {manifest.events:,}. "
@@ -154,17 +158,48 @@ def read_run(directory: Path, identity: str, number: int, kept: Path | None = No
     return Run(folder, f"{identity}/{folder.relative_to(directory).as_posix()}", manifest)
 
 
+def _sum(path: Path, file: pq.ParquetFile, name: str) -> int:
+    try:
+        return sum(pc.sum(batch.column(0)).as_py() or 0 for batch in file.iter_batches(columns=[name]))
+    except (OSError, pa.ArrowException) as error:
+        raise AnalysisError(f"{path}: column '{name}' cannot be read: {printable(str(error))}") from error
+
+
 def _parquet(path: Path, columns: Sequence[str]) -> pq.ParquetFile:
+    """The file at `path`: not more rows and columns than runs have, plain ones, and `columns`, numbers, among them."""
     try:
         file = pq.ParquetFile(path)
+        schema, rows = file.schema_arrow, file.metadata.num_rows
     except FileNotFoundError:
         raise AnalysisError(f"{path}: not there; remove the run's folder and run 'all' again") from None
-    except (OSError, pa.ArrowInvalid) as error:
-        raise AnalysisError(f"{path}: cannot be read as Parquet: {error}") from error
-    absent = [name for name in columns if name not in file.schema_arrow.names]
+    except (OSError, pa.ArrowException) as error:
+        raise AnalysisError(f"{path}: cannot be read as Parquet: {printable(str(error))}") from error
+    if len(schema.names) > MOST_COLUMNS or rows > MOST_ROWS:
+        raise AnalysisError(
+            f"{path}: found {rows:,} rows of {len(schema.names):,} columns; "
+            f"allowed: up to {MOST_ROWS:,} of {MOST_COLUMNS}"
+        )
+    for each in schema:
+        if not (NAME.fullmatch(each.name) and (_is_number(each.type) or _is_text(each.type))):
+            raise AnalysisError(
+                f"{path}: found the column {printable(f'{each.name} of {each.type}')[:120]}; allowed: numbers and "
+                "texts, in columns whose names are letters, digits, '_', '-' and '.'"
+            )
+    absent = [name for name in columns if name not in schema.names]
     if absent:
         raise AnalysisError(f"{path}: found no column {', '.join(absent)}; allowed: a file with {', '.join(columns)}")
+    for name in columns:
+        if not _is_number(schema.field(name).type):
+            raise AnalysisError(f"{path}: column '{name}': found {schema.field(name).type}; allowed: numbers")
     return file
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)  # null: no value in it
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
 
 
 def source_runs(runs: Iterable[Run]) -> list[str]:

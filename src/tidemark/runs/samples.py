@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tidemark.errors import AnalysisError
+from tidemark.runs.coding.fields import printable
 
 OPERATION_COLUMNS = ("start_ns", "rows")  # of operations.parquet, whatever the workload; it adds its own
 MACHINE_COLUMNS = ("second", "cpu_percent", "disk_written_bytes")  # of machine.parquet, of all versions
@@ -67,15 +68,22 @@ def _column(path: Path, name: str) -> NDArray[np.int64]:
     there = columns_of(path)
     if name not in there:
         raise AnalysisError(f"{path}: found no column '{name}'; allowed: {', '.join(there)}")
-    column = pq.read_table(path, columns=[name]).column(0).combine_chunks()
+    column = _table(path, [name]).column(0).combine_chunks()
     values: NDArray[np.int64] = column.to_numpy(zero_copy_only=False)
     values.setflags(write=False)
     return values
 
 
+def _table(path: Path, columns: list[str] | None = None) -> pa.Table:
+    try:
+        return pq.read_table(path, columns=columns)
+    except (OSError, pa.ArrowException) as error:
+        raise AnalysisError(f"{path}: cannot be read as Parquet: {printable(str(error))}") from error
+
+
 def read_seconds(path: Path, window_s: float) -> Seconds:
     """The samples in machine.parquet that end inside a window of `window_s` seconds."""
-    table = pq.read_table(path)
+    table = _table(path)
     second = _floats(table, "second")
     inside = second <= window_s + 0.05
     length = np.diff(second, prepend=0.0)
