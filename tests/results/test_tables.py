@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -243,3 +244,10 @@ def test_numbers_keep_their_significant_digits() -> None:
 def test_a_bar_in_a_reason_does_not_break_the_markdown() -> None:
     table = Table("t", "T", (Column("a", "A"),), ((Missing("x | y\nz"),),), (), "d")
     assert r"| missing: x \| y z |" in table.markdown()
+
+
+def test_a_text_is_no_html_in_markdown() -> None:
+    odd = "<script>x</script> <!-- <img src=x> 1 < 2 <3"
+    text = Table("t", "T", (Column("a", "A"),), ((odd,), (Missing(odd),)), (odd,), odd, (odd,)).markdown()
+    assert text.count("&lt;script>x&lt;/script> &lt;!-- &lt;img src=x> 1 < 2 <3") == 5
+    assert not re.search(r"<[A-Za-z/!?]", text)

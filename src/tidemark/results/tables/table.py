@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,8 +87,8 @@ class Table:
     def markdown(self) -> str:
         """For people: four significant digits, intervals in brackets."""
         lines = [f"**{self.title}**", "", self.grid()]
-        lines += ["", *(f"- {note}" for note in self.notes), f"- Dataset: {self.dataset}"]
-        lines.append(f"- Source runs: {', '.join(self.sources) or 'none'}")
+        below = [*self.notes, f"Dataset: {self.dataset}", f"Source runs: {', '.join(self.sources) or 'none'}"]
+        lines += ["", *(f"- {_text(each)}" for each in below)]
         return "\n".join(lines) + "\n"
 
     def grid(self) -> str:
@@ -135,7 +136,12 @@ def _cell(plain: Any) -> Cell:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return _text(text).replace("|", "\\|").replace("\n", " ")
+
+
+def _text(text: str) -> str:
+    """`text` without HTML: where a tag would begin in Markdown, a character reference stands."""
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text)
 
 
 def _plain(cell: Cell) -> object:
