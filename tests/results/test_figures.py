@@ -71,6 +71,23 @@ def test_all_figures_are_drawn_in_three_forms(drawn: Path) -> None:
         assert entry["sources"], entry["name"]
 
 
+def test_a_dollar_in_a_title_is_a_dollar(tmp_path: Path) -> None:
+    """Where formulas are set, the first title cannot be drawn and the second one is drawn otherwise."""
+    titles = ("Lake $\\frac{$", "$x_1$ of $10")
+    models = [replace(model, title=title) for model, title in zip((DUCKLAKE, INLINED), titles, strict=True)]
+    run_set = RunSet.load(write_run_set(tmp_path, models, window_s=2))
+    studio = Studio.of(Measures(run_set, QUANTITIES))
+    sketches = [each for each in figures_beyond.sketches() if each.name == "throughput-single"]
+    draw(studio, sketches, tmp_path / "figures")
+    assert sorted(path.suffix for path in (tmp_path / "figures").rglob("throughput*")) == [".pdf", ".png", ".svg"]
+    with style.applied():
+        figure = sketches[0].draw(studio).frame.figure
+        figure.canvas.draw()
+    drawn = [text for text in figure.findobj(Text) if "$" in text.get_text()]
+    assert {title for title in titles if any(title in text.get_text() for text in drawn)} == set(titles)
+    assert not any(text.get_parse_math() for text in drawn)
+
+
 def test_each_figure_shows_the_run_that_the_thesis_shows(drawn: Path) -> None:
     entries = index(drawn)
     for name, number in (("5.2", 1), ("5.12", 1), ("A.1", 0), ("A.2", 2), ("A.19", 0), ("A.20", 2)):

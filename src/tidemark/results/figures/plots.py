@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
 from tidemark.analysis.statistics import Estimate
@@ -46,6 +46,11 @@ def plain_ticks() -> FuncFormatter:
         return f"{value:g}" if abs(value) < 1e3 else f"{value:,.0f}"
 
     return FuncFormatter(spelt)
+
+
+def minor_ticks() -> LogFormatter:
+    """Numbers at the minor ticks of a short logarithmic axis, as text: formulas are not set in our figures."""
+    return LogFormatter(labelOnlyBase=False)
 
 
 def titles(axes: Axes, names: Sequence[str]) -> None:

@@ -74,6 +74,7 @@ RC: dict[Any, Any] = {
     "xtick.major.size": 2.5,
     "ytick.major.size": 2.5,
     "text.color": INK,
+    "text.parse_math": False,  # a "$" in a title is a dollar
     "axes.labelcolor": INK,
     "xtick.color": INK,
     "ytick.color": INK,

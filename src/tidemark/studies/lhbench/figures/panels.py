@@ -138,6 +138,7 @@ def merges(studio: Studio) -> Drawn:
                        fontsize=style.SMALL, color=style.ink(colour), va="center")  # fmt: skip
     for axes, what in zip(panels, ("merge (s)", "queries after over before"), strict=True):
         axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(plots.minor_ticks())
         axes.xaxis.set_major_formatter(plots.plain_ticks())
         axes.set_ylim(bottom=0)
         axes.grid()

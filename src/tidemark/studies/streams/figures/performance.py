@@ -139,6 +139,7 @@ def latency(studio: Studio, mode: str) -> Drawn:
                   va="center", color=style.ink(group.colour), linespacing=1.0)  # fmt: skip
     plots.log_axis(axes)
     axes.set_yscale("log")
+    axes.yaxis.set_minor_formatter(plots.minor_ticks())
     axes.set_ylim(lowest * 0.7, 1.3)
     levels = {1.0: "", 0.5: "median  ", 0.1: "", 0.01: "p99  ", 0.001: "p99.9  ", 0.0001: "p99.99  "}
     axes.set_yticks([level for level in levels if level > lowest * 0.7])
