@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import signal, stats
 
-from tidemark.analysis.blocks import BlockSample, block_length, draw_cells
+from tidemark.analysis.blocks import BlockSample, Ranks, block_length, draw_cells
 from tidemark.analysis.statistics import (
     Estimate,
     Replicates,
@@ -138,8 +138,7 @@ def test_too_few_samples_have_no_slope() -> None:
 def test_cliffs_delta_counts_pairs() -> None:
     rng = np.random.default_rng(9)
     a, b = np.array([1.0, 2.0, 3.0, 4.0] * 50), np.array([2.0, 2.5, 9.0, 9.0] * 50)
-    edges = np.union1d(a, b)
-    prepared = [BlockSample.prepare(values, rng, edges) for values in (a, b)]
+    prepared = [Ranks.of(BlockSample.prepare(values, rng)) for values in (a, b)]
     expected = np.sign(a[:, None] - b[None, :]).mean()
     estimate = cliffs_delta(*prepared).estimate("")
     assert estimate.value == pytest.approx(expected)
@@ -150,8 +149,7 @@ def test_cliffs_delta_counts_pairs() -> None:
 def test_cliffs_delta_never_leaves_its_range() -> None:
     rng = np.random.default_rng(10)
     low, high = 1 + 0.1 * rng.random(100), 5 + 0.1 * rng.random(100)
-    edges = np.union1d(low, high)
-    delta = cliffs_delta(BlockSample.prepare(low, rng, edges), BlockSample.prepare(high, rng, edges)).estimate("")
+    delta = cliffs_delta(*(Ranks.of(BlockSample.prepare(values, rng)) for values in (low, high))).estimate("")
     assert interval(delta) == pytest.approx((-1.0, -1.0))
     assert interval(delta)[0] >= -1.0
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
+import numpy as np
 import pytest
 from tests.results.places import workshop
 from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, NULL, Model, write_run_set
 
+from tidemark.analysis import units
+from tidemark.analysis.blocks import BlockSample, Numbers
 from tidemark.analysis.measures import Measures
 from tidemark.pipeline.build import all_claims, build_database
 from tidemark.results.claims.retest import retest
@@ -94,6 +99,24 @@ def test_each_cold_run_is_compared_with_the_hot_runs_of_its_own_repeat(measures:
 def test_cliffs_delta_takes_repeats_in_pairs(measures: Measures) -> None:
     delta = measures.dominance("write_ns", find(measures, MODELS[2]), find(measures, MODELS[0])).estimate("")
     assert delta.value > 0.9
+
+
+def test_each_run_is_prepared_once_for_all_pairs(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared: list[int] = []
+
+    def counted(samples: Numbers, rng: np.random.Generator) -> BlockSample:
+        prepared.append(len(samples))
+        return BlockSample.prepare(samples, rng)
+
+    monkeypatch.setattr(units, "BlockSample", SimpleNamespace(prepare=counted))
+    fresh = Measures(RunSet.load(results), QUANTITIES)
+    all_series = fresh.run_set.select(mode="single", harness=False)
+    pairs = {(a.id, b.id): fresh.dominance("write_ns", a, b) for a, b in combinations(all_series, 2)}
+    assert len(prepared) == sum(len(series.hot_runs) for series in all_series) == 12
+    a, b = all_series[0], all_series[-1]
+    turned, straight = fresh.dominance("write_ns", b, a).estimate(""), pairs[a.id, b.id].estimate("")
+    assert turned.value == pytest.approx(-straight.value)
+    assert straight.low is not None and turned.high == pytest.approx(-straight.low, abs=0.02)
 
 
 def test_tables_name_the_repeat_of_each_run(measures: Measures) -> None:

@@ -52,11 +52,11 @@ class BlockSample:
         return len(self.samples)
 
     @classmethod
-    def prepare(cls, samples: Numbers, rng: np.random.Generator, edges: Floats | None = None) -> BlockSample:
+    def prepare(cls, samples: Numbers, rng: np.random.Generator) -> BlockSample:
         """`samples` of one run, at least one, in the order in which they were measured."""
         if len(samples) == 0:
             raise ValueError("no samples")
-        edges = bin_edges(samples) if edges is None else edges
+        edges = bin_edges(samples)
         cells = min(len(samples), CELLS)
         cell = (np.arange(len(samples)) * cells) // len(samples)
         bins = np.clip(np.searchsorted(edges, samples, side="right") - 1, 0, len(edges) - 1)
@@ -91,30 +91,55 @@ class BlockSample:
         values: Floats = lower + np.clip(within, 0.0, 1.0) * width
         return values
 
-    def dominance(self, other: BlockSample) -> tuple[float, Floats]:
-        """P(self > other) - P(self < other), exact, and of each replicate (values in one bin count as ties)."""
-        if self.edges.shape != other.edges.shape or not np.array_equal(self.edges, other.edges):
-            raise ValueError("prepare both samples on the same edges")
-        ordered = np.sort(other.samples)
-        below = np.searchsorted(ordered, self.samples, side="left").sum(dtype=np.float64)
-        above = other.n * self.n - np.searchsorted(ordered, self.samples, side="right").sum(dtype=np.float64)
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Samples of one run as they are compared with those of others: prepared once, for all the pairs of a run.
+
+    `below` are the cumulative shares at the lower end of each bin, and at the upper end of the last; `share` are the
+    shares of the bins. Shapes (bins + 1, 1 + REPLICATES) and (bins, 1 + REPLICATES): the samples, then the replicates.
+    """
+
+    ordered: Numbers
+    edges: Floats
+    below: NDArray[np.float32]
+    share: NDArray[np.float32]
+    degrees: float
+
+    @classmethod
+    def of(cls, sample: BlockSample) -> Ranks:
+        ends = np.zeros((len(sample.edges) + 1, 1 + len(sample.resampled)), np.float32)
+        ends[1:, 0], ends[1:, 1:] = sample.cumulative, sample.resampled.T
+        return cls(np.sort(sample.samples), sample.edges, ends, np.diff(ends, axis=0), sample.degrees)
+
+    @property
+    def n(self) -> int:
+        return len(self.ordered)
+
+    def dominance(self, other: Ranks) -> tuple[float, Floats]:
+        """P(self > other) - P(self < other), exact, and of each replicate; shape (REPLICATES,).
+
+        Each has its own bins, within which samples count as spread evenly; the replicates are then shifted by what
+        that gets wrong for the samples.
+        """
+        below = np.searchsorted(other.ordered, self.ordered, side="left").sum(dtype=np.float64)
+        above = other.n * self.n - np.searchsorted(other.ordered, self.ordered, side="right").sum(dtype=np.float64)
         value = float((below - above) / (other.n * self.n))
-        draws = _dominance(self.resampled, other.resampled)
-        binned = _dominance(self.cumulative[None, :], other.cumulative[None, :])[0]
-        return value, np.clip(draws + (value - binned), -1.0, 1.0)
+        ends = np.append(other.edges, np.nextafter(other.edges[-1], np.inf))
+        bins = np.searchsorted(self.edges, ends, side="left") - 1  # that the ends lie in; -1 is before the first
+        upper = np.append(self.edges[1:], np.nextafter(self.edges[-1], np.inf))[bins]
+        lower = self.edges[bins]
+        within = np.where(bins < 0, 0.0, np.minimum((ends - lower) / (upper - lower), 1.0)).astype(np.float32)
+        before = self.below[np.maximum(bins, 0)]
+        smaller = before + within[:, None] * (self.below[bins + 1] - before)  # the share of mine below each end
+        binned = 1.0 - np.einsum("ij,ij->j", other.share, smaller[:-1] + smaller[1:], dtype=np.float64)
+        return value, np.clip(binned[1:] + (value - binned[0]), -1.0, 1.0)
 
 
 def _shares(counts: Numbers) -> Floats:
     cumulative = np.cumsum(counts, axis=-1, dtype=np.float64)
     shares: Floats = cumulative / cumulative[..., -1:]
     return shares
-
-
-def _dominance(a: Floats, b: Floats) -> Floats:
-    share = np.diff(a, axis=1, prepend=0.0)
-    before = np.concatenate([np.zeros((len(b), 1)), b[:, :-1]], axis=1)
-    values: Floats = (share * (before - (1.0 - b))).sum(axis=1)
-    return values
 
 
 def resample(first: Numbers, second: Numbers, rng: np.random.Generator) -> tuple[Floats, Floats, float]:

@@ -19,10 +19,10 @@ from functools import partial
 import numpy as np
 
 from tidemark.analysis import resampled
-from tidemark.analysis.blocks import BlockSample, bin_edges
+from tidemark.analysis.blocks import BlockSample
 from tidemark.analysis.quantities import Absent, OfSeconds, Quantile, Quantities, Quantity, Range, Relative
-from tidemark.analysis.statistics import Replicates, cliffs_delta, generator
-from tidemark.analysis.units import Effects, mean, typical
+from tidemark.analysis.statistics import Replicates, generator
+from tidemark.analysis.units import Effects, deltas, mean, typical
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Repeat, RunSet, Series
 
@@ -42,6 +42,7 @@ class Measures:
         self._runs = resampled.read(run_set, quantities)
         self._hot: dict[tuple[str, str], Replicates] = {}
         self._effects: dict[tuple[str, str], Effects | None] = {}
+        self._deltas: dict[tuple[str, str, str], list[Replicates]] = {}
 
     # One run
 
@@ -197,23 +198,14 @@ class Measures:
         """Cliff's delta of a column of `a` against that of `b`, from -1 to 1: the mean over pairs of hot runs."""
         if not a.hot_runs or not b.hot_runs:
             raise Absent((b if a.hot_runs else a).missing(1))
-        units = []
-        for x, y in zip(a.repeats, b.repeats, strict=False):
-            pairs = [self._dominance(column, *pair) for pair in zip(x.hot_runs, y.hot_runs, strict=False)]
-            units += [mean(pairs, generator("delta", x.id, y.id))] if pairs and self._is_repeated(a) else pairs
-        if not units:
+        key = (column, a.id, b.id)
+        if key not in self._deltas:  # all pairs of a mode at once, or these two alone
+            self._deltas |= deltas(column, self._peers(a), self._is_repeated(a))
+        if key not in self._deltas:
+            self._deltas |= deltas(column, (a, b), self._is_repeated(a))
+        if not self._deltas[key]:
             raise Absent("they have no repeat with hot runs in common")
-        return typical(units, generator("delta", a.id, b.id))
-
-    @staticmethod
-    def _dominance(column: str, first: Run, second: Run) -> Replicates:
-        x, y = first.column(column), second.column(column)
-        edges = np.union1d(bin_edges(x), bin_edges(y))
-        names = (first.label, second.label)
-        return cliffs_delta(
-            BlockSample.prepare(x, generator("delta", *names, 0), edges),
-            BlockSample.prepare(y, generator("delta", *names, 1), edges),
-        )
+        return typical(self._deltas[key], generator("delta", a.id, b.id))
 
     # Units of a series
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from tidemark.analysis.blocks import REPLICATES, BlockSample, Numbers, resample, resampled_residuals
+from tidemark.analysis.blocks import REPLICATES, BlockSample, Numbers, Ranks, resample, resampled_residuals
 
 Floats = NDArray[np.float64]
 FEWEST = 8  # samples of one run: below that, resampling them says nothing
@@ -226,11 +226,8 @@ def theil_sen(samples: Numbers, rng: np.random.Generator, cells: int = 64) -> Re
     return Replicates(slope, draws, n, log=False)
 
 
-def cliffs_delta(a: BlockSample, b: BlockSample) -> Replicates:
-    """P(a > b) - P(a < b) for one sample of each (Cliff 1993): 1 when every `a` is larger, 0 when neither is.
-
-    Both must have been prepared on the same bins (`BlockSample.prepare(..., edges=...)`).
-    """
+def cliffs_delta(a: Ranks, b: Ranks) -> Replicates:
+    """P(a > b) - P(a < b) for one sample of each (Cliff 1993): 1 when every `a` is larger, 0 when neither is."""
     centre, draws = a.dominance(b)
     return Replicates(centre, draws, a.n + b.n, 1, min(a.degrees, b.degrees), log=False, bounds=(-1.0, 1.0))
 

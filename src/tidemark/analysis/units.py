@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, zip_longest
 
 import numpy as np
 
-from tidemark.analysis.blocks import REPLICATES
-from tidemark.analysis.statistics import Floats, Replicates
+from tidemark.analysis.blocks import REPLICATES, BlockSample, Ranks
+from tidemark.analysis.statistics import Floats, Replicates, cliffs_delta, generator
+from tidemark.runs.runset import Series
 
 PRIOR_UNITS = 8.0  # what is pooled weighs at most as much as eight differences between a series' own units
 
@@ -109,6 +111,33 @@ def typical(units: Sequence[Replicates], rng: np.random.Generator, effects: Effe
         draws += inside.draws - inside.centre
     degrees = _satterthwaite([(inside.variance, inside.degrees), (own.variance / count, own.degrees)])
     return replace(inside, draws=draws, degrees=max(degrees, 1.0))
+
+
+def deltas(
+    column: str, all_series: Sequence[Series], is_repeated: bool
+) -> dict[tuple[str, str, str], list[Replicates]]:
+    """Cliff's delta of a column for each pair of series, by (column, id, id) in their order: one for each unit.
+
+    A hot run is compared with the other series' run of the same place in the same repeat. Each run is prepared once,
+    and only those of one place are in memory at a time.
+    """
+    units: dict[tuple[str, str, str], list[Replicates]] = {
+        (column, one.id, other.id): [] for one, other in combinations(all_series, 2)
+    }
+    for repeats in zip_longest(*(series.repeats for series in all_series)):
+        here = [(series.id, repeat) for series, repeat in zip(all_series, repeats, strict=True) if repeat is not None]
+        pairs: dict[tuple[str, str, str], list[Replicates]] = {}
+        for place in range(max(len(repeat.hot_runs) for _, repeat in here)):
+            prepared = [
+                (name, Ranks.of(BlockSample.prepare(run.column(column), generator("delta", column, run.label))))
+                for name, repeat in here
+                for run in repeat.hot_runs[place : place + 1]
+            ]
+            for (one, x), (other, y) in combinations(prepared, 2):
+                pairs.setdefault((column, one, other), []).append(cliffs_delta(x, y))
+        for key, runs in pairs.items():
+            units[key] += [mean(runs, generator("delta", *key, len(units[key])))] if is_repeated else runs
+    return units
 
 
 def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
