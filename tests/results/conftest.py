@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 from tests.results.browser import Browser, Page
 from tests.results.page_data import data_of, first_screen, gallery, with_data, write_report
+
+from tidemark.results.report.thin import STEPS, thin
 
 
 @pytest.fixture(scope="session")
@@ -26,11 +29,15 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def pages(reported: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A file for each kind of page: as built, with a first screen that was made up, and a gallery that was made up."""
+    """A file for each kind of page: as built, with a first screen and a gallery that were made up, and thinned ones."""
     folder = tmp_path_factory.mktemp("pages")
     built = (reported / "report.html").read_text()
     data = data_of(built)
     kinds = {"built": first_screen() | data, "made": data | first_screen(), "gallery": gallery()}
+    for name, steps in (("linked", 1), ("runless", len(STEPS))):
+        kinds[name] = json.loads(json.dumps(kinds["built"]))
+        answers = iter([False] * steps + [True])
+        thin(kinds[name], lambda _, answers=answers: next(answers))  # type: ignore[misc]
     for name, each in kinds.items():
         (folder / f"{name}.html").write_text(with_data(built, each))
     return {name: folder / f"{name}.html" for name in kinds}

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.results.page_data import data_of
 
-from tidemark.errors import AnalysisError
 from tidemark.pipeline.build import build_report
 from tidemark.results.report import page as report
 from tidemark.results.report.data import thinned
@@ -64,7 +64,15 @@ def test_thinning_keeps_extremes_and_measured_points() -> None:
     assert np.array_equal(same_x, x[:900]) and np.array_equal(same_y, y[:900])
 
 
-def test_a_page_that_would_be_too_large_is_refused(reported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "MOST_BYTES", 10_000)
-    with pytest.raises(AnalysisError, match="allowed: 10,000"):
-        build_report(reported)
+def test_a_page_that_would_be_too_large_leaves_out_runs(
+    reported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = len((reported / "report.html").read_bytes())
+    results = Path(shutil.copytree(reported, tmp_path / "results"))
+    for most in (whole - 1, 10_000):
+        monkeypatch.setattr(report, "MOST_BYTES", most)
+        page = build_report(results).read_text()
+        data = data_of(page)
+        assert [each["label"] for each in data["read_first"]][-1] == "Not in this page"
+        assert len(page.encode()) <= most or not any(series["runs"] for series in data["series"])
+        assert data["claims"] == json.loads((results / "claims.json").read_text())

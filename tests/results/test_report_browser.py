@@ -151,6 +151,24 @@ def test_a_run_opens_with_its_manifest(opened: Open) -> None:
     assert len(page.run("document.querySelector('#run-list details pre').textContent")) > 500
 
 
+def test_a_thinned_page_links_to_the_manifest_of_a_run(opened: Open, pages: dict[str, Path]) -> None:
+    page = opened("linked")
+    page.run("document.querySelector('#run-list details').open = true")
+    page.settle()
+    run = next(run for series in told(pages, "linked")["series"] for run in series["runs"])
+    link = page.run("document.querySelector('#run-list details a').getAttribute('href')")
+    assert link == f"{run['place']}/run.json" and link.startswith("runs/")
+    assert "manifests of runs" in text(page, "read-first")
+
+
+def test_a_page_without_runs_still_compares_series(opened: Open) -> None:
+    page = opened("runless")
+    shown = page.run("[...document.querySelectorAll('figure')].filter(each => !each.hidden).length")
+    assert shown >= 6 and not hidden(page, "matrix")
+    assert "3 runs, which are not in this page" in text(page, "runs")
+    assert "single runs (in the tables, and in metrics.duckdb)" in text(page, "read-first")
+
+
 def test_a_gallery_has_its_archives_a_matrix_each_and_nothing_empty(opened: Open) -> None:
     page = opened("gallery")
     assert page.run(JUMPS) == ["Results", "Matrix"]

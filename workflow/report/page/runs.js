@@ -5,6 +5,13 @@ function facts(pairs) {
   return make("dl", pairs.flatMap(([name, value]) => [make("dt", name), make("dd", value)]), { class: "facts" });
 }
 
+// A page of many runs leaves out their manifests: the file lies beside it.
+function manifest(run) {
+  if (run.manifest) return make("pre", JSON.stringify(run.manifest, null, 1), { tabindex: "0" });
+  const place = `${run.place}/run.json`;
+  return make("p", make("a", place, { href: place.split("/").map(encodeURIComponent).join("/") }));
+}
+
 function runSections() {
   byId("runs").hidden = !SERIES.length;
   for (const series of SERIES) {
@@ -19,7 +26,7 @@ function runSections() {
       const detail = make("details", make("summary", head), { id: `run-${run.label.replaceAll("/", "-")}`, ...tags(String(run.number)) });
       detail.addEventListener("toggle", () => {
         if (detail.children.length > 1) return;
-        detail.append(facts(Object.entries(run.facts)), make("h3", "Manifest (run.json)"), make("pre", JSON.stringify(run.manifest, null, 1), { tabindex: "0" }));
+        detail.append(facts(Object.entries(run.facts)), make("h3", "Manifest (run.json)"), manifest(run));
       });
       byId("run-list").append(detail);
     }

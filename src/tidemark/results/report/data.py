@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -169,6 +170,7 @@ def _run(measures: Measures, run: Run, repeat: int | None, most: int) -> dict[st
         "number": run.number,
         "title": f"run {run.number}" if repeat is None else f"run {run.number} of repeat {repeat}",
         "label": run.label,
+        "place": os.path.relpath(run.directory, measures.run_set.results),
         "state": run.state,
         "disturbed": "; ".join(run.disturbed),
         "events": run.manifest.events,

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tidemark.errors import AnalysisError
 from tidemark.paths import REPOSITORY, write_atomically
 from tidemark.results.report.answer import in_lines
 from tidemark.results.report.answer_file import write_answer
 from tidemark.results.report.data import report_data
 from tidemark.results.report.matrix import Subject
+from tidemark.results.report.thin import thin
 from tidemark.runs.coding.fields import Fields
 from tidemark.runs.runset import RunSet
 
@@ -24,7 +24,7 @@ SCRIPTS = (
     *("compare.js", "matrix.js", "front.js"),
     *("plot.js", "plots.js", "claims.js", "runs.js", "app.js"),
 )
-MOST_BYTES = 5_000_000
+MOST_BYTES = 5_000_000  # beyond, runs are thinned
 
 
 def write_report(run_set: RunSet, subjects: Sequence[Subject], notes: Sequence[str]) -> Path:
@@ -36,6 +36,7 @@ def write_report(run_set: RunSet, subjects: Sequence[Subject], notes: Sequence[s
     Fields.read(results / "claims.json")  # says what to do when it is not there
     claims = json.loads((results / "claims.json").read_text())
     data = report_data(run_set, subjects, claims, notes)
+    thin(data, lambda values: len(_page(values).encode()) <= MOST_BYTES)
     write_page(data, results / "report.html")
     repeated = any(len(series.repeats) > 1 for series in run_set.series)
     write_answer(results, in_lines(data["answers"], data["synthetic"], repeated))
@@ -43,7 +44,11 @@ def write_report(run_set: RunSet, subjects: Sequence[Subject], notes: Sequence[s
 
 
 def write_page(values: Mapping[str, Any], target: Path) -> None:
-    """Put data into the page, and all of it into one file; AnalysisError where that would be too large to open."""
+    """Put data into the page, and all of it into one file."""
+    write_atomically(target, _page(values))
+
+
+def _page(values: Mapping[str, Any]) -> str:
     data = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     parts = {
         "/*STYLE*/": "\n".join((PAGE / name).read_text() for name in STYLES),
@@ -55,9 +60,4 @@ def write_page(values: Mapping[str, Any], target: Path) -> None:
     for place, content in parts.items():
         head, _, tail = page.partition(place)
         page = head + content + tail
-    if len(page.encode()) > MOST_BYTES:
-        raise AnalysisError(
-            f"{target}: would have {len(page.encode()):,} bytes; allowed: {MOST_BYTES:,}. "
-            "Ask for fewer series in one configuration."
-        )
-    write_atomically(target, page)
+    return page
