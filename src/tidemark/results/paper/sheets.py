@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import Cell, Missing, brief, shown
-from tidemark.results.tables.table import OF_SWEEPS, RUN
+from tidemark.results.tables.table import OF_SWEEPS, REPEAT, RUN
 
 # Which row a line of a block is: repeated in every block. A position in the plan is one as well.
 IDENTITY = {"position", "stack", *(column.key for column in (*OF_SWEEPS, RUN))}
@@ -15,6 +16,67 @@ LINE = 138  # characters across the page at the size of the appendix's tables
 WIDE = 0.6  # of a line: a wider block is as wide as the page, its columns as wide as their contents ask
 GAP = 2  # characters between two columns
 TEXT = 26  # characters at which a column of words begins to wrap
+NUMBERED = "table-"  # how tables that a publication has begin: they keep a row for each run of a series
+MOST_WORDS = 3  # of different cells that are spelt out in one
+
+
+def without_runs(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`table` with one row for all runs of a kind, as rows by run and by repeat would grow without end.
+
+    Rows are alike in all columns before the run's, and in those of words that follow it.
+    """
+    keys = [column["key"] for column in table["columns"]]
+    pivot = next((keys.index(key) for key in (RUN.key, REPEAT.key) if key in keys), None)
+    if pivot is None:
+        return table
+    numbered = table["name"].startswith(NUMBERED)
+    numbers = [any(_quantity(row[place]) for row in table["rows"]) for place in range(len(keys))]
+    words = next((place for place in range(pivot + 1, len(keys)) if numbers[place]), len(keys))
+    differ = {REPEAT.key, "position", *([] if numbered else [RUN.key])}
+    alike = [place for place in range(words) if keys[place] not in differ]
+    groups: dict[str, list[list[Any]]] = {}
+    for row in table["rows"]:
+        groups.setdefault(json.dumps([row[place] for place in alike]), []).append(row)
+    if len(groups) == len(table["rows"]):
+        return table
+    units = [column["unit"] for column in table["columns"]]
+    rows = [[_merged(cells, unit) for cells, unit in zip(zip(*group, strict=True), units, strict=True)]
+            for group in groups.values()]  # fmt: skip
+    columns = [dict(column) for column in table["columns"]]
+    counted = keys.index(REPEAT.key) if numbered and REPEAT.key in keys else pivot
+    columns[counted]["title"] += "s"
+    for row, group in zip(rows, groups.values(), strict=True):
+        row[counted] = len(group) if any(each[pivot] is not None for each in group) else None
+    if not numbered and REPEAT.key in keys:  # all of them are in the row
+        for row in rows:
+            row[keys.index(REPEAT.key)] = None
+    kind = "repeats of a run" if numbered else "runs that are alike in its first columns"
+    note = (
+        f"A row is of all {kind}: numbers are the least and the greatest. {table['name']}.csv, among the tables of the "
+        "results, has a row for each run."
+    )
+    return {**table, "columns": columns, "rows": rows, "notes": [note, *table["notes"]]}
+
+
+def _quantity(cell: Any) -> bool:
+    return isinstance(cell, int | float) or (isinstance(cell, dict) and "value" in cell)
+
+
+def _merged(cells: Sequence[Any], unit: str) -> Any:
+    """One cell for several: what they have in common, or how far they differ."""
+    there = [cell for cell in cells if cell is not None and not (isinstance(cell, dict) and "missing" in cell)]
+    if not there:
+        return next((cell for cell in cells if cell is not None), None)
+    if len(there) == 1 or all(cell == there[0] for cell in there):
+        return there[0]
+    if all(map(_quantity, there)):
+        values = [cell["value"] if isinstance(cell, dict) else cell for cell in there]
+        known = [value for value in values if value is not None]
+        ends = dict.fromkeys(shown(end, unit, 3) for end in (min(known), max(known))) if known else {}
+        return " to ".join(ends) or None
+    different = list(dict.fromkeys(map(str, there)))
+    more = len(different) - MOST_WORDS
+    return "; ".join(different[:MOST_WORDS]) + (f"; and {more} others" if more > 0 else "")
 
 
 def sheet(table: Mapping[str, Any]) -> dict[str, Any]:

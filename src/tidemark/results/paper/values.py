@@ -18,7 +18,7 @@ from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 from tidemark.results.paper.contribution import Chapter
 from tidemark.results.paper.setting import setting
-from tidemark.results.paper.sheets import sheet
+from tidemark.results.paper.sheets import sheet, without_runs
 from tidemark.results.paper.stacks import StackWriter
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.runset import RunSet, Series
@@ -86,7 +86,7 @@ def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter], more:
         **_together(*(each.brings.parts(each.measures, sources.bench) for each in chapters)),
         "claims": sources.claims["claims"],
         "systems": [_system(series) for series in _one_a_system(run_set)],
-        "tables": [sheet(table) for table in sources.tables],
+        "tables": [sheet(without_runs(table)) for table in sources.tables],
         "sources": _sources(sources.figures),
         "figures": _named_once([_figure(figure, run_set.results) for figure in sources.figures]),
     }
