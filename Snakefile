@@ -22,13 +22,46 @@ include: "workflow/rules/analysis.smk"
 include: "workflow/rules/paper.smk"
 
 
-rule all:
-    default_target: True
-    input:
-        # Named here as well: what only later steps need is not made again while those are up to date.
-        OUTCOMES,
-        rules.tables.output,
-        rules.figures.output,
-        rules.claims.output.json,
-        rules.paper.output,
-        rules.report.output,
+if BOOT is None:
+
+    rule all:
+        default_target: True
+        input:
+            # Named here as well: what only later steps need is not made again while those are up to date.
+            OUTCOMES,
+            rules.tables.output,
+            rules.figures.output,
+            rules.claims.output.json,
+            rules.paper.output,
+            rules.report.output,
+
+else:
+
+    rule all:
+        # What this boot allows. It does something itself: where the rest is there already, Snakemake would end as if
+        # nothing were left to do, and come to no hook.
+        default_target: True
+        input:
+            preparation(PLAN),
+            [f"{spec.directory}/outcome.json" for spec in BOOT.series],
+        shell:
+            ":"
+
+
+onstart:
+    if is_plain():
+        use_boot(PLAN, WORKSPACE)
+
+
+onsuccess:
+    if BOOT is not None and any(
+        job.rule.name == "all" for job in workflow.dag.jobs
+    ):
+        sys.exit(wait_for_restart(PLAN, WORKSPACE, BOOT.waiting))
+
+
+onerror:
+    # A series that was asked for by name, and waits for a boot: the step has said so.
+    failure = noted(WORKSPACE)
+    if failure is not None and failure.exit_code == RebootNeeded.exit_code:
+        sys.exit(failure.exit_code)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from .conftest import MakeSandbox
-from .sandbox import Sandbox, complete
+from .sandbox import MEASURE_ONLY, Sandbox, complete
 
 OTHER_BOOT = "00000000-0000-0000-0000-000000000000"
 CONFIG = {
@@ -32,10 +35,23 @@ def states(sandbox: Sandbox) -> list[str]:
     return [line.split()[-5] for line in sandbox.run("series").stdout.splitlines()]
 
 
-def test_restarts_are_not_made_by_the_configuration_alone(sandbox: Sandbox) -> None:
-    refused = sandbox.run("all")
-    assert refused.returncode == 2
-    assert "--allow-reboot" in refused.stdout and "--wait-for-reboot" in refused.stdout
+def plain(sandbox: Sandbox, *words: str) -> subprocess.CompletedProcess[str]:
+    """Snakemake without `tidemark all` around it."""
+    environment = {**os.environ, "PYTHONPATH": str(sandbox.root / "src"), "TIDEMARK_CACHE": str(sandbox.cache)}
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", *words]
+    return subprocess.run(
+        command,
+        cwd=sandbox.root,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=800,
+    )
+
+
+def test_options_for_restarts_need_a_configuration_that_asks_for_them(sandbox: Sandbox) -> None:
     assert sandbox.run("all", "--allow-reboot", "--wait-for-reboot").returncode == 2
     sandbox.configure({**CONFIG, "cold": "none"})
     assert sandbox.run("all", "--wait-for-reboot").returncode == 2
@@ -44,8 +60,8 @@ def test_restarts_are_not_made_by_the_configuration_alone(sandbox: Sandbox) -> N
 
 
 def test_each_series_waits_for_a_boot_of_its_own(sandbox: Sandbox) -> None:
-    for expected in (["waiting", "pending"], ["complete", "waiting"]):
-        stopped = sandbox.run("all", "--wait-for-reboot")
+    for expected, option in ((["waiting", "pending"], []), (["complete", "waiting"], ["--wait-for-reboot"])):
+        stopped = sandbox.run("all", *option)
         assert stopped.returncode == 11, stopped.stdout
         assert "Restart the machine and type the same command again" in stopped.stdout
         assert states(sandbox) == expected
@@ -63,6 +79,30 @@ def test_without_a_restart_it_goes_on_waiting(sandbox: Sandbox) -> None:
         stopped = sandbox.run("all", "--wait-for-reboot")
         assert stopped.returncode == 11, stopped.stdout
         assert states(sandbox) == ["waiting"]
+
+
+def test_a_plain_snakemake_ends_at_the_restart_that_it_needs(make_sandbox: MakeSandbox) -> None:
+    sandbox = make_sandbox(CONFIG)
+    for expected in (["waiting", "pending"], ["complete", "waiting"], ["complete", "waiting"]):
+        stopped = plain(sandbox, "all")
+        assert stopped.returncode == 11, stopped.stdout
+        assert stopped.stdout.count("waits for a restart") == 1 and "Error" not in stopped.stdout, stopped.stdout
+        assert "Restart the machine and type the same command again" in stopped.stdout.splitlines()[-1]
+        assert states(sandbox) == expected
+        if expected == ["waiting", "pending"]:
+            pretend_a_restart(sandbox)
+    first, second = (sandbox.root / series["directory"] / "outcome.json" for series in sandbox.plan())
+    by_name = plain(sandbox, str(second.relative_to(sandbox.root)))
+    assert by_name.returncode == 11 and "waits for a restart" in by_name.stdout, by_name.stdout
+
+    # One that failed takes no boot from the one that waits.
+    first.write_text(json.dumps(json.loads(first.read_text()) | {"status": "failed", "reason": "x", "exit_code": 7}))
+    pretend_a_restart(sandbox)
+    last = plain(sandbox, "all", *MEASURE_ONLY)
+    assert last.returncode == 0, last.stdout
+    assert states(sandbox) == ["failed", "complete"]
+    assert plain(sandbox, "all", *MEASURE_ONLY).returncode == 0
+    assert states(sandbox) == ["complete", "complete"], "it is measured again once nothing else waits"
 
 
 @pytest.mark.long

@@ -11,14 +11,23 @@ sys.path.insert(0, str(ROOT / "src"))
 sys.modules.setdefault("pyarrow", None)
 
 from tidemark import code
+from tidemark.errors import RebootNeeded
 from tidemark.paths import Workspace
+from tidemark.pipeline.failure import noted
 from tidemark.pipeline.programs import provided, tools
+from tidemark.pipeline.restarts import (
+    preparation,
+    this_boot,
+    use_boot,
+    wait_for_restart,
+)
 from tidemark.pipeline.rounds import asked_for
 from tidemark.pipeline.runner import (
     RESULT_ROOMS,
     beside_input,
     command_line,
     enter,
+    is_plain,
     results_folder,
 )
 from tidemark.services.programs.provision import jar_lock
@@ -35,6 +44,8 @@ WORKSPACE = Workspace(Path.cwd())
 # made of follows from it. None, as for a plain 'snakemake': they are made of everything at once.
 ROUND = asked_for(PLAN)
 RESULTS = results_folder(PLAN.config)
+# With 'cold: reboot' a plain 'snakemake' is given what this boot allows; 'tidemark all' knows it by itself.
+BOOT = this_boot(PLAN, WORKSPACE) if is_plain() else None
 # What results are made by, beside the run files that they are made from.
 ANALYSIS = [str(path) for path in code.files(*RESULT_ROOMS)]
 # Where Snakemake deploys envs/environment.yaml by conda, that one's Python comes first in the search path.

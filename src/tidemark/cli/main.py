@@ -61,7 +61,8 @@ def run_everything(
         bool, typer.Option("--allow-reboot", help="With 'cold: reboot': restart this machine before each series.")
     ] = False,
     wait_for_reboot: Annotated[
-        bool, typer.Option("--wait-for-reboot", help="With 'cold: reboot': stop whenever you must restart it.")
+        bool,
+        typer.Option("--wait-for-reboot", help="With 'cold: reboot': stop whenever you must restart it (the default)."),
     ] = False,
     verify: Annotated[
         bool,

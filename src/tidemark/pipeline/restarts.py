@@ -1,10 +1,14 @@
-"""`cold: reboot`: one series a boot, the machine restarted between them by us or by a person."""
+"""`cold: reboot`: one series a boot, the machine restarted between them by us or by a person.
+
+`tidemark all` goes from series to series here. A plain Snakemake has all its jobs before it starts: it is given those
+of this boot.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidemark.config import Config, load
@@ -30,20 +34,15 @@ from tidemark.runs.outcome import outcome_path
 from tidemark.runs.plan import Round
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.registry import registry
+from tidemark.systems.variants import variant_of
 
+PREPARATION = "the preparation of programs and trips"
 SPARE_RESTARTS = 3  # beyond one a series: for those that a loss of power takes
 
 
 def check(config: Config, restarts: Restarts) -> None:
-    """ConfigError unless the configuration and the command line want the same; MachineError if it cannot be had."""
-    wanted = config.cold == "reboot"
-    if wanted and restarts is Restarts.NONE:
-        raise ConfigError(
-            f"{config.source}: key 'cold': found 'reboot', which needs a second word on the command line: "
-            "--allow-reboot (this machine is restarted before each series, and goes on by itself) or "
-            "--wait-for-reboot (it stops; you restart the machine and type the command again)"
-        )
-    if not wanted and restarts is not Restarts.NONE:
+    """ConfigError for restarts that the configuration does not ask for; MachineError if they cannot be had."""
+    if config.cold != "reboot" and restarts is not Restarts.NONE:
         raise ConfigError(
             f"{config.source}: key 'cold': found '{config.cold}'; --{restarts}-"
             f"{'for-' if restarts is Restarts.WAIT else ''}reboot is for 'reboot' alone"
@@ -52,13 +51,51 @@ def check(config: Config, restarts: Restarts) -> None:
         reboot.may_restart()
 
 
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """What is left to do until the machine is restarted: series, and the one that waits for the restart."""
+
+    series: tuple[SeriesSpec, ...]
+    waiting: SeriesSpec
+
+
+def this_boot(plan: Plan, workspace: Workspace) -> Boot | None:
+    """What a plain Snakemake may measure in this boot; None where no series waits for another."""
+    if plan.config.archive is not None or plan.config.cold != "reboot":
+        return None
+    used = bool(reboot.read(workspace).used_by) or not _is_prepared(plan, workspace)
+    allowed: list[SeriesSpec] = []
+    for spec in due(plan.series, workspace):
+        if used and _needs_restart(spec, workspace):
+            return Boot(tuple(allowed), spec)
+        allowed.append(spec)
+        used = used or registry()[spec.study].workload.unavailable(spec, variant_of(spec)) is None
+    return None
+
+
+def use_boot(plan: Plan, workspace: Workspace) -> None:
+    """Write down that this boot is used, where a plain Snakemake is about to fetch programs or trips."""
+    if plan.config.cold == "reboot" and not _is_prepared(plan, workspace):
+        reboot.claim(workspace, PREPARATION, alone=False)
+
+
+def wait_for_restart(plan: Plan, workspace: Workspace, spec: SeriesSpec) -> int:
+    """Write down that `spec` waits, and say what to do next; the exit code 11."""
+    reboot.write(workspace, replace(reboot.read(workspace), waiting=spec.id, resume=None))
+    done = len(plan.series) - len(due(plan.series, workspace))
+    return _say(
+        f"{done} of {len(plan.series)} series are measured; {spec.id} waits for a restart. Restart the machine and "
+        "type the same command again; './tidemark all --allow-reboot' does both by itself (docs/cold-starts.md)."
+    )
+
+
 def run(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str], restarts: Restarts) -> int:
     """`tidemark all`, with restarts where the configuration and the command line ask for them."""
     plan = make_plan(load(config_file, overrides), workspace.root)
     if is_dry(arguments):
         return run_all(workspace, config_file, overrides, arguments)
     check(plan.config, restarts)
-    if restarts is Restarts.NONE:
+    if plan.config.cold != "reboot" or plan.config.archive is not None:
         return run_all(workspace, config_file, overrides, arguments)
 
     def go_on() -> int:
@@ -108,15 +145,13 @@ def _needs_restart(spec: SeriesSpec, workspace: Workspace) -> bool:
 def _one_series_a_boot(plan: Plan, workspace: Workspace, command: Resume, restarts: Restarts) -> int:
     """Prepare, then measure series until one needs a boot of its own; when none is left, do all the rest."""
     runner = Runner(workspace, Path(command.config_file), list(command.overrides), list(command.arguments))
-    events = sorted({f"{spec.dataset_directory}/events.json" for spec in plan.series if spec.dataset_directory})
-    made = sorted({f".tidemark/tools/{name}.json" for spec in plan.series for name in tools(spec)})
-    prepared = [workspace.root / path for path in (*provided(plan), *made, *events)]
+    prepared = [workspace.root / path for path in preparation(plan)]
     before = _stamps(prepared)
-    status = runner.make(*(str(path.relative_to(workspace.root)) for path in prepared))
+    status = runner.make(*preparation(plan))
     if status:
         return _ended(plan, workspace, status, runner)
     if _stamps(prepared) != before:
-        reboot.claim(workspace, "the preparation of programs and trips", alone=False)
+        reboot.claim(workspace, PREPARATION, alone=False)
     last: SeriesSpec | None = None  # that was measured since this boot
     for spec in due(plan.series, workspace):
         if last is not None and last.repeat < spec.repeat:
@@ -124,7 +159,7 @@ def _one_series_a_boot(plan: Plan, workspace: Workspace, command: Resume, restar
             if ended is not None:
                 return _ended(plan, workspace, ended, runner)
         if _needs_restart(spec, workspace) and reboot.read(workspace).used_by:
-            return _restart_for(spec, workspace, command, restarts)
+            return _restart_for(spec, plan, workspace, command, restarts)
         status = runner.make(str(outcome_path(workspace, spec).relative_to(workspace.root)))
         if status:
             return _ended(plan, workspace, status, runner)
@@ -138,16 +173,27 @@ def _ended(plan: Plan, workspace: Workspace, status: int, runner: Runner) -> int
     return verdict(plan, workspace, status, runner.failure)
 
 
+def preparation(plan: Plan) -> list[str]:
+    """What is fetched and made before any series, from the workspace's root: a boot that does this is used by it."""
+    events = {f"{spec.dataset_directory}/events.json" for spec in plan.series if spec.dataset_directory}
+    made = {f".tidemark/tools/{name}.json" for spec in plan.series for name in tools(spec)}
+    stacks = {f".tidemark/stacks/{spec.stack}.json" for spec in plan.series}
+    return [*provided(plan), *sorted(made), *sorted(stacks), *sorted(events)]
+
+
+def _is_prepared(plan: Plan, workspace: Workspace) -> bool:
+    return all((workspace.root / path).exists() for path in preparation(plan))
+
+
 def _stamps(paths: list[Path]) -> list[int | None]:
     return [path.stat().st_mtime_ns if path.exists() else None for path in paths]
 
 
-def _restart_for(spec: SeriesSpec, workspace: Workspace, command: Resume, restarts: Restarts) -> int:
+def _restart_for(spec: SeriesSpec, plan: Plan, workspace: Workspace, command: Resume, restarts: Restarts) -> int:
     """Write down that `spec` waits, and restart the machine or ask for it; always the exit code 11."""
+    if restarts is not Restarts.ALLOW:
+        return wait_for_restart(plan, workspace, spec)
     state = replace(reboot.read(workspace), waiting=spec.id)
-    if restarts is Restarts.WAIT:
-        reboot.write(workspace, replace(state, resume=None))
-        return _say(f"{spec.id} waits for a restart. Restart the machine and type the same command again.")
     if command.restarts_left == 0:
         raise MachineError(
             f"{spec.id} waits for a restart, but this machine was restarted as often as there were series, and "

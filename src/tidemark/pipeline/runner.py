@@ -19,6 +19,7 @@ from typing import Any
 from tidemark.config import Config, from_snakemake, load
 from tidemark.errors import ConfigError, Locked, TidemarkError
 from tidemark.lifetime import say
+from tidemark.machine import reboot
 from tidemark.machine.processes import have_files
 from tidemark.paths import REPOSITORY, Workspace, private_directory, try_to_write
 from tidemark.pipeline.failure import LOCKED, PIPELINE, Failure, forget, noted
@@ -85,6 +86,7 @@ def enter(values: Mapping[str, Any], root: Path, config_file: str) -> Plan:
     if os.environ.get(LOCKED) != "1":
         _held.append(take_lock(workspace))
         os.environ[LOCKED] = "1"
+        forget(workspace)
         if plan.config.archive is None:
             make_due_again(plan, workspace)
     if plan.config.archive is None:
@@ -116,8 +118,19 @@ def beside_input(wildcards: object, input: Sequence[str]) -> str:  # noqa: ARG00
     return str(Path(input[0]).parent)
 
 
+def is_plain() -> bool:
+    """Whether this is a Snakemake that was started without `tidemark all` around it."""
+    return bool(_held)
+
+
 def make_due_again(plan: Plan, workspace: Workspace) -> None:
-    """Have the series that failed measured again; what they said about it is among their attempts."""
+    """Have the series that failed measured again; what they said about it is among their attempts.
+
+    While a series waits for a boot, they stay: each boot would be theirs, and the one that waits would never have it.
+    """
+    waiting = reboot.read(workspace).waiting
+    if plan.config.cold == "reboot" and any(spec.id == waiting for spec in due(plan.series, workspace)):
+        return
     for spec in plan.series:
         path = outcome_path(workspace, spec)
         if path.exists() and Outcome.read(path).status == "failed":
