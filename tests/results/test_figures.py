@@ -6,24 +6,26 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.patches import PathPatch
 from matplotlib.text import Text
 from tests.results.places import made
 from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, STANDARD, batched, write_run_set
 
 from tidemark.analysis.measures import Measures
+from tidemark.analysis.statistics import Estimate
 from tidemark.pipeline.build import build_figures
 from tidemark.results.figures import draw as figures
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.ends import apart
 from tidemark.results.figures.panels import binned
-from tidemark.results.figures.studio import Sketch, Studio
+from tidemark.results.figures.studio import Look, Sketch, Studio
 from tidemark.runs.runset import RunSet
 from tidemark.studies.streams.figures import components as figures_studies
 from tidemark.studies.streams.figures import performance as figures_beyond
@@ -46,6 +48,12 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = write_run_set(tmp_path_factory.mktemp("figures"), [*STANDARD, *threads, *sizes], window_s=6)
     build_figures(results)
     return results
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Studio:
+    """A studio of runs of which nothing is drawn yet."""
+    return Studio.of(Measures(RunSet.load(write_run_set(tmp_path_factory.mktemp("runs"), window_s=3)), QUANTITIES))
 
 
 def draw(studio: Studio, sketches: Iterable[Sketch], folder: Path) -> None:
@@ -131,7 +139,7 @@ def test_a_run_that_was_not_proved_cold_is_not_called_cold(tmp_path: Path) -> No
     wanted = ("figure-5.1", "figure-A.5", "figure-5.3")
     draw(studio, [s for s in figures_thesis.sketches() if s.name in wanted], tmp_path / "out")
     pictures = {name: made(tmp_path / "out", f"{name}.svg").read_text() for name in wanted}
-    called = re.findall(r"run 0, ([a-z ]+?) -->", pictures["figure-5.1"])
+    called = re.findall(r"run 0: ([a-z ]+?) -->", pictures["figure-5.1"])
     assert sorted(word.strip() for word in set(called)) == ["cold", "cold start", "first run"]
     assert "began with a cold start" in pictures["figure-A.5"]
     assert "not proved cold: DuckLake (lukewarm)" in pictures["figure-A.5"]
@@ -174,6 +182,19 @@ def test_a_system_has_one_colour_whatever_is_beside_it() -> None:
     assert not set(many.values()) & set(style.COLOURS.values())
 
 
+def test_a_system_has_one_mark_and_no_two_known_ones_the_same() -> None:
+    assert set(style.SHAPES) == set(style.COLOURS)
+    assert len({*style.SHAPES.values(), *style.FURTHER_SHAPES}) == len(style.SHAPES) + len(style.FURTHER_SHAPES)
+    assert style.shapes(["mine", "ducklake"])["mine"] == style.shapes(["mine", "null"])["mine"] in style.FURTHER_SHAPES
+
+
+def test_a_drawing_describes_itself(drawn: Path) -> None:
+    picture = made(drawn / "figures", "figure-5.1.svg").read_text()
+    described = re.findall(r"<title>(.*?)</title>\s*<desc>(.*?)</desc>", picture, re.DOTALL)
+    assert [title for title, _ in described] == ["Events written by run, one by one"]
+    assert "The number of events per hot run" in described[0][1]
+
+
 def luminance(colour: str) -> float:
     channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
@@ -185,32 +206,92 @@ def test_words_in_a_systems_colour_can_be_read_on_white(colour: str) -> None:
     assert 1.05 / (luminance(style.ink(colour)) + 0.05) >= 4.5
 
 
-def test_axes_are_logarithmic_only_where_boxes_would_be_flat() -> None:
+def test_axes_are_logarithmic_only_where_values_lie_far_apart() -> None:
     near, far = np.array([9.0, 10.0, 11.0]), np.array([90.0, 100.0, 110.0])
     assert not plots.is_log([near, near * 2])
     assert plots.is_log([near, far])
+    assert plots.is_log([np.append(near, 400.0)])
     assert not plots.is_log([np.append(near, 0.0), far])
     assert not plots.is_log([])
 
 
-def test_boxes_start_at_zero_and_say_how_many_samples_lie_beyond() -> None:
-    values = np.append(np.linspace(9, 11, 500), [500.0, 700.0])
+def test_boxes_show_quartiles_and_extremes_of_runs_of_any_length() -> None:
+    values = np.append(np.linspace(9, 11, 50_000), [500.0, 700.0])
+    groups = [plots.Group("System", "#0072B2", values), plots.Group("Other", "#D55E00", values + 100)]
     with style.applied():
-        made, _ = plots.boxes([plots.Group("System", "#0072B2", values)], "time", "ms")
+        made, notes = plots.boxes(groups, "time", "ms")
     axes = made.figure.axes[0]
-    assert axes.get_xlim()[0] == 0
-    assert axes.get_xlim()[1] < 20
-    words = " ".join(text.get_text() for text in axes.texts)
-    assert "2 beyond, to 700" in words
-    assert "n 502" in words
+    boxes = [patch.get_path().get_extents() for patch in axes.patches if isinstance(patch, PathPatch)]
+    assert [(box.x0, box.x1) for box in boxes] == [pytest.approx(np.quantile(v.values, [0.25, 0.75])) for v in groups]
+    points = [np.asarray(line.get_xdata()) for line in axes.lines if line.get_marker() == "|"]
+    assert [each.max() for each in points] == [700.0, 800.0]
+    assert all(len(each) < plots.STEPS for each in points) and "401 samples" in notes[0]
+    assert axes.get_xscale() == "log"
+    assert "n 50,002" in " ".join(text.get_text() for text in axes.texts)
+
+
+def test_boxes_of_values_that_lie_near_start_at_zero() -> None:
+    with style.applied():
+        made, _ = plots.boxes([plots.Group("System", "#0072B2", np.linspace(9.0, 11.0, 20))], "time", "ms")
+    assert made.figure.axes[0].get_xlim()[0] == 0
 
 
 def test_a_handful_of_samples_is_shown_as_it_is() -> None:
     with style.applied():
         made, notes = plots.boxes([plots.Group("System", "#0072B2", np.array([1.0, 2.0, 4.0]))], "time", "ms")
-    drawn_points = [line for line in made.figure.axes[0].lines if line.get_marker() == "o"]
-    assert [list(np.asarray(line.get_xdata())) for line in drawn_points] == [[1.0, 2.0, 4.0]]
+    assert marks(made.figure.axes[0]) == [(1.0, 0.0), (2.0, 0.0), (4.0, 0.0)]
     assert "fewer than 8" in notes[-1]
+
+
+def marks(axes: Axes) -> list[tuple[float, float]]:
+    """Where the points of scatter and strip plots are."""
+    found = [np.ma.getdata(each.get_offsets()) for each in axes.collections if isinstance(each, PathCollection)]
+    return [(float(x), float(y)) for each in found for x, y in each]
+
+
+def test_a_point_is_a_run_at_its_events_in_the_row_of_its_system(studio: Studio) -> None:
+    with style.applied():
+        axes = figures_thesis.totals(studio, "single").frame.figure.axes[0]
+    runs = [(run.manifest.events, row) for row, each in enumerate(studio.series("single")) for run in each.runs]
+    assert len(runs) == 12
+    assert sorted((row, x) for x, row in [(x, round(y)) for x, y in marks(axes)]) == sorted((row, x) for x, row in runs)
+    faces = [tuple(face[:3]) for each in axes.collections for face in each.get_facecolor()]
+    assert faces.count((1, 1, 1)) == sum(run.cold for each in studio.series("single") for run in each.runs) == 4
+
+
+def test_a_dot_is_at_its_estimate_and_not_at_an_end_of_the_interval(studio: Studio) -> None:
+    one, other = studio.series("single")[:2]
+    rows: list[tuple[str, list[plots.Point]]] = [
+        (one.title, [(Estimate(5.0, 4.0, 9.0, 3, "s"), one, True), (Estimate(6.0, None, None, 3, "s"), one, False)]),
+        (other.title, [(Estimate(2.0, 2.5, 3.0, 3, "s"), other, True), ("why not", other, False)]),
+    ]
+    with style.applied():
+        axes = plots.dots(studio, rows, "time").figure.axes[0]
+    dots = [line for line in axes.lines if line.get_marker() in studio.look.shapes.values()]
+    found = [(x, round(y)) for line in dots for x, y in line.get_xydata()]
+    assert sorted(found) == [(2.0, 1), (5.0, 0), (6.0, 0)]
+    bars = [part for each in axes.collections if isinstance(each, LineCollection) for part in each.get_segments()]
+    assert sorted([part[0][0], part[1][0]] for part in bars if len(part) == 2) == [[2.0, 3.0], [4.0, 9.0]]
+    assert {line.get_marker() for line in dots} == {studio.look.shapes[one.title], studio.look.shapes[other.title]}
+    assert "missing: why not" in [text.get_text() for text in axes.texts]
+
+
+def test_numbers_beside_dots_have_one_unit_and_no_digits_beyond_their_interval() -> None:
+    assert plots.spelt(Estimate(7290.0, 6610.0, 8070.0, 3, "x"), thousands=True) == "7.29 [6.61, 8.07]"
+    assert plots.spelt(Estimate(-0.00229, -5.69638, 5.56521, 3, "x"), thousands=False) == "0.00 [-5.70, 5.57]"
+    assert plots.spelt(Estimate(1234.0, None, None, 3, "x"), thousands=False) == "1,234"
+
+
+def test_the_share_of_slower_writes_is_that_of_all_writes() -> None:
+    values = np.arange(1.0, 20_001.0)
+    look = Look({"System": "#0072B2"}, {"System": "o"})
+    with style.applied():
+        axes = style.frame(3, 2).axes(0.5, 0.5)
+        plots.tails(axes, {"System": values}, look, legend=False)
+    x, share = axes.lines[0].get_xydata().T
+    assert len(x) < 1000
+    for asked in (10_001.0, 18_000.0, 19_990.0):
+        assert share[np.searchsorted(x, asked)] == pytest.approx(1 - asked / 20_000, abs=0.003)
 
 
 def test_thinning_keeps_extremes() -> None:
@@ -225,16 +306,10 @@ def test_thinning_keeps_extremes() -> None:
     assert (medians <= high).all()
 
 
-def test_labels_are_moved_apart_in_their_order() -> None:
-    placed = apart([0.5, 0.51, 0.52], 0.1)
-    assert [round(b - a, 3) for a, b in pairwise(placed)] == [0.1, 0.1]
-    assert apart([0.1, 0.9], 0.1) == [0.1, 0.9]
-
-
 def test_a_study_of_threads_names_the_threads(drawn: Path) -> None:
     picture = made(drawn / "figures", "figure-4.2.svg").read_text()
-    assert "16 threads" in picture
-    assert "  1 thread" in picture
+    assert "DuckLake, 16" in picture and "threads" in picture
+    assert "DuckLake, 1 thread" in picture
 
 
 def test_sketches_have_names_of_their_own() -> None:

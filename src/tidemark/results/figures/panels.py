@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
+import seaborn as sns
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.words import number, shown
 from tidemark.results.figures import style
-from tidemark.results.figures.plots import LEFT, Group, missing, plain_ticks
-from tidemark.results.figures.studio import Studio
+from tidemark.results.figures.plots import LEFT, missing, plain_ticks
+from tidemark.results.figures.studio import Group, Studio
 from tidemark.runs.run import Run
 
 MOST_POINTS = 4000
@@ -30,35 +32,30 @@ def binned(times: Floats, values: Floats, bins: int) -> tuple[Floats, Floats, Fl
     return middle, np.minimum.reduceat(values, bounds[:-1]), medians, np.maximum.reduceat(values, bounds[:-1])
 
 
+def facets(groups: Sequence[Group], columns: int, sharey: bool) -> sns.FacetGrid:
+    """A panel a group, named and coloured, with no data yet: its axes are placed by `style.tiled`."""
+    names = [group.title for group in groups]
+    frame = pd.DataFrame({"system": names})
+    return sns.FacetGrid(frame, col="system", col_order=names, col_wrap=columns, sharey=sharey, height=1)
+
+
 def scatter_panels(
     studio: Studio, groups: Sequence[Group], runs: Mapping[str, Run], what: str, trend: Quantity
 ) -> tuple[style.Frame, list[str]]:
     """A time of each operation over the window (`what` says of what, in ms), a panel per system, with its `trend`."""
-    columns = 3
-    rows = -(-len(groups) // columns)
-    tall, gap = 0.74, 0.62
-    made = style.frame(style.PAGE, rows * (tall + gap) - 0.32)  # the uppermost panel has three lines above it as well
-    wide = style.PAGE / columns
+    columns = min(3, len(groups))
+    grid = facets(groups, columns, sharey=False)
+    made = style.tiled(grid.figure, list(grid.axes.flat), columns, tall=0.74, gap=0.62, left=0.42, between=0.3)
     longest = max(float(group.times_s[-1]) for group in groups if group.times_s is not None)
     reduced = False
-    for place, group in enumerate(groups):
-        row, column = divmod(place, columns)
-        axes = made.axes(
-            column * wide + 0.42, style.PAGE - (column + 1) * wide + 0.06, (rows - 1 - row) * (tall + gap), tall
-        )
-        axes.set_title(
-            group.title,
-            loc="left",
-            color=style.ink(group.colour),
-            fontweight="bold",
-            fontsize=style.TEXT,
-            pad=21,
-            y=None if len(group.values) else 0.6,
-        )
-        axes.set_xlim(-0.01 * longest, 1.01 * longest)
+    for place, (group, axes) in enumerate(zip(groups, grid.axes.flat, strict=True)):
+        axes.set_title("")  # seaborn's, in the middle
+        filled = group.times_s is not None and len(group.values) > 0
+        axes.set_title(group.title, loc="left", color=style.ink(group.colour), fontweight="bold", fontsize=style.TEXT,
+                       pad=21, y=1.0 if filled else 0.6)  # fmt: skip
         last = not any(len(below.values) for below in groups[place + columns :: columns])
-        axes.set_xlabel("seconds since the run began" if last else "")
-        axes.set_ylabel(f"{what} (ms)" if column == 0 else "")
+        axes.set(xlim=(-0.01 * longest, 1.01 * longest), xlabel="seconds since the run began" if last else "",
+                 ylabel=f"{what} (ms)" if place % columns == 0 else "")  # fmt: skip
         if group.times_s is None or len(group.values) == 0:
             axes.set_axis_off()
             missing(axes, 0.5, group.reason, 38)
@@ -66,23 +63,24 @@ def scatter_panels(
         times, values = group.times_s, group.values
         top = 1.3 * float(np.quantile(values, 0.995))
         above = values > top
-        if len(values) > MOST_POINTS:
-            middle, low, medians, high = binned(times, values, BINS)
-            axes.vlines(middle, low, np.minimum(high, top), color=group.colour, linewidth=0.7, alpha=0.35)
+        colour, ink = group.colour, style.ink(group.colour)
+        many = len(values) > MOST_POINTS
+        middle, low, medians, high = binned(times, values, BINS if many else min(40, max(len(values) // 8, 1)))
+        if many:
+            # By matplotlib: the spans are known, and seaborn would look for them in all samples.
+            axes.fill_between(middle, low, np.minimum(high, top), color=colour, alpha=0.35, linewidth=0)
             reduced = True
         else:
-            axes.plot(times[~above], values[~above], ".", color=group.colour, alpha=0.45,
-                      markersize=1.8 if len(values) > 400 else 4.0,
-                      markeredgewidth=0, rasterized=True)  # fmt: skip
-            middle, _, medians, _ = binned(times, values, min(40, max(len(values) // 8, 1)))
+            sns.scatterplot(x=times[~above], y=values[~above], color=colour, edgecolor=ink, linewidth=0.2, alpha=0.6,
+                            s=3 if len(values) > 400 else 9, rasterized=True, ax=axes)  # fmt: skip
         if len(values) >= 24:
-            axes.plot(middle, medians, color=style.INK, linewidth=0.8)
-        if above.any():
-            axes.plot(times[above][:MOST_POINTS], np.full(min(above.sum(), MOST_POINTS), 0.98 * top), "^",
-                      color=group.colour, markersize=2.6, markeredgewidth=0, rasterized=True)  # fmt: skip
+            sns.lineplot(x=middle, y=medians, estimator=None, color=style.INK, linewidth=0.8, ax=axes)
+        sns.scatterplot(x=times[above][:MOST_POINTS], y=np.minimum(values[above][:MOST_POINTS], 0.98 * top), s=12,
+                        marker="^", color=colour, edgecolor=ink, linewidth=0.4, rasterized=True, ax=axes)  # fmt: skip
         axes.set_ylim(0, top)
         axes.yaxis.set_major_locator(MaxNLocator(3))
         axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_tick_params(labelbottom=True)
         axes.yaxis.set_major_formatter(plain_ticks())
         axes.grid(axis="y")
         beyond = f"; ▲ {above.sum():,} to {number(float(values.max()), 3)} ms" if above.any() else ""
@@ -99,41 +97,35 @@ def scatter_panels(
         f"{trend.unit.replace('/', ' per ')}, with its 95 % interval within this run."
     ]
     if reduced:
-        notes.append(f"Beyond {MOST_POINTS:,} {what}s per run, lines span minimum to maximum of {BINS} stretches.")
+        notes.append(f"Beyond {MOST_POINTS:,} {what}s per run, bands span minimum to maximum of {BINS} stretches.")
     return made, notes
 
 
 def cpu_strips(groups: Sequence[Group]) -> tuple[style.Frame, list[str]]:
     """CPU of the machine over the window, a strip per system, all on the same scale."""
-    tall, gap = 0.36, 0.08
-    made = style.frame(style.COLUMN, len(groups) * (tall + gap) - gap)
-    longest = max(
-        (float(group.times_s[-1]) for group in groups if group.times_s is not None and len(group.times_s)), default=1.0
-    )
-    for place, group in enumerate(groups):
-        axes = made.axes(LEFT + 0.26, 0.62, (len(groups) - 1 - place) * (tall + gap), tall)
-        axes.set_ylim(0, 105)
-        axes.set_xlim(0, 1.02 * longest)
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.set_yticks([0, 100])
+    grid = facets(groups, 1, sharey=True)
+    made = style.tiled(grid.figure, list(grid.axes.flat), 1, tall=0.36, gap=0.14, left=LEFT + 0.26, right=0.62,
+                       width=style.COLUMN, above=0.0)  # fmt: skip
+    grid.set(ylim=(0, 105), yticks=[0, 100], ylabel="", xlabel="")
+    for place, (group, axes) in enumerate(zip(groups, grid.axes.flat, strict=True)):
+        axes.set_title("")
         axes.tick_params(axis="y", labelsize=style.SMALL)
+        axes.tick_params(axis="x", labelbottom=group is groups[-1])
         axes.grid(axis="y")
-        if place < len(groups) - 1:
-            axes.set_xticklabels([])
-        else:
-            axes.set_xlabel("seconds since the run began")
         axes.text(-0.22, 0.5, style.few_lines(group.title), transform=axes.transAxes, ha="right", va="center",
                   fontsize=style.SMALL, color=style.ink(group.colour), fontweight="bold")  # fmt: skip
         if group.times_s is None or len(group.values) == 0:
-            axes.set_yticks([])
+            axes.tick_params(axis="y", left=False, labelleft=False)
             axes.spines["left"].set_visible(False)
             missing(axes, 50, group.reason)
             continue
-        axes.plot(group.times_s, group.values, color=group.colour, linewidth=0.9,
-                  marker="." if len(group.values) < 30 else None, markersize=2.5)  # fmt: skip
+        sns.lineplot(x=group.times_s, y=group.values, estimator=None, color=style.ink(group.colour), linewidth=0.9,
+                     ax=axes)  # fmt: skip
         axes.text(1.03, 0.5, f"{np.median(group.values):.0f} %\nn {len(group.values):,}", transform=axes.transAxes,
                   fontsize=style.SMALL, va="center", linespacing=1.0)  # fmt: skip
         if place == 0:
             axes.text(1.03, 1.0, "median", transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT,
                       va="bottom")  # fmt: skip
+    axes.set(xlabel="seconds since the run began", xlim=(0, None))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     return made, ["All cores together are 100 %; one sample per second."]

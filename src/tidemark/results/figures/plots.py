@@ -1,38 +1,34 @@
-"""The kinds of picture that figures are made of. All show the number of samples, and name systems beside the data."""
+"""The kinds of picture that figures are made of, drawn by seaborn over pandas frames. All show the number of samples,
+and name systems beside the data."""
 
 from __future__ import annotations
 
+import math
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import number, shown
+from tidemark.analysis.words import number
 from tidemark.results.figures import style
+from tidemark.results.figures.studio import Group, Look, Studio
+from tidemark.runs.runset import Series
 
 Floats = NDArray[np.float64]
 LEFT = 1.06
 FEWEST_FOR_BOX = 8
-MOST_POINTS = 300
-MOST_BARS = 4  # of one system: more runs than these are points on a line
-ROW = 0.30
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Samples of one run of one system, to be drawn in its colour; `reason` says why there are none."""
-
-    title: str
-    colour: str
-    values: Floats
-    times_s: Floats | None = None
-    label: str = ""
-    reason: str = ""
+STEPS = 400  # ranks of a system's samples that are drawn, a multiple of 4: quartiles and extremes are among them
+ROW = 0.34
+SPREAD = 8.0  # values further apart than this are shown on a logarithmic axis
 
 
 def plain_ticks() -> FuncFormatter:
@@ -48,15 +44,12 @@ def plain_ticks() -> FuncFormatter:
     return FuncFormatter(spelt)
 
 
-def minor_ticks() -> LogFormatter:
-    """Numbers at the minor ticks of a short logarithmic axis, as text: formulas are not set in our figures."""
-    return LogFormatter(labelOnlyBase=False)
-
-
 def titles(axes: Axes, names: Sequence[str]) -> None:
-    axes.set_yticks(range(len(names)), [style.few_lines(name) for name in names])
+    axes.set_yticks(range(len(names)), [style.few_lines(name) for name in names], linespacing=0.95)
     axes.set_ylim(len(names) - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)
+    axes.set_ylabel("")
+    axes.grid(axis="x")
 
 
 def missing(axes: Axes, row: float, reason: str, characters: int = 46) -> None:
@@ -66,210 +59,250 @@ def missing(axes: Axes, row: float, reason: str, characters: int = 46) -> None:
               va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
 
 
+def beside(axes: Axes, row: float, words: str) -> None:
+    """Write what a row's marks say right of it."""
+    axes.text(1.03, row, words, transform=axes.get_yaxis_transform(), fontsize=style.SMALL, va="center_baseline",
+              linespacing=1.0)  # fmt: skip
+
+
 def is_log(values: Sequence[Floats]) -> bool:
-    """Whether boxes of `values` would be flat on a linear axis: positive, and medians more than eightfold apart."""
+    """Whether a linear axis would press small values together: all are positive, and they span more than SPREAD."""
     filled = [each for each in values if len(each)]
     if not filled or any(each.min() <= 0 for each in filled):
         return False
-    medians = [float(np.median(each)) for each in filled]
-    return max(medians) > 8 * min(medians)
+    return bool(max(each.max() for each in filled) > SPREAD * min(each.min() for each in filled))
+
+
+def scale_of(axes: Axes, what: str, *, log: bool) -> None:
+    """The axis below: logarithmic and marked as such, or linear from zero."""
+    if log:
+        log_axis(axes)
+    else:
+        low, high = axes.get_xlim()
+        axes.set_xlim(min(0.0, low), 1.04 * high)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter(plain_ticks())
+    axes.set_xlabel(f"{what}{', log scale' if log else ''}")
+
+
+def log_axis(axes: Axes, which: Literal["x", "y"] = "x", ticks: Iterable[float] = (), base: int = 10) -> None:
+    """A logarithmic axis with labels enough to read values from, and few enough that they do not touch.
+
+    `ticks` are the values that were set, if there are such.
+    """
+    axis = {"x": axes.xaxis, "y": axes.yaxis}[which]
+    {"x": axes.set_xscale, "y": axes.set_yscale}[which]("log", base=base)
+    low, high = axis.get_view_interval()
+    decades = math.log10(high / low)
+    between = (1.0, 2.0, 5.0) if decades < 1.3 else (1.0, 3.0) if decades < 2.2 else (1.0,)
+    axis.set_major_locator(FixedLocator(sorted(ticks)) if ticks else LogLocator(subs=between, numticks=8))
+    if ticks:
+        axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(plain_ticks())
+    axis.set_minor_formatter(NullFormatter())
+
+
+def rows_of(estimate: Estimate, factor: float = 1.0, **keys: Any) -> list[dict[str, Any]]:
+    """The value times `factor` and the ends of its interval as rows of a frame, for `lines`."""
+    interval = [] if estimate.low is None or estimate.high is None else [estimate.low, estimate.high]
+    return [{**keys, "value": factor * value} for value in (estimate.value, *interval)]
+
+
+def first(values: pd.Series) -> float:
+    """The value of the rows that `rows_of` made."""
+    return float(values.iloc[0])
+
+
+def ends(values: pd.Series) -> tuple[float, float]:
+    """The ends of the interval of the rows that `rows_of` made."""
+    return float(values.min()), float(values.max())
+
+
+def lines(
+    axes: Axes, data: Sequence[dict[str, Any]] | pd.DataFrame, x: str, y: str, look: Look, *,
+    orient: Literal["x", "y"] = "x", joined: bool = True, hollow: bool = False, legend: bool = False,
+    dashes: Mapping[str, Any] | bool = False, **how: Any,
+) -> None:  # fmt: skip
+    """A line a "system" of `data`, in the order of its rows, with its colour and mark.
+
+    Rows of one place are a value and the ends of its interval, as of `rows_of`; not sorted, for the first is the value.
+    """
+    frame = pd.DataFrame(data)
+    names = list(dict.fromkeys(frame["system"]))
+    before, mark_only = len(axes.lines), {} if joined else {"linestyle": ""}
+    sns.lineplot(
+        frame, x=x, y=y, hue="system", style="system", hue_order=names, style_order=names, dashes=dashes,
+        palette={name: style.ink(look.colours[name]) for name in names}, markers=look.shapes, estimator=first,
+        errorbar=ends, err_style="bars", err_kws={"linewidth": 1.0}, orient=orient, sort=False, legend=legend, ax=axes,
+        **mark_only, **how,
+    )  # fmt: skip
+    faces = {style.ink(look.colours[name]): look.colours[name] for name in names}
+    shown = [*axes.lines[before:], *(axes.legend_.legend_handles if axes.legend_ else ())]
+    for line in (each for each in shown if isinstance(each, Line2D)):
+        line.set_markeredgecolor(line.get_color())
+        line.set_markerfacecolor("white" if hollow else faces.get(str(line.get_color()), str(line.get_color())))
+
+
+def tails(axes: Axes, samples: Mapping[str, Floats], look: Look, *, legend: bool) -> None:
+    """The share of each system's samples that are above a value, both axes logarithmic."""
+    frames = []
+    for name, values in samples.items():
+        n, ordered = len(values), np.sort(values)
+        ranks = np.unique(np.concatenate([np.linspace(0, n - 1, STEPS), n - np.geomspace(1, n, STEPS)]).astype(int))
+        # A rank that is drawn stands for those since the one before it: no frame is as long as a run.
+        frames.append(pd.DataFrame({"system": name, "value": ordered[ranks], "stands for": np.diff(ranks, prepend=-1)}))
+    sns.ecdfplot(
+        pd.concat(frames), x="value", weights="stands for", complementary=True, hue="system", hue_order=list(samples),
+        palette={name: style.ink(look.colours[name]) for name in samples}, legend=legend, ax=axes,
+    )  # fmt: skip
+    axes.set_yscale("log", nonpositive="clip")  # the last step ends at none
+    axes.set_ylim(0.7 / max(map(len, samples.values())), 1.3)
+    log_axis(axes)
+
+
+def legend_beside(axes: Axes, words: dict[str, str] | None = None) -> None:
+    """Move the legend that `lines` made right of the axes; `words` say more than a system's name."""
+    assert axes.legend_ is not None
+    inches = (0.98 - axes.get_position().x1) * axes.figure.bbox.width / axes.figure.dpi - 0.3  # right of a line and its mark
+    for text in axes.legend_.texts:
+        said = (words or {}).get(text.get_text(), text.get_text())
+        text.set_text(style.few_lines(said, int(inches / style.CHARACTER)))
+    sns.move_legend(axes, "upper left", bbox_to_anchor=(1.02, 1.04), title=None, handlelength=1.4, handletextpad=0.4,
+                    borderaxespad=0.0)  # fmt: skip
 
 
 def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, list[str]]:
-    """Box plots, one row per system: quartiles, whiskers to 1.5 IQR, outliers as light points; notes to print."""
+    """Box plots, one row per system: quartiles, whiskers to 1.5 IQR, samples beyond as points; notes to print."""
     made = style.frame(style.COLUMN, ROW * len(groups) + 0.05)
     axes = made.axes(LEFT, 0.66)
-    log = is_log([group.values for group in groups])
-    rng = np.random.default_rng(0)
-    reach, hidden, few = 0.0, 0, False
-    fences: list[tuple[Floats, float, float]] = []
-    for group in groups:
-        if len(group.values) == 0:
-            fences.append((np.empty(0), 0.0, 0.0))
-            continue
-        q1, q3 = np.quantile(group.values, [0.25, 0.75])
-        inside = group.values[(group.values >= q1 - 1.5 * (q3 - q1)) & (group.values <= q3 + 1.5 * (q3 - q1))]
-        low, high = float(inside.min()), float(inside.max())
-        fences.append((group.values[(group.values < low) | (group.values > high)], low, high))
-        reach = max(reach, high)
-    limit = np.inf if log else 1.35 * reach
-    for row, (group, (outliers, low, high)) in enumerate(zip(groups, fences, strict=True)):
+    names = [group.title for group in groups]
+    few = [group for group in groups if len(group.values) < FEWEST_FOR_BOX]
+    kept = {group.title: thinned(group.values) for group in groups if group not in few}
+    sns.boxplot(
+        pd.DataFrame([(name, value) for name, values in kept.items() for value in values], columns=["system", "value"]),
+        x="value", y="system", order=names, hue="system", hue_order=names, legend=False, dodge=False, width=0.52,
+        palette={group.title: group.colour for group in groups}, linecolor=style.INK, linewidth=0.7, saturation=1,
+        flierprops={"marker": "|", "markersize": 3, "markeredgewidth": 0.5}, ax=axes,
+    )  # fmt: skip
+    for row, group in enumerate(groups):
         if len(group.values) == 0:
             missing(axes, row, group.reason)
             continue
-        q1, median, q3 = np.quantile(group.values, [0.25, 0.5, 0.75])
-        axes.text(1.03, row, f"{number(float(median), 3)} {unit}\nn {len(group.values):,}", fontsize=style.SMALL,
-                  transform=axes.get_yaxis_transform(), va="center", linespacing=1.0)  # fmt: skip
-        if len(group.values) < FEWEST_FOR_BOX:
-            axes.plot(group.values, np.full(len(group.values), row), "o", color=group.colour, markersize=3, alpha=0.8)
-            axes.plot([median, median], [row - 0.26, row + 0.26], color=style.INK, linewidth=1.1)
-            few = True
-            continue
-        box = {"med": median, "q1": q1, "q3": q3, "whislo": low, "whishi": high, "fliers": []}
-        axes.bxp(
-            [box], positions=[row], widths=0.52, orientation="horizontal", showfliers=False, patch_artist=True,
-            manage_ticks=False, boxprops={"facecolor": group.colour, "alpha": 0.75, "linewidth": 0.5},
-            medianprops={"color": style.INK, "linewidth": 1.1, "solid_capstyle": "butt"},
-            whiskerprops={"color": style.INK, "linewidth": 0.6},
-            capprops={"color": style.INK, "linewidth": 0.6},
-        )  # fmt: skip
-        beyond = outliers[outliers > limit]
-        shown = outliers[outliers <= limit]
-        if len(shown) > MOST_POINTS:
-            shown = np.sort(shown)[np.linspace(0, len(shown) - 1, MOST_POINTS).astype(int)]
-            hidden += 1
-        jitter = rng.uniform(-0.2, 0.2, len(shown))
-        axes.plot(shown, row + jitter, ".", color=group.colour, markersize=2.6, alpha=0.5 if len(shown) > 60 else 0.9,
-                  markeredgewidth=0, rasterized=True)  # fmt: skip
-        if len(beyond):
-            words = f"{len(beyond)} beyond, to {number(float(beyond.max()), 3)} {unit} ▸"
-            axes.text(limit, row + 0.36, words, fontsize=style.SMALL, ha="right", va="center", color=style.FAINT)
+        beside(axes, row, f"{number(float(np.median(group.values)), 3)} {unit}\nn {len(group.values):,}")
+        if group in few:
+            sns.stripplot(x=group.values, y=row, color=group.colour, size=4, linewidth=0.7, jitter=False, orient="h",
+                          edgecolor=style.ink(group.colour), native_scale=True, ax=axes)  # fmt: skip
     axes.text(1.03, 1.0, "median", transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom")
-    titles(axes, [group.title for group in groups])
-    axes.grid(axis="x")
-    if log:
-        log_axis(axes)
-        axes.set_xlabel(f"{what} ({unit}), log scale")
-    else:
-        axes.set_xlim(0, limit if reach else 1)
-        axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.set_xlabel(f"{what} ({unit})")
-    axes.xaxis.set_major_formatter(plain_ticks())
-    notes = ["Boxes show quartiles and median, whiskers reach to 1.5 IQR, points show all samples beyond."]
-    if hidden:
-        notes[0] = notes[0][:-1] + f" (at most {MOST_POINTS} per system, evenly by rank)."
-    if few:
-        notes.append(f"A system with fewer than {FEWEST_FOR_BOX} samples shows each as a point, and their median.")
+    titles(axes, names)
+    scale_of(axes, f"{what} ({unit})", log=is_log([group.values for group in groups]))
+    notes = ["Boxes show quartiles and median, whiskers reach to 1.5 IQR, strokes show all samples beyond."]
+    if any(len(group.values) > STEPS for group in groups):
+        notes[0] = f"{notes[0][:-1]} (of {STEPS + 1:,} samples per system, evenly by rank)."
+    if any(len(group.values) for group in few):
+        notes.append(f"A system with fewer than {FEWEST_FOR_BOX} samples shows each as a point.")
     return made, notes
 
 
-def log_axis(axes: Axes, most: int = 6) -> None:
-    """A logarithmic axis below, with labels enough to read values from and few enough to be read: `most` decades."""
-    axes.set_xscale("log")
-    low, high = axes.get_xlim()
-    decades = np.log10(high / low)
-    between = (1.0, 2.0, 5.0) if decades < 1.7 else (1.0, 3.0) if decades < 2.6 else (1.0,)
-    axes.xaxis.set_major_locator(LogLocator(subs=between, numticks=most))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+def thinned(values: Floats, most: int = STEPS) -> Floats:
+    """`values` by rank, `most` + 1 of them at equal steps: a frame holds no more however long a run was."""
+    return np.quantile(values, np.linspace(0, 1, most + 1)) if len(values) > most + 1 else np.sort(values)
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """One run of one system in a bar chart."""
+class Count:
+    """The events of one run; `state` says of run 0 how cold it was."""
 
     value: float
-    cold: bool
-    label: str
+    cold: bool = False
+    state: str = ""
+    disturbed: bool = False
 
 
-def bars_by_run(rows: Sequence[tuple[str, str, Sequence[Bar], str]], what: str) -> tuple[style.Frame, list[str]]:
-    """A row per system (title, colour, bars, reason if there are none), a bar per run; run 0 is hatched."""
-    most = max((len(bars) for _, _, bars, _ in rows), default=1)
-    if most > MOST_BARS:
-        return _points_by_run(rows, what)
-    made = style.frame(style.COLUMN, (0.12 + 0.12 * max(most, 2)) * len(rows) + 0.05)
-    axes = made.axes(LEFT, 0.16)
-    longest = max((bar.value for _, _, bars, _ in rows for bar in bars), default=1.0)
-    for row, (_, colour, bars, reason) in enumerate(rows):
-        if not bars:
-            missing(axes, row, reason)
-        step = 0.84 / max(len(bars), 1)
-        for place, bar in enumerate(bars):
-            y = row - 0.42 + step * (place + 0.5)
-            axes.barh(
-                y, bar.value, height=0.86 * step, color=colour, alpha=0.45 if bar.cold else 0.95,
-                hatch="////" if bar.cold else None, edgecolor="white" if not bar.cold else colour, linewidth=0.3,
-            )  # fmt: skip
-            axes.text(bar.value + 0.01 * longest, y, f"{bar.value:,.0f}  {bar.label}", fontsize=style.SMALL,
-                      va="center_baseline")  # fmt: skip
-    inches = axes.get_position().width * made.figure.get_figwidth()
-    # The words beside a bar take so much of the axis, whatever its scale; the longest pair decides.
-    ends = [
-        (bar.value + 0.02 * longest) / max(0.3, 1 - style.CHARACTER * len(f"{bar.value:,.0f}  {bar.label}") / inches)
-        for _, _, bars, _ in rows
-        for bar in bars
-    ]
-    axes.set_xlim(0, max(ends, default=longest))
-    _axis_of_counts(axes, [title for title, _, _, _ in rows], what)
-    return made, ["Hatched: run 0, labelled with the state that its proofs show. One number per run has no interval."]
-
-
-def _points_by_run(rows: Sequence[tuple[str, str, Sequence[Bar], str]], what: str) -> tuple[style.Frame, list[str]]:
-    """The same, of runs too many for a bar each: a point per run, hollow for run 0, with words where a run has them."""
+def counts(
+    studio: Studio, rows: Sequence[tuple[str, Series, Sequence[Count]]], what: str
+) -> tuple[style.Frame, list[str]]:
+    """A row per title, a point per run, hollow for run 0; a row without counts says why its series has none."""
     made = style.frame(style.COLUMN, ROW * len(rows) + 0.05)
-    axes = made.axes(LEFT, 0.72)
-    for row, (_, colour, bars, reason) in enumerate(rows):
-        if not bars:
-            missing(axes, row, reason)
+    axes = made.axes(LEFT, 0.86)
+    names = [title for title, _, _ in rows]
+    any_cold = any(each.cold for _, _, found in rows for each in found)
+    for row, (title, series, found) in enumerate(rows):
+        if not found:
+            missing(axes, row, series.missing())
             continue
-        for bar in bars:
-            y = row - 0.13 if bar.cold else row + 0.13
-            axes.plot(bar.value, y, "o", color=colour, markersize=3.6, markeredgewidth=0.9,
-                      markerfacecolor="white" if bar.cold else colour)  # fmt: skip
-        marked = sum("DISTURBED" in bar.label for bar in bars)
-        hot = [bar.value for bar in bars if not bar.cold] or [bar.value for bar in bars]
-        words = f"{np.median(hot):,.0f}\nn {len(bars)}" + (f", {marked} DISTURBED" if marked else "")
-        axes.text(1.03, row, words, transform=axes.get_yaxis_transform(), fontsize=style.SMALL, va="center",
-                  linespacing=1.0)  # fmt: skip
-    axes.text(1.03, 1.0, "median, hot", transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom")
-    axes.set_xlim(left=0)
-    _axis_of_counts(axes, [title for title, _, _, _ in rows], what)
-    return made, ["A point is a run: hollow for run 0 of each repeat, filled for hot runs."]
-
-
-def _axis_of_counts(axes: Axes, names: Sequence[str], what: str) -> None:
+        frame = pd.DataFrame({"value": [each.value for each in found], "run 0": [each.cold for each in found]})
+        colour = studio.colour(series)
+        sns.stripplot(
+            frame.assign(row=title), x="value", y="row", order=names, hue="run 0", hue_order=[True, False],
+            dodge=any_cold, palette=["white", colour], marker=studio.look.shapes[series.title], size=4.5,
+            linewidth=0.8, jitter=False, edgecolor=style.ink(colour), legend=False, ax=axes,
+        )  # fmt: skip
+        hot = frame.loc[~frame["run 0"], "value"]
+        disturbed = sum(each.disturbed for each in found)
+        states = ", ".join(dict.fromkeys(each.state for each in found if each.cold))
+        words = f"{(hot if len(hot) else frame['value']).median():,.0f}, n {len(found)}"
+        words += (f"\nrun 0: {states}" if states else "") + (f"\n{disturbed} DISTURBED" if disturbed else "")
+        beside(axes, row, words)
+    head = "median, hot" if any_cold else "median"
+    axes.text(1.03, 1.0, head, transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom")
     titles(axes, names)
-    axes.grid(axis="x")
-    axes.xaxis.set_major_locator(MaxNLocator(4))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.set_xlabel(what)
+    scale_of(axes, what, log=is_log([np.array([each.value for each in found]) for _, _, found in rows]))
+    return made, ["A point is a run: hollow for run 0, filled for hot runs."]
 
 
-def _brief(estimate: Estimate) -> str:
-    """An estimate with its interval in few characters: `93.5 [85.3, 102.2] k`."""
-    if abs(estimate.value) < 1e4:
-        return shown(estimate, digits=3)
-    low, high = (None if end is None else end / 1e3 for end in (estimate.low, estimate.high))
-    return f"{shown(replace(estimate, value=estimate.value / 1e3, low=low, high=high), digits=3)} k"
+def spelt(estimate: Estimate, thousands: bool) -> str:
+    """An estimate with its interval in few characters, with as many decimals as its largest number has use for:
+    `93.5 [85.3, 99.2]`, `-0.00 [-5.70, 5.57]`."""
+    each = [
+        end / (1e3 if thousands else 1.0) for end in (estimate.value, estimate.low, estimate.high) if end is not None
+    ]
+    largest = max(map(abs, each))
+    decimals = max(0, 2 - math.floor(math.log10(largest))) if largest else 0
+    value, *ends = (f"{round(one, decimals) + 0.0:,.{decimals}f}" for one in each)
+    return f"{value} [{', '.join(ends)}]" if len(ends) == 2 else value
+
+
+type Point = tuple[Estimate | str, Series, bool]  # an estimate or why there is none, whose, and whether it is filled
 
 
 def dots(
-    rows: Sequence[tuple[str, Sequence[tuple[Estimate | str, str, bool]]]],
+    studio: Studio,
+    rows: Sequence[tuple[str, Sequence[Point]]],
     what: str,
     *,
     line: float | None = None,
     log: bool = False,
     from_zero: bool = True,
-    width: float = style.COLUMN,
 ) -> style.Frame:
-    """Estimates with their intervals, in the picture and in words beside it: a row per system, points of (estimate or
-    reason, colour, filled)."""
+    """Estimates with their intervals, in the picture and in words beside it: a row per title."""
     most = max((len(points) for _, points in rows), default=1)
-    made = style.frame(width, max(0.17 + 0.12 * most, ROW) * len(rows) + 0.05)
-    axes = made.axes(LEFT, 1.02)
+    made = style.frame(style.COLUMN, max(0.17 + 0.12 * most, ROW) * len(rows) + 0.05)
+    axes = made.axes(LEFT, 1.0)
+    every = [each for _, points in rows for each, _, _ in points if isinstance(each, Estimate)]
+    thousands = any(abs(each.value) >= 1e4 for each in every)
+    data: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     for row, (_, points) in enumerate(rows):
-        for place, (estimate, colour, filled) in enumerate(points):
+        for place, (estimate, series, filled) in enumerate(points):
             y = row + (place - (len(points) - 1) / 2) * (0.7 / max(len(points), 1))
             if isinstance(estimate, str):
                 missing(axes, y, estimate)
                 continue
-            if estimate.low is not None and estimate.high is not None:
-                low = max(estimate.low, 1e-9) if log else estimate.low
-                axes.plot([low, estimate.high], [y, y], color=colour, linewidth=1.4, solid_capstyle="butt", alpha=0.7)
-            axes.plot(estimate.value, y, "o", color=colour, markersize=3.4, markeredgewidth=0.9,
-                      markerfacecolor=colour if filled else "white")  # fmt: skip
-            axes.text(1.03, y, _brief(estimate), transform=axes.get_yaxis_transform(), fontsize=style.SMALL,
-                      va="center_baseline")  # fmt: skip
+            data[filled] += rows_of(estimate, system=series.title, row=y)
+            beside(axes, y, spelt(estimate, thousands))
+    for filled, found in data.items():
+        if found:
+            lines(axes, found, "value", "row", studio.look, orient="y", joined=False, hollow=not filled)
+    if thousands:
+        axes.text(
+            1.03, 1.0, "thousands", transform=axes.transAxes, fontsize=style.SMALL, color=style.FAINT, va="bottom"
+        )
     if line is not None:
         axes.axvline(line, color=style.INK, linewidth=0.7, linestyle=(0, (3, 2)))
     titles(axes, [title for title, _ in rows])
-    axes.grid(axis="x")
-    if log:
-        log_axis(axes, most=4)
+    if log or from_zero:
+        scale_of(axes, what, log=log)
     else:
+        axes.set_xlabel(what)
         axes.xaxis.set_major_locator(MaxNLocator(4))
-        if from_zero:
-            axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
-    axes.xaxis.set_major_formatter(plain_ticks())
-    axes.set_xlabel(f"{what}{', log scale' if log else ''}")
+        axes.xaxis.set_major_formatter(plain_ticks())
     return made

@@ -27,7 +27,7 @@ def then_and_now(studio: Studio) -> Drawn:
     run_set, leading = studio.run_set, studio.measures.quantities.leading
     if len(run_set.stacks) == 1:
         raise Absent(f"one software stack was measured, '{run_set.stack}'")
-    rows: dict[str, list[tuple[Estimate | str, str, bool]]] = {}
+    rows: dict[str, list[plots.Point]] = {}
     runs: list[Run] = []
     several = len(run_set.stacks) > 2
     filled, *hollow = modes(run_set)
@@ -35,10 +35,12 @@ def then_and_now(studio: Studio) -> Drawn:
         found = attempt("", partial(studio.measures.ratio, leading, now, then))
         point = f"{then.mode_title}: {found.reason}" if isinstance(found, Missing) else found
         label = f"{then.title}, {now.stack}" if several else then.title
-        rows.setdefault(label, []).append((point, studio.colour(then), then.mode == filled))
+        rows.setdefault(label, []).append((point, then, then.mode == filled))
         runs += [*then.hot_runs, *now.hot_runs]
     first, *others = in_order(run_set)
-    made = plots.dots(list(rows.items()), f"{leading.noun}, {' or '.join(others)} / {first}", line=1.0, from_zero=False)
+    made = plots.dots(
+        studio, list(rows.items()), f"{leading.noun}, {' or '.join(others)} / {first}", line=1.0, from_zero=False
+    )
     marks = f" Filled: mode '{filled}'; hollow: {listed(hollow)}." if hollow else ""
     notes = [
         f"Left of 1, a system is {leading.words[1]} than with the versions of '{first}'.{marks} Lines are 95 % "

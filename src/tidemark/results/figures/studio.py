@@ -11,11 +11,30 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.measures import Absent, Measures
 from tidemark.results.figures import style
-from tidemark.results.figures.plots import Group
 from tidemark.runs.provenance import unfinished
 from tidemark.runs.run import COLD_START, FIRST, Run, source_runs
 from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.views import dataset_label
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Samples of one run of one system, to be drawn in its colour; `reason` says why there are none."""
+
+    title: str
+    colour: str
+    values: NDArray[np.float64]
+    times_s: NDArray[np.float64] | None = None
+    label: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The colour and the mark of each system, by its title."""
+
+    colours: dict[str, str]
+    shapes: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +73,21 @@ class Sketch:
 @dataclass(frozen=True, slots=True)
 class Studio:
     measures: Measures
-    colours: dict[str, str]
+    look: Look
 
     @classmethod
     def of(cls, measures: Measures) -> Studio:
-        return cls(measures, style.colours(series.system for series in measures.run_set.series))
+        titles = {series.title: series.system for series in measures.run_set.series}
+        colours, shapes = style.colours(titles.values()), style.shapes(titles.values())
+        each = ({title: chosen[name] for title, name in titles.items()} for chosen in (colours, shapes))
+        return cls(measures, Look(*each))
 
     @property
     def run_set(self) -> RunSet:
         return self.measures.run_set
 
     def colour(self, series: Series) -> str:
-        return self.colours[series.system]
+        return self.look.colours[series.title]
 
     def series(self, mode: str) -> tuple[Series, ...]:
         """The systems that figures compare: all of the main configuration but the harness itself."""

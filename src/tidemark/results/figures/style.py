@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -24,7 +25,6 @@ FONTS = Path(__file__).with_name("fonts")
 SERIF = "Libertinus Serif"  # the paper's, which its compiler carries; what it lacks is drawn in matplotlib's own
 TITLE, TEXT, SMALL = 8.5, 8.0, 7.2  # points: of captions and axes, and of the words beside data
 CHARACTER = 0.0445  # inches that a character of SMALL takes, on average
-BESIDE = 0.105  # of a picture's height: a name beside the axes
 INK, FAINT, WARNING = "#222222", "#666666", "#B00020"
 # Okabe and Ito's palette, told apart with any colour vision; one hue a format, as far as it goes.
 COLOURS = {
@@ -57,46 +57,65 @@ PARTS = {  # of a time budget, of a footprint, of a write: Tol's light palette, 
     "HDFS": "#44BB99",
     "materialise": "#BBCC33",
 }
-RC: dict[Any, Any] = {
+SHAPES = {  # of marks: what colour says, a shape says as well
+    "ducklake": "o",
+    "ducklake-inlined": "s",
+    "ducklake-inlined-postgres": "D",
+    "iceberg-pyiceberg": "^",
+    "iceberg-duckdb": "v",
+    "delta-rs": "P",
+    "delta-duckdb": "X",
+    "null": "d",
+}
+FURTHER_SHAPES = ("<", ">", "p", "h", "*", "8", "H")
+RC: dict[str, Any] = {  # what seaborn's theme leaves to us: the paper's sizes, and bytes that repeat
     "font.family": [SERIF, "DejaVu Sans"],
     "font.size": TEXT,
     "axes.titlesize": TITLE,
     "axes.labelsize": TEXT,
     "axes.linewidth": 0.6,
     "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.axisbelow": True,
+    "legend.fontsize": SMALL,
+    "legend.frameon": False,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 4.0,
+    "lines.markeredgewidth": 0.7,
     "xtick.labelsize": TEXT,
     "ytick.labelsize": TEXT,
-    "xtick.major.width": 0.5,
-    "ytick.major.width": 0.5,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "text.color": INK,
-    "text.parse_math": False,  # a "$" in a title is a dollar
-    "axes.labelcolor": INK,
     "xtick.color": INK,
     "ytick.color": INK,
+    "xtick.major.width": 0.5,
+    "ytick.major.width": 0.5,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.size": 1.5,
+    "ytick.minor.size": 1.5,
+    "text.color": INK,
+    "text.parse_math": False,  # a "$" in a title is a dollar
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.5,
-    "path.simplify": True,
     "pdf.fonttype": 3,
-    "pdf.compression": 6,
     "svg.fonttype": "path",
     "svg.hashsalt": "tidemark",
-    "savefig.dpi": 200,
+    "savefig.dpi": 400,  # a column's picture is wide enough for a slide
     "text.hinting": "none",  # as in the other two forms, and in less time
 }
 
 
 def apply() -> None:
     """Our settings for good: of a process that only draws."""
+    import seaborn as sns  # here, since the report takes its colours from this file and draws nothing
+
     if SERIF not in {font.name for font in fontManager.ttflist}:
         for path in sorted(FONTS.glob("*.otf")):
             fontManager.addfont(path)
     matplotlib.rcdefaults()
-    matplotlib.rcParams.update(RC)
+    sns.set_theme("paper", "ticks", palette=list(COLOURS.values()), rc=RC)
 
 
 @contextmanager
@@ -109,13 +128,22 @@ def applied() -> Iterator[None]:
 
 def colours(names: Iterable[str]) -> dict[str, str]:
     """A colour for each system: its own if it is known, else one that its name chooses among the further ones."""
+    return _chosen(names, COLOURS, FURTHER)
+
+
+def shapes(names: Iterable[str]) -> dict[str, str]:
+    """The mark of each system, chosen as its colour is."""
+    return _chosen(names, SHAPES, FURTHER_SHAPES)
+
+
+def _chosen(names: Iterable[str], known: Mapping[str, str], further: Sequence[str]) -> dict[str, str]:
     chosen: dict[str, str] = {}
-    free = list(FURTHER)
+    free = list(further)
     for name in sorted(set(names)):
-        if name in COLOURS:
-            chosen[name] = COLOURS[name]
+        if name in known:
+            chosen[name] = known[name]
         else:
-            free = free or list(FURTHER)
+            free = free or list(further)
             chosen[name] = free.pop(int(hashlib.sha256(name.encode()).hexdigest(), 16) % len(free))
     return chosen
 
@@ -138,13 +166,6 @@ def few_lines(title: str, width: int = 19) -> str:
     while len(lines := textwrap.wrap(title, width, break_on_hyphens=False)) > 3:
         width += 1
     return "\n".join(lines)
-
-
-def name_beside(axes: Axes, place: int, colour: str, mark: str, title: str) -> None:
-    """The mark and the name of what is drawn, right of the axes; `place` counts them from the top, from 0."""
-    height = 0.97 - BESIDE * place
-    axes.plot(1.06, height, mark, transform=axes.transAxes, color=colour, markersize=4, clip_on=False)
-    axes.text(1.12, height, few_lines(title), transform=axes.transAxes, fontsize=SMALL, color=ink(colour), va="center")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +194,36 @@ class Frame:
         return self.axes(left, whole - left - wide), self.axes(left + wide + between, right)
 
 
-ABOVE, BELOW = 0.30, 0.56  # inches: for the title, and for the axis below with the dataset's line
-LINE, NOTE = 0.125, 0.14  # inches: a line of the note, and what of BELOW the axis leaves to it
+ABOVE, BELOW = 0.30, 0.62  # inches: for the title, and for the axis below with the dataset's line
+LINE, NOTE = 0.125, 0.16  # inches: a line of the note, and what of BELOW the axis leaves to it
 
 
 def frame(width: float, height: float) -> Frame:
     figure = Figure(figsize=(width, height + ABOVE + BELOW))
     return Frame(figure, width, height)
+
+
+def tiled(
+    figure: Figure, panels: Sequence[Axes], columns: int, *, tall: float, gap: float, left: float,
+    between: float = 0.0, right: float = 0.1, width: float = PAGE, above: float | None = None, first: float = 0.0,
+) -> Frame:  # fmt: skip
+    """The panels of a seaborn grid placed in inches, `gap` and `between` apart, with `left` before each of them.
+
+    Before the leftmost there is at least `first`.
+
+    `above` the first row there is a `gap` as well, less a line for the title, if nothing else is given.
+    """
+    rows = -(-len(panels) // columns)
+    made = Frame(figure, width, rows * (tall + gap) - gap + (gap - ABOVE if above is None else above))
+    whole = made.height + ABOVE + BELOW
+    figure.set_size_inches(width, whole)
+    first = max(first, left)
+    wide = (width - right - first - (columns - 1) * left - (columns - 1) * between) / columns
+    for place, axes in enumerate(panels):
+        row, column = divmod(place, columns)
+        corner = (first + column * (wide + left + between), BELOW + (rows - 1 - row) * (tall + gap))
+        axes.set_position((corner[0] / width, corner[1] / whole, wide / width, tall / whole))
+    return made
 
 
 def finish(made: Frame, title: str, notes: Sequence[str], dataset: str, synthetic: bool) -> None:
@@ -227,4 +271,7 @@ def save(figure: Figure, stem: Path, title: str, sources: Sequence[str], caption
         path = stem.with_name(f"{stem.name}.{ending}")
         figure.savefig(path, format=ending, metadata=values)
         names.append(path.name)
+    drawing = stem.with_name(f"{stem.name}.svg")
+    described = f"</title>\n <desc>{escape(about)}</desc>"  # what a screen reader reads, which no metadata are
+    drawing.write_text(drawing.read_text().replace("</title>", described, 1))
     return names

@@ -7,13 +7,11 @@ from contextlib import suppress
 from functools import partial
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import Missing, attempt
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.ends import End, name_ends
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
@@ -49,16 +47,16 @@ def response(studio: Studio, sort: Sort) -> Drawn:
     rows = []
     runs = []
     for found in _by_system(studio).values():
-        points: list[tuple[Estimate | str, str, bool]] = []
+        points: list[plots.Point] = []
         for series in (found[0], found[-1]) if len(found) > 1 else found:
             value = attempt("ms", partial(studio.measures.hot, MEDIAN[sort.name], series))
             text = f"{series.mode}: {value.reason}" if isinstance(value, Missing) else value
-            points.append((text, studio.colour(series), series is found[0]))
+            points.append((text, series, series is found[0]))
             runs += list(series.hot_runs)
         rows.append((found[0].title, points))
     if not runs:
         raise Absent("there is no hot run")
-    made = plots.dots(rows, "median response (ms)", log=True)
+    made = plots.dots(studio, rows, "median response (ms)", log=True)
     modes = sorted({users_of(series.mode) for series in studio.run_set.select()})
     notes = [
         f"Hot runs. Filled: {modes[0]:,} user, hollow: {modes[-1]:,} users. Lines: 95 % intervals. The null catalog "
@@ -68,18 +66,12 @@ def response(studio: Studio, sort: Sort) -> Drawn:
     return studio.finish(made, f"{sort.title}: median response", notes, runs)
 
 
-def _name(axes: Axes, series: Series, colour: str, line: int) -> None:
-    """Beside the axes, below those of other systems."""
-    name = style.few_lines(series.title)
-    axes.text(1.03, 0.97 - 0.13 * line, name, transform=axes.transAxes, fontsize=5.4, color=style.ink(colour), va="top")
-
-
 def tail(studio: Studio, sort: Sort) -> Drawn:
     """The share of responses that took longer than a time, with the most users; both axes logarithmic."""
     made = style.frame(style.COLUMN, 2.1)
     axes = made.axes(0.5, 1.1)
     runs: list[Run] = []
-    lines = 0
+    samples = {}
     for found in _by_system(studio).values():
         series, times = found[-1], []
         for run in series.hot_runs:
@@ -87,18 +79,12 @@ def tail(studio: Studio, sort: Sort) -> Drawn:
                 times.append(response_ms(run, sort))
         if sum(map(len, times)) < FEWEST:
             continue
-        values = np.sort(np.concatenate(times))
-        colour = studio.colour(series)
-        axes.step(values, 1 - np.arange(len(values)) / len(values), where="post", color=colour, linewidth=1.1)
-        _name(axes, series, colour, lines)
+        samples[series.title] = np.concatenate(times)
         runs += list(series.hot_runs)
-        lines += 1
     if not runs:
         raise Absent(f"no catalog answered {FEWEST} such requests")
-    plots.log_axis(axes)
-    axes.set_yscale("log")
-    axes.yaxis.set_minor_formatter(plots.minor_ticks())
-    axes.xaxis.set_major_formatter(plots.plain_ticks())
+    plots.tails(axes, samples, studio.look, legend=True)
+    plots.legend_beside(axes)
     axes.yaxis.set_major_formatter(plots.plain_ticks())
     axes.grid()
     axes.set_xlabel("response (ms), log scale")
@@ -117,30 +103,22 @@ def rates(studio: Studio) -> Drawn:
     made = style.frame(style.COLUMN, 2.1)
     axes = made.axes(0.5, 1.1)
     runs: list[Run] = []
-    ends: list[End] = []
+    points: list[dict[str, object]] = []
     for found in _by_system(studio).values():
-        points = []
         for series in found:
             value = attempt("", partial(studio.measures.hot, RATE[TABLES.name], series))
             if isinstance(value, Estimate):
-                points.append((users_of(series.mode), value.value))
+                points += plots.rows_of(value, system=series.title, users=users_of(series.mode))
                 runs += list(series.hot_runs)
-        if points:
-            users, values = np.array(points).T
-            colour = studio.colour(found[0])
-            axes.plot(users, values, "o-", color=colour, linewidth=1.1, markersize=3)
-            ends.append(End(values[-1], found[0].title, colour, users[-1]))
     if not runs:
         raise Absent("there is no hot run")
-    plots.log_axis(axes)
-    axes.set_yscale("log")
-    axes.yaxis.set_minor_formatter(plots.minor_ticks())
-    axes.xaxis.set_major_formatter(plots.plain_ticks())
-    axes.yaxis.set_major_formatter(plots.plain_ticks())
+    plots.lines(axes, points, "users", "value", studio.look, legend=True)
+    plots.legend_beside(axes)
+    plots.log_axis(axes, ticks={users_of(series.mode) for series in studio.run_set.select()})
+    plots.log_axis(axes, "y")
     axes.grid()
     axes.set_xlabel("users, log scale")
     axes.set_ylabel("tables a second, log scale")
-    name_ends(axes, ends)
-    notes = ["Hot runs; creations of tables that succeeded, by the time from the first to the last.",
-             studio.run_set.coverage]  # fmt: skip
+    notes = ["Hot runs; creations of tables that succeeded, by the time from the first to the last. Bars: 95 % "
+             "intervals.", studio.run_set.coverage]  # fmt: skip
     return studio.finish(made, "Tables created in a second, by users", notes, runs)

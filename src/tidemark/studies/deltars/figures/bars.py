@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullFormatter
+import pandas as pd
+import seaborn as sns
 
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.statistics import Estimate
@@ -15,7 +14,6 @@ from tidemark.analysis.words import attempt
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
-from tidemark.runs.runset import Series
 from tidemark.studies.deltars import published
 from tidemark.studies.deltars.parts import fewest_cores, in_order, of, tables_of
 from tidemark.studies.deltars.quantities import MEANS, of_operation, times
@@ -24,8 +22,7 @@ from tidemark.studies.deltars.window.samples import READ, WRITE
 
 TITLES = {WRITE: "Writing a whole table", READ: "Reading a whole table"}
 CLOSES = "What HDFS refuses to close, writes wait for"
-GHOSTS = {published.HOPSFS: "D", published.LOCAL: "s", published.LEGACY: "^"}
-LINE = 0.075  # of the picture's height: a line of the legend
+GHOSTS = (published.HOPSFS, published.LOCAL, published.LEGACY)
 
 
 def sketches() -> Iterator[Sketch]:
@@ -44,51 +41,41 @@ def bars(studio: Studio, operation: str) -> Drawn:
     axes = made.axes(0.6, 1.9)
     width = 0.8 / max(len(systems), 1)
     runs: list[Run] = []
-    titles: dict[str, Series] = {}
+    points: list[dict[str, object]] = []
     for series in chosen:
-        titles.setdefault(series.system, series)
         data = shape_of(series.mode)[0]
         mean = attempt("s", partial(of, studio.measures, MEANS[operation], series))
-        if not isinstance(mean, Estimate):
-            continue
-        runs += series.runs
-        x = tables.index(data) - 0.4 + width * (systems.index(series.system) + 0.5)
-        axes.bar(x, mean.value, 0.9 * width, color=studio.colour(series), alpha=0.9)
-        if mean.low is not None and mean.high is not None:
-            axes.plot([x, x], [mean.low, mean.high], color=style.INK, linewidth=0.8)
+        if isinstance(mean, Estimate):
+            runs += series.runs
+            place = tables.index(data) - 0.4 + width * (systems.index(series.system) + 0.5)
+            points += plots.rows_of(mean, system=series.title, place=place)
     if not runs:
         raise Absent("no run has a time")
-    for pipeline, mark in GHOSTS.items():
-        pairs = [(place, published.printed(operation, pipeline, data, cores)) for place, data in enumerate(tables)]
-        known = [(place, each.mean) for place, each in pairs if each is not None]
-        axes.plot([x for x, _ in known], [y for _, y in known], mark, color=style.FAINT, markersize=4,
-                  markerfacecolor="white")  # fmt: skip
-    _log_seconds(axes)
+    plots.lines(axes, points, "place", "value", studio.look, joined=False, legend=True)
+    printed = pd.DataFrame(
+        [
+            (place, known.mean, f"{published.TITLES[pipeline]}, the thesis")
+            for pipeline in GHOSTS
+            for place, data in enumerate(tables)
+            if (known := published.printed(operation, pipeline, data, cores)) is not None
+        ],
+        columns=["place", "value", "pipeline"],
+    )
+    sns.scatterplot(printed, x="place", y="value", style="pipeline", markers=["D", "s", "^"], color="white",
+                    edgecolor=style.FAINT, linewidth=0.9, s=18, ax=axes)  # fmt: skip
+    plots.log_axis(axes, "y")
     axes.set_xticks(range(len(tables)), [published.WORDS.get(data, data) for data in tables])
+    axes.set_xlim(-0.5, len(tables) - 0.5)
     axes.set_xlabel("rows")
     axes.set_ylabel(f"{operation}, mean (s), log scale")
     axes.grid(axis="y")
-    legend = [("s", studio.colour(series), style.few_lines(series.title), True) for series in titles.values()]
-    legend += [(mark, style.FAINT, published.TITLES[pipeline].replace(" (", "\n("), False)
-               for pipeline, mark in GHOSTS.items()]  # fmt: skip
-    for place, (mark, colour, words, is_filled) in enumerate(legend):
-        y = 0.97 - LINE * 1.6 * place
-        axes.plot(1.04, y, mark, transform=axes.transAxes, color=colour, markersize=4, clip_on=False,
-                  markerfacecolor=colour if is_filled else "none")  # fmt: skip
-        axes.text(1.07, y, words, transform=axes.transAxes, fontsize=style.SMALL, color=style.ink(colour), va="center")
+    plots.legend_beside(axes)
     notes = [
         f"Clients with {cores} processor{'s' if cores > 1 else ''}. Hollow marks: the thesis's means of 50, on its own "
         "machine and HopsFS. 10K to 1M rows are of TPC-H's suppliers, 6M and 60M are lineitems, which are wider.",
         studio.run_set.coverage,
     ]
     return studio.finish(made, TITLES[operation], notes, runs)
-
-
-def _log_seconds(axes: Axes) -> None:
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(plots.plain_ticks())
-    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def closes(studio: Studio) -> Drawn:
@@ -100,21 +87,19 @@ def closes(studio: Studio) -> Drawn:
     made = style.frame(style.COLUMN, 2.0)
     axes = made.axes(0.5, 0.1)
     tables = tables_of(studio.run_set)
-    colours = style.colours(tables)
-    runs: list[Run] = []
-    jitter = np.random.default_rng(0)
-    for series in chosen:
-        data = shape_of(series.mode)[0]
-        for run in series.runs:
-            refused = of_operation(run, WRITE, "refused")
-            x = refused + jitter.uniform(-0.3, 0.3, len(refused))
-            axes.plot(x, times(run, WRITE), ".", color=colours[data],
-                      markersize=3, alpha=0.7)  # fmt: skip
-            runs.append(run)
-    for place, data in enumerate(tables):
-        axes.text(0.02, 0.95 - LINE * place, f"{published.WORDS.get(data, data)} rows", transform=axes.transAxes,
-                  fontsize=style.SMALL, color=style.ink(colours[data]), va="top")  # fmt: skip
-    _log_seconds(axes)
+    words = {data: f"{published.WORDS.get(data, data)} rows" for data in tables}
+    runs = [run for series in chosen for run in series.runs]
+    frame = pd.concat(
+        pd.DataFrame(
+            {"refused": of_operation(run, WRITE, "refused"), "s": times(run, WRITE),
+             "table": words[shape_of(series.mode)[0]]}
+        )
+        for series in chosen for run in series.runs
+    )  # fmt: skip
+    sns.stripplot(frame, x="refused", y="s", hue="table", hue_order=list(words.values()), dodge=True, jitter=False,
+                  native_scale=True, size=3, alpha=0.7, linewidth=0.4, palette="dark", ax=axes)  # fmt: skip
+    axes.legend(title=None, loc="upper left", handletextpad=0.2)
+    plots.log_axis(axes, "y")
     most = max(int(of_operation(run, WRITE, "refused").max()) for run in runs)
     axes.set_xlim(-0.5, most + 0.5)
     axes.set_xticks(range(most + 1))

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
+import matplotlib
+import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.transforms import Bbox
 
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.quantities import Quantity
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.results.figures.studio import Drawn, Look, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.freshness.climbs import AGE_P95, STEP_CPU, STEP_FILES, OfStep, capacity
 from tidemark.studies.freshness.parts import climbed, of, runs_of, undisturbed
 from tidemark.studies.freshness.quantities import CPU, FILES, SEEN_P95
-from tidemark.studies.freshness.settings import Policy, shape_of
+from tidemark.studies.freshness.settings import shape_of
 
 TITLE = "Freshness against cost"
 PROCESSOR, DISK = (CPU, STEP_CPU), (FILES, STEP_FILES)
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def sketches() -> Iterator[Sketch]:
@@ -44,7 +46,6 @@ class Point:
     cost: float  # a million events
     said: str
     is_capacity: bool
-    is_by_rows: bool  # which is often beside one by the clock: its words stand below the mark
 
 
 def _named(series: Series) -> str:
@@ -54,14 +55,39 @@ def _named(series: Series) -> str:
 def _point(studio: Studio, series: Series, steady: Quantity, of_step: OfStep) -> Point | None:
     """None where `series` has no age or no cost."""
     shape = shape_of(series.mode)
-    climbs, by_rows = bool(shape.steps), Policy.parse(shape.policy).rows is not None
+    climbs = bool(shape.steps)
     try:
         rate = capacity(runs_of(series)).rate if climbs else 0
         asked = (AGE_P95.at(rate), of_step.at(rate)) if climbs else (SEEN_P95, steady)
         age, spent = (of(studio.measures, each, series).value for each in asked)
     except Absent:
         return None
-    return Point(age, spent, f"{rate:,}/s" if climbs else _named(series), climbs, by_rows)
+    return Point(age, spent, f"{rate:,}/s" if climbs else _named(series), climbs)
+
+
+def _say(axes: Axes, frame: pd.DataFrame, look: Look) -> None:
+    """Write at each mark what it is of, at the nearest place that no mark and no other words have."""
+    dots = matplotlib.rcParams["figure.dpi"] / 72  # a point
+    marks = [axes.transData.transform((point.age, point.cost)) for point in frame.itertuples()]
+    taken = [Bbox.from_bounds(x - 3 * dots, y - 3 * dots, 6 * dots, 6 * dots) for x, y in marks]
+    places = [(far, turn) for far in range(4, 40, 4) for turn in np.linspace(0, 2 * np.pi, 16, endpoint=False)]
+    for point, (x, y) in zip(frame.itertuples(), marks, strict=True):
+        wide, tall = 72 * style.CHARACTER * len(point.said), style.SMALL
+        for far, turn in places:
+            right, up = (far + wide / 2) * np.cos(turn), (far + tall / 2) * np.sin(turn)
+            box = Bbox.from_bounds(x + dots * (right - wide / 2), y + dots * (up - tall / 2), dots * wide, dots * tall)
+            if (
+                not box.count_overlaps(taken)
+                and axes.bbox.padded(dots * tall).fully_containsx(box.x0)
+                and (axes.bbox.fully_containsy(box.y0) and axes.bbox.fully_containsy(box.y1))
+            ):
+                break
+        taken.append(box)
+        axes.annotate(
+            point.said, (point.age, point.cost), xytext=(right, up), textcoords="offset points", ha="center",
+            va="center", fontsize=style.SMALL, color=style.ink(look.colours[point.system]),
+            arrowprops={"arrowstyle": "-", "color": style.FAINT, "linewidth": 0.4} if far > 8 else None,
+        )  # fmt: skip
 
 
 def cost(studio: Studio) -> Drawn:
@@ -75,45 +101,36 @@ def cost(studio: Studio) -> Drawn:
     made = style.frame(style.PAGE, 2.3)
     panels = made.pair(0.55, 0.6, 1.75)
     runs: list[Run] = []
-    drawn: set[Axes] = set()
     without: list[str] = []
-    for place, (_, listed) in enumerate(sorted(systems.items())):
-        colour, mark = studio.colour(listed[0]), MARKS[place % len(MARKS)]
-        for axes, costs in zip(panels, (PROCESSOR, DISK), strict=True):
-            points = []
-            for series in listed:
-                point = _point(studio, series, *costs)
-                if point is not None:
-                    points.append(point)
-                    drawn.add(axes)
-                    runs += [run for run in runs_of(series) if run not in runs]
-                elif axes is panels[0]:
-                    without.append(f"{series.title} {_named(series)}")
-            steady = sorted((each.age, each.cost) for each in points if not each.is_capacity)
-            ages, spent = [age for age, _ in steady], [spent for _, spent in steady]
-            axes.plot(ages, spent, f"{mark}-", color=colour, linewidth=0.9, markersize=3.8)
-            for each in points:
-                if each.is_capacity:
-                    axes.plot(each.age, each.cost, mark, color=colour, markerfacecolor="none", markersize=6)
-                place_of_words = (2, -9) if each.is_by_rows else (2, 3)
-                axes.annotate(each.said, (each.age, each.cost), xytext=place_of_words, textcoords="offset points",
-                              fontsize=style.SMALL - 1.5, color=style.ink(colour))  # fmt: skip
-        style.name_beside(panels[1], place, colour, mark, listed[0].title)
-    if not runs:
-        raise Absent("no run has an age and a cost")
-    for axes, what in zip(panels, ("CPU-seconds", "files"), strict=True):
-        if axes not in drawn:
+    for axes, costs, what in zip(panels, (PROCESSOR, DISK), ("CPU-seconds", "files"), strict=True):
+        found = {series: _point(studio, series, *costs) for listed in systems.values() for series in listed}
+        points = {series: point for series, point in found.items() if point is not None}
+        runs += [run for series in points for run in runs_of(series) if run not in runs]
+        if axes is panels[0]:
+            without = [f"{series.title} {_named(series)}" for series in found if series not in points]
+        if not points:
             axes.text(0.5, 0.5, f"{what}: not seen of any", transform=axes.transAxes, fontsize=style.SMALL, ha="center")
             continue
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            axis.set_major_formatter(plots.plain_ticks())
-            axis.set_minor_formatter(NullFormatter())
+        frame = pd.DataFrame([{"system": series.title, **asdict(point)} for series, point in points.items()])
+        frame = frame.sort_values(["system", "age", "cost"])
+        steady, most = frame[~frame["is_capacity"]], frame[frame["is_capacity"]]
+        if len(steady):
+            plots.lines(axes, steady, "age", "cost", studio.look, legend=True)
+        if len(most):
+            plots.lines(axes, most, "age", "cost", studio.look, joined=False, hollow=True, markersize=6,
+                        legend=not len(steady))  # fmt: skip
+        plots.log_axis(axes)
+        plots.log_axis(axes, "y")
+        _say(axes, frame, studio.look)
         axes.grid()
         axes.set_xlabel("age when seen, p95 (s), log scale")
         axes.set_ylabel(f"{what}, a million events")
+    if not runs:
+        raise Absent("no run has an age and a cost")
+    last, *others = [axes for axes in reversed(panels) if axes.legend_]
+    for axes in others:
+        axes.legend([], [], frameon=False)
+    plots.legend_beside(last)
     encodings = sorted({shape_of(each.mode).encoding for listed in systems.values() for each in listed})
     notes = [
         f"{rate:,} events a second are due, as {' or '.join(encodings)}; a point is a writing policy, or the interval "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from matplotlib.ticker import LogLocator, NullFormatter
+import pandas as pd
 
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.words import listed
@@ -29,27 +29,26 @@ def over_time(studio: Studio) -> Drawn:
     made = style.frame(style.PAGE, 2.3)
     panels = made.pair(0.55, 0.6, 1.75)
     runs: list[Run] = []
+    frames: list[pd.DataFrame] = []
     without: list[str] = []
     for series in chosen:
         with suppress(Absent):
             run = runs_of(series)[0]
             found = lag(run)
-            style.name_beside(panels[1], len(runs), studio.colour(series), "o", series.title)
-            for axes, values in zip(panels, (found.oldest_s, found.events), strict=True):
-                axes.plot(found.at_s, values, "o-", color=studio.colour(series), linewidth=0.8, markersize=1.6)
+            kinds = {"system": series.title, "at": found.at_s, "lag (s)": found.oldest_s, "lag (events)": found.events}
+            frames.append(pd.DataFrame(kinds))
             runs.append(run)
             continue
         without.append(series.title)
     if not runs:
         raise Absent("no run has seen all of its events")
     for axes, what in zip(panels, ("lag (s)", "lag (events)"), strict=True):
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.yaxis.set_major_formatter(plots.plain_ticks())
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        plots.lines(axes, pd.concat(frames), "at", what, studio.look, legend=axes is panels[1], markersize=2.2)
+        plots.log_axis(axes, "y")
         axes.grid()
         axes.set_xlabel("time in the window (s)")
         axes.set_ylabel(f"{what}, log scale")
+    plots.legend_beside(panels[1])
     shape = shape_of(chosen[0].mode)
     encodings = sorted({shape_of(each.mode).encoding for each in chosen})
     notes = [

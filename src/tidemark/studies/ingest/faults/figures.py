@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import seaborn as sns
 
 from tidemark.analysis.measures import Absent
 from tidemark.results.figures import style
@@ -55,8 +56,8 @@ def _panel(studio: Studio, made: style.Frame, killed: Killed, above: int) -> Non
     acked = outcomes(run) == ACKED
     length = run.manifest.elapsed_ns / 1e9
     bins = np.arange(0.0, length + BIN_S, BIN_S)
-    counts, _ = np.histogram(ends[acked], bins, weights=run.column("rows")[acked])
-    axes.stairs(counts / BIN_S, bins, color=colour, fill=True, alpha=0.8)
+    sns.histplot(x=ends[acked], weights=run.column("rows")[acked] / BIN_S, bins=bins, element="step", color=colour,
+                 edgecolor=style.ink(colour), linewidth=0.5, alpha=0.8, ax=axes)  # fmt: skip
     moments = [kill["moment_s"] for kill in killed.each]
     for kill, following in zip(killed.each, [*moments[1:], length], strict=True):
         axes.axvspan(kill["moment_s"], kill["moment_s"] + kill["down_s"], color=SHADE, zorder=0)
@@ -66,9 +67,9 @@ def _panel(studio: Studio, made: style.Frame, killed: Killed, above: int) -> Non
             if (following - kill["moment_s"]) / length < LETTER * len(name):
                 name = f"{name[0]}."
             axes.annotate(name, (kill["moment_s"], 1.0), xycoords=("data", "axes fraction"), xytext=(1, 1),
-                          textcoords="offset points", fontsize=style.SMALL - 1)  # fmt: skip
+                          textcoords="offset points", fontsize=style.SMALL)  # fmt: skip
     doubt = np.isin(outcomes(run), ("unknown",))
-    axes.plot(ends[doubt], np.zeros(int(doubt.sum())), "o", color="black", markersize=2.5, clip_on=False)
+    sns.scatterplot(x=ends[doubt], y=0, color="black", s=6, linewidth=0, clip_on=False, ax=axes)
     axes.set_xlim(0, length)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("rows/s", fontsize=style.SMALL)

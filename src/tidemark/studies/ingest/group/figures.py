@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import seaborn as sns
+
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.statistics import Estimate
 from tidemark.ingest.policies import BUNDLED, STAGED
@@ -27,12 +29,10 @@ def group(studio: Studio) -> Drawn:
     """Rows a second (left) and p99 (right) of staged (filled) and bundled (hollow) requests over direct ones."""
     found: dict[tuple[str, int, int], dict[str, tuple[Estimate, Estimate | None]]] = {}
     runs: list[Run] = []
-    colours = {}
     for policy in (STAGED, BUNDLED):
         for series, rate, tail in gains(studio.measures, policy):
             key = (series.title, *shape_of(series.mode)[1:])
             found.setdefault(key, {})[policy] = (rate, tail)
-            colours[key] = studio.colour(series)
             runs += list(series.hot_runs)
     if not found:
         raise Absent("no requests were gathered and committed one by one as well")
@@ -40,22 +40,20 @@ def group(studio: Studio) -> Drawn:
     wide = (style.PAGE - LEFT - GAP - 0.15) / 2
     panels = (made.axes(LEFT, GAP + wide + 0.15), made.axes(LEFT + wide + GAP, 0.15))
     for place, (axes, what) in enumerate(zip(panels, ("rows a second, over direct", "p99, over direct"), strict=True)):
+        points: dict[str, list[dict[str, object]]] = {STAGED: [], BUNDLED: []}
         for row, (key, policies) in enumerate(found.items()):
             for policy, both in policies.items():
                 y, estimate = row + (APART if policy == BUNDLED else -APART), both[place]
-                if estimate is None:
-                    continue
-                if estimate.low is not None and estimate.high is not None:
-                    axes.plot([max(estimate.low, 1e-6), estimate.high], [y, y], color=colours[key], linewidth=1.2)
-                axes.plot(estimate.value, y, "o", color=colours[key], markersize=3.6, markeredgewidth=0.9,
-                          markerfacecolor="white" if policy == BUNDLED else colours[key])  # fmt: skip
-                for ratio in _printed(policy, *key[1:])[place]:
-                    axes.plot(ratio, y, "|", color=style.INK, markersize=7, markeredgewidth=1.1)
+                if estimate is not None:
+                    points[policy] += plots.rows_of(estimate, system=key[0], row=y)
+                printed = _printed(policy, *key[1:])[place]
+                sns.scatterplot(x=printed, y=y, marker="|", s=40, linewidth=1.1, color=style.INK, ax=axes)
+        for policy, rows in points.items():
+            if rows:
+                plots.lines(axes, rows, "value", "row", studio.look, orient="y", joined=False, hollow=policy == BUNDLED)
         axes.axvline(1, color=style.INK, linewidth=0.7, linestyle=(0, (3, 2)))
         plots.titles(axes, [f"{title}, {rows:,} x {clients}" for title, rows, clients in found])
-        axes.grid(axis="x")
-        plots.log_axis(axes, most=4)
-        axes.xaxis.set_major_formatter(plots.plain_ticks())
+        plots.log_axis(axes)
         axes.set_xlabel(f"{what}, log scale")
     panels[1].set_yticklabels([])
     notes = [

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
+import seaborn as sns
 from matplotlib.ticker import MaxNLocator
 
 from tidemark.analysis.quantities import Absent
@@ -44,10 +46,12 @@ def over_time(studio: Studio) -> Drawn:
             if not runs:
                 continue
             one = runs[0]
-            moments = [size["moment_s"] for size in one.sizes]
-            both[0].plot(moments, [size["data_files"] for size in one.sizes], linestyle=line, color=colour)
+            sizes = pd.DataFrame(one.sizes)
+            how = {"estimator": None, "linestyle": line, "color": style.ink(colour)}
+            sns.lineplot(sizes, x="moment_s", y="data_files", ax=both[0], **how)
             if one.is_exact:
-                both[1].plot(*_medians(one), linestyle=line, color=colour)
+                middles, medians = _medians(one)
+                sns.lineplot(x=middles, y=medians, ax=both[1], **how)
             else:
                 height = 0.06 if runs is kept else 0.26  # below the line of the other, which seldom comes near zero
                 both[1].text(0.5, height, f"{name}: {words_of([one])}", transform=both[1].transAxes, ha="center",
@@ -57,6 +61,7 @@ def over_time(studio: Studio) -> Drawn:
                 axes.axvspan(call["moment_s"], call["moment_s"] + call["seconds"], color=SHADE, zorder=0, linewidth=0)
             axes.set_xlim(0, kept[0].run.elapsed_s)
             axes.set_ylim(bottom=0)
+            axes.set_xlabel("")
             axes.set_ylabel(what, fontsize=style.SMALL)
             axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
             if bottom == 0:

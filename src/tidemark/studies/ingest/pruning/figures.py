@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
+import pandas as pd
 
 from tidemark.analysis.quantities import Absent
 from tidemark.results.figures.heat import heat
@@ -26,6 +26,6 @@ def pruning(studio: Studio) -> Drawn:
     if not found:
         raise Absent("no system was asked for filtered rows")
     runs, most = [each.hot_runs[0] for each in found], [files_of(each.mode) for each in found]
-    counts = np.array([[files_read(run, name) for name in BY_NAME] for run in runs])
     names = [f"{each.title}, {files:,} files" for each, files in zip(found, most, strict=True)]
-    return heat(studio, TITLE, names, list(BY_NAME), counts, most, [NOTE], runs)
+    counts = pd.DataFrame([{name: files_read(run, name) for name in BY_NAME} for run in runs], index=names)
+    return heat(studio, TITLE, counts, most, [NOTE], runs)

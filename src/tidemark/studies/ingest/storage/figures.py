@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidemark.analysis.quantities import Absent
-from tidemark.results.figures.fitted import Fitted, fitted
+from tidemark.results.figures.fitted import fitted
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.studies.ingest.storage.distance import far, medians
 
@@ -25,7 +25,7 @@ def distance(studio: Studio) -> Drawn:
     series = [each for each in far(studio.measures).values() if medians(studio.measures, each)]
     if not series:
         raise Absent("no series has its files in an object store")
-    drawn = [Fitted(each[0].title, studio.colour(each[0]), medians(studio.measures, each)) for each in series]
+    drawn = {each[0].title: medians(studio.measures, each) for each in series}
     return fitted(
         studio, TITLE, drawn, LABELS, [NOTE], [run for each in series for one in each for run in one.hot_runs]
     )

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
+import pandas as pd
+import seaborn as sns
 
 from tidemark.analysis.measures import Absent
-from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import attempt
+from tidemark.analysis.words import Missing, attempt
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.results.figures.studio import Drawn, Look, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.tail.quantities import RESPONSE_P99, Times, closed, corrected, responses
@@ -22,16 +21,10 @@ from tidemark.studies.ingest.tail.settings import ONE, cell_of
 from tidemark.studies.ingest.tail.tables import in_order, overloaded
 
 RATES_TITLE, QUANTILES_TITLE = "99th percentile of responses against the rate", "Times by quantile, three ways"
-LINE = 0.105  # of the picture's height: a line of the legend
 BESIDE = 0.5  # percent of the closed loop's rate, from one line to the next
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-LEFT, GAP, HEIGHT, APART, NAME = 0.55, 0.42, 1.45, 0.55, 0.18  # inches; a panel's name stands above it
+LEFT = 0.55  # inches
 ACROSS = 3  # panels side by side
-WAYS = (
-    (responses, "-"),
-    (corrected, "--"),
-    (closed, ":"),
-)
+WAYS = {"by schedule": responses, "corrected": corrected, "closed loop": closed}
 MOST_POINTS = 400  # of a line
 
 
@@ -47,43 +40,38 @@ def rates(studio: Studio) -> Drawn:
     runs: list[Run] = []
     without: dict[str, list[str]] = {}
     percents: set[int] = set()
-    lines = _lines(studio)
-    for place, line in enumerate(lines):
-        beside = BESIDE * (place - (len(lines) - 1) / 2)  # so that intervals do not hide one another
+    found = _lines(studio)
+    points: list[dict[str, object]] = []
+    bounds: list[dict[str, object]] = []  # those of them that are lower bounds
+    look, dashes = Look({}, {}), {}
+    for place, line in enumerate(found):
         target, _, arrivals = cell_of(line[0].mode)
-        colour, mark = studio.colour(line[0]), MARKS[place % len(MARKS)]
-        points: list[tuple[int, Estimate, bool]] = []
-        for series in line:
-            found = attempt("ms", partial(studio.measures.hot, RESPONSE_P99, series))
-            if isinstance(found, Estimate):
-                points.append((cell_of(series.mode)[1], found, bool(overloaded(series))))
-                runs += list(series.hot_runs)
-            else:
-                without.setdefault(str(found.reason), []).append(f"{series.title} {series.mode}")
-        if not points:
-            continue
-        percents.update(percent for percent, _, _ in points)
-        axes.plot([percent + beside for percent, _, _ in points], [each.value for _, each, _ in points],
-                  "-" if target == ONE else "--", color=colour, linewidth=1.1)  # fmt: skip
-        for percent, each, is_bound in points:
-            if each.low is not None and each.high is not None:
-                axes.plot([percent + beside] * 2, [each.low, each.high], color=colour, linewidth=0.9)
-            axes.plot(percent + beside, each.value, mark, color=colour, markersize=4,
-                      markerfacecolor="white" if is_bound else colour)  # fmt: skip
-            if is_bound:
-                axes.annotate("", (percent + beside, 1.5 * each.value), (percent + beside, each.value),
-                              arrowprops={"arrowstyle": "->", "color": colour, "linewidth": 0.9})  # fmt: skip
         more = [*([] if target == ONE else [target]), *([] if arrivals == POISSON else [arrivals])]
-        said = ", ".join([line[0].title, *more])
-        axes.plot(1.04, 0.97 - LINE * place, mark, transform=axes.transAxes, color=colour, markersize=4,
-                  clip_on=False)  # fmt: skip
-        axes.text(1.07, 0.97 - LINE * place, said, transform=axes.transAxes, fontsize=style.SMALL,
-                  color=style.ink(colour), va="center")  # fmt: skip
+        name = ", ".join([line[0].title, *more])
+        look.colours[name], look.shapes[name] = studio.colour(line[0]), studio.look.shapes[line[0].title]
+        dashes[name] = "" if target == ONE else (3, 2)
+        for series in line:
+            value = attempt("ms", partial(studio.measures.hot, RESPONSE_P99, series))
+            if isinstance(value, Missing):
+                without.setdefault(value.reason, []).append(f"{series.title} {series.mode}")
+                continue
+            percents.add(percent := cell_of(series.mode)[1])
+            x = percent + BESIDE * (place - (len(found) - 1) / 2)  # so that intervals do not hide one another
+            points += (rows := plots.rows_of(value, system=name, percent=x))
+            runs += list(series.hot_runs)
+            if overloaded(series):
+                bounds += rows
+                axes.annotate("", (x, 1.5 * value.value), (x, value.value),
+                              arrowprops={"arrowstyle": "->", "color": style.ink(look.colours[name])})  # fmt: skip
     if not runs:
         raise Absent("no hot run came by a schedule and was long enough for a p99")
-    axes.xaxis.set_major_locator(FixedLocator(sorted(percents)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    _milliseconds(axes)
+    plots.lines(axes, points, "percent", "value", look, legend=True, dashes=dashes)
+    plots.legend_beside(axes)
+    if bounds:
+        plots.lines(axes, bounds, "percent", "value", look, joined=False, hollow=True)
+    axes.set_xticks(sorted(percents))
+    plots.log_axis(axes, "y")
+    axes.grid()
     axes.set_xlabel("offered rate, percent of the closed loop's")
     axes.set_ylabel("response p99 (ms), log scale")
     notes = [
@@ -114,16 +102,26 @@ def quantiles(studio: Studio) -> Drawn:
             shown.append(kept[-1])
     if not shown:
         raise Absent("no hot run came by a schedule")
-    rows = -(-len(shown) // ACROSS)
-    made = style.frame(style.PAGE, rows * (HEIGHT + APART) - APART + NAME)
-    wide = (style.PAGE - LEFT - 0.15 - (ACROSS - 1) * GAP) / ACROSS
-    for place, series in enumerate(shown):
-        column, row = place % ACROSS, rows - 1 - place // ACROSS
-        left = LEFT + column * (wide + GAP)
-        axes = made.axes(left, style.PAGE - left - wide, bottom=row * (HEIGHT + APART), height=HEIGHT)
-        _panel(axes, series, studio.colour(series))
-        if column == 0:
-            axes.set_ylabel("ms, log scale")
+    columns = min(ACROSS, len(shown))
+    frame = pd.concat([_curves(series, place) for place, series in enumerate(shown)])
+    grid = sns.FacetGrid(frame, col="panel", col_wrap=columns, sharex=False, sharey=False, height=1)
+    made = style.tiled(grid.figure, list(grid.axes.flat), columns, tall=1.45, gap=0.55, left=0.55)
+    for place, (series, axes) in enumerate(zip(shown, grid.axes.flat, strict=True)):
+        part, colour = frame[frame["panel"] == place], style.ink(studio.colour(series))
+        sns.lineplot(part, x="beyond", y="ms", hue="way", style="way", hue_order=list(WAYS), style_order=list(WAYS),
+                     palette=[colour, colour, style.INK], dashes=["", (3, 2), (1, 1)], estimator=None, legend=False,
+                     ax=axes)  # fmt: skip
+        most = max(10.0, float(part["beyond"].max()))
+        marks = [mark for mark in (2, 10, 100, 1_000, 10_000, 100_000) if mark <= most]
+        plots.log_axis(axes, ticks=marks)
+        axes.set_xlim(1, most)
+        axes.set_xticks(marks, [f"{100 * (1 - 1 / mark):.6g} %" for mark in marks])
+        plots.log_axis(axes, "y")
+        axes.grid()
+        axes.set(xlabel="", ylabel="" if place % columns else "ms, log scale", title="")
+        target, percent, _ = cell_of(series.mode)
+        name = series.title + ("" if target == ONE else f", {target}")
+        axes.set_title(f"{name}, {percent} %", fontsize=style.SMALL, color=colour, loc="left", pad=3)
     notes = [
         "First hot run of each system, at the highest rate that was not overloaded (its share of the closed loop's "
         "beside the name); half of all times are below the value at 50 %. Solid: responses by schedule; dotted, dark: "
@@ -132,29 +130,11 @@ def quantiles(studio: Studio) -> Drawn:
     return studio.finish(made, QUANTILES_TITLE, [*notes, studio.run_set.coverage], [each.hot_runs[0] for each in shown])
 
 
-def _panel(axes: Axes, series: Series, colour: str) -> None:
-    most = 10.0
-    for times, dashes in WAYS:
-        beyond, values = _by_quantile(times(series.hot_runs[0]))
-        axes.plot(beyond, values, dashes, color=style.INK if times is closed else colour, linewidth=1.1)
-        most = max(most, float(beyond[-1]))
-    axes.set_xscale("log")
-    axes.set_xlim(1, most)
-    marks = [mark for mark in (2, 10, 100, 1_000, 10_000, 100_000) if mark <= most]
-    axes.set_xticks(marks, [f"{100 * (1 - 1 / mark):.6g} %" for mark in marks])
-    axes.xaxis.set_minor_locator(NullLocator())
-    _milliseconds(axes)
-    target, percent, _ = cell_of(series.mode)
-    name = series.title + ("" if target == ONE else f", {target}")
-    axes.set_title(f"{name}, {percent} %", fontsize=style.SMALL, color=style.ink(colour), loc="left", pad=3)
-
-
-def _milliseconds(axes: Axes) -> None:
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(plots.plain_ticks())
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.grid()
+def _curves(series: Series, panel: int) -> pd.DataFrame:
+    """The times of a series' first hot run by quantile, in each of the ways."""
+    found = {way: _by_quantile(times(series.hot_runs[0])) for way, times in WAYS.items()}
+    each = [pd.DataFrame({"panel": panel, "way": way, "beyond": x, "ms": y}) for way, (x, y) in found.items()]
+    return pd.concat(each, ignore_index=True)
 
 
 def _by_quantile(times: Times) -> tuple[np.ndarray, np.ndarray]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
-
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.quantities import Quantity
-from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import attempt
+from tidemark.analysis.words import Missing, attempt
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
@@ -19,10 +16,8 @@ from tidemark.studies.ingest.part import of_part
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS
 from tidemark.studies.ingest.writers.settings import ONE, OWN, WRITERS, mode_of
 
-LINE = 0.105  # of the picture's height: a line of the legend
 APART = 0.03  # of a doubling of writers, from one system to the next
 COMMITS_TITLE, CONFLICTS_TITLE = "Commits a second to one table", "Share of commits tried that are refused"
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def sketches() -> Iterator[Sketch]:
@@ -58,49 +53,33 @@ def _lines(studio: Studio, quantity: Quantity, title: str, what: str, notes: lis
     without: dict[str, list[str]] = {}
     factor = 1.0 if log else 100.0
     systems = _by_system(studio)
+    points: dict[str, list[dict[str, object]]] = {ONE: [], OWN: []}
     for place, series in enumerate(systems):
-        colour, mark = studio.colour(series[0]), MARKS[place % len(MARKS)]
         beside = 2 ** (APART * (place - (len(systems) - 1) / 2))  # so that intervals do not hide one another
-        for tables in (ONE, OWN) if log else (ONE,):
-            points = []
-            for each in series:
-                if mode_of(each.mode)[0] != tables:
-                    continue
-                writers = mode_of(each.mode)[1]
-                value = attempt("", partial(studio.measures.hot, quantity, each))
-                if isinstance(value, Estimate):
-                    points.append((writers, value))
-                    runs += list(each.hot_runs)
-                else:
-                    without.setdefault(str(value.reason), []).append(f"{each.title} {each.mode}")
-            if not points:
+        for each in series:
+            tables, writers = mode_of(each.mode)
+            if tables == OWN and not log:
                 continue
-            counts.update(writers for writers, _ in points)
-            values = [factor * value.value for _, value in points]
-            axes.plot([beside * writers for writers, _ in points], values, mark if tables == OWN else f"{mark}-",
-                      color=colour, linewidth=1.1, markersize=4,
-                      markerfacecolor="white" if tables == OWN else colour)  # fmt: skip
-            for writers, value in points:
-                if value.low is not None and value.high is not None:
-                    ends = [factor * value.low, factor * value.high]
-                    axes.plot([beside * writers] * 2, ends, color=colour, linewidth=0.9)
-        axes.plot(1.04, 0.97 - LINE * place, mark, transform=axes.transAxes, color=colour, markersize=4,
-                  clip_on=False)  # fmt: skip
-        axes.text(1.07, 0.97 - LINE * place, series[0].title, transform=axes.transAxes, fontsize=style.SMALL,
-                  color=style.ink(colour), va="center")  # fmt: skip
+            value = attempt("", partial(studio.measures.hot, quantity, each))
+            if isinstance(value, Missing):
+                without.setdefault(value.reason, []).append(f"{each.title} {each.mode}")
+                continue
+            runs += list(each.hot_runs)
+            counts.add(writers)
+            points[tables] += plots.rows_of(value, factor, system=each.title, writers=beside * writers)
     if not runs:
         raise Absent("there is no hot run")
-    axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(FixedLocator(sorted(counts)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(plots.plain_ticks())
+    for tables, found in points.items():
+        if found:
+            plots.lines(axes, found, "writers", "value", studio.look, joined=tables == ONE, hollow=tables == OWN,
+                        legend=tables == ONE or not points[ONE])  # fmt: skip
+    plots.legend_beside(axes)
+    plots.log_axis(axes, ticks=counts, base=2)
     if log:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        plots.log_axis(axes, "y")
     else:
-        axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(plots.plain_ticks())
+        axes.set_ylim(bottom=-0.03 * axes.get_ylim()[1])  # a mark at zero is seen whole
+        axes.yaxis.set_major_formatter(plots.plain_ticks())
     axes.grid()
     axes.set_xlabel("writers, log scale")
     axes.set_ylabel(what)

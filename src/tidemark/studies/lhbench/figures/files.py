@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import attempt
-from tidemark.results.figures import style
+from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Studio
 from tidemark.runs.runset import Series
 from tidemark.studies.lhbench import published
@@ -92,18 +94,18 @@ def _printed(query: str) -> Bars:
 
 def _groups(axes: Axes, bars: Bars, colours: Mapping[str, str]) -> None:
     names = [name for name in colours if any(name in group for group in bars.values())]
-    width = WIDE / max(len(names), 1)
-    for place, group in enumerate(bars.values()):
-        for line, name in enumerate(names):
-            if name not in group:
-                continue
-            startup, whole = group[name]
-            x = place + (line - (len(names) - 1) / 2) * width
-            axes.bar(x, whole, 0.9 * width, color=colours[name], alpha=PALE, linewidth=0)
-            if startup is not None:
-                axes.bar(x, startup.value, 0.9 * width, color=colours[name], linewidth=0)
-                if startup.low is not None and startup.high is not None:
-                    axes.plot([x, x], [startup.low, startup.high], color=style.INK, linewidth=0.7)
-    axes.set_xticks(range(len(bars)), [f"{number / 1_000:g}K" for number in bars])
-    axes.set_ylim(bottom=0)
+    whole, startup = [], []
+    for number, group in bars.items():
+        for name, (part, total) in group.items():
+            keys = {"files": f"{number / 1_000:g}K", "system": name}
+            whole.append({**keys, "value": total})
+            startup += plots.rows_of(part, 1.0, **keys) if part is not None else []
+    how = {"x": "files", "y": "value", "hue": "system", "order": [f"{number / 1_000:g}K" for number in bars],
+           "hue_order": names, "palette": dict(colours), "saturation": 1, "legend": False, "width": WIDE,
+           "edgecolor": style.INK, "linewidth": 0.4, "ax": axes}  # fmt: skip
+    sns.barplot(pd.DataFrame(whole, columns=["files", "system", "value"]), alpha=PALE, errorbar=None, **how)
+    if startup:
+        sns.barplot(pd.DataFrame(startup), estimator=plots.first, errorbar=plots.ends, **how,
+                    err_kws={"linewidth": 0.7, "color": style.INK})  # fmt: skip
+    axes.set(xlabel="", ylabel="", ylim=(0, None))
     axes.grid(axis="y")

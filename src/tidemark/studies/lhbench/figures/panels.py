@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from matplotlib.axes import Axes
+import numpy as np
+import pandas as pd
+import seaborn as sns
 
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.quantities import Quantity
@@ -13,7 +15,6 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import attempt
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
-from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.lhbench import published
 from tidemark.studies.lhbench.axis import reading
@@ -44,7 +45,7 @@ ONE, SECOND, TWO, THREE, AXIS = (
     "One merge, from few rows to many",
     "Figure 3 of the paper: what files touched explain",
 )
-ROW, LEFT, GAP = 0.2, 1.3, 0.22  # inches
+ROW, LEFT = 0.2, 1.3  # inches
 OF_LOAD = (LOADING, TOTAL, QUERYING["q9"], QUERYING["q67"], QUERYING["q68"], QUERYING["q90"])
 OF_REFRESH = (LOADING, TOTAL, MERGING, QUERIES_AFTER, COMPACTING, QUERIES_COMPACTED)
 NAMES = {
@@ -76,22 +77,20 @@ def stages(studio: Studio, part: str, title: str, asked: Sequence[Quantity]) -> 
     if not shown:
         raise Absent("no run says what it took")
     across = min(len(shown), 3)
-    down = -(-len(shown) // across)
-    tall = ROW * len(series)
-    made = style.frame(style.PAGE, down * (tall + 0.55) - 0.55)
-    wide = (style.PAGE - LEFT - GAP * across) / across
-    for place, (what, cells) in enumerate(shown):
-        column, row = place % across, place // across
-        left = LEFT + column * (wide + GAP)
-        axes = made.axes(left, style.PAGE - left - wide, (down - 1 - row) * (tall + 0.55), tall)
-        for line, (each, estimate) in enumerate(zip(series, cells, strict=True)):
-            if isinstance(estimate, Estimate):
-                _dot(axes, line, estimate, studio.colour(each))
+    grid = sns.FacetGrid(pd.DataFrame({"what": [what.name for what, _ in shown]}), col="what", col_wrap=across,
+                         sharex=False, height=1)  # fmt: skip
+    made = style.tiled(grid.figure, list(grid.axes.flat), across, tall=ROW * len(series), gap=0.55, left=0.1,
+                       between=0.12, above=0.0, first=LEFT)  # fmt: skip
+    for place, ((what, cells), axes) in enumerate(zip(shown, grid.axes.flat, strict=True)):
+        rows = [
+            row for line, (each, cell) in enumerate(zip(series, cells, strict=True)) if isinstance(cell, Estimate)
+            for row in plots.rows_of(cell, system=each.title, row=line)
+        ]  # fmt: skip
+        plots.lines(axes, rows, "value", "row", studio.look, orient="y", joined=False)
         plots.titles(axes, [each.title for each in series])
-        if column:
-            axes.set_yticklabels([])
+        axes.tick_params(axis="y", labelleft=not place % across)
+        axes.set_title("")
         axes.set_xlim(left=0)
-        axes.grid(axis="x")
         axes.set_xlabel(NAMES.get(what, f"{what.name} (s)"))
     without = [each.title for each in planned if not each.runs]
     notes = [
@@ -100,12 +99,6 @@ def stages(studio: Studio, part: str, title: str, asked: Sequence[Quantity]) -> 
     ]
     notes += [f"Not measured: {', '.join(without)}."] if without else []
     return studio.finish(made, title, notes, runs)
-
-
-def _dot(axes: Axes, line: int, estimate: Estimate, colour: str) -> None:
-    if estimate.low is not None and estimate.high is not None:
-        axes.plot([estimate.low, estimate.high], [line, line], color=colour, linewidth=1.2)
-    axes.plot(estimate.value, line, "o", color=colour, markersize=3.6)
 
 
 def _largest(series: Sequence[Series]) -> list[Series]:
@@ -120,30 +113,24 @@ def merges(studio: Studio) -> Drawn:
     if not series:
         raise Absent(f"the part '{MERGE}' was not measured")
     made = style.frame(style.PAGE, 2.2)
-    wide = (style.PAGE - 0.55 - 1.5 - 0.6) / 2
-    panels = (made.axes(0.55, style.PAGE - 0.55 - wide), made.axes(0.55 + wide + 0.6, 1.5))
-    runs: list[Run] = []
-    for place, each in enumerate(series):
-        files, colour = shape_of(each.mode)[1], studio.colour(each)
-        sizes = sorted(map(int, found(each.runs[0])["data"]["sets"]))
-        runs += each.runs
-        for axes, how in zip(panels, (merging, slowdown), strict=True):
-            points = [(size / files, attempt("", partial(of, studio.measures, how(size), each))) for size in sizes]
-            kept = [(x, y) for x, y in points if isinstance(y, Estimate)]
-            axes.plot([x for x, _ in kept], [y.value for _, y in kept], "o-", color=colour, linewidth=0.9, markersize=3)
-            for x, y in kept:
-                if y.low is not None and y.high is not None:
-                    axes.plot([x, x], [y.low, y.high], color=colour, linewidth=0.9)
-        panels[1].text(1.05, 0.95 - 0.11 * place, style.few_lines(each.title), transform=panels[1].transAxes,
-                       fontsize=style.SMALL, color=style.ink(colour), va="center")  # fmt: skip
-    for axes, what in zip(panels, ("merge (s)", "queries after over before"), strict=True):
-        axes.set_xscale("log")
-        axes.xaxis.set_minor_formatter(plots.minor_ticks())
-        axes.xaxis.set_major_formatter(plots.plain_ticks())
+    panels = made.pair(0.55, 0.6, 1.5)
+    runs = [run for each in series for run in each.runs]
+    for axes, how, what in zip(panels, (merging, slowdown), ("merge (s)", "queries after over before"), strict=True):
+        points = []
+        for each in series:
+            for size in sorted(map(int, found(each.runs[0])["data"]["sets"])):
+                cell = attempt("", partial(of, studio.measures, how(size), each))
+                if isinstance(cell, Estimate):
+                    points += plots.rows_of(cell, system=each.title, share=size / shape_of(each.mode)[1])
+        if points:
+            plots.lines(axes, points, "share", "value", studio.look, legend=axes is panels[1])
+            plots.log_axis(axes)
         axes.set_ylim(bottom=0)
         axes.grid()
         axes.set_xlabel("updates a file, log scale")
         axes.set_ylabel(what)
+    if panels[1].legend_:
+        plots.legend_beside(panels[1])
     notes = ["As many new rows as updates; each size on a fresh table. Lines: 95 % intervals.", studio.run_set.coverage]
     return studio.finish(made, THREE, notes, runs)
 
@@ -152,19 +139,17 @@ def axis(studio: Studio) -> Drawn:
     """The paper's times of copying files against the share of files touched: labels as printed, and a hundredth."""
     made = style.frame(style.COLUMN, 2.1)
     axes = made.axes(0.6, 0.15)
-    for factor, mark in ((1, "s"), (published.LABELLED, "o")):
+    frames = []
+    for factor, label in ((1, "labels as printed"), (published.LABELLED, f"a {published.LABELLED}th of the labels")):
         told = reading(factor)
-        shares = [100 * share for share in told.shares]
-        label = "labels as printed" if factor == 1 else f"a {factor}th of the labels"
-        axes.plot(shares, told.times_s, mark, color=style.INK, markersize=4, label=label,
-                  markerfacecolor="white" if factor == 1 else style.INK)  # fmt: skip
-        if factor != 1:
-            ends = [0.0, 100.0]
-            axes.plot(ends, [told.fixed_s + told.whole_s * end / 100 for end in ends], color=style.FAINT, linewidth=0.9)
+        frames.append(pd.DataFrame({"share": 100 * np.array(told.shares), "s": told.times_s, "read": label}))
+    sns.lineplot(x=[0.0, 100.0], y=[told.fixed_s, told.fixed_s + told.whole_s], color=style.FAINT, ax=axes)
+    sns.scatterplot(pd.concat(frames), x="share", y="s", hue="read", style="read", markers=["s", "o"],
+                    palette=["white", style.INK], edgecolor=style.INK, s=18, ax=axes)  # fmt: skip
+    axes.legend(title=None)
     axes.set_xlabel("files touched (%)")
     axes.set_ylabel("merge, copying files (s)")
     axes.set_ylim(bottom=0)
-    axes.legend(fontsize=style.SMALL, frameon=False)
     axes.grid()
     told = reading(published.LABELLED)
     notes = [

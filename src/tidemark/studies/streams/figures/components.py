@@ -12,7 +12,6 @@ from tidemark.analysis.measures import Absent
 from tidemark.analysis.prose import lowest_and_highest
 from tidemark.analysis.words import Missing, attempt
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.ends import End, name_ends
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.studies.streams.quantities import HARNESS_RATE
@@ -34,7 +33,7 @@ def components(studio: Studio) -> Drawn:
     axes = made.axes(0.1, 0.1, bottom=-0.38, height=1.8)  # there is no axis below that would need the room
     axes.set_xlim(0, 6.8)
     axes.set_ylim(0.1, 1.9)
-    axes.set_axis_off()
+    axes.set_axis_off()  # a drawing by matplotlib: seaborn draws data, and there are none
     systems = studio.run_set.select(harness=False)
     clients = ", ".join(dict.fromkeys(s.runs[0].manifest.system.client for s in systems if s.runs)) or "client"
     formats = ", ".join(dict.fromkeys(s.runs[0].manifest.system.format for s in systems if s.runs)) or "table"
@@ -89,26 +88,24 @@ def threads(studio: Studio) -> Drawn:
     chosen = studio.run_set.select(sweep=THREADS)
     if not any(series.runs for series in chosen):
         raise Absent("the configuration has no sweep 'threads', or none of its runs succeeded")
-    rows = []
-    runs: list[Run] = []
-    for title in dict.fromkeys(series.title for series in chosen):
-        of_system = sorted((each for each in chosen if each.title == title), key=lambda each: each.threads)
-        bars = []
-        for series in of_system:
-            words = f"{series.threads} thread{'s' if series.threads > 1 else ''}"
-            bars += [plots.Bar(run.manifest.events, False, words) for run in series.runs]
-            runs += series.runs
-        rows.append((title, studio.colour(of_system[0]), bars, of_system[0].missing()))
+    named = {
+        f"{series.title}, {series.threads} thread{'s' if series.threads > 1 else ''}": series
+        for series in sorted(chosen, key=lambda each: (each.title, each.threads))
+    }
+    rows = [(name, series, [plots.Count(run.manifest.events) for run in series.runs]) for name, series in named.items()]
+    runs = [run for series in named.values() for run in series.runs]
     windows = sorted({round(run.manifest.window_s) for run in runs})
-    made, _ = plots.bars_by_run(rows, f"events written in {' or '.join(f'{window:,}' for window in windows)} s")
+    made, _ = plots.counts(studio, rows, f"events written in {' or '.join(f'{window:,}' for window in windows)} s")
     machine = runs[0].manifest.machine
-    notes = [f"A bar is a run. This machine has {machine.threads} hardware threads.", *studio.run_set.notes]
-    totals = [
-        (run.manifest.events, f"{series.title} with {series.threads} thread{'s' if series.threads > 1 else ''}")
-        for series in chosen
-        for run in series.runs
-    ]
-    shown = lowest_and_highest("The number of events", [(float(events), name) for events, name in totals])
+    notes = [f"A point is a run. This machine has {machine.threads} hardware threads.", *studio.run_set.notes]
+    shown = lowest_and_highest(
+        "The number of events",
+        [
+            (float(run.manifest.events), name.replace(", ", " with "))
+            for name, each in named.items()
+            for run in each.runs
+        ],
+    )
     return studio.finish(made, "Events written with one thread and with more", notes, runs, shown)
 
 
@@ -118,36 +115,30 @@ def batch_sizes(studio: Studio) -> Drawn:
     if not chosen:
         raise Absent("the configuration has no sweep 'batch-size', or none of its runs succeeded")
     made = style.frame(style.COLUMN, 1.9)
-    axes = made.axes(0.6, 0.98)
+    axes = made.axes(0.6, 1.1)
     runs: list[Run] = []
-    ends: list[End] = []
-    for title in dict.fromkeys(series.title for series in chosen):
-        points = []
-        for series in sorted((each for each in chosen if each.title == title), key=lambda each: each.batch_size):
-            run = series.runs[-1]
-            found = attempt(HARNESS_RATE.unit, partial(studio.measures.of_run, HARNESS_RATE, run))
-            if isinstance(found, Missing):
-                continue
-            runs.append(run)
-            points.append((series.batch_size, found))
-        if not points:
+    largest: dict[str, float] = {}
+    points: list[dict[str, object]] = []
+    for series in sorted(chosen, key=lambda each: each.batch_size):
+        found = attempt(HARNESS_RATE.unit, partial(studio.measures.of_run, HARNESS_RATE, series.runs[-1]))
+        if isinstance(found, Missing):
             continue
-        colour = studio.colours[next(each.system for each in chosen if each.title == title)]
-        axes.plot([x for x, _ in points], [e.value for _, e in points], "o-", color=colour, markersize=3, linewidth=1.1)
-        for x, e in points:
-            if e.low is not None and e.high is not None:
-                axes.plot([x, x], [max(e.low, 1e-6), e.high], color=colour, linewidth=1, alpha=0.6)
-        ends.append(End(points[-1][1].value, title, colour, points[-1][0]))
-    axes.set_xscale("log")
-    axes.xaxis.set_minor_formatter(plots.minor_ticks())
-    axes.set_yscale("log")
-    axes.yaxis.set_minor_formatter(plots.minor_ticks())
-    axes.xaxis.set_major_formatter(plots.plain_ticks())
-    axes.yaxis.set_major_formatter(plots.plain_ticks())
+        runs.append(series.runs[-1])
+        points += plots.rows_of(found, system=series.title, rows=series.batch_size)
+        largest[series.title] = found.value
+    if not points:
+        raise Absent("no run of the sweep 'batch-size' has a rate")
+    order = sorted(largest, key=largest.__getitem__, reverse=True)  # as the lines end, from the top
+    points.sort(key=lambda point: order.index(str(point["system"])))
+    plots.lines(axes, points, "rows", "value", studio.look, legend=True)
+    plots.log_axis(axes)
+    plots.log_axis(axes, "y")
     axes.grid()
     axes.set_xlabel("events per write, log scale")
     axes.set_ylabel("events/s in the window, log scale")
-    name_ends(axes, ends)
+    plots.legend_beside(axes)
     notes = ["Points are the last run of each series; vertical lines are the 95 % interval within that run."]
-    shown = lowest_and_highest("With the largest batches, throughput", [(end.value, end.title) for end in sorted(ends)])
+    shown = lowest_and_highest(
+        "With the largest batches, throughput", [(largest[name], name) for name in reversed(order)]
+    )
     return studio.finish(made, "Throughput by batch size", notes, runs, shown)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from tidemark.analysis.measures import Absent, Measures
 from tidemark.analysis.prose import lowest_and_highest
@@ -62,15 +62,14 @@ def throughput(studio: Studio, mode: str) -> Drawn:
     """Both throughputs of the typical hot run: the gap between them is the harness."""
     chosen = studio.run_set.select(mode=mode)
     runs = _hot_runs(chosen)
-    rows = []
+    rows: list[tuple[str, list[plots.Point]]] = []
     for series in chosen:
-        colour = studio.colour(series)
         system = _estimate(SYSTEM_RATE, studio.measures, series)
-        points = [(system, colour, True)] if not series.is_harness else []
+        points: list[plots.Point] = [(system, series, True)] if not series.is_harness else []
         if not isinstance(system, str):
-            points.append((_estimate(HARNESS_RATE, studio.measures, series), colour, False))
+            points.append((_estimate(HARNESS_RATE, studio.measures, series), series, False))
         rows.append((series.title, points))
-    made = plots.dots(rows, "events per second", log=True)
+    made = plots.dots(studio, rows, "events per second", log=True)
     notes = ["Filled: events per second inside write (system). Hollow: events per second of the window (harness). "
              "Lines are 95 % intervals over hot runs. Null stores nothing, so it has no system throughput.",
              studio.run_set.coverage]  # fmt: skip
@@ -85,11 +84,14 @@ def growth(studio: Studio, mode: str) -> Drawn:
     rows = []
     for series in chosen:
         found = attempt("%", partial(_percent, studio.measures, series))
-        rows.append(
-            (series.title, [(found.reason if isinstance(found, Missing) else found, studio.colour(series), True)])
-        )
-    made = plots.dots(rows, "% of the median per 1,000 commits", line=0.0)
+        rows.append((series.title, [(found.reason if isinstance(found, Missing) else found, series, True)]))
+    fewest = {
+        series.title: min(run.manifest.operations for run in series.hot_runs) for series in chosen if series.hot_runs
+    }
+    short = [f"{name} ({count:,})" for name, count in fewest.items() if count < 1000]
+    made = plots.dots(studio, rows, "% of the median per 1,000 commits", line=0.0)
     notes = ["Theil-Sen slopes over hot runs. Lines are 95 % intervals; one that contains 0 shows no trend.",
+             *([f"Extrapolated from fewer commits than 1,000: {', '.join(short)}."] if short else []),
              studio.run_set.coverage]  # fmt: skip
     shown = _said(partial(Writer(studio.measures).growth, mode))
     return studio.finish(made, f"Growth of the write time, {MODE_WORDS[mode]}", notes, runs, shown)
@@ -104,16 +106,16 @@ def cold_effect(studio: Studio) -> Drawn:
     names = dict.fromkeys(series.title for series in chosen)
     rows = []
     for title in names:
-        points: list[tuple[Estimate | str, str, bool]] = []
+        points: list[plots.Point] = []
         for series in (each for each in chosen if each.title == title):
             found = attempt("", partial(studio.measures.cold_effect, WRITE_MEDIAN, series))
             point = f"{series.mode_title}: {found.reason}" if isinstance(found, Missing) else found
-            points.append((point, studio.colour(series), series.mode == SINGLE))
+            points.append((point, series, series.mode == SINGLE))
         rows.append((title, points))
     runs = [run for series in chosen for run in series.runs]
     if not any(isinstance(point, Estimate) for _, points in rows for point, _, _ in points):
         raise Absent("no series has both a run 0 and a hot run")
-    made = plots.dots(rows, "median write, run 0 / hot", line=1.0, from_zero=False)
+    made = plots.dots(studio, rows, "median write, run 0 / hot", line=1.0, from_zero=False)
     notes = [
         "Filled: one by one; hollow: in batches. Lines are 95 % intervals; one that contains 1 shows no difference. "
         "The axis does not start at zero.",
@@ -130,21 +132,15 @@ def latency(studio: Studio, mode: str) -> Drawn:
     made = style.frame(style.COLUMN, 0.3 + 0.3 * max(len(filled), 5))
     axes = made.axes(0.98, 1.12)
     lowest = min(1 / len(group.values) for group in filled)
+    plots.tails(axes, {group.title: group.values for group in filled}, studio.look, legend=False)
     for place, group in enumerate(filled):
-        n = len(group.values)
-        ranks = np.unique(np.concatenate([np.linspace(0, n - 1, 400), n - np.geomspace(1, n, 400)]).astype(int))
-        axes.step(group.values[ranks], (n - ranks) / n, where="post", color=group.colour, linewidth=1.2)
         words = f"{style.few_lines(group.title, 25)}\nmax {number(float(group.values[-1]), 3)} ms"
         axes.text(1.04, 1 - (place + 0.5) / len(filled), words, transform=axes.transAxes, fontsize=style.SMALL,
                   va="center", color=style.ink(group.colour), linespacing=1.0)  # fmt: skip
-    plots.log_axis(axes)
-    axes.set_yscale("log")
-    axes.yaxis.set_minor_formatter(plots.minor_ticks())
-    axes.set_ylim(lowest * 0.7, 1.3)
     levels = {1.0: "", 0.5: "median  ", 0.1: "", 0.01: "p99  ", 0.001: "p99.9  ", 0.0001: "p99.99  "}
     axes.set_yticks([level for level in levels if level > lowest * 0.7])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{levels.get(value, '')}{100 * value:g} %"))
-    axes.xaxis.set_major_formatter(plots.plain_ticks())
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.grid()
     axes.set_xlabel("write time (ms), log scale")
     axes.set_ylabel("writes that take longer")

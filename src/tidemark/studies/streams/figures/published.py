@@ -12,7 +12,7 @@ from tidemark.analysis.measures import Absent
 from tidemark.analysis.prose import conclusion, lowest_and_highest, sentence
 from tidemark.results.figures import plots
 from tidemark.results.figures.panels import cpu_strips, scatter_panels
-from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.results.figures.studio import Drawn, Group, Sketch, Studio
 from tidemark.runs.names import BATCH, SINGLE
 from tidemark.runs.run import Run
 from tidemark.studies.streams.quantities import GROWTH
@@ -44,32 +44,23 @@ def sketches() -> Iterator[Sketch]:
 
 def totals(studio: Studio, mode: str) -> Drawn:
     """Figures 5.1 and 5.7: the events of each run."""
-    rows = []
-    runs: list[Run] = []
-    for series in studio.series(mode):
-        bars = [plots.Bar(run.manifest.events, run.cold, _run_words(run, series.repeat_of(run))) for run in series.runs]
-        rows.append((series.title, studio.colour(series), bars, series.missing()))
-        runs += series.runs
+    chosen = studio.series(mode)
+    rows = [(series.title, series, [_count(run) for run in series.runs]) for series in chosen]
+    runs = [run for series in chosen for run in series.runs]
     windows = sorted({round(run.manifest.window_s) for run in runs}) or [0]
     window = f"{windows[0]:,} s" if len(windows) == 1 else f"{windows[0]:,} to {windows[-1]:,} s"
-    made, notes = plots.bars_by_run(rows, f"events written in {window}")
-    repeated = any(len(series.repeats) > 1 for series in studio.series(mode))
-    if repeated and max(len(series.runs) for series in studio.series(mode)) <= plots.MOST_BARS:
-        notes.append("Numbers in parentheses name the repeat of the series.")
+    made, notes = plots.counts(studio, rows, f"events written in {window}")
     means = [
         (float(np.mean([run.manifest.events for run in series.hot_runs])), series.title)
-        for series in studio.series(mode)
+        for series in chosen
         if series.hot_runs
     ]
     shown = lowest_and_highest("The number of events per hot run", means)
     return studio.finish(made, f"Events written by run, {MODE_WORDS[mode]}", notes, runs, shown)
 
 
-def _run_words(run: Run, repeat: int | None) -> str:
-    """A run's number, and that of its repeat; of run 0 also its state; and whether it was disturbed."""
-    words = f"run {run.number}" if repeat is None else f"run {run.number} ({repeat})"
-    words = f"{words}, {run.state}" if run.cold else words
-    return f"{words}, DISTURBED" if run.disturbed else words
+def _count(run: Run) -> plots.Count:
+    return plots.Count(run.manifest.events, run.cold, run.state if run.cold else "", bool(run.disturbed))
 
 
 def disk(studio: Studio, mode: str, number: int, title: str) -> Drawn:
@@ -119,7 +110,7 @@ def scatter(studio: Studio, mode: str, number: int, title: str) -> Drawn:
     return studio.finish(made, title, notes, runs, shown)
 
 
-def _medians(subject: str, groups: Sequence[plots.Group]) -> str:
+def _medians(subject: str, groups: Sequence[Group]) -> str:
     """Whose median is lowest and whose highest, in the one run that a figure shows."""
     return lowest_and_highest(
         subject, [(float(np.median(group.values)), group.title) for group in groups if len(group.values)]
