@@ -11,7 +11,7 @@ from tidemark.results.publication import printed_rows
 ORIGIN = "Report"
 SEQUENTIAL, CONCURRENT = "sequential", "concurrent"
 USERS = 50  # at most, of its concurrent series
-RAMP_USERS = 17  # that created namespaces
+RAMP_USERS = 17  # that created namespaces: by its program (pingtimeout/polaris, 39582664), not by the report
 RELATIONAL, DOCUMENT = "EclipseLink-PG", "Persistence-Mongo"
 HARDWARE = {
     "CPU": "8 vCPU (EC2 m5d.2xlarge)",

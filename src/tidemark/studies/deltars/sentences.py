@@ -238,7 +238,7 @@ class Writer(SentenceWriter):
         return f"Tables do not hold what was written for {listed(wrong)}; they have no times here."
 
     def misprints(self) -> str:
-        return f"Of its printed rows, {len(published.misprints())} contradict another one, or their own interval."
+        return f"In {len(published.misprints())} places its tables contradict one another, or a row its own interval."
 
 
 def _holds(series: Series) -> bool:

@@ -17,7 +17,8 @@ DIRECT, STAGED, BUNDLED = "direct", "staged", "bundled"
 THRESHOLD_ROWS = 8_000  # of the buffer, above which it is flushed
 KILLS = 2  # of its test of crashes; none lost anything
 TWO_NODES_REQUESTS, TWO_NODES_CONFLICTS = 100, 207
-BEHIND = (500_000, 1_000_000)  # rows a second of those that it is "10x behind"
+TWO_NODES_AT_ONCE = 20  # of these requests; by its script test-a-two-nodes.sh, the page has no such number
+BEHIND = (500_000, 1_000_000)  # rows a second of those that it is "~10× behind"
 HARDWARE = {"CPU": "not told (one laptop)", "Memory": "not told", "Disk": "not told"}
 SOFTWARE = {"kyma": "development build of 2026-04-19", "PostgreSQL": "not told, in Docker", "MinIO": "not told"}
 
@@ -35,6 +36,7 @@ class Printed:
     highest: float
     p99_ms: float | None
     files: int | None
+    least_files: int | None  # where it prints a bound, as in "1300+ extents"
     errors: int | None
 
     @property
