@@ -40,7 +40,7 @@ function claimTable(claims, title) {
     .flatMap(each => [labelOf(each, "Ours [95 %]"), ...(several ? [labelOf(each, "Verdict")] : [])])];
   const rows = claims.map(claim => {
     const judged = [claim, ...claim.others];
-    const published = claim.published.value !== null ? `${claim.published_text} (${claim.published.text})` : claim.published_text;
+    const published = claim.published.text !== claim.published_text ? `${claim.published_text} (${claim.published.text})` : claim.published_text;
     return make("tr", [
       make("td", [claim.statement, more(claim, judged)]),
       make("td", claim.section, { "data-label": "Section" }),

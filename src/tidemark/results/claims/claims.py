@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import yaml
 
 from tidemark.analysis.quantities import Quantities
 from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.words import with_unit
 from tidemark.errors import AnalysisError
 from tidemark.results.claims.evidence import Evidence
 from tidemark.results.claims.measures import Measure, MeasureCall
@@ -23,6 +24,14 @@ INCONCLUSIVE, NOT_TESTABLE = "inconclusive", "not testable here"
 VERDICTS = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, NOT_TESTABLE)
 PRINTED = "printed-"  # measures whose names begin so reckon with what a publication prints, and look at no run
 DIRECTIONS = ("above", "below", "between")
+QUOTATION = re.compile(r'"([^"]+)"')
+PLACES = (
+    "abstract",
+    "thesis",
+    *(f"{part} N" for part in ("section", "chapter", "table", "figure", "footnote", "page")),
+)
+_NUMBERED = r'(?:section|chapter|table|figure|footnote|page|appendix) (?:[A-Z\d]+(?:\.\d+)*(?: "[^"]+")?|"[^"]+")'
+PLACE = re.compile(rf"(?:abstract|thesis|{_NUMBERED})(?:, (?:abstract|{_NUMBERED}))*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +71,53 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What the publication prints, of another machine; `value` is None where it gives words alone."""
+    """What the publication prints, of another machine: a value, a range, a bound (`low` or `high` alone), or words.
+
+    What stands between quotation marks in `text` stands so at `place` of the publication; the rest are our words.
+    """
 
     value: float | None
+    low: float | None
+    high: float | None
     unit: str
     text: str
+    place: str
+
+    @classmethod
+    def read(cls, f: Fields) -> Published:
+        """Check and return what a claims file has; AnalysisError, naming the key, for what is not well formed."""
+        allowed = [field.name for field in fields(cls)]
+        if unknown := set(f.names()) - set(allowed):
+            raise f.wrong(min(unknown), f"no such key, but {', '.join(allowed)}")
+        value, low, high = (f.maybe_number(key) for key in ("value", "low", "high"))
+        text, place = f.text("text"), f.text("place")
+        if value is not None and (low, high) != (None, None):
+            raise f.wrong("value", "either a value, or a range by 'low' and 'high'")
+        if low is not None and high is not None and low >= high:
+            raise f.wrong("low", "a number below 'high'")
+        if text.count('"') % 2:
+            raise f.wrong("text", "quotation marks in pairs")
+        if (value, low, high) == (None, None, None) and not QUOTATION.search(text):
+            raise f.wrong("text", "a quotation between quotation marks, as there is no 'value', 'low' or 'high'")
+        if not PLACE.fullmatch(place):
+            raise f.wrong("place", f"such as 'section 5.1.1, table 5.1'; each part one of {', '.join(PLACES)}")
+        return cls(value, low, high, f.text("unit", ""), text, place)
+
+    @property
+    def quotations(self) -> tuple[str, ...]:
+        """The words of `text` that are the publication's."""
+        return tuple(QUOTATION.findall(self.text))
+
+    @property
+    def shown(self) -> str:
+        """The number, the range or the bound with its unit; the text where the publication gives words alone."""
+        if self.value is not None:
+            return with_unit(_plain(self.value), self.unit)
+        if self.low is not None and self.high is not None:
+            return with_unit(f"{_plain(self.low)} to {_plain(self.high)}", self.unit)
+        if self.low is not None:
+            return f"at least {with_unit(_plain(self.low), self.unit)}"
+        return self.text if self.high is None else f"at most {with_unit(_plain(self.high), self.unit)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +186,7 @@ def _claim(item: Mapping[str, Any], book: ClaimBook, source: str) -> Claim:
     identity = f.text("id")
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", identity):
         raise AnalysisError(f"{source}: key 'id': found '{identity}'; allowed: small letters, digits and hyphens")
-    values = f.part("published")
-    value = values.maybe_number("value")
-    published = Published(value, values.text("unit", ""), values.text("text"))
+    published = Published.read(f.part("published"))
     try:
         measure = MeasureCall.parse(item["measure"], book.measures, book.quantities)
     except (ValueError, KeyError, AttributeError) as error:

@@ -90,9 +90,7 @@ def _cells(row: Row) -> dict[str, object]:
         "study": row.study,
         "section": claim.section,
         "statement": claim.statement,
-        "published_value": published.value,
-        "published_unit": published.unit,
-        "published_text": published.text,
+        **{f"published_{name}": given for name, given in asdict(published).items()},
         **({"stack": row.first.stack} if row.is_labelled else {}),
         **_value(row.first),
         "criterion": claim.criterion.words,
@@ -169,11 +167,11 @@ def describe(row: Row) -> str:
     folders = {True: "results/figures", False: "results/tables"}
     links = [f"{folders[name.startswith('figure-')]}/{row.study}/{name}" for name in claim.shown]
     endings = [".svg" if name.startswith("figure-") else ".md" for name in claim.shown]
-    about = f" ({claim.published.text})" if claim.published.value is not None else ""
+    about = "" if row.published_text == claim.published.text else f": {claim.published.text}"
     lines = [
         f"{claim.id} (section {claim.section})",
         f"  {claim.statement}",
-        f"  published   {row.published_text}{about}, on another machine",
+        f"  published   {row.published_text}{about} ({claim.published.place}), on another machine",
         f"  reproduced  would be {claim.criterion.words}",
     ]
     for judgement in row.judgements:

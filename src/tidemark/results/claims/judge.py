@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import estimate_text, with_unit
+from tidemark.analysis.words import estimate_text
 from tidemark.progress import Progress
 from tidemark.results.claims.claims import NOT_TESTABLE, VERDICTS, Claim, ClaimBook, load_claims
 from tidemark.results.claims.evidence import Evidence
@@ -77,10 +77,7 @@ class Row:
 
     @property
     def published_text(self) -> str:
-        published = self.claim.published
-        if published.value is None:
-            return published.text
-        return with_unit(f"{published.value:,g}", published.unit)
+        return self.claim.published.shown
 
 
 @dataclass(frozen=True, slots=True)
