@@ -6,6 +6,7 @@ in TIDEMARK_TEST_SEEDS; each quotation is then looked up.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -19,13 +20,14 @@ from tests.results.typed import typed_value
 
 from tidemark.errors import AnalysisError
 from tidemark.pipeline.build import books
-from tidemark.results.claims.claims import NOT_TESTABLE, Claim, ClaimBook, Published, load_claims
+from tidemark.results.claims.claims import NOT_TESTABLE, QUOTATION, Claim, ClaimBook, Published, load_claims
 from tidemark.results.reference.content import folders, read_references
 from tidemark.runs.coding.fields import Fields
 from tidemark.studies.catalogs import published as catalogs
 from tidemark.studies.deltars import published as deltars
 from tidemark.studies.lhbench import published as lhbench
 
+REFERENCE = Path(__file__).parents[2] / "reference"
 BOOKS = {book.study: book for book in books()}
 # How many claims of a study the typed numbers have the value of: fewer, and the test below looks at less than it did.
 TYPED = {"streams": 29, "deltars": 30, "catalogs": 53, "ingest": 26, "lhbench": 25}
@@ -231,7 +233,16 @@ def test_each_quotation_stands_in_its_publication(study: str, seeds: dict[str, s
     assert [f"{claim.id}: {words}" for claim, of, words in found if plain(words) not in seeds[of]] == []
 
 
-@pytest.mark.parametrize("folder", folders(Path(__file__).parents[2] / "reference"), ids=lambda path: path.name)
+def test_each_quotation_of_the_tables_of_contradictions_stands_in_its_publication(seeds: dict[str, str]) -> None:
+    tables = {"catalogs": "catalog", "ingest": "ingest", "lhbench": "lhb"}
+    for study, name in tables.items():
+        written = json.loads((REFERENCE / study / "tables" / f"{name}-contradictions.json").read_text())
+        found = [words for sentence, *_ in written["rows"] for words in QUOTATION.findall(sentence)]
+        assert len(found) >= len(written["rows"])
+        assert [each for each in found if each not in OF_PICTURES and plain(each) not in seeds[study]] == []
+
+
+@pytest.mark.parametrize("folder", folders(REFERENCE), ids=lambda path: path.name)
 def test_what_is_kept_of_a_claim_is_what_the_claims_file_says_and_makes_of_it(folder: Path) -> None:
     (reference,) = read_references(folder)
     claims = {claim.id: claim for claim in load_claims(BOOKS[reference.about.study])}

@@ -97,34 +97,37 @@ def _contradictions(workshop: Workshop) -> Table:
     evidence = IngestEvidence(workshop.measures)
     requests = partial(printed_requests_a_file, evidence)
     said = (
-        ("Concurrent uploads saturate the store", "most over fewest requests a second, from 8 to 64 workers",
+        ('"Concurrent uploads saturate MinIO at ~16-32 parallel on loopback"',
+         "most over fewest requests a second, from 8 to 64 workers",
          "eightfold clients bring hardly more requests: the load generator may be what is saturated",
          printed_rates(evidence)),
-        ("The new bottleneck is parallel PUTs", "objects a second, 500 x 32 with the coordinator over 500 x 8 without",
+        ('"The new bottleneck is MinIO-PUT parallelism"',
+         "objects a second, 500 x 32 with the coordinator over 500 x 8 without",
          "a fraction of what the store took before cannot saturate it", printed_objects(evidence)),
-        ("The buffer is flushed at 8,000 rows", "rows that 8 workers x 500 can have waiting, over 8,000",
+        ('"flush when buffer reaches N rows" (8000)', "rows that 8 workers x 500 can have waiting, over 8,000",
          "it never fills: each flush waits for its timer", printed_outstanding(evidence, 8, 500)),
-        ("41x fewer extents (500 x 16)", "requests a file, over 16 workers with one request each",
+        ('"41× fewer extents" (500 x 16)', "requests a file, over 16 workers with one request each",
          "above 1 cannot be: files were merged before they were counted", requests(2, STAGED, 500, 16, by=16)),
-        ("55x fewer extents (50 x 32)", "requests a file, over 32 workers with one request each",
+        ('"55× fewer extents" (50 x 32)', "requests a file, over 32 workers with one request each",
          "above 1 cannot be", requests(3, BUNDLED, 50, 32, by=32)),
-        ("500 x 16, staging", "files by its third table over those by its second",
+        ('"33 extents", "160 extents" (500 x 16, staging)', "files by its third table over those by its second",
          "one cell, two numbers", printed_files_twice(evidence)),
-        ("Each extent carries ~50 rows from ~50 requests", "rows a file, over 50",
+        ('"each extent now carries ~50 rows from ~50 ingest requests"', "rows a file, over 50",
          "a request has 50 rows", requests(3, BUNDLED, 50, 32)),
-        ("20x fewer extents (100 x 64)", "requests a file", "by its own numbers more than that",
+        ('"20× fewer" extents (100 x 64)', "requests a file", "by its own numbers more than that",
          requests(3, BUNDLED, 100, 64)),
-        ("Crash durability 100 %", "share of kills that lose something, after 2 that did not",
+        ('Crash durability "100% (2 hard kills tested)"', "share of kills that lose something, after 2 that did not",
          "two kills say next to nothing, and nothing was being written", printed_kills(evidence)),
-        ("~10x behind", "500,000 to 1,000,000 rows/s over 66,450", "as its numbers have it", printed_gap(evidence)),
-        ("One file and one commit a request", "requests a file, 500 x 8 direct", "as its numbers have it",
+        ('"~10× behind on raw ingest throughput"', "500,000 to 1,000,000 rows/s over 66,450",
+         "as its numbers have it", printed_gap(evidence)),
+        ('"One extent per HTTP request"', "requests a file, 500 x 8 direct", "as its numbers have it",
          requests(2, DIRECT, 500, 8)),
     )  # fmt: skip
     rows: list[list[Cell]] = [
         [words, computed, found.estimate(unit), unit, meaning] for words, computed, meaning, (found, unit) in said
     ]
     rows.append([
-        "207 conflicts under 100-way contention",
+        '"207 conflicts retried correctly under 100-way contention"',
         "requests under way at once, by its script test-a-two-nodes.sh: the page does not say it",
         published.TWO_NODES_AT_ONCE, "",
         f"{published.TWO_NODES_CONFLICTS / published.TWO_NODES_REQUESTS:g} conflicts a request among "
