@@ -209,14 +209,33 @@ def plain(text: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"\s*×\s*", "×", text))
 
 
+def sections(text: str) -> dict[str, str]:
+    """A text by the numbers of its sections, without its table of contents; first comes the abstract."""
+    found: dict[str, list[str]] = {}
+    number = "abstract"
+    for line in text.splitlines():
+        heading = re.match(r"[#* ]*(?:Chapter )?(\d+(?:\.\d+)*)\.?(?: [A-Z]|$)", line)
+        if "\t" in line and heading:
+            continue
+        number = heading[1] if heading else "abstract" if re.match("[#* ]*abstract", line, re.IGNORECASE) else number
+        found.setdefault(number, []).append(line)
+    return {number: plain("\n".join(lines)) for number, lines in found.items()}
+
+
 @pytest.fixture(scope="module")
-def seeds() -> dict[str, str]:
-    """The text of each publication, by its study."""
+def texts() -> dict[str, str]:
+    """The text of each publication as it is in the folder, by its study."""
     folder = os.environ.get(SEEDS)
     if not folder:
         pytest.skip(f"{SEEDS} names no folder with the texts of the publications, which are not kept here")
-    texts = [plain(path.read_text()) for path in sorted(Path(folder).glob("*.txt"))]
-    return {study: next(text for text in texts if title in text) for study, title in TITLES.items()}
+    found = [path.read_text() for path in sorted(Path(folder).glob("*.txt"))]
+    return {study: next(text for text in found if title in text) for study, title in TITLES.items()}
+
+
+@pytest.fixture(scope="module")
+def seeds(texts: dict[str, str]) -> dict[str, str]:
+    """The texts without what typesetting put into them."""
+    return {study: plain(text) for study, text in texts.items()}
 
 
 def quoted(book: ClaimBook) -> Iterator[tuple[Claim, str, str]]:
@@ -231,6 +250,17 @@ def test_each_quotation_stands_in_its_publication(study: str, seeds: dict[str, s
     found = list(quoted(BOOKS[study]))
     assert found
     assert [f"{claim.id}: {words}" for claim, of, words in found if plain(words) not in seeds[of]] == []
+
+
+@pytest.mark.parametrize("study", ["streams", "deltars", "lhbench"])
+def test_each_quotation_stands_in_a_section_that_its_place_names(study: str, texts: dict[str, str]) -> None:
+    parts, wrong = sections(texts[study]), []
+    for claim, of, words in quoted(BOOKS[study]):
+        assert of == study
+        named = [each.removeprefix("section ") for each in claim.published.place.split(", ")]
+        within = [text for number, text in parts.items() if any(f"{number}.".startswith(f"{each}.") for each in named)]
+        wrong += [] if any(plain(words) in text for text in within) else [f"{claim.id}: {words}"]
+    assert not wrong
 
 
 def test_each_quotation_of_the_tables_of_contradictions_stands_in_its_publication(seeds: dict[str, str]) -> None:
