@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from tidemark.results.reference.findings import (
     Count,
     Evidence,
     Finding,
+    Known,
     Script,
     counted,
     declared,
@@ -96,6 +98,21 @@ def test_runs_of_a_script_that_was_changed_since_count_for_nothing(finding: Find
     assert found.why_not == "no run of its script, as it is now, is shipped"
 
 
+def test_findings_of_wrong_rows_come_first_and_say_what_to_do_until_they_are_mended(
+    finding: Finding, tmp_path: Path
+) -> None:
+    harmless = replace(finding, title="Something is slow", wrong_rows=False)
+    harmful = replace(finding, title="Rows are lost", wrong_rows=True, seen="Rows go.", meanwhile="do not write.")
+    known = Known("a place", "its words")
+    before = [replace(each, title=f"{each.title} already", published=known) for each in (harmless, harmful)]
+    kept(tmp_path, finding, 10, 10)
+    text = page([shown(each, tmp_path) for each in (harmless, harmful, *before)])
+    heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)[1:]
+    wanted = ["Rows are lost", "Something is slow", "Seen here, published by others before"]
+    assert heads == [*wanted, "Rows are lost already", "Something is slow already"]
+    assert text.count("Rows go. **Until it is mended: do not write.** ") == 2
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -120,10 +137,14 @@ def test_a_script_names_the_versions_of_the_locks_and_imports_nothing_of_ours(fi
     text = finding.path.read_text()
     (block,) = re.findall(r"^# /// script\n(.*?)^# ///$", text, re.DOTALL | re.MULTILINE)
     header = tomllib.loads("".join(line.removeprefix("# ") for line in block.splitlines(keepends=True)))
-    pins = {pin.name.lower().replace("_", "-"): pin.version for pin in read_lock(lock_of(finding.script.stack))}
+    pins, *others = (
+        {pin.name.lower().replace("_", "-"): pin.version for pin in read_lock(lock_of(stack))}
+        for stack in (finding.script.stack, *finding.script.also)
+    )
     for each in header["dependencies"]:
         name, _, version = each.partition("==")
         assert pins[name.partition("[")[0]] == version, each
+        assert all(name.partition("[")[0] in other for other in others), each
     for each in finding.script.jars:
         assert any(f"{jar.group}:{jar.artifact}:{jar.version}" in text for jar in read_jar_lock(jar_lock(each)))
     for path in SCRIPTS.glob("*.py"):
@@ -138,6 +159,17 @@ def test_a_script_is_run_as_often_as_was_asked(tmp_path: Path) -> None:
     assert "files touched, a hundredth" in evidence.case
     with pytest.raises(ConfigError, match="has no script"):
         reproduce(Workspace(tmp_path), replace(labels, script=None, repeat="a command"), 1, said.append)
+
+
+def test_a_script_is_handed_the_interpreters_of_other_stacks(
+    finding: Finding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidemark.results.reference.findings.SCRIPTS", tmp_path)
+    other = replace(finding, id="another", script=Script("thesis", also=("thesis",)))
+    line = '{"seen": True, "said": said, "versions": {}, "evidence": {}}'
+    other.path.write_text(f"import json, sys\nsaid = sys.argv[1]\nprint(json.dumps({line}))\n")
+    evidence = reproduce(Workspace(tmp_path), other, 1, lambda _: None)
+    assert evidence.attempts[0].said == f"--python={sys.executable}"
 
 
 def test_ducklake_over_sqlite_stays_locked_with_the_versions_here(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def reproduce(workspace: Workspace, finding: Finding, runs: int, show: Callable[
 
 def _command(workspace: Workspace, finding: Finding, script: Script) -> list[str | Path]:
     command: list[str | Path] = [provide(script.stack, workspace).absolute(), finding.path]
+    command += [f"--python={provide(stack, workspace).absolute()}" for stack in script.also]
     jars = [jar for name in script.jars for jar in provision(name, workspace)]
     if REFERENCE_SERVER in script.jars:
         command += [f"--main={MAIN_CLASS}", compile_launcher(workspace, jars).absolute()]

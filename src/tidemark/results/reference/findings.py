@@ -33,10 +33,14 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What a finding's script runs from: a stack of `envs`, and folders of `envs/jars`."""
+    """What a finding's script runs from: a stack of `envs`, folders of `envs/jars`, and other stacks.
+
+    The interpreters of `also` are handed to it, so that one run covers several releases of a client.
+    """
 
     stack: str
     jars: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class Finding:
     title: str
     seen: str  # what was seen
     not_shown: str  # what it does not show
+    meanwhile: str = ""  # what to set or to do until it is mended
     repeat: str = ""  # the command, where there is no script
     script: Script | None = None
     cells: tuple[Cells, ...] = ()

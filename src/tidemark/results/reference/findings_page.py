@@ -12,7 +12,7 @@ MOST = 400  # characters of a value of the raw evidence that are shown here
 
 def page(found: Sequence[Shown]) -> str:
     """The whole text."""
-    own = [each for each in found if each.finding.published is None]
+    own = _worst_first([each for each in found if each.finding.published is None])
     claimed = [each for each in own if not each.why_not]
     lines = [
         "# Findings",
@@ -28,7 +28,7 @@ def page(found: Sequence[Shown]) -> str:
     if not claimed:
         lines += ["None yet: the reference results show none of those that are declared.", ""]
     lines += _listed("Not claimed", [f"`{each.finding.id}`: {each.why_not}." for each in own if each.why_not])
-    before = [each for each in found if each not in own]
+    before = _worst_first([each for each in found if each.finding.published is not None])
     if before:
         lines += ["## Seen here, published by others before", ""]
     for each in before:
@@ -36,12 +36,17 @@ def page(found: Sequence[Shown]) -> str:
     return "\n".join(lines)
 
 
+def _worst_first(found: Sequence[Shown]) -> list[Shown]:
+    """Those of wrong rows before others, otherwise in the order in which they are declared."""
+    return sorted(found, key=lambda each: not each.finding.wrong_rows)
+
+
 def _claimed(each: Shown) -> Iterator[str]:
     finding = each.finding
     yield f"## {finding.title}\n"
     often = "by arithmetic" if finding.arithmetic else f"in {' and in '.join(_counts(each))}"
     near = "".join(f" Near to it: {_known(known)}." for known in finding.related)
-    yield f"{finding.seen} This was seen {often}. {_repeated(finding)} It does not show {finding.not_shown}{near}\n"
+    yield f"{_seen(finding)} This was seen {often}. {_repeated(finding)} It does not show {finding.not_shown}{near}\n"
     if each.evidence is not None:
         yield from _case(each)
 
@@ -73,11 +78,15 @@ def _before(each: Shown) -> Iterator[str]:
     yield f"### {finding.title}\n"
     often = f" Here in {' and in '.join(_counts(each))}." if each.counts else ""
     yield (
-        f"{finding.seen}{often} Published: {_known(finding.published)}. {_repeated(finding)} "
+        f"{_seen(finding)}{often} Published: {_known(finding.published)}. {_repeated(finding)} "
         f"It does not show {finding.not_shown}\n"
     )
     if each.evidence is not None and each.evidence.case is not None:
         yield from _case(each)
+
+
+def _seen(finding: Finding) -> str:
+    return f"{finding.seen} **Until it is mended: {finding.meanwhile}**" if finding.meanwhile else finding.seen
 
 
 def _repeated(finding: Finding) -> str:
