@@ -11,6 +11,7 @@ import socket
 import struct
 import threading
 import time
+from contextlib import suppress
 
 WRITES = re.compile(rb"\b(INSERT|UPDATE|DELETE|COPY\b.*\bFROM STDIN)\b", re.IGNORECASE | re.DOTALL)
 ENDS = re.compile(rb"(^|;)\s*(COMMIT|END|ROLLBACK)( TRANSACTION)?[\s;\0]*$", re.IGNORECASE)
@@ -30,19 +31,14 @@ class Connection:
             threading.Thread(target=self.carry, args=(work,), daemon=True).start()
 
     def carry(self, work) -> None:
-        try:
+        with suppress(OSError):  # one of the two has gone
             work()
-        except OSError:
-            pass  # one of the two has gone
-        finally:
-            self.close()
+        self.close()
 
     def close(self) -> None:
         for each in (self.client, self.server):
-            try:
+            with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
             each.close()
         self.proxy.open.discard(self)
 

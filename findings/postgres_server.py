@@ -33,10 +33,11 @@ def jar() -> Path:
 
 
 class Server:
-    """A server that runs from `with` on until its block ends; its password is `password`."""
+    """A server that runs from `with` on until its block ends, at `port`; `version` is PostgreSQL's."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.password, self.port = folder, secrets.token_urlsafe(24), 0
+        self.folder, self.password = folder, secrets.token_urlsafe(24)
+        self.port, self.version = 0, ""
         self.account = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 
     def __enter__(self) -> "Server":
@@ -65,7 +66,8 @@ class Server:
         until = time.monotonic() + LONGEST_S
         while True:
             try:
-                self.connect().close()
+                with self.connect() as connection:
+                    self.version = connection.info.parameter_status("server_version")
                 return self
             except psycopg.OperationalError:
                 if self.process.poll() is not None or time.monotonic() > until:
