@@ -37,6 +37,7 @@ from tidemark.results.reference.findings_page import page
 from tidemark.results.reference.front import BEGIN, END, NONE, OF
 from tidemark.runs.coding.shapes import to_json
 from tidemark.services.programs.provision import jar_lock, read_jar_lock
+from tidemark.services.programs.tools import tool_lock
 from tidemark.software.environments import read_lock
 from tidemark.software.stacks import lock_of
 from tidemark.studies.registry import registry
@@ -141,6 +142,7 @@ def test_a_script_names_the_versions_of_the_locks_and_imports_nothing_of_ours(fi
         {pin.name.lower().replace("_", "-"): pin.version for pin in read_lock(lock_of(stack))}
         for stack in (finding.script.stack, *finding.script.also)
     )
+    pins |= {pin.name: pin.version for name in finding.script.tools for pin in read_lock(tool_lock(name))}
     for each in header["dependencies"]:
         name, _, version = each.partition("==")
         assert pins[name.partition("[")[0]] == version, each

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from tidemark.services.iceberg.rest import MAIN_CLASS, compile_launcher
 from tidemark.services.programs.process import Child, give, server_environment, unprivileged_account
 from tidemark.services.programs.provision import provision
 from tidemark.software.stacks import provide
+from tidemark.software.tools import provide_tool
 
 LONGEST_S = 300.0
 REFERENCE_SERVER = "iceberg-rest"  # whose own main class listens on every interface: it gets our launcher
@@ -28,13 +30,13 @@ def reproduce(workspace: Workspace, finding: Finding, runs: int, show: Callable[
     """Run its script `runs` times; `show` is given a line a run. SystemFailure for one that breaks down."""
     if finding.script is None:
         raise ConfigError(f"the finding '{finding.id}' has no script; to repeat it: {finding.repeat}")
-    command = _command(workspace, finding, finding.script)
+    command, path = _command(workspace, finding, finding.script), _path(workspace, finding.script)
     attempts: list[Attempt] = []
     case, versions = None, {}
     for number in range(runs):
         began = time.monotonic()
         with _folder(workspace) as folder:
-            said = _run(finding, command, folder)
+            said = _run(finding, command, folder, path)
         attempts.append(Attempt(said["seen"], said["said"], round(time.monotonic() - began, 1)))
         versions = said["versions"]
         if said["seen"] and case is None:
@@ -53,6 +55,12 @@ def _command(workspace: Workspace, finding: Finding, script: Script) -> list[str
     return [*command, *(jar.absolute() for jar in jars)]
 
 
+def _path(workspace: Workspace, script: Script) -> str:
+    """PATH of the script: the programs of its tools first."""
+    tools = [str(provide_tool(name, workspace).parent.absolute()) for name in script.tools]
+    return os.pathsep.join([*tools, os.environ.get("PATH", os.defpath)])
+
+
 @contextmanager
 def _folder(workspace: Workspace) -> Iterator[Path]:
     """A folder that the account which scripts run as may write in."""
@@ -60,9 +68,9 @@ def _folder(workspace: Workspace) -> Iterator[Path]:
         yield give(Path(place))
 
 
-def _run(finding: Finding, command: list[str | Path], folder: Path) -> dict[str, Any]:
+def _run(finding: Finding, command: list[str | Path], folder: Path, path: str) -> dict[str, Any]:
     log = folder / "said.log"
-    own = {"HOME": str(folder), "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    own = {"HOME": str(folder), "TMPDIR": str(folder), "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     child = Child.start(
         f"The script of '{finding.id}'",
         command,

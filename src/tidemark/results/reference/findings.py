@@ -33,14 +33,16 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What a finding's script runs from: a stack of `envs`, folders of `envs/jars`, and other stacks.
+    """What a finding's script runs from: a stack of `envs`, folders of `envs/jars`, other stacks, and tools.
 
-    The interpreters of `also` are handed to it, so that one run covers several releases of a client.
+    The interpreters of `also` are handed to it, so that one run covers several releases of a client; the programs of
+    `tools` stand on its PATH.
     """
 
     stack: str
     jars: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
