@@ -55,7 +55,7 @@ def test_every_key_has_a_description() -> None:
         ("studies=[stream]", r"did you mean 'streams'"),
         ("seed=-1", r"at least 0"),
         ("streams.modes=[singel]", r"did you mean 'single'"),
-        ("streams.modes=[single, single]", r"no value twice"),
+        ("streams.modes=[single, single]", r"names 'single' twice; allowed: once"),
         ("streams.systems.ducklake=3", r"allowed: object"),
         ("streams.systems={}", r"at least 1"),
         ("dataset.source=path", r"dataset.path.*found nothing"),

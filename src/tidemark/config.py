@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ import yaml
 
 from tidemark.addresses import refuse_secrets
 from tidemark.errors import ConfigError
-from tidemark.schema import COMMAND_LINE, Key, Origin, check, one_of, sections
+from tidemark.schema import COMMAND_LINE, Key, Origin, by_name, check, one_of, sections
 
 ALL = "all"  # of `studies`
+MOST_LEVELS = 50  # of brackets and blocks in one another; a configuration has fewer than ten
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +90,20 @@ class Config:
 
 def load(path: Path, overrides: Iterable[str] = ()) -> Config:
     """The configuration of `path` with `key=value` overrides on top, values read as YAML."""
-    text = _read(path)
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        values = yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: this is not YAML: {error}") from error
-    except (ValueError, OverflowError, TypeError) as error:
-        raise ConfigError(f"{path}: a value cannot be read: {error}") from error
+    values, lines = _read_yaml(_read(path), str(path))
+    values = {} if values is None else values
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: found {type(values).__name__}, expected keys with values, as in the shipped file")
     given = _overrides(overrides)
-    try:
-        return parse(_merge(values, given), Origin(str(path), _lines(node) | _from_command_line(given)))
-    except RecursionError:
-        raise ConfigError(f"{path}: a value contains itself (an alias to what it stands in); write it out") from None
+    return parse(_merge(values, given), Origin(str(path), _from_command_line(given, lines)))
+
+
+def _from_command_line(given: Iterable[str], lines: Mapping[Key, int]) -> dict[Key, int]:
+    """`lines` without those of what is `given` on the command line, which stands in the place of all below its key."""
+    keys = [tuple(key.split(".")) for key in given]
+    kept = {key: line for key, line in lines.items() if not any(key[: len(top)] == top for top in keys)}
+    above = {key[:size]: COMMAND_LINE for key in keys for size in range(1, len(key) + 1)}
+    return above | kept
 
 
 def _read(path: Path) -> str:
@@ -115,17 +115,42 @@ def _read(path: Path) -> str:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}. The shipped config.yaml is a start.") from error
 
 
+def _read_yaml(text: str, place: str) -> tuple[Any, dict[Key, int]]:
+    """The value of a YAML text, and the line, from 1, of each of its keys; ConfigErrors begin with `place`."""
+    try:
+        _refuse_growth(text, place)
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        lines = dict(_lines(node, place))
+        return loader.construct_document(node) if node else None, lines
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{place}: this is not YAML: {error}") from error
+    except (ValueError, OverflowError, TypeError) as error:
+        raise ConfigError(f"{place}: a value cannot be read: {error}") from error
+
+
+def _refuse_growth(text: str, place: str) -> None:
+    """Refuse what a short text can use to fill the memory or the stack: aliases, and levels without end."""
+    levels = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent):
+            raise ConfigError(
+                f"{place}: found the alias '*{event.anchor}' on line {line}; write out what it stands for"
+            )
+        levels += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if levels > MOST_LEVELS:
+            raise ConfigError(f"{place}: found more than {MOST_LEVELS} levels on line {line}; allowed: fewer")
+
+
 def _overrides(items: Iterable[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for item in items:
         key, separator, value = item.partition("=")
         if not separator or not key:
             raise ConfigError(f"--config {item!r}: expected key=value, for example protocol=smoke")
-        try:
-            found[key] = yaml.safe_load(value)
-        except (yaml.YAMLError, ValueError) as error:
-            raise ConfigError(f"--config {item!r}: the value is not YAML: {error}") from error
-    return found
+        values[key], _ = _read_yaml(value, f"--config '{key}=...'")
+    return values
 
 
 def _merge(values: Mapping[Any, Any], overrides: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -134,7 +159,7 @@ def _merge(values: Mapping[Any, Any], overrides: Mapping[Any, Any]) -> dict[Any,
     for key, value in overrides.items():
         head, _, rest = key.partition(".") if isinstance(key, str) else (key, "", "")
         if rest:
-            below = merged.get(head)
+            below = by_name(merged.get(head))
             merged[head] = _merge(below if isinstance(below, dict) else {}, {rest: value})
         else:
             merged[head] = value
@@ -143,28 +168,25 @@ def _merge(values: Mapping[Any, Any], overrides: Mapping[Any, Any]) -> dict[Any,
 
 def from_snakemake(values: Mapping[str, Any], path: Path) -> Config:
     """The configuration as Snakemake holds it: the file's keys with those of its --config on top."""
-    lines = _lines(yaml.compose(path.read_text(), Loader=yaml.SafeLoader)) if path.exists() else {}
+    lines = _read_yaml(_read(path), str(path))[1] if path.exists() else {}
     return parse(json.loads(json.dumps(values, default=str)), Origin(str(path), lines))
 
 
-def _from_command_line(given: Mapping[str, Any]) -> dict[Key, int]:
-    return {tuple(key.split(".")): COMMAND_LINE for key in given}
-
-
-def _lines(node: Any, prefix: Key = ()) -> dict[Key, int]:
-    """The line, from 1, on which each key stands."""
-    found: dict[Key, int] = {}
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            name = (*prefix, str(key.value))
-            found[name] = key.start_mark.line + 1
-            found |= _lines(value, name)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            name = (*prefix, str(index))
-            found[name] = value.start_mark.line + 1
-            found |= _lines(value, name)
-    return found
+def _lines(node: Any, place: str, prefix: Key = ()) -> Iterator[tuple[Key, int]]:
+    """Each key with the line, from 1, on which it stands; ConfigError for one that stands twice."""
+    seen: dict[str, int] = {}
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    for key, value in pairs:
+        name, line = str(key.value), key.start_mark.line + 1
+        if name in seen:
+            where = f"lines {seen[name]} and {line}" if line > seen[name] else f"on line {line}"
+            raise ConfigError(f"{place}: key '{'.'.join((*prefix, name))}' stands twice, {where}; keep one of them")
+        seen[name] = line
+        yield (*prefix, name), line
+        yield from _lines(value, place, (*prefix, name))
+    for index, value in enumerate(node.value if isinstance(node, yaml.SequenceNode) else ()):
+        yield (*prefix, str(index)), value.start_mark.line + 1
+        yield from _lines(value, place, (*prefix, str(index)))
 
 
 def parse(values: Mapping[Any, Any], origin: Origin) -> Config:
@@ -176,12 +198,10 @@ def parse(values: Mapping[Any, Any], origin: Origin) -> Config:
 
 def _build(values: dict[str, Any], origin: Origin) -> Config:
     known = list(sections())
-    asked = [values["studies"]] if isinstance(values["studies"], str) else values["studies"]
-    for name in asked:
+    for name in values["studies"]:
         one_of(name, [ALL, *known], ("studies",), origin)
     dataset = values["dataset"]
-    path = dataset["path"]
-    paths = tuple(Path(p) for p in ([path] if isinstance(path, str) else path or ()))
+    paths = tuple(map(Path, dataset["path"] or ()))
     if dataset["source"] == "path" and not paths:
         raise ConfigError(
             f"{origin.place(('dataset', 'path'))}: found nothing, but dataset.source is 'path'; "
@@ -192,7 +212,7 @@ def _build(values: dict[str, Any], origin: Origin) -> Config:
     return Config(
         protocol=values["protocol"],
         repeats=values["repeats"],
-        studies=tuple(known if ALL in asked else asked),
+        studies=tuple(known if ALL in values["studies"] else values["studies"]),
         seed=values["seed"],
         stacks=tuple(values["stacks"]),
         cold=values["cold"],

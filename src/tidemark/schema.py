@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import jsonschema
 import yaml
+from jsonschema.exceptions import best_match
 
 from tidemark.errors import ConfigError
 from tidemark.paths import REPOSITORY
@@ -61,7 +62,7 @@ def check(values: Mapping[Any, Any], origin: Origin) -> dict[str, Any]:
     problems = list(jsonschema.Draft202012Validator(rules).iter_errors(filled))
     if problems:
         worst = min(problems, key=lambda problem: (problem.validator != "additionalProperties", len(problem.path)))
-        raise ConfigError(_explain(worst, origin))
+        raise ConfigError(_explain(best_match([worst]), origin))  # of several forms, the one that is nearest
     return filled
 
 
@@ -74,11 +75,24 @@ def _plain_keys(values: Any) -> Any:
     return values
 
 
+def by_name(values: Any) -> Any:
+    """The mapping that a name, or a list of names, stands for: each name without settings; anything else as it is."""
+    names = ["null" if name is None else name for name in values] if isinstance(values, list) else [values]
+    if not all(isinstance(name, str) for name in names) or len({*names}) < len(names):
+        return values
+    return {name: {} for name in names}
+
+
 def _fill(values: Any, rules: Mapping[str, Any]) -> Any:
-    """`values` with the schema's defaults where a key is missing, and {} where a key has no value."""
+    """`values` with the schema's defaults where a key is missing, {} where a key has no value, and lists of one value.
+
+    Where systems are named, names alone stand for systems with their defaults.
+    """
     if rules.get("type") == "object":
         if values is None:
             values = {}
+        if "propertyNames" in rules:
+            values = by_name(values)
         if not isinstance(values, Mapping):
             return values
         filled = dict(values)
@@ -91,7 +105,16 @@ def _fill(values: Any, rules: Mapping[str, Any]) -> Any:
             rule = properties.get(key, others if isinstance(others, dict) else {})
             filled[key] = _fill(value, rule)
         return filled
-    return values
+    return [values] if _is_one_of_a_list(values, rules) else values
+
+
+def _is_one_of_a_list(value: Any, rules: Mapping[str, Any]) -> bool:
+    """Whether a list belongs here, and `value` is the one that it shall hold."""
+    if value is None or isinstance(value, (list, Mapping)):
+        return False
+    allowed = [rules, *rules.get("oneOf", ())]
+    lists = any("array" in (rule.get("type") or ()) for rule in allowed)
+    return lists and all(rule.get("const") != value for rule in allowed)
 
 
 def _refuse_unbounded(values: Any, path: Key, origin: Origin) -> None:
@@ -105,25 +128,20 @@ def _refuse_unbounded(values: Any, path: Key, origin: Origin) -> None:
 
 def _explain(problem: Any, origin: Origin) -> str:
     path = tuple(str(part) for part in problem.absolute_path)
-    allowed = ""
     found = json.dumps(problem.instance, default=str)
+    about = problem.schema.get("description")
+    twice = _twice(problem.instance)
     if problem.validator == "additionalProperties" and isinstance(problem.schema.get("properties"), dict):
         known = list(problem.schema["properties"])
         unknown = next(key for key in problem.instance if key not in known)
-        path = (*path, unknown)
-        close = difflib.get_close_matches(unknown, known, 1, 0.5)
-        found = "a key that does not exist"
-        owners = [name for name, section in sections().items() if len(path) == 1 and unknown in section["properties"]]
-        if owners:
-            found = "a key of a study's section"
-            allowed = f"write it as {' or '.join(f'{name}.{unknown}' for name in owners)}. "
-        else:
-            allowed = f"did you mean '{close[0]}'? " if close else ""
-        allowed += f"The keys here are: {', '.join(known)}"
-    elif problem.validator == "enum":
+        return f"{origin.place((*path, unknown))}: found {_unknown(unknown, known, at_top=not path)}"
+    if twice and problem.validator in ("uniqueItems", "type"):
+        return f"{origin.place(path)}: names {twice} twice; allowed: once" + (f". ({about})" if about else "")
+    if problem.validator == "enum":
         allowed = "allowed: " + ", ".join(json.dumps(value) for value in problem.validator_value)
-        close = difflib.get_close_matches(str(problem.instance), [str(v) for v in problem.validator_value], 1, 0.5)
-        allowed += f"; did you mean '{close[0]}'?" if close else ""
+        allowed += _nearest(str(problem.instance), map(str, problem.validator_value))
+    elif problem.validator == "type" and "propertyNames" in problem.schema:
+        allowed = "allowed: a name, a list of names, or names with their options, as {ducklake: {}}"
     elif problem.validator == "type":
         kinds = problem.validator_value
         allowed = "allowed: " + (kinds if isinstance(kinds, str) else " or ".join(kinds))
@@ -132,11 +150,32 @@ def _explain(problem: Any, origin: Origin) -> str:
     else:
         words = {
             "minimum": "at least", "maximum": "at most", "exclusiveMinimum": "more than", "minItems": "items, at least",
-            "minProperties": "keys, at least", "uniqueItems": "no value twice", "pattern": "names that match",
+            "minProperties": "keys, at least", "pattern": "names that match",
         }  # fmt: skip
         allowed = f"allowed: {words.get(problem.validator, problem.validator)} {problem.validator_value}"
-    about = problem.schema.get("description")
     return f"{origin.place(path)}: found {found[:200]}; {allowed}" + (f". ({about})" if about else "")
+
+
+def _unknown(key: str, known: Iterable[str], *, at_top: bool) -> str:
+    """How to write a `key` that is not among the `known` ones, or the nearest of them, or all."""
+    owners = [name for name, section in sections().items() if at_top and key in section["properties"]]
+    if owners:
+        return f"a key of a study's section; write it as {' or '.join(f'{name}.{key}' for name in owners)}"
+    names = list(known)
+    nearest = _nearest(key, names) or f"; the keys here are: {', '.join(names)}"
+    return f"a key that does not exist{nearest}"
+
+
+def _twice(values: Any) -> str:
+    """The first of a list's values that it has before, as JSON; nothing where there is none."""
+    written = [json.dumps(value, default=str) for value in values] if isinstance(values, list) else []
+    return next((each.replace('"', "'") for place, each in enumerate(written) if each in written[:place]), "")
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """A question for the one of `known` that is most like `name`; nothing where none is."""
+    close = difflib.get_close_matches(name, list(known), 1, 0.5)
+    return f"; did you mean '{close[0]}'?" if close else ""
 
 
 def system_of(
@@ -154,6 +193,4 @@ def one_of(name: str, known: Iterable[str], path: Key, origin: Origin) -> None:
     """Refuse a `name` that is not among the `known`, and say which is nearest."""
     names = list(known)
     if name not in names:
-        close = difflib.get_close_matches(name, names, 1, 0.5)
-        hint = f"; did you mean '{close[0]}'?" if close else ""
-        raise ConfigError(f"{origin.place(path)}: found '{name}'; allowed: {', '.join(names)}{hint}")
+        raise ConfigError(f"{origin.place(path)}: found '{name}'; allowed: {', '.join(names)}{_nearest(name, names)}")
