@@ -18,7 +18,7 @@ import pytest
 from tidemark.paths import Workspace
 from tidemark.pipeline.build import all_findings
 from tidemark.pipeline.reproduce import reproduce
-from tidemark.results.reference.findings import SCRIPTS, Evidence, Script
+from tidemark.results.reference.findings import SCRIPTS, Evidence
 from tidemark.software.stacks import PIPELINE
 
 STATUSES = [200, 409]  # of the first delivery, and of each that follows
@@ -136,7 +136,7 @@ def once(name: str, workspace: Workspace) -> Evidence:
     """One run of a finding's script with the releases of the stack that tests run in."""
     (found,) = (each for each in all_findings() if each.id == name)
     assert found.script is not None
-    here = replace(found, script=Script(PIPELINE, found.script.jars, found.script.tools))
+    here = replace(found, script=replace(found.script, stack=PIPELINE, also=()))
     return reproduce(workspace, here, 1, lambda _: None)
 
 
