@@ -153,6 +153,11 @@ def test_a_script_names_the_versions_of_the_locks_and_imports_nothing_of_ours(fi
         assert "tidemark." not in path.read_text().replace("./tidemark", ""), path
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "reference" / FOLDER).glob("*.json")), ids=lambda path: path.stem)
+def test_evidence_names_no_folder_of_a_machine(path: Path) -> None:
+    assert re.findall(r"(?<![\w.:/])/(?:tmp|home|root|work|var|Users)/[^\"]{0,40}", path.read_text()) == []
+
+
 def test_a_script_is_run_as_often_as_was_asked(tmp_path: Path) -> None:
     (labels,) = (each for each in SCRIPTED if each.id == "lhbench-labels")
     said: list[str] = []
