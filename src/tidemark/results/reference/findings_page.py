@@ -86,7 +86,7 @@ def _before(each: Shown) -> Iterator[str]:
 
 
 def _seen(finding: Finding) -> str:
-    return f"{finding.seen} **Until it is mended: {finding.meanwhile}**" if finding.meanwhile else finding.seen
+    return f"{finding.seen} **Meanwhile: {finding.meanwhile}**" if finding.meanwhile else finding.seen
 
 
 def _repeated(finding: Finding) -> str:
