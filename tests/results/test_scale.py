@@ -18,6 +18,7 @@ from tidemark.results.paper.sheets import without_runs
 from tidemark.results.report import page as report
 from tidemark.results.report.thin import OVER_TIME, STEPS, thin
 
+pytestmark = pytest.mark.timeout(1800)  # of a busy machine; alone it takes a minute or two
 REPEATS = 20
 SINGLE = (DUCKLAKE, INLINED, PYICEBERG, ICEBERG_DUCKDB, replace(NULL, median_ms=5.0))
 SETTINGS = {f"setting {number}": "as the system comes" for number in range(80)}  # manifests as long as real ones

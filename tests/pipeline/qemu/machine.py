@@ -74,6 +74,8 @@ class Machine:
         (tree / "etc/machine-id").write_text(MACHINE_ID + "\n")
         (tree / "boot-script").write_text(script)
         (tree / "boot-script").chmod(0o755)
+        # Python may lie below /tmp here, which systemd empties at each boot.
+        (tree / "etc/tmpfiles.d/tmp.conf").symlink_to("/dev/null")
         units = tree / "etc/systemd/system"
         (units / "at-boot.service").write_text(
             "[Unit]\nAfter=multi-user.target\n[Service]\nType=exec\nExecStart=/bin/bash /boot-script\n"

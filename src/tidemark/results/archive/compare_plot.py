@@ -7,10 +7,11 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from tidemark.analysis.words import Missing, number
+from tidemark.analysis.words import Missing
 from tidemark.paths import write_if_changed
 from tidemark.results.archive.compare import Comparison
-from tidemark.results.figures import style
+from tidemark.results.figures import plots, style
+from tidemark.results.figures.studio import Look
 
 ROW = 0.24  # inches
 
@@ -31,21 +32,29 @@ def _draw(comparison: Comparison) -> style.Frame:
     pairs, ratios = comparison.pairs, comparison.ratios
     made = style.frame(style.PAGE, max(ROW * len(pairs), 0.6))
     axes = made.axes(1.9, 1.5)
-    colours = style.colours(one.system for one, _ in pairs)
+    systems = {one.title: one.system for one, _ in pairs}
+    colours, shapes = style.colours(systems.values()), style.shapes(systems.values())
+    look = Look(*({title: chosen[name] for title, name in systems.items()} for chosen in (colours, shapes)))
     axes.axvline(1, color=style.FAINT, linewidth=0.8)
-    ends = [1.0]
+    rows = []
     for row, ((one, _), ratio) in enumerate(zip(pairs, ratios, strict=True)):
         if isinstance(ratio, Missing):
             axes.text(1, row, f" missing: {ratio.reason}"[:60], fontsize=style.SMALL, color=style.FAINT, va="center")
             continue
-        low, high = (ratio.value if end is None else end for end in (ratio.low, ratio.high))
-        ends += [low, high, ratio.value]
-        axes.plot([low, high], [row, row], color=colours[one.system], linewidth=1.6, solid_capstyle="butt")
-        axes.plot([ratio.value], [row], "o", color=colours[one.system], markersize=3.6)
-        words = f"{number(ratio.value, 3)} [{number(low, 3)}, {number(high, 3)}]"
-        axes.annotate(words, (1.02, row), xycoords=("axes fraction", "data"), fontsize=style.SMALL, va="center")
+        rows += plots.rows_of(ratio, system=one.title, row=row)
+        axes.annotate(
+            plots.spelt(ratio, thousands=False),
+            (1.02, row),
+            xycoords=("axes fraction", "data"),
+            fontsize=style.SMALL,
+            va="center",
+        )
+    if rows:
+        plots.lines(axes, rows, "value", "row", look, orient="y", joined=False)
+    ends = [1.0, *(row["value"] for row in rows)]
     axes.set_yticks(range(len(pairs)), [f"{one.title}, {one.mode_title}" for one, _ in pairs])
     axes.set_ylim(len(pairs) - 0.5, -0.5)
+    axes.set_ylabel("")
     _scale(axes, min(ends), max(ends))
     leading = comparison.leading
     axes.set_xlabel(f"{leading.noun} of B over that of A (log scale; right of 1: B is {leading.words[0]})")

@@ -137,7 +137,7 @@ def lines(
         **mark_only, **how,
     )  # fmt: skip
     faces = {style.ink(look.colours[name]): look.colours[name] for name in names}
-    shown = [*axes.lines[before:], *(axes.legend_.legend_handles if axes.legend_ else ())]
+    shown = [*axes.lines[before:], *(axes.legend_.legend_handles if legend and axes.legend_ else ())]
     for line in (each for each in shown if isinstance(each, Line2D)):
         line.set_markeredgecolor(line.get_color())
         line.set_markerfacecolor("white" if hollow else faces.get(str(line.get_color()), str(line.get_color())))
@@ -163,7 +163,9 @@ def tails(axes: Axes, samples: Mapping[str, Floats], look: Look, *, legend: bool
 def legend_beside(axes: Axes, words: dict[str, str] | None = None) -> None:
     """Move the legend that `lines` made right of the axes; `words` say more than a system's name."""
     assert axes.legend_ is not None
-    inches = (0.98 - axes.get_position().x1) * axes.figure.bbox.width / axes.figure.dpi - 0.3  # right of a line and its mark
+    inches = (
+        0.98 - axes.get_position().x1
+    ) * axes.figure.bbox.width / axes.figure.dpi - 0.3  # right of a line and its mark
     for text in axes.legend_.texts:
         said = (words or {}).get(text.get_text(), text.get_text())
         text.set_text(style.few_lines(said, int(inches / style.CHARACTER)))

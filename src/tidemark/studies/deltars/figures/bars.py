@@ -54,7 +54,7 @@ def bars(studio: Studio, operation: str) -> Drawn:
     plots.lines(axes, points, "place", "value", studio.look, joined=False, legend=True)
     printed = pd.DataFrame(
         [
-            (place, known.mean, f"{published.TITLES[pipeline]}, the thesis")
+            (place, known.mean, published.TITLES[pipeline])
             for pipeline in GHOSTS
             for place, data in enumerate(tables)
             if (known := published.printed(operation, pipeline, data, cores)) is not None

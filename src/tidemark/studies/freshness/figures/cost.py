@@ -103,15 +103,15 @@ def cost(studio: Studio) -> Drawn:
     runs: list[Run] = []
     without: list[str] = []
     for axes, costs, what in zip(panels, (PROCESSOR, DISK), ("CPU-seconds", "files"), strict=True):
-        found = {series: _point(studio, series, *costs) for listed in systems.values() for series in listed}
-        points = {series: point for series, point in found.items() if point is not None}
-        runs += [run for series in points for run in runs_of(series) if run not in runs]
+        found = [(each, _point(studio, each, *costs)) for listed in systems.values() for each in listed]
+        points = [(each, point) for each, point in found if point is not None]
+        runs += [run for each, _ in points for run in runs_of(each) if run not in runs]
         if axes is panels[0]:
-            without = [f"{series.title} {_named(series)}" for series in found if series not in points]
+            without = [f"{each.title} {_named(each)}" for each, point in found if point is None]
         if not points:
             axes.text(0.5, 0.5, f"{what}: not seen of any", transform=axes.transAxes, fontsize=style.SMALL, ha="center")
             continue
-        frame = pd.DataFrame([{"system": series.title, **asdict(point)} for series, point in points.items()])
+        frame = pd.DataFrame([{"system": each.title, **asdict(point)} for each, point in points])
         frame = frame.sort_values(["system", "age", "cost"])
         steady, most = frame[~frame["is_capacity"]], frame[frame["is_capacity"]]
         if len(steady):

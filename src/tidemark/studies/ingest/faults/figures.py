@@ -55,8 +55,8 @@ def _panel(studio: Studio, made: style.Frame, killed: Killed, above: int) -> Non
     ends = (run.column("start_ns") + run.column("elapsed_ns")) / 1e9
     acked = outcomes(run) == ACKED
     length = run.manifest.elapsed_ns / 1e9
-    bins = np.arange(0.0, length + BIN_S, BIN_S)
-    sns.histplot(x=ends[acked], weights=run.column("rows")[acked] / BIN_S, bins=bins, element="step", color=colour,
+    bins = {"binwidth": BIN_S, "binrange": (0.0, BIN_S * np.ceil(length / BIN_S))}
+    sns.histplot(x=ends[acked], weights=run.column("rows")[acked] / BIN_S, **bins, element="step", color=colour,
                  edgecolor=style.ink(colour), linewidth=0.5, alpha=0.8, ax=axes)  # fmt: skip
     moments = [kill["moment_s"] for kill in killed.each]
     for kill, following in zip(killed.each, [*moments[1:], length], strict=True):
@@ -69,7 +69,7 @@ def _panel(studio: Studio, made: style.Frame, killed: Killed, above: int) -> Non
             axes.annotate(name, (kill["moment_s"], 1.0), xycoords=("data", "axes fraction"), xytext=(1, 1),
                           textcoords="offset points", fontsize=style.SMALL)  # fmt: skip
     doubt = np.isin(outcomes(run), ("unknown",))
-    sns.scatterplot(x=ends[doubt], y=0, color="black", s=6, linewidth=0, clip_on=False, ax=axes)
+    sns.scatterplot(x=ends[doubt], y=np.zeros(doubt.sum()), color="black", s=6, linewidth=0, clip_on=False, ax=axes)
     axes.set_xlim(0, length)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("rows/s", fontsize=style.SMALL)

@@ -47,7 +47,9 @@ def group(studio: Studio) -> Drawn:
                 if estimate is not None:
                     points[policy] += plots.rows_of(estimate, system=key[0], row=y)
                 printed = _printed(policy, *key[1:])[place]
-                sns.scatterplot(x=printed, y=y, marker="|", s=40, linewidth=1.1, color=style.INK, ax=axes)
+                sns.scatterplot(
+                    x=printed, y=[y] * len(printed), marker="|", s=40, linewidth=1.1, color=style.INK, ax=axes
+                )
         for policy, rows in points.items():
             if rows:
                 plots.lines(axes, rows, "value", "row", studio.look, orient="y", joined=False, hollow=policy == BUNDLED)
