@@ -111,7 +111,7 @@ def test_a_series_keeps_its_place_on_disk_unless_its_own_settings_change() -> No
     assert directories("streams.systems.ducklake.title=Mine") == before
     assert directories("keep_tables=true") == before
     assert all(directories("streams.threads=2")[key] != before[key] for key in before)
-    assert directories("seed=2", "dataset.path=none.parquet") != before
+    assert directories("seed=2", f"dataset.path={SHIPPED}") != before
 
 
 def test_the_order_is_drawn_from_the_seed() -> None:

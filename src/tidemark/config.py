@@ -82,11 +82,6 @@ class Config:
     origin: Origin  # where the values come from, for messages
     effective: str  # the whole configuration as JSON, defaults filled in
 
-    @property
-    def source(self) -> str:
-        """The file's name, for messages."""
-        return self.origin.name
-
 
 def load(path: Path, overrides: Iterable[str] = ()) -> Config:
     """The configuration of `path` with `key=value` overrides on top, values read as YAML."""

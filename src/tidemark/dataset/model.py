@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from tidemark.errors import DatasetError
 
+MOST_NAMED = 30  # columns of a file in a message
 _INTEGERS = ("int8", "int16", "int32", "int64")
 _FLOATS = ("float", "double")
 # What a file may hold instead of the type of 2025, by that type. Values that do not fit are refused later.
@@ -166,12 +167,12 @@ def open_parquet(path: Path) -> pq.ParquetFile:
         raise DatasetError(f"{path}: cannot be read: {error.strerror}.") from error
     if head != b"PAR1":
         raise DatasetError(
-            f"{path}: not a Parquet file: it begins with {head!r}, a Parquet file with b'PAR1'. "
+            f"{path}: not a Parquet file: it does not begin with PAR1. "
             "CSV and compressed copies are not read; get the Parquet file of the month."
         )
     if size < 12 or tail != b"PAR1":
         raise DatasetError(
-            f"{path}: truncated: it ends with {tail!r} after {size:,} bytes, a Parquet file with b'PAR1'. "
+            f"{path}: truncated: it has {size:,} bytes and does not end with PAR1, as a Parquet file does. "
             "Get the file again."
         )
     try:
@@ -206,6 +207,18 @@ def _check_extent(path: Path, metadata: pq.FileMetaData, size: int) -> None:
         )
 
 
+def check_all(paths: tuple[Path, ...]) -> tuple[TripFile, ...]:
+    """The months at `paths`, all of one kind; DatasetError as for `check`, and for months of both kinds."""
+    files = tuple(map(check, paths))
+    other = next((file for file in files if file.kind is not files[0].kind), None)
+    if other is not None:
+        raise DatasetError(
+            f"{other.path}: a {other.kind.name} month, but {files[0].path} is a {files[0].kind.name} one; "
+            "allowed: months of one kind, because a table has one set of columns."
+        )
+    return files
+
+
 def check(path: Path) -> TripFile:
     """The month of trips at `path`, from its footer alone; pages are read when the trips are prepared.
 
@@ -219,11 +232,14 @@ def check(path: Path) -> TripFile:
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
         raise DatasetError(f"{path}: found column '{doubled[0]}' more than once; allowed: once.")
-    kind = next((kind for kind in KINDS if kind.pickup in names), None)
-    if kind is None:
+    # The column of the pickup tells the kinds apart; without it, the kind of which most columns are there.
+    kind = max(KINDS, key=lambda each: (each.pickup in names, len(each.columns) - len(_absent(each, names))))
+    missing = [column.name for column in _absent(kind, names) if not column.optional]
+    if missing:
+        what = "neither a yellow nor a green month" if kind.pickup in missing else f"not a whole {kind.name} month"
         raise DatasetError(
-            f"{path}: neither a yellow nor a green month: found {', '.join(schema.names)}; "
-            f"allowed: a column {' or '.join(kind.pickup for kind in KINDS)} (yellow or green, 2011 or later)."
+            f"{path}: {what}: found {_listed(schema.names)}; missing, of a {kind.name} month's columns: "
+            f"{', '.join(missing)}. Months of 2011 and later have them."
         )
     columns = tuple(column for column in kind.columns if _has(path, kind, column, schema, names))
     if rows == 0:
@@ -233,14 +249,19 @@ def check(path: Path) -> TripFile:
     return TripFile(path, kind, rows, columns, schema, unknown)
 
 
+def _absent(kind: Kind, names: list[str]) -> list[Column]:
+    """The columns of a `kind` that are not among the `names`, which are in lower case."""
+    return [column for column in kind.columns if column.name.lower() not in names]
+
+
+def _listed(names: list[str]) -> str:
+    more = [f"and {len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    return ", ".join([*names[:MOST_NAMED], *more]) or "no column"
+
+
 def _has(path: Path, kind: Kind, column: Column, schema: pa.Schema, names: list[str]) -> bool:
     if column.name.lower() not in names:
-        if column.optional:
-            return False
-        raise DatasetError(
-            f"{path}: column '{column.name}' is missing; found {', '.join(schema.names)}; "
-            f"a {kind.name} month has {', '.join(each.name for each in kind.columns if not each.optional)}."
-        )
+        return False
     found = str(schema.field(names.index(column.name.lower())).type)
     allowed = ALLOWED_TYPES[column.type] + (("null",) if column.nullable else ())
     if found not in allowed:

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from tidemark.dataset.download import YELLOW_2025_11, Pinned, download
 from tidemark.dataset.files import sha256_of
-from tidemark.dataset.model import TripFile, check
+from tidemark.dataset.model import TripFile, check, check_all
 from tidemark.dataset.synthetic import write_replica
 from tidemark.errors import ConfigError, DatasetError, HashMismatch
 from tidemark.paths import Workspace
@@ -118,13 +118,7 @@ def _raw(file: TripFile, sha256: str) -> RawFile:
 
 
 def _from_paths(settings: DatasetSettings) -> Acquired:
-    files = tuple(check(path) for path in settings.paths)
-    other = next((file for file in files if file.kind is not files[0].kind), None)
-    if other is not None:
-        raise DatasetError(
-            f"{other.path}: a {other.kind.name} month, but {files[0].path} is a {files[0].kind.name} one; "
-            "allowed: months of one kind, because a table has one set of columns."
-        )
+    files = check_all(settings.paths)
     raw = tuple(_raw(file, sha256_of(file.path)) for file in files)
     name = files[0].path.stem if len(files) == 1 else f"{files[0].path.stem} and {len(files) - 1} more"
     return Acquired(files, raw, "path", name, synthetic=False, notes=())

@@ -15,6 +15,7 @@ from tidemark.config import Config
 from tidemark.machine import inventory
 from tidemark.measure.identity import client_digest, harness_digest
 from tidemark.paths import Workspace, write_if_changed
+from tidemark.pipeline.inputs import refuse_absent
 from tidemark.runs.circumstances import Harness
 from tidemark.runs.coding.shapes import pairs
 from tidemark.runs.names import MAIN
@@ -119,8 +120,10 @@ def _identity(path: Path) -> list[Any]:
 def make_plan(config: Config, root: Path | None = None) -> Plan:
     """The series of `config`, in an order drawn from its seed; the same series always at the same path.
 
+    DatasetError or ConfigError for a file of `config` that is not there.
     `root` is the workspace's folder, whose disk is part of the machine's identity; the current one if left out.
     """
+    refuse_absent(config)
     key = dataset_key(config)
     machine = inventory.identity(root or Path.cwd())
     known = registry()

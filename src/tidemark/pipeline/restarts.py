@@ -17,6 +17,7 @@ from tidemark.machine import reboot
 from tidemark.machine.reboot import Restarts, Resume
 from tidemark.measure.series import needs_restart
 from tidemark.paths import Workspace
+from tidemark.pipeline.inputs import refuse_unusable
 from tidemark.pipeline.plan import Plan, make_plan
 from tidemark.pipeline.programs import provided, tools
 from tidemark.pipeline.rounds import due, rounds
@@ -43,8 +44,9 @@ SPARE_RESTARTS = 3  # beyond one a series: for those that a loss of power takes
 def check(config: Config, restarts: Restarts) -> None:
     """ConfigError for restarts that the configuration does not ask for; MachineError if they cannot be had."""
     if config.cold != "reboot" and restarts is not Restarts.NONE:
+        place = config.origin.place(("cold",))
         raise ConfigError(
-            f"{config.source}: key 'cold': found '{config.cold}'; --{restarts}-"
+            f"{place}: found '{config.cold}'; --{restarts}-"
             f"{'for-' if restarts is Restarts.WAIT else ''}reboot is for 'reboot' alone"
         )
     if restarts is Restarts.ALLOW:
@@ -92,6 +94,7 @@ def wait_for_restart(plan: Plan, workspace: Workspace, spec: SeriesSpec) -> int:
 def run(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str], restarts: Restarts) -> int:
     """`tidemark all`, with restarts where the configuration and the command line ask for them."""
     plan = make_plan(load(config_file, overrides), workspace.root)
+    refuse_unusable(plan.config)
     if is_dry(arguments):
         return run_all(workspace, config_file, overrides, arguments)
     check(plan.config, restarts)

@@ -103,7 +103,7 @@ def results_folder(config: Config) -> str:
             return f"results/archive-{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}/results"
     except OSError as error:
         raise ConfigError(
-            f"{config.source}: key 'archive': found '{config.archive}', which cannot be read ({error.strerror}); "
+            f"{config.origin.place(('archive',))}: found '{config.archive}', which cannot be read ({error.strerror}); "
             "allowed: a file that './tidemark archive' wrote, or null"
         ) from error
 
