@@ -110,7 +110,8 @@ def test_a_series_keeps_its_place_on_disk_unless_its_own_settings_change() -> No
     before = directories()
     assert directories("streams.systems.ducklake.title=Mine") == before
     assert directories("keep_tables=true") == before
-    assert all(directories("streams.threads=2")[key] != before[key] for key in before)
+    others = directories("streams.threads=2")
+    assert before and all(others[key] != before[key] for key in before)
     assert directories("seed=2", f"dataset.path={SHIPPED}") != before
 
 

@@ -19,7 +19,7 @@ from tidemark.runs.coding import write
 from tidemark.studies.registry import registry as studies
 from tidemark.systems import registry
 make_plan(load(Path(sys.argv[1])))
-assert all(study.workload for study in studies().values())
+assert studies() and all(study.workload for study in studies().values())
 assert None in [kind.unavailable(kind.Options()) for kind in registry().values()]
 libraries = {"pyarrow", "duckdb", "_duckdb", "deltalake", "pyiceberg", "pydantic", "pydantic_core"}
 print(sorted({name.partition(".")[0] for name in sys.modules} & libraries))

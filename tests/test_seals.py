@@ -156,7 +156,8 @@ def test_real_programs_are_looked_at_before_each_use(filled: Workspace, capsys: 
 def test_verify_sees_what_no_start_sees_and_puts_it_out_of_use(filled: Workspace) -> None:
     binary = unpack_postgres(filled) / "postgres"
     jars = provision("postgres", filled)
-    assert all(not each.problems for each in verify(filled))
+    seen = list(verify(filled))
+    assert seen and all(not each.problems for each in seen)
     assert {each.verdict for each in provisioned(filled)} == {"good"}
     verify_or_refuse(filled)
     whole = binary.read_bytes()

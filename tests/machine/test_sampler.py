@@ -75,8 +75,8 @@ def test_a_busy_process_is_seen_in_its_group_alone(tmp_path: Path) -> None:
             process.wait()
     found = sampler.series.groups
     assert max(percent or 0 for percent in found["busy"]) > 5, "some processor time on however busy a machine"
-    assert all(percent == 0 for percent in found["idle"])
-    assert all(percent is None for percent in found["absent"])
+    assert found["idle"] and all(percent == 0 for percent in found["idle"])
+    assert found["absent"] and all(percent is None for percent in found["absent"])
     assert max(percent or 0 for percent in found["harness"]) < 50, "its children are other groups"
 
 
@@ -121,7 +121,7 @@ def test_memory_is_counted_once_whoever_shares_it(tmp_path: Path, monkeypatch: p
     assert len(found["both"]) == len(sampler.series.second) >= 4
     for size in found["both"]:
         assert size is not None and 112 << 20 <= size < resident - (48 << 20), "its 64 shared and 48 own MB, once"
-    assert all(size is None for size in found["absent"])
+    assert found["absent"] and all(size is None for size in found["absent"])
     assert asked and not any(asked)
 
 
@@ -173,7 +173,8 @@ def test_a_process_that_ends_is_no_error(tmp_path: Path) -> None:
     with Sampler(tmp_path, {"short": Group(lambda: [short.pid])}, interval_s=0.3) as sampler:
         short.wait()
         time.sleep(0.7)
-    assert all(percent is None or percent >= 0 for percent in sampler.series.groups["short"])
+    percents = sampler.series.groups["short"]
+    assert percents and all(percent is None or percent >= 0 for percent in percents)
     with pytest.raises(OSError, match="No such file"):
         cpu_seconds(short.pid)
     assert children(short.pid) == []

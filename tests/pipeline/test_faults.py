@@ -129,7 +129,7 @@ def test_a_death_as_the_window_ends_is_noticed_and_what_failed_is_measured_again
     assert after.keys() - before.keys() == {
         str(Path(run).relative_to(sandbox.results)) for run in sandbox.counted("faulty")
     }
-    assert all(after[name] == run for name, run in before.items())
+    assert before and all(after[name] == run for name, run in before.items())
 
 
 def test_a_measuring_process_that_is_halted_has_its_run_measured_once_more(sandbox: Sandbox) -> None:

@@ -240,7 +240,7 @@ def test_series_are_listed_in_their_order(done: Done) -> None:
     listed = done.sandbox.run("series").stdout.splitlines()
     names = [line.split()[1:3] for line in listed]
     assert names == [[series["system"], series["id"].split("/")[2]] for series in done.sandbox.plan()]
-    assert all("complete" in line and "2 of 2 runs" in line for line in listed)
+    assert listed and all("complete" in line and "2 of 2 runs" in line for line in listed)
 
 
 def test_a_new_system_and_a_new_option_measure_that_system_alone(done: Done) -> None:

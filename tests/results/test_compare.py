@@ -123,7 +123,7 @@ def test_machines_and_versions_may_differ_and_are_named(before: Path, tmp_path: 
 def test_an_archive_and_a_workspace_will_do(before: Path, tmp_path: Path) -> None:
     archive = write_archive(before, tmp_path / "a.zip")
     comparison = both(archive, before.parent)
-    assert all(ratio.value == 1.0 for ratio in ratios(comparison).values())
+    assert {ratio.value for ratio in ratios(comparison).values()} == {1.0}
     with pytest.raises(AnalysisError, match=r"found no plan\.json"):
         both(archive, tmp_path)
 

@@ -65,7 +65,7 @@ def test_the_three_forms_of_a_table_agree(tables: Path, name: str) -> None:
     whole = json.loads(made(tables, f"{name}.json").read_text())
     lines = [line for line in made(tables, f"{name}.md").read_text().splitlines() if line.startswith("| ")]
     assert len(whole["rows"]) == len(read(tables, name)) == len(lines) - 2
-    assert all(len(cells) == len(whole["columns"]) for cells in whole["rows"])
+    assert {len(cells) for cells in whole["rows"]} == {len(whole["columns"])}
     markdown = made(tables, f"{name}.md").read_text()
     assert "SYNTHETIC dataset" in markdown
     assert whole["sources"][0] in markdown

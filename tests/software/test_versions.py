@@ -48,7 +48,7 @@ def test_of_two_versions_the_one_that_is_imported_is_named(tmp_path: Path, monke
 @pytest.mark.services
 def test_every_component_says_where_it_comes_from_and_is_listed_once(workspace: Workspace) -> None:
     listed = components(workspace)
-    assert all(each.version and each.origin for each in listed)
+    assert listed and all(each.version and each.origin for each in listed)
     names = [each.name for each in listed]
     assert len(set(names)) == len(names)
     assert {f"DuckDB extension {extension}" for extension in EXTENSIONS} <= set(names)

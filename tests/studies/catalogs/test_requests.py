@@ -45,7 +45,7 @@ def test_parents_come_before_their_children() -> None:
     there: set[tuple[str, ...]] = {()}
     for phase in phases(settings(depth=4), tree, 1):
         if phase.step == "create namespace":
-            assert all(request.path[:-1] in there for request in phase.requests)
+            assert phase.requests and all(request.path[:-1] in there for request in phase.requests)
             there |= {request.path for request in phase.requests}
     assert len(there) == 1 + 15
 
