@@ -191,7 +191,7 @@ def test_a_claim_names_the_command_that_tests_it_alone(rows: dict[str, Row], tmp
     assert f"./tidemark all --config {systems} {modes}" in text
     assert "results/figures/streams/figure-5.1.svg" in text
     unmeasured = describe(find_row(tmp_path, "inlining-single"))
-    assert "plan.json: not there" in unmeasured and "./tidemark all" in unmeasured
+    assert "found no plan.json" in unmeasured and "./tidemark all" in unmeasured
 
 
 def test_an_unknown_claim_is_refused_with_a_neighbour(tmp_path: Path) -> None:

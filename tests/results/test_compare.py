@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from tests.runs.runset import DELTA, DUCKLAKE, ICEBERG_DUCKDB, INLINED, Model, batched, write_run_set
 
+from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError, Incomparable
-from tidemark.results.archive.compare import Comparison, compare, opened
+from tidemark.results.archive.compare import Comparison, Side, compare
 from tidemark.results.archive.compare_plot import write_comparison
+from tidemark.results.archive.opening import opened
 from tidemark.results.archive.pack import write_archive
 from tidemark.studies.streams.quantities import QUANTITIES
 
@@ -31,8 +33,8 @@ def measured(root: Path, models: tuple[Model, ...] = MODELS, **more: Any) -> Pat
 
 
 def both(a: Path, b: Path) -> Comparison:
-    with opened(a, QUANTITIES) as first, opened(b, QUANTITIES) as second:
-        return compare(first, second)
+    with opened(a) as first, opened(b) as second:
+        return compare(*(Side(str(place), Measures(of, QUANTITIES)) for place, of in ((a, first), (b, second))))
 
 
 def ratios(comparison: Comparison) -> dict[tuple[str, str], Estimate]:

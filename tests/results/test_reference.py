@@ -70,7 +70,7 @@ def test_what_is_no_longer_a_table_is_removed(archive: Path, tmp_path: Path) -> 
 
 
 def test_a_set_agrees_with_itself_and_with_its_like(archive: Path, reference: Path, tmp_path: Path) -> None:
-    table, written = build_comparison(reference, archive, tmp_path / "same")
+    (table,), written, _ = build_comparison(reference, archive, tmp_path / "same")
     assert set(outcomes(table).values()) == {AGREES}
     assert [path.name for path in written] == ["agreement.csv", "agreement.md", "agreement.json"]
     assert json.loads((tmp_path / "same" / "agreement.json").read_text())["rows"]

@@ -25,7 +25,7 @@ from tidemark.pipeline.build import (
 )
 from tidemark.pipeline.build import claim as find_row
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
-from tidemark.results.claims.forms import describe, overview
+from tidemark.results.claims.forms import describe, listed, overview
 from tidemark.results.claims.judge import Row
 from tidemark.results.paper.stacks import StackWriter
 from tidemark.runs.runset import RunSet
@@ -117,8 +117,8 @@ def test_one_stack_has_no_columns_for_others(tmp_path: Path) -> None:
     text = (results / "claims.md").read_text() + describe(find_row(results, "inlining-single"))
     assert "stack" not in text.replace("stacks/", "")
     assert "stacks=" not in find_row(results, "inlining-single").retest.command
-    listed = overview(all_claims(), json.loads((results / "claims.json").read_text()))
-    assert len(listed.splitlines()) == len(all_claims()) and "thesis  " not in listed
+    lines = overview(all_claims(), listed(results / "claims.json"))
+    assert len(lines.splitlines()) == len(all_claims()) and "thesis  " not in lines
 
 
 def test_every_form_of_the_ledger_has_both(both: Path) -> None:
@@ -143,7 +143,7 @@ def test_the_terminal_says_which_stack_a_verdict_is_of(both: Path) -> None:
     then, now = text.index("with the software stack 'thesis'"), text.index("with the software stack 'current'")
     assert then < text.index("verdict     REPRODUCED") < now < text.index("verdict     NOT REPRODUCED")
     assert '\'stacks=["thesis", "current"]\'' in text
-    lines = overview(all_claims(), json.loads((both / "claims.json").read_text())).splitlines()
+    lines = overview(all_claims(), listed(both / "claims.json")).splitlines()
     assert len(lines) == len(all_claims()) + len(written(both))  # a line more of each that was judged under both
     place = next(place for place, line in enumerate(lines) if line.startswith(CHANGED))
     assert re.search(r"thesis +reproduced", lines[place]) and re.search(r"current +not reproduced", lines[place + 1])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tidemark.analysis.quantities import LOWER, Quantile, Quantities, Quantity
+from tidemark.analysis.quantities import Quantile, Quantities, Quantity
 from tidemark.studies.registry import registry
 from tidemark.studies.streams.quantities import GROWTH, QUANTITIES, RELATIVE_GROWTH, WRITE_MEDIAN
 from tidemark.studies.streams.results import RESULTS
@@ -86,13 +86,9 @@ def test_a_share_stands_for_its_quantity_where_systems_compare() -> None:
     assert (RELATIVE_GROWTH.shown_unit, GROWTH.shown_unit) == ("% per 1,000 commits", "ms/1,000 commits")
 
 
-def test_studies_share_a_name_for_the_same_quantity_alone() -> None:
-    mine = Quantity("lookup median", "ms", "Median lookup", Quantile("lookup_ns", 0.5), LOWER, "lookup", "Lookups")
-    both = QUANTITIES.and_those_of(Quantities((mine, WRITE_MEDIAN), (mine, WRITE_MEDIAN), ("elsewhere.py",)))
-    assert both.leading == WRITE_MEDIAN and both.headline == (*QUANTITIES.headline, mine)
-    assert both.code == (*QUANTITIES.code, "elsewhere.py")
+def test_a_name_stands_for_one_quantity_in_a_study() -> None:
     other = Quantity(WRITE_MEDIAN.name, "s", "Median write", Quantile("write_ns", 0.5, 1e-9), subjects="Writes")
     with pytest.raises(ValueError, match="two quantities are called 'write median'"):
-        QUANTITIES.and_those_of(Quantities((other,), (other,)))
+        Quantities((*QUANTITIES.all, other), QUANTITIES.headline)
     with pytest.raises(ValueError, match="must have a ratio and subjects"):
         Quantities((GROWTH,), (GROWTH,))

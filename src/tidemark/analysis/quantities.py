@@ -133,7 +133,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Quantities:
-    """The quantities of one study or of several.
+    """The quantities of one study.
 
     `headline` are the few that results set side by side; verdicts are on the first of them. `code` names the files
     and rooms of the package that decide these quantities beside analysis and runs: what was resampled by other code
@@ -168,9 +168,3 @@ class Quantities:
         """The share of its scale, where that is declared, so that systems and machines compare; else itself."""
         shares = (each for each in self.all if isinstance(each.how, Relative) and each.how.quantity == quantity)
         return next(shares, quantity)
-
-    def and_those_of(self, other: Quantities) -> Quantities:
-        """These and `other`'s; the headline stays this one's, and is longer by what the other's has more."""
-        names = {each.name for each in self.headline}
-        headline = (*self.headline, *(each for each in other.headline if each.name not in names))
-        return Quantities((*self.all, *other.all), headline, tuple(dict.fromkeys((*self.code, *other.code))))

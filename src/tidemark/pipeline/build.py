@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemark.analysis.database import write_database
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Quantities
-from tidemark.errors import AnalysisError
+from tidemark.analysis.words import estimate_text
+from tidemark.errors import AnalysisError, ConfigError
 from tidemark.results.claims.claims import Claim, ClaimBook, load_claims
-from tidemark.results.claims.judge import Row
-from tidemark.results.claims.ledger import find_row, write_claims
+from tidemark.results.claims.forms import Listed, listed
+from tidemark.results.claims.judge import Row, from_elsewhere, unjudged
+from tidemark.results.claims.ledger import find_claim, not_measured, row_of, write_claims
+from tidemark.results.reference.content import FILE, folders, read_references
 from tidemark.results.reference.findings import DECLARED, Finding, declared
 from tidemark.results.report.matrix_table import matrix_table
 from tidemark.results.tables import planning, setup, stacks, sweeps
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from tidemark.analysis.costs import Age, Cost
     from tidemark.analysis.planning import Answer, Load
     from tidemark.results.report.matrix import Subject
+
+CLAIMS = "claims.json"
+USUAL = Path("results")  # which need not be there before the first run
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,8 @@ def parts(run_set: RunSet) -> list[Part]:
 
 def whole(run_set: RunSet, of: Sequence[Part]) -> Workshop:
     """What makes the tables that say something of all studies."""
-    quantities = reduce(Quantities.and_those_of, (part.results.quantities for part in of))
-    return Workshop(Measures(run_set, quantities), tuple(part.results.publication for part in of))
+    measures = Measures(run_set, of[0].results.quantities)
+    return Workshop(measures, tuple(part.results.publication for part in of), tuple(part.measures for part in of))
 
 
 def costs(made: Sequence[Part]) -> list[Cost | Age]:
@@ -177,9 +181,52 @@ def build_gallery(places: Sequence[Path], target: Path) -> Path:
     return write_gallery(places, lambda run_set: subjects(parts(run_set)), target)
 
 
-def claim(results: Path, identity: str) -> Row:
-    """The row of one claim, of whichever study; see `find_row`."""
-    return find_row(results, identity, books())
+def claim(place: Path, identity: str) -> Row:
+    """The row of one claim, of whichever study, by the results in `place`: a folder, an archive, or reference results.
+
+    Where they say nothing of it, the row has the reason, and how to test the claim. ConfigError for a name that no
+    claim has, and for a place that is not there.
+    """
+    from tidemark.results.archive.opening import opened
+
+    wanted, book = find_claim(identity, books())
+    if kept := folders(place):
+        references = list(zip(kept, read_references(place), strict=True))
+        judgements = [
+            each.judgement(wanted.criterion.words, f"kept in {folder}")
+            for folder, reference in references
+            for each in reference.held
+            if each.claim == identity and reference.about.study == book.study
+        ]
+        reason = not_measured(reference.about.study for _, reference in references)
+        return from_elsewhere(wanted, book, judgements) if judgements else unjudged(wanted, book, reason)
+    if place == USUAL and not place.exists():
+        return unjudged(wanted, book, f"{place}: nothing was measured yet")
+    try:
+        with opened(place) as run_set:
+            return row_of(run_set, wanted, book)
+    except AnalysisError as error:
+        return unjudged(wanted, book, str(error))
+
+
+def judged_claims(place: Path) -> dict[str, list[Listed]]:
+    """What is known of each claim by the results folder or the reference results in `place`; nothing before a run.
+
+    ConfigError for what is neither.
+    """
+    if folders(place):
+        shown: dict[str, list[Listed]] = {}
+        for each in (held for reference in read_references(place) for held in reference.held):
+            ours = "" if each.ours is None else estimate_text(each.ours)
+            shown.setdefault(each.claim, []).append(Listed(each.stack, each.verdict, ours))
+        return shown
+    if (place / CLAIMS).is_file():
+        return listed(place / CLAIMS)
+    if place != USUAL and not (place / "plan.json").is_file():
+        raise ConfigError(
+            f"{place}: found neither plan.json nor {FILE}; allowed: a results folder, or a folder of reference results"
+        )
+    return {}
 
 
 def plan_for(place: Path, load: Load, bound: float) -> list[Answer]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import tempfile
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemark.analysis.quantities import Quantities
+from tidemark.errors import ConfigError, Incomparable
 from tidemark.pipeline.build import Part, all_findings, books, parts, tables
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import judge_all, unjudged
@@ -80,7 +79,13 @@ def _first_figure(part: Part) -> tuple[Figure | None, str]:
 
 
 def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
-    """ARTIFACT.md, FINDINGS.md, and README.md and STUDIES.md of `folder` with what they show of what is in `kept`."""
+    """ARTIFACT.md, FINDINGS.md, and README.md and STUDIES.md of `folder` with what they show of what is in `kept`.
+
+    ConfigError for a folder that does not have the latter two.
+    """
+    for name in (README, STUDIES):
+        if not (folder / name).is_file():
+            raise ConfigError(f"{folder / name}: is not there; allowed: a folder with {README} and {STUDIES}")
     found = [shown(finding, kept) for finding in all_findings()]
     asked = usual_columns(registry()[FIRST].results.questions)
     return {
@@ -122,19 +127,35 @@ def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
     return table, [target / f"{table.name}.{ending}" for ending in ("csv", "md", "json")]
 
 
-def build_comparison(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
-    """Write the comparison of two result sets below `target`; its table, and the paths of what was written.
+def build_comparison(a: Path, b: Path, target: Path) -> tuple[list[Table], list[Path], list[str]]:
+    """Write the comparison of two result sets below `target`, that of each study into a folder of its name.
 
-    Where one of them is a folder of reference results, they are compared claim by claim.
+    The tables, the paths of what was written, and why studies are left out; Incomparable where
+    all are. Where one of the sets is a folder of reference results, they are compared claim by claim.
     """
     from tidemark.results.reference.content import folders
 
     if folders(a) or folders(b):
-        return build_agreement(a, b, target)
-    from tidemark.results.archive.compare import compare, opened
+        table, written = build_agreement(a, b, target)
+        return [table], written, []
+    from tidemark.results.archive.compare import Side, compare
     from tidemark.results.archive.compare_plot import write_comparison
+    from tidemark.results.archive.opening import opened
 
-    asked = reduce(Quantities.and_those_of, (study.results.quantities for study in registry().values()))
-    with opened(a, asked) as first, opened(b, asked) as second:
-        comparison = compare(first, second)
-        return comparison.table, write_comparison(comparison, target)
+    made, written, left_out = [], [], []
+    with opened(a) as first, opened(b) as second:
+        ours, theirs = ({part.study.name: part for part in parts(run_set)} for run_set in (first, second))
+        for study in dict.fromkeys((*ours, *theirs)):
+            if study not in ours or study not in theirs:
+                left_out.append(f"study {study}: {a if study in theirs else b} has no series of it")
+                continue
+            try:
+                comparison = compare(Side(str(a), ours[study].measures), Side(str(b), theirs[study].measures))
+            except Incomparable as error:
+                left_out.append(f"study {study}: {error}")
+                continue
+            made.append(comparison.table)
+            written += write_comparison(comparison, target / study)
+    if not made:
+        raise Incomparable("; ".join(left_out))
+    return made, written, left_out

@@ -162,17 +162,18 @@ def analyse_results(what: str, results: Path) -> None:
 
 def list_claims(results: Path) -> None:
     """Print a line for each claim: its name, the section, the verdict if the runs were judged, the statement."""
-    from tidemark.pipeline.build import all_claims
+    from tidemark.pipeline.build import all_claims, judged_claims
     from tidemark.results.claims.forms import overview
 
-    path = results / "claims.json"
-    print(overview(all_claims(), json.loads(path.read_text()) if path.exists() else None))
+    print(overview(all_claims(), judged_claims(results)))
 
 
 def compare_results(a: Path, b: Path, target: Path) -> None:
-    """Write the comparison of two result sets below `target`, and print its table."""
+    """Write the comparison of two result sets below `target`, and print its tables."""
     from tidemark.pipeline.reference import build_comparison
 
-    table, written = build_comparison(a, b, target)
-    print(table.markdown())
+    made, written, left_out = build_comparison(a, b, target)
+    print("\n".join(table.markdown() for table in made))
+    for reason in left_out:
+        print(f"tidemark: {reason}")
     print(f"tidemark: wrote {', '.join(map(str, written))}")

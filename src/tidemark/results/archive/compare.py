@@ -1,18 +1,15 @@
-"""Two result sets side by side: refused where they must not be compared, else ratios with intervals."""
+"""One study of two result sets side by side: refused where it must not be compared, else ratios with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent, Quantities, Quantity
 from tidemark.analysis.statistics import Estimate, Replicates, generator
 from tidemark.analysis.words import Cell, Missing, attempt, comparison
 from tidemark.errors import Incomparable
-from tidemark.results.archive import opening
 from tidemark.results.tables.table import IDENTITY, Column, Table
 from tidemark.runs.names import MAIN
 from tidemark.runs.provenance import harness_words, machine_words, mixture, unfinished
@@ -24,7 +21,7 @@ Key = tuple[str, str, int]  # of a series in both sets: system, mode, size of ba
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two result sets; `name` is what it was called on the command line."""
+    """One study of one of the two result sets; `name` is what the set was called on the command line."""
 
     name: str
     measures: Measures
@@ -53,13 +50,6 @@ class Comparison:
     synthetic: bool
 
 
-@contextmanager
-def opened(place: Path, quantities: Quantities) -> Iterator[Side]:
-    """The result set at `place`; see `opening.opened`."""
-    with opening.opened(place) as run_set:
-        yield Side(str(place), Measures(run_set, quantities))
-
-
 def compare(a: Side, b: Side) -> Comparison:
     """Incomparable, with every reason, where the two differ in more than machine, versions or configuration."""
     reasons = list(dict.fromkeys(reason for check in CHECKS for reason in check(a, b)))
@@ -83,7 +73,7 @@ def compare(a: Side, b: Side) -> Comparison:
     runs = [run for pair in pairs for series in pair for run in series.hot_runs]
     table = Table(
         "compare",
-        "Two result sets: B against A, hot runs",
+        f"Two result sets, study {', '.join(a.run_set.studies)}: B against A, hot runs",
         columns,
         tuple(tuple(row) for row in rows),
         tuple(source_runs(runs)),

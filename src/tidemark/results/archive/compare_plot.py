@@ -58,7 +58,7 @@ def _draw(comparison: Comparison) -> style.Frame:
     _scale(axes, min(ends), max(ends))
     leading = comparison.leading
     axes.set_xlabel(f"{leading.noun} of B over that of A (log scale; right of 1: B is {leading.words[0]})")
-    title = "Two result sets: median writes, B over A"
+    title = f"Two result sets: {leading.noun}, B over A"
     style.finish(
         made,
         title,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tidemark.errors import AnalysisError
+from tidemark.errors import AnalysisError, ConfigError
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.runs.runset import RunSet
 
@@ -16,12 +16,15 @@ from tidemark.runs.runset import RunSet
 def opened(place: Path) -> Iterator[RunSet]:
     """A results folder, a workspace that has one, or an archive, which is unpacked for as long as it is needed.
 
-    AnalysisError, naming the file, for what is none of these or not as it was packed.
+    ConfigError for a place that is not there; AnalysisError, naming the file, for what is none of these or not as it
+    was packed.
     """
     if place.is_file():
         with tempfile.TemporaryDirectory(prefix="tidemark-archive-") as folder:
             yield RunSet.load(unpack_archive(place, Path(folder)).parent)
         return
+    if not place.exists():
+        raise ConfigError(f"{place}: is not there; allowed: a results folder, or an archive of './tidemark archive'")
     found = next((folder for folder in (place, place / "results") if (folder / "plan.json").is_file()), None)
     if found is None:
         raise AnalysisError(

@@ -21,6 +21,7 @@ from tidemark.runs.coding.fields import Fields
 
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 INCONCLUSIVE, NOT_TESTABLE = "inconclusive", "not testable here"
+UNTESTED = "not tested yet"  # where no run was judged by the claim
 VERDICTS = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, NOT_TESTABLE)
 PRINTED = "printed-"  # measures whose names begin so reckon with what a publication prints, and look at no run
 DIRECTIONS = ("above", "below", "between")

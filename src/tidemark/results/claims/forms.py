@@ -8,11 +8,21 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import NamedTuple
 
+from tidemark.errors import AnalysisError
 from tidemark.progress import duration
-from tidemark.results.claims.claims import Claim
-from tidemark.results.claims.judge import Judgement, Ledger, Row, counts_text, needs_label
+from tidemark.results.claims.claims import UNTESTED, Claim
+from tidemark.results.claims.judge import THESIS, Judgement, Ledger, Row, counts_text, needs_label
+
+
+class Listed(NamedTuple):
+    """The verdict on a claim under one stack, in words."""
+
+    stack: str
+    verdict: str
+    ours: str
 
 
 def to_json(ledger: Ledger) -> str:
@@ -191,19 +201,31 @@ def describe(row: Row) -> str:
     return "\n".join(lines)
 
 
-def overview(claims: Sequence[Claim], written: Mapping[str, Any] | None) -> str:
+def overview(claims: Sequence[Claim], judged: Mapping[str, Sequence[Listed]]) -> str:
     """A line for each claim: its name, the section, the verdict, ours, the statement; a line more for each stack.
 
-    `written` is claims.json, None before the runs were judged.
+    `judged` has what was judged of each claim, by its name.
     """
-    found = {row["id"]: [row, *row["others"]] for row in written["claims"]} if written else {}
-    named = bool(written) and needs_label([stack["stack"] for stack in written["stacks"]] if written else ())
+    named = needs_label(list(dict.fromkeys(each.stack for group in judged.values() for each in group)) or [THESIS])
     lines = []
     for claim in claims:
-        judgements = found.get(claim.id) or [{"stack": "", "verdict": "not tested yet", "ours_text": ""}]
-        for place, judgement in enumerate(judgements):
+        for place, judgement in enumerate(judged.get(claim.id) or [Listed("", UNTESTED, "")]):
             identity, section, statement = (claim.id, claim.section, claim.statement) if place == 0 else ("", "", "")
-            stack = f"{judgement['stack']:12} " if named else ""
-            verdict = f"{stack}{judgement['verdict']:18} {judgement['ours_text']:32}"
+            stack = f"{judgement.stack:12} " if named else ""
+            verdict = f"{stack}{judgement.verdict:18} {judgement.ours:32}"
             lines.append(f"{identity:40} {section:6} {verdict} {statement}".rstrip())
     return "\n".join(lines)
+
+
+def listed(path: Path) -> dict[str, list[Listed]]:
+    """What was judged of each claim, as claims.json has it; AnalysisError for a file that is no such."""
+    try:
+        rows = json.loads(path.read_text())["claims"]
+        return {
+            row["id"]: [Listed(each["stack"], each["verdict"], each["ours_text"]) for each in (row, *row["others"])]
+            for row in rows
+        }
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise AnalysisError(
+            f"{path}: cannot be read as claims ({error}); './tidemark analyse claims' writes it anew"
+        ) from error

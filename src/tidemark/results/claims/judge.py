@@ -11,7 +11,7 @@ from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import estimate_text
 from tidemark.progress import Progress
-from tidemark.results.claims.claims import NOT_TESTABLE, VERDICTS, Claim, ClaimBook, load_claims
+from tidemark.results.claims.claims import NOT_TESTABLE, UNTESTED, VERDICTS, Claim, ClaimBook, load_claims
 from tidemark.results.claims.evidence import Evidence
 from tidemark.results.claims.retest import Retest, retest
 from tidemark.runs.provenance import unfinished
@@ -130,8 +130,13 @@ def judged(claim: Claim, book: ClaimBook, measures: Measures) -> Row:
 
 def unjudged(claim: Claim, book: ClaimBook, reason: str) -> Row:
     """The row of a claim that no run can speak of, for `reason`."""
-    judgement = Judgement(THESIS, claim.criterion.words, None, NOT_TESTABLE, None, None, reason, ())
-    return Row(book.study, claim, (judgement,), retest(claim, book, None))
+    judgement = Judgement(THESIS, claim.criterion.words, None, UNTESTED, None, None, reason, ())
+    return from_elsewhere(claim, book, [judgement])
+
+
+def from_elsewhere(claim: Claim, book: ClaimBook, judgements: Sequence[Judgement]) -> Row:
+    """The row of a claim whose judgements were made from runs that are not here."""
+    return Row(book.study, claim, tuple(judgements), retest(claim, book, None))
 
 
 def _judge(claim: Claim, evidence: Evidence) -> Judgement:

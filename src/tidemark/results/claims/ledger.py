@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tidemark.analysis.measures import Measures
-from tidemark.errors import AnalysisError, ConfigError
+from tidemark.errors import ConfigError
 from tidemark.paths import write_if_changed
-from tidemark.results.claims.claims import ClaimBook, load_claims
+from tidemark.results.claims.claims import Claim, ClaimBook, load_claims
 from tidemark.results.claims.forms import to_csv, to_json, to_markdown
 from tidemark.results.claims.judge import Row, judge_all, judged, unjudged
 from tidemark.runs.runset import RunSet
@@ -24,18 +24,23 @@ def write_claims(run_set: RunSet, judged_by: Sequence[tuple[ClaimBook, Measures]
     return results / "claims.json"
 
 
-def find_row(results: Path, identity: str, books: Sequence[ClaimBook]) -> Row:
-    """The row of one claim from the runs in `results`; without usable runs it says why and how to test the claim.
-
-    ConfigError for an id that no claim has.
-    """
+def find_claim(identity: str, books: Sequence[ClaimBook]) -> tuple[Claim, ClaimBook]:
+    """A claim by its name, with the book that has it; ConfigError for a name that no claim has."""
     claims = {claim.id: (claim, book) for book in books for claim in load_claims(book)}
     if identity not in claims:
         close = difflib.get_close_matches(identity, claims, 3, 0.4)
         hint = f"did you mean {' or '.join(close)}? " if close else ""
         raise ConfigError(f"found no claim '{identity}'; {hint}'./tidemark claims' lists them")
-    claim, book = claims[identity]
-    try:
-        return judged(claim, book, Measures(RunSet.load(results).of(book.study), book.quantities))
-    except AnalysisError as error:
-        return unjudged(claim, book, str(error))
+    return claims[identity]
+
+
+def row_of(run_set: RunSet, claim: Claim, book: ClaimBook) -> Row:
+    """The row of one claim from the runs of its study, or that they are not among these."""
+    if book.study not in run_set.studies:
+        return unjudged(claim, book, not_measured(run_set.studies))
+    return judged(claim, book, Measures(run_set.of(book.study), book.quantities))
+
+
+def not_measured(studies: Iterable[str]) -> str:
+    """Why results of other studies say nothing of a claim."""
+    return f"not measured in these results, which are of {' and '.join(dict.fromkeys(studies))}"

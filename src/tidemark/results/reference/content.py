@@ -126,6 +126,10 @@ class Held:
     def key(self) -> tuple[str, str]:
         return self.claim, self.stack
 
+    def judgement(self, wanted: str, source: str) -> Judgement:
+        """It as a judgement; its runs are those of `source`."""
+        return Judgement(self.stack, wanted, self.ours, self.verdict, None, None, self.reason, (source,))
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:

@@ -142,7 +142,8 @@ def _interference(workshop: Workshop) -> Table:
 
 
 def _attempts(workshop: Workshop) -> Table:
-    leading = workshop.quantities.leading
+    leading = {each.quantities.leading for each in workshop.parts or (workshop.measures,)}
+    first = workshop.quantities.leading
     rows: list[list[Cell]] = []
     for repeat, series in _in_order(workshop):
         number = repeat.number if len(series.repeats) > 1 else None
@@ -150,9 +151,9 @@ def _attempts(workshop: Workshop) -> Table:
         for attempt in repeat.failures:
             ending: list[Cell] = [attempt.status, attempt.reason or "no reason is known", attempt.exit_code]
             which = f"{attempt.number} of {len(repeat.attempts)}"
-            rows.append([*identity, which, None, attempt.started_at, attempt.ended_at, *ending, *[None] * 3])
+            rows.append([*identity, which, None, attempt.started_at, attempt.ended_at, *ending, *[None] * 4])
         rows += [[*identity, *_disturbed(workshop, repeat, each)] for each in repeat.disturbed]
-    columns = (
+    columns: tuple[Column, ...] = (
         *OF_SWEEPS,
         Column("attempt", "Attempt"),
         RUN,
@@ -162,9 +163,15 @@ def _attempts(workshop: Workshop) -> Table:
         Column("reason", "Reason"),
         Column("exit_code", "Exit code"),
         Column("kept", "Kept in results/"),
-        Column("median", f"{leading.title}, disturbed", leading.beside_title),
-        Column("median_counted", f"{leading.title}, counted", leading.beside_title),
     )
+    if len(leading) > 1:
+        columns += (Column("quantity", "Quantity"), Column("median", "Disturbed"), Column("median_counted", "Counted"))
+    else:
+        columns += (
+            Column("median", f"{first.title}, disturbed", first.beside_title),
+            Column("median_counted", f"{first.title}, counted", first.beside_title),
+        )
+        rows = [[*row[:-3], *row[-2:]] for row in rows]
     notes = [
         "Every attempt at a series that failed or was killed, and every disturbed run that was measured again. Nothing "
         "in this table counts; the attempts and runs that followed do."
@@ -188,13 +195,23 @@ def _disturbed(workshop: Workshop, repeat: Repeat, each: Kept) -> list[Cell]:
         "; ".join(each.reasons),
         None,
         each.directory.relative_to(workshop.run_set.results).as_posix(),
+        _quantity(workshop, counts or each.run),
         _leading(workshop, each.run) if each.run else Missing("its files no longer exist"),
         _leading(workshop, counts) if counts else None,
     ]
 
 
+def _quantity(workshop: Workshop, run: Run | None) -> Cell:
+    """The leading quantity of the run's study, with its unit."""
+    if run is None:
+        return None
+    leading = workshop.measures_of(run).quantities.leading
+    return f"{leading.title} [{leading.beside_title}]" if leading.beside_title else leading.title
+
+
 def _leading(workshop: Workshop, run: Run) -> Cell:
+    measures = workshop.measures_of(run)
     try:
-        return workshop.measures.of_run(workshop.quantities.leading, run).value
+        return measures.of_run(measures.quantities.leading, run).value
     except Absent as absent:
         return Missing(str(absent))

@@ -163,6 +163,7 @@ class Workshop:
 
     measures: Measures
     publications: tuple[Publication, ...] = ()
+    parts: tuple[Measures, ...] = ()  # those of each study, where tables are of several
 
     @property
     def quantities(self) -> Quantities:
@@ -171,6 +172,11 @@ class Workshop:
     @property
     def run_set(self) -> RunSet:
         return self.measures.run_set
+
+    def measures_of(self, run: Run) -> Measures:
+        """The measures of the study that `run` was measured for."""
+        study = run.manifest.series.study
+        return next((each for each in self.parts if study in each.run_set.studies), self.measures)
 
     def table(
         self,
