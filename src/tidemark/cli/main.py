@@ -14,6 +14,7 @@ from tidemark.cli.planning import plan
 from tidemark.cli.reference import artifact, finding, reference
 from tidemark.cli.stack import stack
 from tidemark.cli.steps import steps
+from tidemark.cli.words import ConfigFile, Overrides, explained, split, values
 from tidemark.errors import ConfigError, TidemarkError, of_the_machine
 from tidemark.lifetime import heed_interruptions, say, was_interrupted
 from tidemark.paths import REPOSITORY, Workspace
@@ -36,20 +37,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-EVERYTHING_ELSE = {"allow_extra_args": True, "ignore_unknown_options": True}
-
-ConfigFile = Annotated[Path, typer.Option("--configfile", help="The configuration to use.")]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--config", metavar="KEY=VALUE...", help="Values in place of the file's; dotted keys go deeper."),
-]
-
-
-def _overrides(context: typer.Context, given: list[str] | None) -> tuple[list[str], list[str]]:
-    """The key=value words behind --config (any number, as Snakemake takes them), and all other words."""
-    words = list(context.args)
-    values = [*(given or []), *(word for word in words if "=" in word and not word.startswith("-"))]
-    return values, [word for word in words if "=" not in word or word.startswith("-")]
+MORE_VALUES = {"allow_extra_args": True}  # --config A=1 B=2
+EVERYTHING_ELSE = {**MORE_VALUES, "ignore_unknown_options": True}
 
 
 @app.command("all", rich_help_panel=MEASURE, context_settings=EVERYTHING_ELSE)
@@ -80,7 +69,7 @@ def run_everything(
     if allow_reboot and wait_for_reboot:
         raise ConfigError("found both --allow-reboot and --wait-for-reboot; allowed: one of them")
     restarts = Restarts.ALLOW if allow_reboot else Restarts.WAIT if wait_for_reboot else Restarts.NONE
-    overrides, arguments = _overrides(context, config)
+    overrides, arguments = split(context, config)
     if verify:
         from tidemark.software.verify import verify_or_refuse
 
@@ -100,7 +89,7 @@ def doctor(
     raise typer.Exit(examine(Workspace(Path.cwd()), verify=verify))
 
 
-@app.command("series", rich_help_panel=MEASURE, context_settings=EVERYTHING_ELSE)
+@app.command("series", rich_help_panel=MEASURE, context_settings=MORE_VALUES)
 def list_series(context: typer.Context, config: Overrides = None, configfile: ConfigFile = Path("config.yaml")) -> None:
     """List the series of the configuration, in the order in which they run, and how far each has come.
 
@@ -113,7 +102,7 @@ def list_series(context: typer.Context, config: Overrides = None, configfile: Co
 
     workspace = Workspace(Path.cwd())
     waiting = reboot.read(workspace).waiting
-    for spec in make_plan(load(configfile, _overrides(context, config)[0])).series:
+    for spec in make_plan(load(configfile, values(context, config))).series:
         path = outcome_path(workspace, spec)
         runs = len(finished_runs(path.parent))
         state = "waiting" if spec.id == waiting else "pending"
@@ -121,7 +110,7 @@ def list_series(context: typer.Context, config: Overrides = None, configfile: Co
         print(f"{spec.position + 1:3}  {spec.label:42} {state:9} {runs} of {spec.runs} runs")
 
 
-@app.command("config", rich_help_panel=MEASURE, context_settings=EVERYTHING_ELSE)
+@app.command("config", rich_help_panel=MEASURE, context_settings=MORE_VALUES)
 def show_config(context: typer.Context, config: Overrides = None, configfile: ConfigFile = Path("config.yaml")) -> None:
     """Print the configuration in force, defaults filled in."""
     import json
@@ -131,7 +120,7 @@ def show_config(context: typer.Context, config: Overrides = None, configfile: Co
     from tidemark.config import load
     from tidemark.pipeline.plan import make_plan
 
-    plan = make_plan(load(configfile, _overrides(context, config)[0]))
+    plan = make_plan(load(configfile, values(context, config)))
     print(yaml.safe_dump(json.loads(plan.config.effective), sort_keys=False, allow_unicode=True), end="")
 
 
@@ -164,7 +153,9 @@ def systems() -> None:
 
 
 @app.command(rich_help_panel=LOOK)
-def claims(results: Annotated[Path, typer.Option(help="Folder with claims.json.")] = Path("results")) -> None:
+def claims(
+    results: Annotated[Path, typer.Option(help="A results folder, or reference results.")] = Path("results"),
+) -> None:
     """List the published claims with what the runs here say about each."""
     from tidemark.pipeline.steps import list_claims
 
@@ -174,7 +165,9 @@ def claims(results: Annotated[Path, typer.Option(help="Folder with claims.json."
 @app.command(rich_help_panel=LOOK)
 def claim(
     identity: Annotated[str, typer.Argument(metavar="ID", help="A claim's name, as 'claims' lists it.")],
-    results: Annotated[Path, typer.Option(help="Folder with plan.json and the runs.")] = Path("results"),
+    results: Annotated[Path, typer.Option(help="A results folder, an archive, or reference results.")] = Path(
+        "results"
+    ),
 ) -> None:
     """Show one claim: the published value, ours, the verdict, and how to test it alone."""
     from tidemark.pipeline.build import claim as row_of
@@ -190,7 +183,7 @@ app.command(rich_help_panel=LOOK)(plan)
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="A results folder, an archive, or reference results.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="The one to set against it.")],
-    target: Annotated[Path, typer.Option(help="Folder for the table and the plot.")] = Path("comparison"),
+    target: Annotated[Path, typer.Option(file_okay=False, help="Folder for tables and plots.")] = Path("comparison"),
 ) -> None:
     """Set two result sets side by side (machines, versions, configurations); refuse where that would mislead.
 
@@ -206,7 +199,7 @@ def gallery(
     archives: Annotated[
         list[Path], typer.Argument(metavar="ARCHIVE...", help="Archives of 'archive', or results folders.")
     ],
-    target: Annotated[Path, typer.Option(help="The page to write.")] = Path("gallery.html"),
+    target: Annotated[Path, typer.Option(dir_okay=False, help="The page to write.")] = Path("gallery.html"),
 ) -> None:
     """Set the first tables of many result sets, others' among them, on one page; each is checked before."""
     from tidemark.pipeline.build import build_gallery
@@ -217,14 +210,21 @@ def gallery(
 @app.command(rich_help_panel=SHARE)
 def archive(
     file: Annotated[
-        Path | None, typer.Argument(help="The zip to write; named after protocol and day if left out.")
+        Path | None,
+        typer.Argument(dir_okay=False, help="The zip to write; named after protocol and day if left out."),
     ] = None,
-    results: Annotated[Path, typer.Option(help="Folder with plan.json and the runs.")] = Path("results"),
+    results: Annotated[
+        Path, typer.Option(exists=True, file_okay=False, help="Folder with plan.json and the runs.")
+    ] = Path("results"),
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Pack runs, locks, configuration and results so that others can rebuild everything from them."""
     from tidemark.results.archive.pack import default_name, write_archive
 
-    target = write_archive(results, file or Path(default_name(results)))
+    target = file or Path(default_name(results))
+    if target.exists() and not force:
+        raise ConfigError(f"{target}: is there already; name another file, or replace it with --force")
+    write_archive(results, target)
     print(f"tidemark: wrote {target} ({target.stat().st_size / 1e6:.1f} MB)")
 
 
@@ -232,7 +232,7 @@ for command in (reference, artifact, finding):
     app.command(rich_help_panel=SHARE)(command)
 
 
-@app.command(rich_help_panel=DEVELOP, context_settings=EVERYTHING_ELSE)
+@app.command(rich_help_panel=DEVELOP, context_settings=MORE_VALUES)
 def bench(
     context: typer.Context,
     repetitions: Annotated[int, typer.Option(min=1, help="Windows of each arrangement.")] = 5,
@@ -248,7 +248,7 @@ def bench(
 
     workspace = Workspace(Path.cwd())
     with locked(workspace):
-        plan = make_plan(load(configfile, _overrides(context, config)[0]), workspace.root)
+        plan = make_plan(load(configfile, values(context, config)), workspace.root)
         run_bench(workspace, plan.series[0], repetitions, seconds)
 
 
@@ -313,13 +313,10 @@ def main() -> int:
     except Exception as error:
         if was_interrupted():
             return _interrupted()
-        if (ours := of_the_machine(error)) is not None:
-            print(f"tidemark: {ours}", file=sys.stderr)
-            return ours.exit_code
-        shown = getattr(error, "format_message", None)
-        if shown is None:
+        plain = of_the_machine(error) or explained(error, sys.argv[1:])
+        if plain is None:
             raise
-        print(f"tidemark: {shown()} ('./tidemark --help' lists the commands)", file=sys.stderr)
-        return ConfigError.exit_code
+        print(f"tidemark: {plain}", file=sys.stderr)
+        return plain.exit_code
     # typer.Exit ends here as well: outside its standalone mode click hands the code over as the result.
     return code if isinstance(code, int) else 0

@@ -13,7 +13,7 @@ from tidemark.paths import Workspace
 
 def reference(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive of 'archive', or a results folder.")],
-    target: Annotated[Path, typer.Option(help="Gets a folder for each study.")] = Path("reference"),
+    target: Annotated[Path, typer.Option(file_okay=False, help="Gets a folder for each study.")] = Path("reference"),
 ) -> None:
     """Write what a result set gave (claims, tables, versions, machine) as files to keep and to compare with."""
     from tidemark.pipeline.reference import build_reference
@@ -23,9 +23,13 @@ def reference(
 
 
 def artifact(
-    folder: Annotated[Path, typer.Argument(help="Has README.md and STUDIES.md; gets all four pages.")] = Path(),
+    folder: Annotated[
+        Path, typer.Argument(exists=True, file_okay=False, help="Has README.md and STUDIES.md; gets all four pages.")
+    ] = Path(),
     configfile: Annotated[Path, typer.Option("--configfile", help="The configuration to use.")] = Path("config.yaml"),
-    kept: Annotated[Path, typer.Option("--reference", help="The reference results.")] = Path("reference"),
+    kept: Annotated[
+        Path, typer.Option("--reference", exists=True, file_okay=False, help="The reference results.")
+    ] = Path("reference"),
 ) -> None:
     """Write what is made of reference results: ARTIFACT.md (each claim with its command, time, disk and the verdict
     to expect), FINDINGS.md, and what README.md and STUDIES.md show of them.
@@ -42,7 +46,10 @@ def finding(
     identity: Annotated[str | None, typer.Argument(metavar="NAME", help="Without it: all of them are listed.")] = None,
     runs: Annotated[int, typer.Option(min=1, help="How often its script is run.")] = 1,
     keep: Annotated[
-        Path | None, typer.Option(help="Reference results: what the runs gave is kept there, in place of earlier ones.")
+        Path | None,
+        typer.Option(
+            file_okay=False, help="Reference results: what the runs gave is kept there, in place of earlier ones."
+        ),
     ] = None,
 ) -> None:
     """Repeat a finding: run its script, which needs nothing of Tidemark, in the environment of the locks."""

@@ -28,7 +28,9 @@ def list_stacks() -> None:
 @stack.command("add")
 def add_stack(
     name: Annotated[str, typer.Argument(help="The new stack's name.")],
-    requirements: Annotated[Path, typer.Option("--from", help="A requirements file, as envs/*.in are.")],
+    requirements: Annotated[
+        Path, typer.Option("--from", exists=True, dir_okay=False, help="A requirements file, as envs/*.in are.")
+    ],
 ) -> None:
     """Lock a new stack, make its environment, and run the conformance suite on it."""
     from tidemark.software.stacks import add
@@ -47,8 +49,8 @@ def test_stack(name: Annotated[str, typer.Argument(help="The stack to test.")]) 
 @stack.command("provide")
 def provide_stack(
     name: Annotated[str, typer.Argument(help="The stack whose environment to make.")],
-    target: Annotated[Path, typer.Option(help="File to write when it is there.")],
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+    target: Annotated[Path, typer.Option(dir_okay=False, help="File to write when it is there.")],
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
 ) -> None:
     """Make a stack's environment from its lock, unless it is there (the pipeline's rules call it)."""
     from tidemark.pipeline.steps import provide_stack as provide

@@ -87,9 +87,9 @@ def logged(path: Path | None) -> Iterator[None]:
 
 @steps.command(rich_help_panel=PANEL)
 def unpack(
-    file: Annotated[Path, typer.Option("--archive", help="A zip that 'archive' wrote.")],
-    target: Annotated[Path, typer.Option(help="Folder to unpack it into.")],
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+    file: Annotated[Path, typer.Option("--archive", exists=True, dir_okay=False, help="A zip that 'archive' wrote.")],
+    target: Annotated[Path, typer.Option(file_okay=False, help="Folder to unpack it into.")],
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
 ) -> None:
     """Check every file of an archive, and unpack what results are made from."""
     from tidemark.results.archive.unpack import unpack_archive
@@ -100,9 +100,9 @@ def unpack(
 
 @steps.command(rich_help_panel=PANEL)
 def dataset(
-    target: Annotated[Path, typer.Option(help="Folder for trips.parquet and dataset.json.")],
+    target: Annotated[Path, typer.Option(file_okay=False, help="Folder for trips.parquet and dataset.json.")],
     config: Annotated[Path, typer.Option(help="The plan whose dataset to prepare.")] = Path(".tidemark/plan.json"),
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
 ) -> None:
     """Acquire the trips, check them, and give each an id."""
     from tidemark.pipeline.steps import prepare_dataset
@@ -113,9 +113,9 @@ def dataset(
 
 @steps.command(rich_help_panel=PANEL)
 def events(
-    trips: Annotated[Path, typer.Option(help="trips.parquet with ids.")],
-    target: Annotated[Path, typer.Option(help="events.json to write.")],
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+    trips: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="trips.parquet with ids.")],
+    target: Annotated[Path, typer.Option(dir_okay=False, help="events.json to write.")],
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
 ) -> None:
     """Encode trips as events both ways, read them back, and record their sizes."""
     from tidemark.pipeline.steps import describe_events
@@ -129,8 +129,10 @@ def provision(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Folders of envs/jars; all when left out.")
     ] = None,
-    target: Annotated[Path | None, typer.Option(help="File to write once all of them are there.")] = None,
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+    target: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="File to write once all of them are there.")
+    ] = None,
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
 ) -> None:
     """Fetch the servers' programs that the locks name, verify each of them, and make them ready."""
     from tidemark.pipeline.steps import provision_servers
@@ -142,8 +144,8 @@ def provision(
 @steps.command(rich_help_panel=PANEL)
 def tool(
     name: Annotated[str, typer.Argument(help="The tool: a lock in envs/tools.")],
-    target: Annotated[Path | None, typer.Option(help="File to write once it is there.")] = None,
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+    target: Annotated[Path | None, typer.Option(dir_okay=False, help="File to write once it is there.")] = None,
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
 ) -> None:
     """Make the environment of a program that a workload works with, from its lock, unless it is there."""
     from tidemark.pipeline.steps import provide_tool
@@ -154,9 +156,9 @@ def tool(
 
 @steps.command(rich_help_panel=PANEL)
 def measure(
-    spec: Annotated[Path, typer.Option(help="spec.json of the series.")],
+    spec: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="spec.json of the series.")],
     position: Annotated[int, typer.Option(help="Its place in the order of all series.")] = 0,
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
 ) -> None:
     """Measure one series; a failure is written to its outcome.json and does not stop the pipeline."""
     from tidemark.pipeline.steps import measure_one
@@ -181,8 +183,10 @@ def measured(
 @steps.command(rich_help_panel=PANEL)
 def analyse(
     what: Annotated[str, typer.Argument(help="database, tables, figures, claims, paper or report.")],
-    results: Annotated[Path, typer.Option(help="Folder with plan.json and the runs.")] = Path("results"),
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+    results: Annotated[
+        Path, typer.Option(exists=True, file_okay=False, help="Folder with plan.json and the runs.")
+    ] = Path("results"),
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
 ) -> None:
     """Build one kind of result from the run files."""
     from tidemark.pipeline.steps import analyse_results

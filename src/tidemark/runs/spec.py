@@ -83,7 +83,10 @@ class SeriesSpec:
 
     @classmethod
     def from_json(cls, text: str, source: str) -> SeriesSpec:
-        values = json.loads(text)
+        try:
+            values = json.loads(text)
+        except ValueError as error:
+            raise ConfigError(f"{source}: cannot be read as JSON ({error}); run 'all' again") from error
         unknown = set(values) ^ {field.name for field in fields(cls)}
         if unknown:
             raise ConfigError(f"{source}: the keys {sorted(unknown)} do not fit this version; run 'all' again")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tidemark.errors import StreamError
+from tidemark.errors import DatasetError, StreamError
 from tidemark.paths import write_atomically
 from tidemark.stream.events import Encoding, EventCodec
 
@@ -34,8 +34,14 @@ class EventSizes:
 
 
 def weigh(trips: Path) -> EventSizes:
-    """Encode and decode the first rows of every row group of `trips`; StreamError if any value changes."""
-    file = pq.ParquetFile(trips)
+    """Encode and decode the first rows of every row group of `trips`; StreamError if any value changes.
+
+    DatasetError for a file that is no Parquet.
+    """
+    try:
+        file = pq.ParquetFile(trips)
+    except pa.ArrowInvalid as error:
+        raise DatasetError(f"{trips}: cannot be read as Parquet ({error}); './tidemark all' makes it anew") from error
     sampled, arrow_bytes = 0, 0
     messages_bytes = dict.fromkeys(Encoding, 0)
     for group in range(file.metadata.num_row_groups):

@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from tidemark import seals
-from tidemark.errors import DiskFull, HashMismatch, ProvisionError, is_disk_full
+from tidemark.errors import ConfigError, DiskFull, HashMismatch, ProvisionError, is_disk_full
 from tidemark.paths import REPOSITORY, Workspace, only_one, private_directory, sync_directory
 from tidemark.progress import Progress
 
@@ -69,11 +69,11 @@ def read_jar_lock(path: Path) -> list[Jar]:
 
 
 def jar_lock(name: str, locks: Path = LOCKS) -> Path:
-    """Where the lock of the server `name` is."""
+    """Where the lock of the server `name` is; ConfigError where there is none."""
     path = locks / name / "jgo.lock.toml"
     if not path.is_file():
         known = ", ".join(sorted(p.parent.name for p in locks.glob("*/jgo.lock.toml"))) or "none"
-        raise ProvisionError(f"{path} is missing; locks found: {known}.")
+        raise ConfigError(f"found no server '{name}', as {path} is missing; allowed: {known}")
     return path
 
 

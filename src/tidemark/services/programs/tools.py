@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tidemark import seals
-from tidemark.errors import ProvisionError
+from tidemark.errors import ConfigError, ProvisionError
 from tidemark.paths import REPOSITORY, Workspace
 from tidemark.services.programs.provision import sha256_of
 
@@ -14,11 +14,11 @@ TOOLS = REPOSITORY / "envs" / "tools"
 
 
 def tool_lock(name: str) -> Path:
-    """The lock of the tool `name`; ProvisionError when there is none."""
+    """The lock of the tool `name`; ConfigError where there is none."""
     path = TOOLS / f"{name}.lock"
     if not path.is_file():
         known = ", ".join(sorted(each.stem for each in TOOLS.glob("*.lock"))) or "none"
-        raise ProvisionError(f"{path} is missing; tools that have a lock: {known}.")
+        raise ConfigError(f"found no tool '{name}', as {path} is missing; allowed: {known}")
     return path
 
 

@@ -1,0 +1,179 @@
+"""Words and places that are wrong: one line that names them, and an exit code that the help lists."""
+
+from __future__ import annotations
+
+import errno
+import zipfile
+from pathlib import Path
+
+import pytest
+import typer
+from tests.runs.runset import DUCKLAKE, write_run_set
+
+from tidemark.cli import main as commands
+from tidemark.cli.main import app, main
+from tidemark.cli.words import VALUES, explained
+
+REPOSITORY = Path(__file__).parents[2]
+CONFIG = ("--configfile", str(REPOSITORY / "config.yaml"))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that the command works in: results, a folder, a file, and an archive of a sort."""
+    monkeypatch.chdir(tmp_path)
+    write_run_set(tmp_path, (DUCKLAKE,), window_s=1.0)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("no JSON, no Parquet and no zip\n")
+    with zipfile.ZipFile(tmp_path / "odd.zip", "w") as file:
+        file.writestr("a", "b")
+    return tmp_path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    """The exit code and what went to stderr, which was one line and nothing else."""
+    monkeypatch.setattr("sys.argv", ["tidemark", *words])
+    code = main()
+    out, err = capsys.readouterr()
+    assert out == "" and len(err.splitlines()) == 1 and err.startswith("tidemark: "), (words, code, out, err)
+    return code, err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("series", "--protocol", "smoke"), "no option --protocol; write --config protocol=smoke"),
+        (("series", "--protocol=smoke"), "no option --protocol; write --config protocol=smoke"),
+        (("config", "--keep-tables"), "no option --keep-tables; write --config keep_tables=VALUE"),
+        (("series", "--modes", "[batch]"), "no option --modes; write --config streams.modes=[batch]"),
+        (("config", "--warm", "1s"), "no option --warm; write --config freshness.warm=1s"),
+        (("series", "--json"), "no option --json; './tidemark --help' lists the commands"),
+        (("config", "--configfil", "x"), "no option --configfil; did you mean --config or --configfile?"),
+        (("bench", "--x"), "no option --x;"),
+        (("series", "-n"), "no option -n;"),
+        (("series", "smoke"), "found 'smoke'; allowed: options, and values such as --config protocol=smoke"),
+        (("config", "--config", "protocol=smoke", "now"), "found 'now'"),
+        (("versions", "--protocol", "smoke"), "no option --protocol; './tidemark --help'"),
+        (("doctor", "now"), "unexpected extra argument"),
+        (("nope",), "No such command 'nope'"),
+    ],
+)
+def test_a_word_that_a_command_does_not_know_is_refused(
+    words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, line = run(monkeypatch, capsys, *words)
+    assert code == 2 and message in line
+
+
+def test_values_stand_behind_one_option_or_several(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tidemark", "config", *CONFIG, "--config", "protocol=smoke", "seed=7"])
+    assert main() == 0
+    assert "protocol: smoke" in (shown := capsys.readouterr().out) and "seed: 7" in shown
+
+
+WRONG_PLACES = [
+    (("compare", "/nope", "results"), 2, "/nope: is not there"),
+    (("compare", "results", "/nope"), 2, "/nope: is not there"),
+    (("compare", "results", "file"), 14, "file: not a zip file"),
+    (("compare", "results", "folder"), 14, "folder: found no plan.json"),
+    (("compare", "results", "results", "--target", "file"), 2, "'file' is a file"),
+    (("compare", "results", "results", "--target", "file/x"), 2, "file/x/streams: not a directory"),
+    (("gallery", "/nope"), 2, "/nope: is not there"),
+    (("gallery", "odd.zip"), 14, "odd.zip"),
+    (("gallery", "results", "--target", "folder"), 2, "'folder' is a directory"),
+    (("gallery", "results", "--target", "file/x.html"), 2, "file: file exists; name another place"),
+    (("archive", "folder"), 2, "'folder' is a directory"),
+    (("archive", "odd.zip"), 2, "odd.zip: is there already; name another file, or replace it with --force"),
+    (("archive", "file/a.zip"), 2, "file: file exists; name another place"),
+    (("archive", "a.zip", "--results", "/nope"), 2, "'/nope' does not exist"),
+    (("archive", "a.zip", "--results", "folder"), 14, "folder/plan.json"),
+    (("reference", "/nope"), 2, "/nope: is not there"),
+    (("reference", "results", "--target", "file"), 2, "'file' is a file"),
+    (("artifact", "/nope"), 2, "'/nope' does not exist"),
+    (("artifact", "file"), 2, "'file' is a file"),
+    (("artifact", "folder", "--reference", "folder"), 2, "folder/README.md: is not there; allowed: a folder with"),
+    (("artifact", str(REPOSITORY), "--reference", "/nope"), 2, "'/nope' does not exist"),
+    (("claims", "--results", "file"), 2, "file: found neither plan.json nor reference.json"),
+    (("claim", "inlining-single", "--results", "/nope"), 2, "/nope: is not there"),
+    (("claim", "nope"), 2, "found no claim 'nope'"),
+    (("plan", "--rate", "5", "--fresh", "10s", "--results", "/nope"), 2, "/nope: is not there"),
+    (("finding", "nope"), 2, "found no finding 'nope'"),
+    (("finding", "power-failure", "--keep", "file"), 2, "'file' is a file"),
+    (("tool", "nope"), 2, "found no tool 'nope'"),
+    (("tool", "locust", "--target", "folder"), 2, "'folder' is a directory"),
+    (("provision", "nope"), 2, "found no server 'nope'"),
+    (("stack", "test", "nope"), 2, "found 'nope'; allowed: current"),
+    (("stack", "provide", "nope", "--target", "x"), 2, "found 'nope'; allowed: current"),
+    (("stack", "add", "new", "--from", "/nope"), 2, "'/nope' does not exist"),
+    (("series", "--configfile", "folder"), 2, "folder: cannot be read: Is a directory"),
+    (("measure", "--spec", "/nope"), 2, "'/nope' does not exist"),
+    (("measure", "--spec", "file"), 2, "file: cannot be read as JSON"),
+    (("measure", "--spec", "file", "--log", "file/x.log"), 2, "file: file exists; name another place"),
+    (("events", "--trips", "/nope", "--target", "x"), 2, "'/nope' does not exist"),
+    (("events", "--trips", "file", "--target", "x"), 3, "file: cannot be read as Parquet"),
+    (("dataset", "--target", "x", "--config", "file"), 2, "file: cannot be read"),
+    (("unpack", "--archive", "/nope", "--target", "x"), 2, "'/nope' does not exist"),
+    (("unpack", "--archive", "file", "--target", "x"), 14, "file: not a zip file"),
+    (("unpack", "--archive", "odd.zip", "--target", "file"), 2, "'file' is a file"),
+    (("analyse", "nope"), 2, "found 'nope'; allowed: database"),
+    (("analyse", "tables", "--results", "/nope"), 2, "'/nope' does not exist"),
+    (("analyse", "tables", "--results", "folder"), 14, "folder/plan.json"),
+    (("resume",), 13, "nothing waits for a restart here"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "message"), WRONG_PLACES)
+def test_a_place_that_cannot_be_used_is_named_in_one_line(
+    words: tuple[str, ...],
+    code: int,
+    message: str,
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = {path: path.stat().st_size for path in place.rglob("*") if path.is_file()}
+    more = CONFIG if words[0] == "artifact" else ()
+    ended, line = run(monkeypatch, capsys, *words, *more)
+    assert (ended, message in line) == (code, True), (ended, line)
+    assert before.items() <= {path: path.stat().st_size for path in place.rglob("*") if path.is_file()}.items()
+
+
+def test_every_command_with_a_place_was_tried_with_a_wrong_one() -> None:
+    """A command that is added is added above as well."""
+    group = typer.main.get_group(app)
+    tried = {words[0] for words, *_ in WRONG_PLACES} | {"bench", "config"}  # these read the configuration as 'series'
+    none = {"all", "doctor", "studies", "systems", "test", "versions", "version"}  # 'all' is tried in the pipeline's
+    assert set(group.commands) - none == tried
+
+
+def test_an_archive_that_is_there_is_replaced_by_force_alone(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, capsys, "archive", "odd.zip")[0] == 2
+    monkeypatch.setattr("sys.argv", ["tidemark", "archive", "odd.zip", "--force"])
+    assert main() == 0 and "wrote odd.zip" in capsys.readouterr().out
+    assert "results/plan.json" in zipfile.ZipFile(place / "odd.zip").namelist()
+
+
+def test_a_fault_of_ours_keeps_its_traceback(place: Path) -> None:
+    """Of places that the command line names, and of full disks, a line is enough; of all others it is not."""
+    named = PermissionError(errno.EACCES, "Permission denied", str(place / "folder" / "below"))
+    assert str(explained(named, ["archive", "folder"])).endswith("folder/below: permission denied; name another place")
+    assert str(explained(named, ["archive", "--target=folder"])).endswith("name another place")
+    assert explained(named, ["archive", "file"]) is None
+    assert explained(named, ["archive", "."]) is None
+    assert explained(KeyError("x"), ["archive", "folder"]) is None
+    full = explained(OSError(errno.ENOSPC, "No space left on device", "x"), [])
+    assert full is not None and full.exit_code == 9
+
+
+def test_the_options_of_values_are_those_that_hints_are_given_for() -> None:
+    group = typer.main.get_group(commands.app)
+    with_values = {
+        name
+        for name, command in group.commands.items()
+        if any(parameter.metavar == VALUES for parameter in command.params)
+    }
+    assert with_values == {"all", "series", "config", "bench"}
