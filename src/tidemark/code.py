@@ -8,10 +8,14 @@ import importlib
 import inspect
 import pkgutil
 import re
+import traceback
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+from tidemark.errors import ConfigError
 
 PACKAGE = Path(__file__).parent
 MODULE = re.compile(r"tidemark(\.\w+)+")
@@ -29,11 +33,31 @@ def files(*places: str) -> list[Path]:
 
 
 def named_classes(package: str) -> Iterator[type[Any]]:
-    """The classes with a `name` of their own that stand in modules below `package`, all of which are imported."""
+    """The classes with a `name` of their own that stand in modules below `package`, all of which are imported.
+
+    ConfigError, naming file and line, for a module that cannot be.
+    """
     for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-        for _, item in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+        for _, item in inspect.getmembers(_imported(module.name), inspect.isclass):
             if "name" in vars(item) and item.__module__ == module.name:
                 yield item
+
+
+def _imported(module: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except Exception as error:
+        raise ConfigError(
+            f"{_place(error)}: cannot be imported ({type(error).__name__}: {error}); mend the file, or take it away"
+        ) from error
+
+
+def _place(error: Exception) -> str:
+    """File and line of what went wrong."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}:{error.lineno}"
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{last.filename}:{last.lineno}"
 
 
 @cache

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import importlib.metadata
 import importlib.util
 import pkgutil
 import time
@@ -306,10 +307,11 @@ def test_its_libraries_are_there(kind: type[System]) -> None:
         found = fnmatch.filter(installed, pattern)
         assert found, pattern
         assert all(importlib.util.find_spec(name) is not None for name in found)
-    modules = {"DuckDB": "duckdb", "delta-rs": "deltalake", "PyIceberg": "pyiceberg", "none": None}
-    modules |= {"pylance": "lance", "pypaimon": "pypaimon"}
-    named = modules[kind.client]
-    assert named is None or any(fnmatch.fnmatch(named, pattern) for pattern in kind.libraries)
+    packages = importlib.metadata.packages_distributions()  # of each import name, the distributions that have it
+    for program in kind.versions():
+        names = [name for name, distributions in packages.items() if program in distributions]
+        declared = [name for name in names if any(fnmatch.fnmatch(name, each) for each in ("pyarrow", *kind.libraries))]
+        assert declared or not names, f"{program} comes as {names}; its class names none of them in 'libraries'"
 
 
 @pytest.mark.parametrize(("kind", "changed"), list(variants()))
