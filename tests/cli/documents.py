@@ -1,0 +1,186 @@
+"""The commands and the paths that documents name: found in them, parsed, and looked up."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from tidemark.cli.main import app
+from tidemark.cli.words import VALUES, explained
+from tidemark.config import load
+from tidemark.errors import TidemarkError
+from tidemark.pipeline.plan import make_plan
+from tidemark.studies.registry import registry
+
+REPOSITORY = Path(__file__).parents[2]
+PAGES = ("README.md", "STUDIES.md", "ARTIFACT.md", "CONTRIBUTING.md", "FINDINGS.md")
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+LINK = re.compile(r"\]\(([^)#:]+)\)")
+START = ("./tidemark", "tidemark")
+PATH = re.compile(r"[\w.<>*-]+(/[\w.<>*-]+)*/?")
+ENDINGS = "md yaml py lock toml sh in json svg pdf html txt parquet duckdb csv cff typ"
+# What stands for a name of the reader's, and what may be put there.
+EXAMPLES = {
+    "claim": {"NAME": "inlining-single", "my-claim": "inlining-single"},
+    "finding": {"NAME": "power-failure", "my-finding": "power-failure"},
+    "provision": {"NAME": "kafka"},
+    "tool": {"NAME": "locust"},
+    "stack": {"next-year": "current"},
+}
+IN_VALUES = {"my-system": "ducklake", "my-study": "streams", "next-year": "current"}
+NOT_COMMITTED = (".venv", ".tidemark", "data")  # folders that commands make in the repository
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What stands for files and folders of the reader's: by their words, such as ARCHIVE."""
+
+    by_word: dict[str, Path]
+    trips: Path
+
+
+def without_blocks(text: str) -> str:
+    return FENCED.sub("", text)
+
+
+def spans(text: str) -> Iterator[str]:
+    """Inline code, each on one line, and targets of links."""
+    prose = without_blocks(text)
+    yield from (" ".join(each.split()) for each in SPAN.findall(prose))
+    yield from LINK.findall(prose)
+
+
+def commands(text: str) -> Iterator[str]:
+    """The lines of code blocks that are shell's, those that go on joined; and commands in inline code."""
+    for language, block in FENCED.findall(text):
+        if language in ("", "sh"):
+            for line in block.replace("\\\n", " ").splitlines():
+                for part in line.split("&&"):
+                    if part.split()[:1] and part.split()[0] in START:
+                        yield shlex.join(shlex.split(part, comments=True))
+    yield from (each for each in spans(text) if each.split()[0] in START and " " in each)
+
+
+def words_of(command: str, places: Places) -> list[str]:
+    """The words behind `./tidemark`, with examples in place of the reader's names."""
+    words = shlex.split(command)[1:]
+    examples = EXAMPLES.get(words[0], {}) | {word: str(path) for word, path in places.by_word.items()}
+    return [_value(examples.get(word, word), places) for word in words]
+
+
+def _value(word: str, places: Places) -> str:
+    key, equals, value = word.partition("=")
+    if not equals:
+        return word
+    for name, example in IN_VALUES.items():
+        value = value.replace(name, example)
+    value = str(places.by_word.get(value, value))
+    return f"{key}={places.trips if key == 'dataset.path' else value}"
+
+
+def problem_of(words: list[str], planned: bool = True) -> str | None:
+    """What the command line, the configuration, or its plan, has against `words`; None for nothing."""
+    try:
+        command: Any = typer.main.get_group(app)
+        while hasattr(command, "commands") and words and not words[0].startswith("-"):
+            if words[0] not in command.commands:
+                return f"no command '{words[0]}'"
+            command, words = command.commands[words[0]], words[1:]
+        context = command.make_context("tidemark", [*words])
+        values = any(parameter.metavar == VALUES for parameter in command.params)
+        if values:
+            pairs = [*(context.params["config"] or []), *(word for word in context.args if "=" in word)]
+            config = load(REPOSITORY / "config.yaml", pairs)
+            if planned:
+                make_plan(config)
+        others = [word for word in context.args if not values or "=" not in word]
+        gone = [word for word in others if "/" in word and not (REPOSITORY / word).exists()]
+        unknown = [word for word in others if word.startswith("-") and word not in ("-k", "--dry-run")]
+        return f"found {[*gone, *unknown]}" if gone or unknown else None
+    except typer.Exit:
+        return None  # of --help and its like
+    except TidemarkError as error:
+        return str(error)
+    except Exception as error:
+        plain = explained(error, words)
+        if plain is None:
+            raise
+        return str(plain)
+
+
+def options() -> set[str]:
+    """Every option of every command."""
+    known = {"--help"}
+    due: list[Any] = [typer.main.get_group(app)]
+    while due:
+        command = due.pop()
+        due += getattr(command, "commands", {}).values()
+        known |= {option for parameter in command.params for option in parameter.opts}
+    return known
+
+
+def loose_options(text: str) -> Iterator[str]:
+    """Options that stand in inline code by themselves, with or without values."""
+    yield from (each for each in spans(text) if each.startswith("--"))
+
+
+def paths(text: str) -> Iterator[str]:
+    """Paths and names of files in inline code and links."""
+    for each in spans(text):
+        if PATH.fullmatch(each) and ("/" in each or each.rpartition(".")[2] in ENDINGS.split()) and each != "n/a":
+            yield each
+
+
+def is_there(path: str, results: Path) -> bool:
+    """Whether a path that a document names is one of the repository, of `results`, or of a study's figures."""
+    pattern = re.sub(r"<\w+>", "*", path.rstrip("/")).replace("run-N", "run-0").replace("NAME", "*")
+    if pattern.split("/")[0] in NOT_COMMITTED:
+        return True
+    if pattern.startswith("results/"):
+        inside = pattern.removeprefix("results/")
+        return bool(list(results.glob(inside))) or inside in _drawn()
+    if list(REPOSITORY.glob(pattern)):
+        return True
+    if "/" in pattern or not list(results.rglob(pattern)):
+        sources = [*(REPOSITORY / "src/tidemark").rglob("*.py")]
+        named = re.compile(rf'"{re.escape(Path(pattern).stem)}(\.\w+)?"')
+        return any(str(each).endswith(f"/{pattern}") for each in sources) or (
+            "/" not in pattern and any(named.search(each.read_text()) for each in sources)
+        )
+    return True
+
+
+def _drawn() -> set[str]:
+    """The figures that studies draw, as paths below the results."""
+    return {
+        f"figures/{name}/{sketch.name}.svg" for name, study in registry().items() for sketch in study.results.sketches()
+    }
+
+
+def complaints(
+    text: str, places: Places, results: Path, elsewhere: Collection[str] = (), planned: bool = True
+) -> list[str]:
+    """What a document names and there is not: commands, options, values, and paths that are not `elsewhere`.
+
+    With `planned`, the series of each command's configuration are planned as well.
+    """
+    wrong = []
+    for command in dict.fromkeys(commands(text)):
+        problem = problem_of(words_of(command, places), planned)
+        wrong += [f"{command}: {problem}"] if problem else []
+    for each in dict.fromkeys(loose_options(text)):
+        first, *rest = shlex.split(each)
+        if first == "--config":
+            problem = problem_of(["config", *(_value(word, places) for word in [first, *rest])])
+            wrong += [f"{each}: {problem}"] if problem else []
+        elif first not in options() and not each.startswith("--extra-experimental-features"):
+            wrong.append(f"{each}: no command has the option")
+    gone = (path for path in dict.fromkeys(paths(text)) if path not in elsewhere and not is_there(path, results))
+    return [*wrong, *(f"{path}: is not there" for path in gone)]

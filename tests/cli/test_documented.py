@@ -1,0 +1,142 @@
+"""All that the pages for readers name: commands are understood, those that measure nothing run, and paths are there."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.runs.runset import DELTA, DUCKLAKE, INLINED, NULL, PYICEBERG, batched, write_run_set
+from typer.testing import CliRunner
+
+from tidemark.cli.main import app
+from tidemark.pipeline import build
+from tidemark.results.archive.pack import write_archive
+
+from .documents import PAGES, REPOSITORY, Places, commands, complaints, paths, words_of
+
+# Commands that measure, fetch, test or ask a server; all others run here.
+ELSEWHERE = {"all", "test", "bench", "provision", "tool", "stack", "finding"}
+# Only the pipeline itself makes them; tests/pipeline/test_smoke.py looks for them.
+OF_THE_PIPELINE = {"results/logs/snakemake.log", "results/runs/<workload>/<system>/<mode>/<fingerprint>/run-N/"}
+KINDS = ("database", "tables", "figures", "claims", "paper", "report")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of the study `streams` under two stacks, made by all steps that the pipeline has for them."""
+    models = (DUCKLAKE, INLINED, PYICEBERG, DELTA, NULL, batched(DUCKLAKE, median_ms=30.0), batched(DELTA))
+    now = tuple(replace(model, stack="current") for model in (DUCKLAKE, PYICEBERG))
+    made = write_run_set(tmp_path_factory.mktemp("documented"), (*models, *now), window_s=3.0)
+    for kind in KINDS:
+        getattr(build, f"build_{kind}")(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def places(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Places:
+    folder = tmp_path_factory.mktemp("places")
+    archive = write_archive(results, folder / "archive.zip")
+    trips = folder / "yellow_tripdata_2025-11.parquet"
+    pq.write_table(pa.table({"tpep_pickup_datetime": pa.array([0], pa.timestamp("us"))}), trips)
+    (folder / "requirements.in").write_text("duckdb\n")
+    by_word = {"A": results, "B": archive, "ARCHIVE": archive, "ARCHIVE...": archive, "FILE": archive}
+    return Places(by_word | {"requirements.in": folder / "requirements.in"}, trips)
+
+
+@pytest.fixture(scope="module")
+def workspace(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder like a clone in which results of one study were made; commands write into it."""
+    folder = tmp_path_factory.mktemp("workspace")
+    for name in (*PAGES, "config.yaml"):
+        shutil.copy(REPOSITORY / name, folder / name)
+    shutil.copytree(REPOSITORY / "reference", folder / "reference")
+    (folder / "results").symlink_to(results)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield folder
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.usefixtures("workspace")
+def test_all_that_a_page_names_is_there(page: str, places: Places, results: Path) -> None:
+    text = (REPOSITORY / page).read_text()
+    assert list(commands(text)) and list(paths(text))
+    # The commands of ARTIFACT.md are planned when it is made.
+    assert complaints(text, places, results, OF_THE_PIPELINE, planned=page != "ARTIFACT.md") == []
+
+
+PLANTED = {
+    "./tidemark series": "./tidemark series --protocol smoke",
+    "./tidemark doctor": "./tidemark docter",
+    "protocol=smoke ": "protocl=smoke ",
+    "`streams.modes=[batch]`": "`streams.modes=[batches]`",
+    "'streams.modes=[batch]'": "'streams.modes=[batches]'",
+    "`--writers`": "`--writer`",
+    "`./tidemark claim NAME`": "`./tidemark claim NAME --result reference`",
+    "`./tidemark compare A B`": "`./tidemark compare A`",
+    "--config 'studies=[freshness]' repeats=2": "--config 'studies=[freshness]' repeat=2",
+    "`results/tables/attempts.md`": "`results/tables/attempt.md`",
+    "results/tables/streams/disk.md": "results/tables/disk.md",
+    "(CONTRIBUTING.md)": "(CONTRIBUTE.md)",
+    "`--config 'stacks=[thesis, current]'`": "`--config 'stacks=[thesis, currant]'`",
+}
+
+
+@pytest.mark.parametrize("right", PLANTED)
+@pytest.mark.usefixtures("workspace")
+def test_what_is_wrong_in_a_page_is_found(right: str, places: Places, results: Path) -> None:
+    text = (REPOSITORY / "README.md").read_text()
+    if right in text:
+        wrong = complaints(text.replace(right, PLANTED[right], 1), places, results, OF_THE_PIPELINE)
+        assert len(wrong) == 1, wrong
+
+
+def test_most_of_what_is_planted_has_a_place() -> None:
+    text = (REPOSITORY / "README.md").read_text()
+    assert sum(right in text for right in PLANTED) >= len(PLANTED) - 2
+
+
+def runnable() -> list[str]:
+    """Each documented command that measures nothing, once."""
+    found = dict.fromkeys(each for page in PAGES for each in commands((REPOSITORY / page).read_text()))
+    return [each for each in found if each.split()[1] not in ELSEWHERE]
+
+
+def test_commands_are_run_here() -> None:
+    assert {each.split()[1] for each in runnable()} >= {
+        "doctor", "config", "series", "studies", "systems", "claim", "plan", "compare", "archive", "gallery",
+        "reference", "artifact", "analyse", "versions",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("command", runnable())
+def test_what_needs_no_measurement_runs(command: str, places: Places, workspace: Path) -> None:
+    words = words_of(command, places)
+    if words[0] == "archive":
+        words[1] = str(workspace / "mine.zip")
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, (words, done.output, done.exception)
+    assert done.stdout.strip() or words[0] in ("analyse",), words
+
+
+@pytest.mark.parametrize("place", ["results", "reference", "reference/streams"])
+@pytest.mark.parametrize("command", [("claims",), ("claim", "inlining-single"), ("claim", "success-alone")])
+def test_what_looks_at_results_takes_those_of_one_study_and_those_that_are_kept(
+    command: tuple[str, ...], place: str, workspace: Path
+) -> None:
+    done = CliRunner().invoke(app, [*command, "--results", str(workspace / place)])
+    assert done.exit_code == 0, (done.output, done.exception)
+
+
+@pytest.mark.parametrize("a", ["results", "reference", "reference/streams", "archive"])
+@pytest.mark.parametrize("b", ["results", "reference", "archive"])
+def test_any_two_result_sets_are_compared(a: str, b: str, places: Places, workspace: Path) -> None:
+    one, other = (str(places.by_word["ARCHIVE"]) if each == "archive" else each for each in (a, b))
+    done = CliRunner().invoke(app, ["compare", one, other, "--target", str(workspace / "compared")])
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "tidemark: wrote " in done.stdout
