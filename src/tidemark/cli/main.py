@@ -313,7 +313,7 @@ def main() -> int:
     except Exception as error:
         if was_interrupted():
             return _interrupted()
-        plain = of_the_machine(error) or explained(error, sys.argv[1:])
+        plain = explained(error, sys.argv[1:]) or of_the_machine(error)
         if plain is None:
             raise
         print(f"tidemark: {plain}", file=sys.stderr)

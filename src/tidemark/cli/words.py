@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tidemark.errors import ConfigError, DiskFull, TidemarkError, is_disk_full
+from tidemark.errors import ConfigError, TidemarkError
 
 VALUES = "KEY=VALUE..."
 HELP = "'./tidemark --help' lists the commands"
@@ -41,18 +41,13 @@ def values(context: typer.Context, given: list[str] | None) -> list[str]:
 
 
 def explained(error: Exception, words: Sequence[str]) -> TidemarkError | None:
-    """An error of one line for what is wrong with `words`, with a place that they name, or with the room on the disk.
-
-    None for anything else.
-    """
+    """An error of one line for what is wrong with `words`, or with a place that they name; None for anything else."""
     in_words = getattr(error, "format_message", None)
     if in_words is not None:
         option = getattr(error, "option_name", None)
         if option and in_words().startswith("No such option"):
             return ConfigError(f"no option {option}; {_instead(error, option, words)}")
         return ConfigError(f"{in_words()} ({HELP})")
-    if is_disk_full(error):
-        return DiskFull(f"no room left on the device: {error}")
     if isinstance(error, OSError) and error.errno in OF_A_PLACE:
         named = [Path(part).absolute() for word in words for part in (word, word.rpartition("=")[2]) if part]
         for each in filter(None, (error.filename2, error.filename)):
