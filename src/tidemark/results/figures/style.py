@@ -102,7 +102,7 @@ RC: dict[str, Any] = {  # what seaborn's theme leaves to us: the paper's sizes, 
     "pdf.fonttype": 3,
     "svg.fonttype": "path",
     "svg.hashsalt": "tidemark",
-    "savefig.dpi": 400,  # a column's picture is wide enough for a slide
+    "savefig.dpi": 300,  # a page's picture fills a slide
     "text.hinting": "none",  # as in the other two forms, and in less time
 }
 
