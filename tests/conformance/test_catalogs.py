@@ -50,8 +50,8 @@ marks = iter(range(1000))  # a tree of its own for each test, on servers that al
 
 @pytest.fixture
 def opened(servers: Servers, tmp_path: Path) -> Iterator[Opened]:
-    folder = tmp_path / ODD
-    folder.mkdir()
+    folder = tmp_path / ODD / "tables"  # the last part names folders on servers as well
+    folder.mkdir(parents=True)
     with ExitStack() as stack:
 
         def opened(kind: type[CatalogSystem]) -> CatalogSystem:

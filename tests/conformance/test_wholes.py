@@ -39,8 +39,8 @@ BEFORE = [name for name, kind in of_kind(WholeSystem).items() if kind.of_release
 
 @pytest.fixture
 def opened(servers: Servers, tmp_path: Path) -> Iterator[Opened]:
-    folder = tmp_path / ODD
-    folder.mkdir()
+    folder = tmp_path / ODD / "tables"  # the last part names folders on servers as well
+    folder.mkdir(parents=True)
     with ExitStack() as stack:
 
         def opened(kind: type[WholeSystem]) -> WholeSystem:
