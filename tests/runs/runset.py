@@ -340,7 +340,6 @@ def as_version_1(
 
 def attempts(model: Model) -> dict[str, Any]:
     """What outcome.json says of a series' attempts and of its runs that were measured once more."""
-    count = len(model.failures) + 1
     ends = [*model.failures, (model.status, model.reason)]
     tried = [
         {
@@ -349,13 +348,13 @@ def attempts(model: Model) -> dict[str, Any]:
             "ended_at": None if status == "killed" else f"2026-01-02T0{place}:05:00+00:00",
             "status": status,
             "reason": reason,
-            "exit_code": 0 if status == "complete" else 7,
+            "exit_code": 0 if status in ("complete", "killed") else 7,  # of a killed one nobody knows it
         }
         for place, (status, reason) in enumerate(ends, 1)
         if status != "not-run"
     ]
     again = [
-        {"run": number, "attempt": count, "directory": f"disturbed/run-{number}-1", "reasons": [reason]}
+        {"run": number, "attempt": 1, "directory": f"disturbed/run-{number}-1", "reasons": [reason]}
         for number, reason in model.measured_again.items()
     ]
     return {"attempts": tried, "disturbed": again}

@@ -241,6 +241,7 @@ def test_failures_are_kept_and_shown(survivor: Path) -> None:
     table = tables(measures, tables_proofs)["attempts"]
     assert [(row[4], row[8]) for row in table.rows[:2]] == [("1 of 3", "killed"), ("2 of 3", "failed")]
     assert cells(table, status="failed")["reason"] == "disk full at commit 17"
+    assert [row[10] for row in table.rows[:2]] == [None, 7]
     lines = " ".join(reported(measures)["series"][0]["attempts"])
     assert "took 3 attempts" in lines and "disk full at commit 17" in lines
     assert "1 of 1 series took more than one attempt" in setting(measures.run_set)["attempts"]
@@ -249,6 +250,7 @@ def test_failures_are_kept_and_shown(survivor: Path) -> None:
 def test_a_disturbed_run_is_kept_beside_and_counts_for_nothing(survivor: Path) -> None:
     measures = Measures(RunSet.load(survivor), QUANTITIES)
     row = cells(tables(measures, tables_proofs)["attempts"], run=1)
+    assert row["attempt"] == "3 of 3", "the attempt that came to its end"
     assert "0.97" in row["reason"] and row["kept"].endswith("disturbed/run-1-1")
     assert row["median"] == pytest.approx(1.5 * row["median_counted"], rel=0.1)
     assert len(measures.run_set.runs) == 3 and len(measures.run_set.kept_runs) == 1

@@ -34,6 +34,7 @@ def test_every_way_to_end_is_written_down(tmp_path: Path) -> None:
     found = read_attempts(tmp_path)
     assert [each.status for each in found] == ["failed", "interrupted", "complete"]
     assert [each.number for each in found] == [1, 2, 3]
+    assert [each.exit_code for each in found] == [5, 130, 0]
     assert found[0].reason == "PostgreSQL ended on its own" and found[0].exit_code == 5
     assert all(each.ended_at is not None for each in found)
 
@@ -46,7 +47,7 @@ def test_one_that_was_killed_stays_as_killed(tmp_path: Path) -> None:
     with attempt(tmp_path):
         pass
     killed, done = read_attempts(tmp_path)
-    assert killed.status == "killed" and killed.ended_at is None
+    assert killed.status == "killed" and killed.ended_at is None and killed.exit_code is None
     assert done.status == "complete" and done.number == 2
 
 

@@ -44,7 +44,7 @@ def measure_series(spec: SeriesSpec, kind: type[Workload], workspace: Workspace,
         outcome = Outcome("not-run", reason, 0, ())
     else:
         try:
-            with alone(show), attempt(directory):
+            with attempt(directory), alone(show):
                 try:
                     _measure(Sitting(spec, kind, workspace, show), directory)
                 except RebootNeeded:

@@ -16,20 +16,22 @@ from tidemark.runs.coding.shapes import read, to_json, written
 from tidemark.runs.spec import SeriesSpec
 
 STATUSES = ("complete", "failed", "not-run")
+KILLED = "killed"
+INTERRUPTED = 130  # the exit code
 ATTEMPTS = "attempts.json"
 DISTURBED = "disturbed"  # the folder of runs that were measured once more
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One time that a series was begun. One that was killed never said how it ended."""
+    """One time that a series was begun. One that was killed never said how it ended, nor with which exit code."""
 
     number: int  # from 1
     started_at: str
     ended_at: str | None
     status: str  # complete | failed | interrupted | killed
     reason: str | None
-    exit_code: int
+    exit_code: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def attempt(directory: Path) -> Iterator[None]:
     Waiting for a restart of the machine is no attempt.
     """
     before = read_attempts(directory)
-    this = Attempt(len(before) + 1, _now(), None, "killed", None, 0)
+    this = Attempt(len(before) + 1, _now(), None, KILLED, None, None)
     _write(directory, (*before, this))
     try:
         yield
@@ -108,14 +110,14 @@ def attempt(directory: Path) -> Iterator[None]:
         _write(directory, before)
         raise
     except KeyboardInterrupt:
-        _write(directory, (*before, replace(this, ended_at=_now(), status="interrupted")))
+        _write(directory, (*before, replace(this, ended_at=_now(), status="interrupted", exit_code=INTERRUPTED)))
         raise
     except TidemarkError as error:
         failed = replace(this, ended_at=_now(), status="failed", reason=str(error), exit_code=error.exit_code)
         with suppress(OSError):  # a full disk must not hide why the series failed
             _write(directory, (*before, failed))
         raise
-    _write(directory, (*before, replace(this, ended_at=_now(), status="complete")))
+    _write(directory, (*before, replace(this, ended_at=_now(), status="complete", exit_code=0)))
 
 
 def _now() -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.words import Cell, Missing
 from tidemark.machine.cold import COLD_SHARE, HOT_SHARE
 from tidemark.results.tables.table import OF_SWEEPS, RUN, Column, Table, Workshop
+from tidemark.runs.outcome import KILLED
 from tidemark.runs.proofs import ColdProof
 from tidemark.runs.run import STATES, Run
 from tidemark.runs.runset import Kept, Repeat, Series
@@ -149,7 +151,8 @@ def _attempts(workshop: Workshop) -> Table:
         number = repeat.number if len(series.repeats) > 1 else None
         identity: list[Cell] = [series.title, series.mode_title, series.sweep, number]
         for attempt in repeat.failures:
-            ending: list[Cell] = [attempt.status, attempt.reason or "no reason is known", attempt.exit_code]
+            code = None if attempt.status == KILLED else attempt.exit_code  # earlier run files have a 0 there
+            ending: list[Cell] = [attempt.status, attempt.reason or "no reason is known", code]
             which = f"{attempt.number} of {len(repeat.attempts)}"
             rows.append([*identity, which, None, attempt.started_at, attempt.ended_at, *ending, *[None] * 4])
         rows += [[*identity, *_disturbed(workshop, repeat, each)] for each in repeat.disturbed]
@@ -173,8 +176,9 @@ def _attempts(workshop: Workshop) -> Table:
         )
         rows = [[*row[:-3], *row[-2:]] for row in rows]
     notes = [
-        "Every attempt at a series that failed or was killed, and every disturbed run that was measured again. Nothing "
-        "in this table counts; the attempts and runs that followed do."
+        "Every attempt at a series that failed or was killed, and every disturbed run that was measured again, with "
+        "the attempt that it was part of. An attempt begins once its process has loaded its libraries: a kill before "
+        "that leaves nothing behind. Nothing in this table counts; the attempts and runs that followed do."
     ]
     if not rows:
         known = any(repeat.attempts for repeat in workshop.run_set.repeats)
@@ -187,7 +191,7 @@ def _attempts(workshop: Workshop) -> Table:
 def _disturbed(workshop: Workshop, repeat: Repeat, each: Kept) -> list[Cell]:
     counts = next((run for run in repeat.runs if run.number == each.number), None)
     return [
-        f"{each.attempt} of {max(len(repeat.attempts), each.attempt)}",
+        _attempt_of(repeat, each),
         each.number,
         each.run.manifest.started_at if each.run else None,
         None,
@@ -207,6 +211,15 @@ def _quantity(workshop: Workshop, run: Run | None) -> Cell:
         return None
     leading = workshop.measures_of(run).quantities.leading
     return f"{leading.title} [{leading.beside_title}]" if leading.beside_title else leading.title
+
+
+def _attempt_of(repeat: Repeat, each: Kept) -> Cell:
+    """The attempt at the series in which a run was disturbed: the last one that was begun before it."""
+    if each.run is None:
+        return None
+    began = datetime.fromisoformat(each.run.manifest.started_at)
+    before = [attempt.number for attempt in repeat.attempts if datetime.fromisoformat(attempt.started_at) <= began]
+    return f"{before[-1]} of {len(repeat.attempts)}" if before else None
 
 
 def _leading(workshop: Workshop, run: Run) -> Cell:
