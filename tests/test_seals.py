@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -192,3 +195,23 @@ def test_an_environment_is_looked_at_too(tmp_path: Path, capsys: pytest.CaptureF
     assert f"{pip} is not as pip-" in capsys.readouterr().err
     command = [target / "bin" / "python", "-c", "import pip"]
     assert subprocess.run(command, check=False).returncode == 0, "made anew"
+
+
+def test_an_installation_that_is_killed_leaves_nothing_outside_its_folder(tmp_path: Path) -> None:
+    """And what it left there goes with the next one."""
+    lock, target, elsewhere = tmp_path / "one.lock", tmp_path / "envs" / "mine", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    whole = (Path(__file__).parents[1] / "envs/thesis.lock").read_text().splitlines()
+    lock.write_text("".join(f"{line}\n" for line in whole if line.startswith(("deltalake==", "pyarrow=="))))
+    command = [sys.executable, "-m", "tidemark.software.environments", "install", lock, target]
+    process = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(elsewhere)}, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while not list(target.glob("*/pip-*")) and not list(elsewhere.glob("pip-*")):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert list(elsewhere.iterdir()) == []
+    lock.write_text("# Made from one.in\n")
+    environments.install(lock, target, None)
+    assert list(target.rglob("pip-*")) == list(target.rglob("pip-*.dist-info"))

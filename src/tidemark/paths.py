@@ -39,6 +39,11 @@ class Workspace:
         return self.private / "work"
 
     @property
+    def snakemake(self) -> Path:
+        """What Snakemake keeps while it runs; emptied by the next start."""
+        return self.private / "snakemake"
+
+    @property
     def plan(self) -> Path:
         """The plan of the configuration that is being worked on; the results have theirs, of what they were made of."""
         return self.private / "plan.json"

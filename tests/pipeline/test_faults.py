@@ -242,7 +242,10 @@ def test_a_closed_terminal_ends_all_of_it_as_ctrl_c_does(sandbox: Sandbox) -> No
     assert sandbox.left_running() == []
 
 
-def test_a_snakemake_that_is_killed_is_named(sandbox: Sandbox) -> None:
+def test_a_snakemake_that_is_killed_is_named_and_leaves_nothing_elsewhere(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     sandbox.configure(faulty("ducklake"))
     process = sandbox.start("all", *MEASURE_ONLY)
     wait_for("the window", in_its_window(sandbox), process)
@@ -251,6 +254,11 @@ def test_a_snakemake_that_is_killed_is_named(sandbox: Sandbox) -> None:
     assert result.returncode == 1, result.stdout
     assert "tidemark: Snakemake: failed: it was ended by SIGKILL" in result.stdout.splitlines()[-1]
     assert sandbox.left_running() == []
+    left = sandbox.root / ".tidemark/snakemake"
+    before = set(left.iterdir())
+    assert before and list(tmp_path.glob("snakemake*")) == []
+    assert sandbox.run("all", "--dry-run").returncode == 0
+    assert before.isdisjoint(left.iterdir())
 
 
 def test_a_limit_on_open_files_is_named_before_anything_starts(sandbox: Sandbox) -> None:

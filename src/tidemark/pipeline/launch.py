@@ -1,13 +1,26 @@
 """Snakemake as `tidemark all` starts it: `python -m tidemark.pipeline.launch`, with Snakemake's own words behind.
 
-It differs in one thing: an option that nobody knows is answered by the line that names it. Its parser prints the usage
-before that, which has hundreds of lines.
+It differs in two things. An option that nobody knows is answered by the line that names it, where its parser prints
+the usage before, of hundreds of lines. And its temporary folders lie below the workspace, where the next start removes
+what a killed one left; TMPDIR would pass on to the steps.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tidemark.paths import Workspace, private_directory
+
+
+class _Below(tempfile.TemporaryDirectory[str]):
+    def __init__(
+        self, suffix: str | None = None, prefix: str | None = None, dir: str | None = None, **rest: Any
+    ) -> None:
+        super().__init__(suffix, prefix, dir or str(private_directory(Workspace(Path.cwd()).snakemake)), **rest)
 
 
 def _silent(parser: argparse.ArgumentParser, file: object = None) -> None:
@@ -16,6 +29,7 @@ def _silent(parser: argparse.ArgumentParser, file: object = None) -> None:
 
 if __name__ == "__main__":
     argparse.ArgumentParser.print_usage = _silent  # type: ignore[method-assign,assignment]
+    tempfile.TemporaryDirectory = _Below  # type: ignore[assignment,misc]
     sys.argv[0] = "snakemake"
     from snakemake.cli import main
 

