@@ -65,3 +65,6 @@ onerror:
     failure = noted(WORKSPACE)
     if failure is not None and failure.exit_code == RebootNeeded.exit_code:
         sys.exit(failure.exit_code)
+
+
+refuse_unknown(list(workflow.rules), PLAN.config)

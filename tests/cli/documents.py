@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,8 @@ def _value(word: str, places: Places) -> str:
     return f"{key}={places.trips if key == 'dataset.path' else value}"
 
 
-def problem_of(words: list[str], planned: bool = True) -> str | None:
+@cache
+def problem_of(words: tuple[str, ...], planned: bool = True) -> str | None:
     """What the command line, the configuration, or its plan, has against `words`; None for nothing."""
     try:
         command: Any = typer.main.get_group(app)
@@ -173,12 +175,12 @@ def complaints(
     """
     wrong = []
     for command in dict.fromkeys(commands(text)):
-        problem = problem_of(words_of(command, places), planned)
+        problem = problem_of(tuple(words_of(command, places)), planned)
         wrong += [f"{command}: {problem}"] if problem else []
     for each in dict.fromkeys(loose_options(text)):
         first, *rest = shlex.split(each)
         if first == "--config":
-            problem = problem_of(["config", *(_value(word, places) for word in [first, *rest])])
+            problem = problem_of(("config", *(_value(word, places) for word in [first, *rest])), planned)
             wrong += [f"{each}: {problem}"] if problem else []
         elif first not in options() and not each.startswith("--extra-experimental-features"):
             wrong.append(f"{each}: no command has the option")

@@ -17,7 +17,8 @@ from tests.runs.runset import DUCKLAKE, INLINED, Model, write_run_set
 from tidemark.analysis.measures import Measures
 from tidemark.errors import AnalysisError
 from tidemark.pipeline.build import all_claims, build_claims, build_report, build_tables
-from tidemark.results.archive.compare import compare, opened
+from tidemark.results.archive.compare import compare
+from tidemark.results.archive.opening import opened
 from tidemark.results.archive.pack import METADATA, write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.claims.forms import to_markdown

@@ -17,7 +17,8 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.words import Missing
 from tidemark.pipeline.build import all_claims
-from tidemark.results.archive.compare import Comparison, compare, opened
+from tidemark.results.archive.compare import Comparison, compare
+from tidemark.results.archive.opening import opened
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.claims.claims import NOT_TESTABLE

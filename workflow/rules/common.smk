@@ -30,6 +30,7 @@ from tidemark.pipeline.runner import (
     is_plain,
     results_folder,
 )
+from tidemark.pipeline.targets import refuse_unknown
 from tidemark.services.programs.provision import jar_lock
 from tidemark.services.programs.tools import tool_lock
 from tidemark.software.stacks import lock_of, python

@@ -11,6 +11,7 @@ from pathlib import Path
 from tidemark.paths import Workspace
 
 LOCKED = "TIDEMARK_LOCKED"  # set for children of a pipeline that holds the lock already
+TARGETS = "targets"  # the step of a failure that Snakemake was asked for what no rule makes
 QUOTING = ", ends with:"  # before the lines of a log
 PIPELINE = "TIDEMARK_PIPELINE"  # the process that runs the steps, for them to end with
 

@@ -23,7 +23,7 @@ from tidemark.lifetime import say
 from tidemark.machine import reboot
 from tidemark.machine.processes import have_files
 from tidemark.paths import REPOSITORY, Workspace, private_directory, try_to_write
-from tidemark.pipeline.failure import LOCKED, PIPELINE, Failure, forget, noted
+from tidemark.pipeline.failure import LOCKED, PIPELINE, TARGETS, Failure, forget, noted
 from tidemark.pipeline.plan import Plan, make_plan
 from tidemark.pipeline.rounds import ROUND, asked_for, due, to_make
 from tidemark.results.report.answer_file import read_answer
@@ -167,7 +167,7 @@ class Runner:
     def make(self, *targets: str, after: Round | None = None) -> int:
         """Make `targets` (everything, when there is none); 0, or the exit code to end with.
 
-        Everything is what there is `after` a round, where one is given.
+        Everything is what there is `after` a round, where one is given. ConfigError for a target that is none.
         """
         forget(self.workspace)
         self.failure = None
@@ -183,6 +183,8 @@ class Runner:
         else:
             ended = Failure("Snakemake", REFUSED[status == USAGE], None, status)
         self.failure = noted(self.workspace) or ended
+        if self.failure.step == TARGETS:
+            raise ConfigError(self.failure.reason)
         return self.failure.exit_code
 
     def _wait(self, command: list[str], environment: dict[str, str]) -> int:

@@ -1,0 +1,54 @@
+"""Targets of Snakemake's: a word on the command line that is none is refused, with what it may have been meant for."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from tidemark.config import Config
+from tidemark.errors import ConfigError
+from tidemark.paths import REPOSITORY, Workspace
+from tidemark.pipeline.failure import TARGETS, Failure, note
+from tidemark.pipeline.runner import OVERRIDES
+from tidemark.schema import sections
+
+SERIES = "series_"  # in the names of their rules
+
+
+def refuse_unknown(rules: Sequence[Any], config: Config) -> None:
+    """End Snakemake with exit code 2 where its command line asks for what none of its `rules` makes.
+
+    Left to itself it ends with a traceback. `tidemark all` says the reason that is noted; else it is said here.
+    """
+    names = [rule.name for rule in rules]
+    for target in _targets():
+        if target not in names and not any(rule.is_producer(os.path.relpath(target)) for rule in rules):
+            reason = f"no target '{target}'; {meant(target, [each for each in names if SERIES not in each], config)}"
+            note(Workspace(Path.cwd()), Failure(TARGETS, reason, None, ConfigError.exit_code))
+            if OVERRIDES not in os.environ:
+                print(f"tidemark: {reason}", file=sys.stderr)
+            sys.exit(ConfigError.exit_code)
+
+
+def _targets() -> list[str]:
+    """The targets among the words that Snakemake was started with; it knows them itself only once rules are read."""
+    if Path(sys.argv[0]).name != "snakemake":
+        return []
+    from snakemake.cli import get_argument_parser
+
+    return list(get_argument_parser().parse_known_args(sys.argv[1:])[0].targets)
+
+
+def meant(word: str, rules: Collection[str], config: Config) -> str:
+    """The setting or the rule that is most like `word`; all rules where none is."""
+    protocols = {name for section in config.sections.values() for name in section["protocols"]}
+    known = {name: name for name in rules}
+    known |= {path.stem: f"--config stacks={path.stem}" for path in (REPOSITORY / "envs").glob("*.lock")}
+    known |= {name: f"--config studies={name}" for name in sections()}
+    known |= {name: f"--config protocol={name}" for name in protocols}
+    nearest = difflib.get_close_matches(word, known, 1, 0.6)
+    return f"did you mean {known[nearest[0]]}?" if nearest else f"allowed: {', '.join(rules)}, or a file that one makes"
