@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.results.compared import both
 from tests.runs.runset import DELTA, DUCKLAKE, ICEBERG_DUCKDB, INLINED, Model, batched, write_run_set
 
-from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
 from tidemark.errors import AnalysisError, Incomparable
-from tidemark.results.archive.compare import Comparison, Side, compare
+from tidemark.results.archive.compare import Comparison
 from tidemark.results.archive.compare_plot import write_comparison
-from tidemark.results.archive.opening import opened
 from tidemark.results.archive.pack import write_archive
-from tidemark.studies.streams.quantities import QUANTITIES
 
 MODELS = (DUCKLAKE, INLINED, replace(ICEBERG_DUCKDB, slope_ms=0.0), batched(DUCKLAKE, median_ms=20.0), DELTA)
 
@@ -30,11 +28,6 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def measured(root: Path, models: tuple[Model, ...] = MODELS, **more: Any) -> Path:
     return write_run_set(root, models, window_s=6.0, seed=2, **more)
-
-
-def both(a: Path, b: Path) -> Comparison:
-    with opened(a) as first, opened(b) as second:
-        return compare(*(Side(str(place), Measures(of, QUANTITIES)) for place, of in ((a, first), (b, second))))
 
 
 def ratios(comparison: Comparison) -> dict[tuple[str, str], Estimate]:

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.results.compared import both
 from tests.results.places import judge, workshop
 from tests.runs.runset import DUCKLAKE, INLINED, Model, write_run_set
 
 from tidemark.analysis.measures import Measures
 from tidemark.errors import AnalysisError
 from tidemark.pipeline.build import all_claims, build_claims, build_report, build_tables
-from tidemark.results.archive.compare import compare
-from tidemark.results.archive.opening import opened
 from tidemark.results.archive.pack import METADATA, write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.claims.forms import to_markdown
@@ -180,8 +179,7 @@ def repacked(archive: Path, target: Path, name: str, content: bytes) -> Path:
 
 
 def test_compare_warns_of_it(of_round: Path, whole: Path) -> None:
-    with opened(of_round, QUANTITIES) as first, opened(whole, QUANTITIES) as second:
-        notes = compare(first, second).table.notes
+    notes = both(of_round, whole).table.notes
     assert f"In A: {SENTENCE}" in notes and not any(note.startswith("In B: Round") for note in notes)
 
 

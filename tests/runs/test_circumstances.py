@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.results.compared import both
 from tests.results.places import workshop
 from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, PYICEBERG, SYNC_BYTES, Model, write_run_set
 
@@ -17,8 +18,6 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.words import Missing
 from tidemark.pipeline.build import all_claims
-from tidemark.results.archive.compare import Comparison, compare
-from tidemark.results.archive.opening import opened
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.claims.claims import NOT_TESTABLE
@@ -204,20 +203,15 @@ def test_polaris_by_the_name_that_it_gives_itself_is_polaris(tmp_path: Path) -> 
     assert not [row for row in tables(used, tables_setup)["table-4.2"].rows if row[1] == "Polaris"]
 
 
-def compared(a: Path, b: Path) -> Comparison:
-    with opened(a, QUANTITIES) as first, opened(b, QUANTITIES) as second:
-        return compare(first, second)
-
-
 def test_a_comparison_says_when_harness_or_machine_differ(tmp_path: Path) -> None:
     a = write_run_set(tmp_path / "a", [DUCKLAKE], window_s=SHORT)
     same = write_run_set(tmp_path / "same", [DUCKLAKE], window_s=SHORT, seed=2)
-    assert "WARNING" not in " ".join(compared(a, same).table.notes)
+    assert "WARNING" not in " ".join(both(a, same).table.notes)
     code = write_run_set(tmp_path / "code", [replace(DUCKLAKE, harness="d" * 64)], window_s=SHORT, seed=2)
-    first = compared(a, code).table.notes[0]
+    first = both(a, code).table.notes[0]
     assert first.startswith("WARNING: the measuring code differs") and "a" * 12 in first and "d" * 12 in first
     place = write_run_set(tmp_path / "place", [replace(DUCKLAKE, machine="feed")], window_s=SHORT, seed=2)
-    notes = " ".join(compared(a, place).table.notes)
+    notes = " ".join(both(a, place).table.notes)
     assert "identity feed" in notes and "identity 0123456789abcdef" in notes and "different machines" in notes
 
 

@@ -1,0 +1,15 @@
+"""Two folders or archives of the study of streams, compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tidemark.analysis.measures import Measures
+from tidemark.results.archive.compare import Comparison, Side, compare
+from tidemark.results.archive.opening import opened
+from tidemark.studies.streams.quantities import QUANTITIES
+
+
+def both(a: Path, b: Path) -> Comparison:
+    with opened(a) as first, opened(b) as second:
+        return compare(*(Side(str(place), Measures(of, QUANTITIES)) for place, of in ((a, first), (b, second))))
