@@ -1,0 +1,65 @@
+"""The launcher, in folders and with locales that programs stumble over."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tidemark import __version__
+
+ROOT = Path(__file__).parents[2]
+
+
+def copied(folder: Path) -> Path:
+    """The launcher with what it reads itself, in a `folder` that is made."""
+    shutil.copytree(ROOT / "envs", folder / "envs")
+    shutil.copy(ROOT / "tidemark", folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["a $x", "b:c"])
+def test_a_path_that_no_environment_can_lie_below_is_refused_before_one_is_begun(name: str, tmp_path: Path) -> None:
+    folder = copied(tmp_path / name)
+    done = subprocess.run([folder / "tidemark", "version"], capture_output=True, text=True, check=False)
+    assert done.returncode == 4
+    said = f"tidemark: {folder}: Python can make no environment below a path with a '$' or a ':'; move this folder"
+    assert done.stderr.startswith(said) and done.stderr.count("\n") == 1
+    assert not (folder / ".venv").exists()
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX", "xx_XX.UTF-8", "tr_TR.UTF-8", ""])
+def test_it_starts_in_any_locale_in_a_folder_that_is_not_named_in_ascii(locale: str, tmp_path: Path) -> None:
+    """With an environment like the one that it makes: a .pth file in it names the folder."""
+    folder = copied(tmp_path / "ü %d")
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "workflow", folder / "workflow")
+    shutil.copy(ROOT / "config.yaml", folder)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / ".venv"], check=True)
+    site = next((folder / ".venv").glob("lib/python3*/site-packages"))
+    (site / "tidemark-source.pth").write_text(f"{folder / 'src'}\n{sysconfig.get_path('purelib')}\n")
+    lock = hashlib.sha256((folder / "envs" / "thesis.lock").read_bytes()).hexdigest()
+    (folder / ".venv" / ".stamp").write_text(f"{lock}  {folder / '.venv'}  {folder / 'src'}\n")
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+
+    def said(*words: str) -> str:
+        done = subprocess.run(
+            [folder / "tidemark", *words],
+            cwd=folder,
+            env=environment | {"LC_ALL": locale},
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode()
+
+    assert said("version") == f"tidemark {__version__}\n"
+    config = yaml.safe_load(said("config", "--config", f"dataset.path={folder / 'tidemark'}"))
+    assert config["dataset"]["path"] == [str(folder / "tidemark")]
