@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.errors import HashMismatch, ProvisionError
+from tidemark.errors import ConfigError, HashMismatch, ProvisionError
 from tidemark.paths import Workspace
 from tidemark.pipeline.steps import provision_servers
 from tidemark.services.programs.provision import (
@@ -199,7 +199,7 @@ def test_the_step_fetches_the_locks_that_it_is_told_and_no_other(
 
 
 def test_an_unknown_name_says_which_locks_there_are(own_workspace: Workspace) -> None:
-    with pytest.raises(ProvisionError, match="iceberg-rest, kafka, mariadb, mariadb-driver, nessie, postgres"):
+    with pytest.raises(ConfigError, match="iceberg-rest, kafka, mariadb, mariadb-driver, nessie, postgres"):
         provision("oracle", own_workspace)
 
 
