@@ -10,6 +10,7 @@ Every Snakemake imports this package to see what it is, also while a run is cold
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from logging import ERROR, WARNING, LogRecord
 from pathlib import Path
 
@@ -65,7 +66,8 @@ class LogHandler(LogHandlerBase):
         try:
             text = self.format(record).strip()
             if text not in ("", "None"):
-                self._file.write(f"{text}\n")
+                with suppress(OSError):  # a full disk must not hide what failed
+                    self._file.write(f"{text}\n")
             self._show(record, text)
         except Exception:
             self.handleError(record)
@@ -73,7 +75,8 @@ class LogHandler(LogHandlerBase):
     def close(self) -> None:
         if self._drawn:
             sys.stderr.write("\r\x1b[J")
-        self._file.close()
+        with suppress(OSError):
+            self._file.close()
         super().close()
 
     def _show(self, record: LogRecord, text: str) -> None:

@@ -165,3 +165,12 @@ def test_it_is_light_and_shows_no_more_than_asked(tmp_path: Path) -> None:
     loaded = "import sys, snakemake_logger_plugin_tidemark; print([n for n in sys.modules if n.startswith('tidemark')])"
     done = subprocess.run([sys.executable, "-c", loaded], env=environ, capture_output=True, text=True, check=True)
     assert "measure" not in done.stdout and "services" not in done.stdout
+
+
+def test_a_log_that_has_no_room_hides_nothing(tmp_path: Path) -> None:
+    (tmp_path / LOG).parent.mkdir(parents=True)
+    (tmp_path / LOG).symlink_to("/dev/full")
+    code, said = snakemake(tmp_path, last="wrong.txt")
+    assert code == 1
+    assert "tidemark: wrong: failed; its log is wrong.log" in said
+    assert "Traceback" not in said and "Logging error" not in said
