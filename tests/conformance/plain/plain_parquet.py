@@ -24,6 +24,10 @@ class PlainParquet(TableSystem):
     catalog = "none"
     durability = Durability("files are in the page cache")
 
+    @classmethod
+    def versions(cls) -> dict[str, str]:
+        return {"pyarrow": pa.__version__}
+
     def create(self, schema: pa.Schema) -> None:
         self._schema = schema
         self._count = 0
