@@ -328,3 +328,14 @@ def test_words_in_figures_have_the_papers_font_and_are_large_enough_to_read(draw
             assert min(word.get_fontsize() for word in words) >= 7, sketch.name
             assert {word.get_fontfamily()[0] for word in words} == {style.SERIF}, sketch.name
         assert Path(font_manager.findfont(style.SERIF, fallback_to_default=False)).parent == style.FONTS
+
+
+@pytest.mark.parametrize("high", [1.1, 1.9, 4.0, 6.0, 9.0, 40.0, 3e4])
+@pytest.mark.parametrize("low", [1e-3, 1.7, 48_000.0])
+def test_labels_of_a_logarithmic_axis_are_few_and_enough(low: float, high: float) -> None:
+    with style.applied():
+        axes = style.frame(style.COLUMN, 1.0).axes(0.3, 0.66)
+        axes.set_xlim(low, low * high)
+        plots.log_axis(axes)
+        shown = [tick for tick in axes.get_xticks() if low <= tick <= low * high]
+    assert 2 <= len(shown) <= 6, shown

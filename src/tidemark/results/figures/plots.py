@@ -28,6 +28,7 @@ LEFT = 1.06
 FEWEST_FOR_BOX = 8
 STEPS = 400  # ranks of a system's samples that are drawn, a multiple of 4: quartiles and extremes are among them
 ROW = 0.34
+SHORT = 0.8  # decades: a logarithmic axis that spans fewer has ticks at equal distances
 SPREAD = 8.0  # values further apart than this are shown on a logarithmic axis
 
 
@@ -95,7 +96,10 @@ def log_axis(axes: Axes, which: Literal["x", "y"] = "x", ticks: Iterable[float] 
     low, high = axis.get_view_interval()
     decades = math.log10(high / low)
     between = (1.0, 2.0, 5.0) if decades < 1.3 else (1.0, 3.0) if decades < 2.2 else (1.0,)
-    axis.set_major_locator(FixedLocator(sorted(ticks)) if ticks else LogLocator(subs=between, numticks=8))
+    if ticks:
+        axis.set_major_locator(FixedLocator(sorted(ticks)))
+    else:  # matplotlib crowds a span with one of `between` in it, or none
+        axis.set_major_locator(MaxNLocator(4) if decades < SHORT else LogLocator(subs=between, numticks=8))
     if ticks:
         axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(plain_ticks())
