@@ -13,6 +13,7 @@ from tests.runs.runset import DUCKLAKE, write_run_set
 from tidemark.cli import main as commands
 from tidemark.cli.main import app, main
 from tidemark.cli.words import VALUES, explained
+from tidemark.errors import of_the_machine
 
 REPOSITORY = Path(__file__).parents[2]
 CONFIG = ("--configfile", str(REPOSITORY / "config.yaml"))
@@ -117,6 +118,8 @@ WRONG_PLACES = [
     (("unpack", "--archive", "/nope", "--target", "x"), 2, "'/nope' does not exist"),
     (("unpack", "--archive", "file", "--target", "x"), 14, "file: not a zip file"),
     (("unpack", "--archive", "odd.zip", "--target", "file"), 2, "'file' is a file"),
+    (("measured", "--plan", "/nope", "--target", "x"), 14, "/nope: not there"),
+    (("measured", "--plan", "file", "--target", "x"), 14, "file: "),
     (("analyse", "nope"), 2, "found 'nope'; allowed: database"),
     (("analyse", "tables", "--results", "/nope"), 2, "'/nope' does not exist"),
     (("analyse", "tables", "--results", "folder"), 14, "folder/plan.json"),
@@ -158,15 +161,17 @@ def test_an_archive_that_is_there_is_replaced_by_force_alone(
 
 
 def test_a_fault_of_ours_keeps_its_traceback(place: Path) -> None:
-    """Of places that the command line names, and of full disks, a line is enough; of all others it is not."""
+    """Of places that the command line names a line is enough; of all others it is not."""
     named = PermissionError(errno.EACCES, "Permission denied", str(place / "folder" / "below"))
     assert str(explained(named, ["archive", "folder"])).endswith("folder/below: permission denied; name another place")
     assert str(explained(named, ["archive", "--target=folder"])).endswith("name another place")
     assert explained(named, ["archive", "file"]) is None
     assert explained(named, ["archive", "."]) is None
     assert explained(KeyError("x"), ["archive", "folder"]) is None
-    full = explained(OSError(errno.ENOSPC, "No space left on device", "x"), [])
-    assert full is not None and full.exit_code == 9
+    full = OSError(errno.ENOSPC, "No space left on device", "x")
+    assert explained(full, ["archive", "folder"]) is None, "not the command line's fault"
+    of_the_disk = of_the_machine(full)
+    assert of_the_disk is not None and of_the_disk.exit_code == 9
 
 
 def test_the_options_of_values_are_those_that_hints_are_given_for() -> None:

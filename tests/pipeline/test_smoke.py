@@ -14,6 +14,8 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
+from tidemark.dataset.synthetic import write_replica
+
 from .conftest import MakeSandbox
 from .sandbox import Sandbox, complete
 
@@ -220,14 +222,16 @@ def test_again_runs_nothing(done: Done) -> None:
 def test_after_a_refused_all_the_results_still_belong_together(done: Done) -> None:
     before = _stamps(done.sandbox.results)
     told = done.sandbox.run("claims").stdout
-    done.sandbox.configure({**SMOKE, "dataset": {"source": "path", "path": "no-such-month.parquet"}})
+    write_replica(done.sandbox.root / "broken.parquet", 300, 1)
+    _break_a_page(done.sandbox.root / "broken.parquet")  # its footer, which alone is read at the start, is whole
+    done.sandbox.configure({**SMOKE, "dataset": {"source": "path", "path": "broken.parquet"}})
     refused = done.sandbox.run("all", timeout_s=60)
     assert refused.returncode == 3, refused.stdout
     changed = _changed(done.sandbox, before)
     planned = {path for path in changed if path.endswith("/spec.json")}  # of series that were not measured
     assert changed - planned == {"logs/dataset.log", SNAKEMAKE_LOG}
     last = refused.stdout.splitlines()[-1]
-    assert last.startswith("tidemark: dataset: failed: ") and "no-such-month.parquet" in last
+    assert last.startswith("tidemark: dataset: failed: ") and "broken.parquet" in last
     assert "results/logs/dataset.log" in last and "not measured" not in last
     assert done.sandbox.run("claims").stdout == told
     shown = done.sandbox.run("claim", "threads-no-gain")
@@ -254,6 +258,13 @@ def test_a_new_system_and_a_new_option_measure_that_system_alone(done: Done) -> 
         assert {run.split("/")[2] for run in new} == {"delta-rs"}
         assert len(new) == 2
         before |= sandbox.runs()
+
+
+def _break_a_page(path: Path) -> None:
+    column = pq.read_metadata(path).row_group(0).column(16)
+    content = bytearray(path.read_bytes())
+    content[column.dictionary_page_offset + column.total_compressed_size - 3] ^= 1
+    path.write_bytes(content)
 
 
 def _changed(sandbox: Sandbox, before: dict[str, int]) -> set[str]:

@@ -100,6 +100,16 @@ def test_seconds_are_numbers(operations: Path) -> None:
     refused(seconds, "column 'second': found string; allowed: numbers")
 
 
+def test_groups_of_processes_may_have_names_of_several_words(operations: Path) -> None:
+    """The catalogs study has a 'load generator'; a column of operations becomes one of the database, quoted."""
+    for path in (operations, operations.with_name("machine.parquet")):
+        table = pq.read_table(path)
+        pq.write_table(table.append_column("cpu_load generator_percent", pa.array([1.0] * table.num_rows)), path)
+    results = next(folder for folder in operations.parents if folder.name == "results")
+    assert RunSet.load(results).runs
+    assert build_database(results)
+
+
 def test_a_schema_of_arrow_that_is_none_is_refused(operations: Path) -> None:
     pq.write_table(pq.read_table(operations).replace_schema_metadata({"ARROW:schema": "bm90IGEgc2NoZW1h"}), operations)
     refused(operations, "cannot be read as Parquet")

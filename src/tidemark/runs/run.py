@@ -27,7 +27,7 @@ STATES = (
     "'First run': neither could be shown for run 0."
 )
 MOST_ROWS, MOST_COLUMNS = 200_000_000, 1_000  # of a file of a run: many times what windows bring
-NAME = re.compile(r"[\w.-]{1,200}")  # of a column, which becomes one of the database
+NAME = re.compile(r"[\w. -]{1,200}")  # of a column: a word, or words, as some groups of processes have
 MOST_KEPT = 500_000  # operations of a run whose columns stay in memory, 4 MB each, once they were read
 
 
@@ -183,7 +183,7 @@ def _parquet(path: Path, columns: Sequence[str]) -> pq.ParquetFile:
         if not (NAME.fullmatch(each.name) and (_is_number(each.type) or _is_text(each.type))):
             raise AnalysisError(
                 f"{path}: found the column {printable(f'{each.name} of {each.type}')[:120]}; allowed: numbers and "
-                "texts, in columns whose names are letters, digits, '_', '-' and '.'"
+                "texts, in columns whose names are letters, digits, ' ', '_', '-' and '.'"
             )
     absent = [name for name in columns if name not in schema.names]
     if absent:

@@ -63,10 +63,11 @@ class Machine:
             if not place.exists():
                 place.parent.mkdir(parents=True, exist_ok=True)
                 run("cp", "-a", source.resolve(), place)
+        # At its own place: archives of loaded classes name the place of the jars, and save most of Kafka's start.
         for name in ("jars", "postgres", "classes", "kafka-storage", "class-data"):
             if (sandbox.cache / name).exists():
-                place = tree / "cache" / name
-                place.parent.mkdir(exist_ok=True)
+                place = tree / (sandbox.cache / name).relative_to("/")
+                place.parent.mkdir(parents=True, exist_ok=True)
                 run("cp", "-a", sandbox.cache / name, place)
         (tree / "etc/fstab").write_text("/dev/vda / ext4 rw,noatime 0 1\n")
         (tree / "etc/hostname").write_text("tidemark\n")

@@ -20,7 +20,7 @@ WANTED = "/etc/systemd/system/multi-user.target.wants/tidemark-resume.service"
 # Run at every boot. The first types the command; the others only watch, and step the clock inside a window; the
 # unit that the command installed does the work. When that unit is gone the machine goes off.
 SCRIPT = """\
-export PYTHONPATH={root}/src TIDEMARK_CACHE=/cache PATH=/usr/sbin:/usr/bin:/sbin:/bin
+export PYTHONPATH={root}/src TIDEMARK_CACHE={cache} PATH=/usr/sbin:/usr/bin:/sbin:/bin
 cd {root}
 echo "BOOT $(cat /proc/sys/kernel/random/boot_id)"
 if [ ! -e /typed ]; then
@@ -62,7 +62,9 @@ def test_a_machine_restarts_itself_once_a_series(make_sandbox: MakeSandbox, tmp_
     sandbox = make_sandbox(
         {"protocol": "smoke", "systems": {"null": {}}, "modes": ["single", "batch"], "cold": "reboot"}, cache
     )
-    script = SCRIPT.format(root=str(WORKSPACE), python=Path(sys.prefix) / "bin/python", unit=UNIT)
+    script = SCRIPT.format(
+        root=str(WORKSPACE), cache=sandbox.cache, python=Path(sys.prefix) / "bin/python", unit=UNIT
+    )
     machine = Machine(tmp_path, sandbox, script)
     said = machine.run(timeout_s=5400)
     print(said)
