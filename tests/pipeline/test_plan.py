@@ -11,6 +11,8 @@ from tidemark.config import load
 from tidemark.pipeline import plan as plan_module
 from tidemark.pipeline.plan import Plan, make_plan
 from tidemark.runs.spec import SeriesSpec
+from tidemark.studies.streams.workload import Streams
+from tidemark.systems import MEASUREMENTS, registry
 from tidemark.systems.base import Options
 from tidemark.systems.delta.delta_rs import DeltaRs
 
@@ -44,13 +46,36 @@ def test_a_default_that_changes_makes_another_series(monkeypatch: pytest.MonkeyP
     assert only("streams.systems={delta-rs: {}}").fingerprint != before.fingerprint
 
 
-def test_another_harness_and_another_machine_are_other_series(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_measurement_and_another_machine_are_other_series(monkeypatch: pytest.MonkeyPatch) -> None:
     before = only("streams.systems={ducklake: {}}")
+    assert before.measurement == "streams 1, ducklake 1"
     assert replace(before, machine="another").fingerprint != before.fingerprint
+    with monkeypatch.context() as patch:
+        patch.setattr(Streams, "measurement", 2)
+        assert only("streams.systems={ducklake: {}}").fingerprint != before.fingerprint
+    monkeypatch.setitem(MEASUREMENTS, "ducklake", 2)
+    assert only("streams.systems={ducklake: {}}").fingerprint != before.fingerprint
+
+
+def test_code_that_moves_makes_no_series_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = only("streams.systems={ducklake: {}}")
     monkeypatch.setattr(plan_module, "harness_digest", lambda _workload: "0" * 64)
+    monkeypatch.setattr(plan_module, "client_digest", lambda _system: "1" * 64)
     after = made("streams.systems={ducklake: {}}")
-    assert after.series[0].fingerprint != before.fingerprint
+    assert after.series[0].fingerprint == before.fingerprint
+    assert (after.series[0].harness, after.series[0].client) == ("0" * 64, "1" * 64), "kept as information"
     assert '"harness": "' + "0" * 64 in after.to_json()
+
+
+def test_a_system_without_a_version_is_due_with_each_change_of_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(MEASUREMENTS, "ducklake")
+    before = only("streams.systems={ducklake: {}}")
+    monkeypatch.setattr(plan_module, "client_digest", lambda _system: "1" * 64)
+    assert only("streams.systems={ducklake: {}}").fingerprint != before.fingerprint
+
+
+def test_versions_are_those_of_systems() -> None:
+    assert MEASUREMENTS.keys() <= registry().keys()
 
 
 def test_how_often_a_disturbed_run_is_repeated_is_no_other_series() -> None:

@@ -137,6 +137,7 @@ class Workload(ABC):
     """
 
     name: ClassVar[str]
+    measurement: ClassVar[int]  # version of what a window times: raised by hand when that changes, and series are due
     services: ClassVar[tuple[type[Service], ...]] = ()  # that it needs, beside those of the system
     apart: ClassVar[tuple[str, ...]] = ()  # groups of processes whose writes are its own and no system's
     takes_trips: ClassVar[bool] = True  # otherwise none are acquired for it, and its runs name no dataset

@@ -24,7 +24,7 @@ from tidemark.runs.spec import FORMAT, SeriesSpec
 from tidemark.services.servers import started_here
 from tidemark.software.stacks import locks
 from tidemark.studies.registry import chosen
-from tidemark.systems import registry
+from tidemark.systems import MEASUREMENTS, registry
 from tidemark.systems.variants import variant_of
 
 FOOTER_BYTES = 65536
@@ -153,6 +153,7 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
                 repeat=1,
                 stack=stack,
                 lock_sha256="",
+                measurement="",
                 harness=harness,
                 client="",
                 machine=machine,
@@ -166,7 +167,10 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
                 variant = variant_of(spec)
                 needed = started_here((*workload.services, *variant.needs), spec.services)
                 lock_sha256 = _digest(locks(stack, needed, workload.tools_for(variant.system)))
-                made.append(replace(spec, lock_sha256=lock_sha256, client=client_digest(known[spec.system].__module__)))
+                client = client_digest(known[spec.system].__module__)
+                version = MEASUREMENTS.get(spec.system)
+                measurement = f"{workload.name} {workload.measurement}, {spec.system} {version or client[:12]}"
+                made.append(replace(spec, lock_sha256=lock_sha256, measurement=measurement, client=client))
     # A sweep's value may be the configuration's own: such a series is measured once, and is that of the configuration.
     ordered = _in_order({spec.id: spec for spec in reversed(made)}.values(), config.seed)
     placed = tuple(replace(spec, position=place) for place, spec in enumerate(ordered))

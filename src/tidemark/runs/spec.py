@@ -11,9 +11,10 @@ from typing import Any, Self
 from tidemark.config import DisturbanceConfig, ServicesConfig
 from tidemark.errors import ConfigError
 
-FORMAT = 3  # of what is measured and recorded; the digest of the code tells apart what this does not
-# What names a series, says when it runs or keeps what it leaves, and decides no number of it.
-SILENT = ("study", "sweep", "title", "position", "keep_tables", "seed", "repeat", "disturbance")
+FORMAT = 3  # of what is measured and recorded, in all studies
+# What names a series, says when it runs, keeps what it leaves or by which code it is measured, and decides no number
+# of it: of the code, `measurement` tells apart what is measured differently.
+SILENT = ("study", "sweep", "title", "position", "keep_tables", "seed", "repeat", "disturbance", "harness", "client")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,9 @@ class SeriesSpec:
     repeat: int  # the how manieth time that this series is measured, from 1
     stack: str
     lock_sha256: str
-    harness: str  # digest of the code that measures
-    client: str  # digest of the code of the system
+    measurement: str  # versions of what the workload times and of what the system does
+    harness: str  # digest of the code that measures, for information
+    client: str  # digest of the code of the system, for information
     machine: str  # identity of the machine that measures
     dataset_directory: str  # empty where the workload takes no trips
     disturbance: DisturbanceConfig

@@ -62,9 +62,7 @@ def test_a_machine_restarts_itself_once_a_series(make_sandbox: MakeSandbox, tmp_
     sandbox = make_sandbox(
         {"protocol": "smoke", "systems": {"null": {}}, "modes": ["single", "batch"], "cold": "reboot"}, cache
     )
-    script = SCRIPT.format(
-        root=str(WORKSPACE), cache=sandbox.cache, python=Path(sys.prefix) / "bin/python", unit=UNIT
-    )
+    script = SCRIPT.format(root=str(WORKSPACE), cache=sandbox.cache, python=Path(sys.prefix) / "bin/python", unit=UNIT)
     machine = Machine(tmp_path, sandbox, script)
     said = machine.run(timeout_s=5400)
     print(said)

@@ -30,6 +30,7 @@ class Catalogs(Workload):
     """Users ask a catalog for one thing after the other; run 0 on a server that has just started."""
 
     name = "catalogs"
+    measurement = 1
     takes_trips = False
     ends_by_itself = True
     tools = ("locust",)

@@ -28,6 +28,7 @@ class Tables(Workload):
     """One window: all repetitions, each a table of its own."""
 
     name = "tables"
+    measurement = 1
     takes_trips = False
     ends_by_itself = True
     tools = (data.TOOL,)

@@ -32,6 +32,7 @@ class Freshness(Workload):
     """One window: a pipeline at work, events at a rate, and a wait until all of them are visible."""
 
     name = "freshness"
+    measurement = 1
     services = (Kafka,)
     apart = (Kafka.name, PRODUCER)
     ends_by_itself = True

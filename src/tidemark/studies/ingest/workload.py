@@ -45,6 +45,7 @@ class Ingest(Workload):
     """Writers begin at one moment and commit batch after batch, as soon as the one before is acknowledged."""
 
     name = "ingest"
+    measurement = 1
 
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
         super().__init__(spec, variant, trips, private)

@@ -32,6 +32,7 @@ class Lhbench(Workload):
     """A window is as long as its steps take; a series is one session, and each repeat another one."""
 
     name = "lhbench"
+    measurement = 1
     takes_trips = False
     ends_by_itself = True
     tools = (TOOL,)

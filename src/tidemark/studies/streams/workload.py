@@ -29,6 +29,7 @@ class Streams(Workload):
     """Trips go through Kafka into a table: poll, decode, assemble, write."""
 
     name = "streams"
+    measurement = 1
     services = (Kafka,)
     apart = (Kafka.name, PRODUCER)
 
