@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.beside import (
-    ENGINES,
-    FLAKE,
-    OF_ENGINES,
-    OF_THE_FLAKE,
-    OF_THE_OTHERS,
-    REST,
-    SERVERLESS,
-    SERVICES,
-    STACKS,
-    Beside,
-)
 
 from tidemark.paths import Workspace
 
@@ -29,59 +15,46 @@ if TYPE_CHECKING:
     from tidemark.analysis.measures import Measures
 
 TESTS = Path(__file__).parent
-BESIDE = pytest.StashKey[Beside]()
+# One worker runs all tests of these folders: they share servers, or measure and must not do so side by side. The
+# longest come first, so that what is short fills the workers at the end.
+SHARED = ("pipeline", "conformance", "stacks", "services")
+SPARK = ("conformance/test_lakehouses.py", "services/test_spark.py")  # files that share sessions of Spark
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--beside", action="store_true", help="tests that start no server run beside the others")
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Group tests by folder or file for `--dist loadgroup`."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+    items.sort(key=lambda item: SHARED.index(folder) if (folder := _place(item).parts[0]) in SHARED else len(SHARED))
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What needs the machine for itself comes last, after what runs beside has ended."""
-    if config.option.beside:
-        others = [item for item in items if _is_beside(item)]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if not _is_beside(item)]
-    items.sort(key=lambda item: (item.get_closest_marker("alone") is not None, item.name.startswith(OF_THE_OTHERS)))
+def _place(item: pytest.Item) -> Path:
+    return item.path.relative_to(TESTS)
 
 
-def _is_beside(item: pytest.Item) -> bool:
-    path = item.path.relative_to(TESTS)
-    place = path.parts[0]
-    return (
-        place in (STACKS, SERVICES)
-        or path.as_posix() in OF_ENGINES
-        or (place in SERVERLESS and not item.get_closest_marker("services"))
-    )
+def _group(item: pytest.Item) -> str:
+    path = _place(item)
+    if path.as_posix() in SPARK:
+        return "spark"
+    return path.parts[0] if path.parts[0] in SHARED else path.as_posix()
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    commands: dict[str, list[str | Path]] = {}
-    if any(item.name == OF_THE_FLAKE for item in session.items) and not session.config.option.collectonly:
-        if shutil.which("nix") and not sys.prefix.startswith("/nix/store"):
-            commands[FLAKE] = [TESTS / "nix" / "verify.sh"]
-        if session.config.option.beside:
-            chosen, pytest_ = session.config.option.markexpr, [sys.executable, "-m", "pytest", "-q", "-m"]
-            serverless = " and ".join(filter(None, (chosen, "not services")))
-            commands[REST] = [*pytest_, serverless, *(TESTS / name for name in SERVERLESS)]
-            commands[STACKS] = [*pytest_, chosen, TESTS / STACKS]
-            engines = [TESTS / name for name in OF_ENGINES]
-            commands[ENGINES] = [*pytest_, chosen, *engines]
-            commands[SERVICES] = [*pytest_, chosen, TESTS / SERVICES, *(f"--ignore={path}" for path in engines)]
-    session.config.stash[BESIDE] = made = Beside(TESTS.parent, commands)
-    made.begin()
+class FailedTests:
+    """Prints the name of a test that fails when it fails."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._terminal = config.pluginmanager.get_plugin("terminalreporter")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and self._terminal is not None:
+            self._terminal.ensure_newline()
+            self._terminal.write_line(f"FAILED ({report.when}) {report.nodeid}", red=True)
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    found = session.config.stash.get(BESIDE, None)
-    if found is not None:
-        found.stop()
-
-
-@pytest.fixture
-def beside(request: pytest.FixtureRequest) -> Beside:
-    return request.config.stash[BESIDE]
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # the process that people see, not a worker of it
+        config.pluginmanager.register(FailedTests(config))
 
 
 @pytest.fixture(scope="session")
