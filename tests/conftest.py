@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,23 +21,26 @@ SHARED = ("pipeline", "conformance", "stacks", "services")
 SPARK = ("conformance/test_lakehouses.py", "services/test_spark.py")  # files that share sessions of Spark
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group tests by folder or file for `--dist loadgroup`."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
-    items.sort(key=lambda item: SHARED.index(folder) if (folder := _place(item).parts[0]) in SHARED else len(SHARED))
+    """Put the longest groups first."""
+    order = {folder: place for place, folder in enumerate(SHARED)}
+    items.sort(key=lambda item: order.get(item.path.relative_to(TESTS).parts[0], len(order)))
 
 
-def _place(item: pytest.Item) -> Path:
-    return item.path.relative_to(TESTS)
+@pytest.hookimpl(optionalhook=True)  # the other stacks, whose systems are tested as well, have no xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give one worker all tests that share servers, and all of a file of the others."""
+    from xdist.scheduler import LoadScopeScheduling
 
+    class ByServers(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0].removeprefix("tests/")
+            if file in SPARK:
+                return "spark"
+            folder = file.partition("/")[0]
+            return folder if folder in SHARED else file
 
-def _group(item: pytest.Item) -> str:
-    path = _place(item)
-    if path.as_posix() in SPARK:
-        return "spark"
-    return path.parts[0] if path.parts[0] in SHARED else path.as_posix()
+    return ByServers(config, log)
 
 
 class FailedTests:

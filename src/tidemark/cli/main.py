@@ -268,7 +268,7 @@ def test(
     chosen = "" if long else " and not long"
     # Those that need the machine for themselves come last, without workers.
     for options in (
-        ["tests", "-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder", "-m", f"not alone{chosen}"],
+        ["tests", "-n", "2", "--dist", "loadscope", "--no-loadscope-reorder", "-m", f"not alone{chosen}"],
         ["tests/pipeline", "-m", f"alone{chosen}"],
     ):
         ended = subprocess.run([*pytest, *options, "--durations=25", "--durations-min=10"], check=False)

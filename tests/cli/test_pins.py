@@ -1,0 +1,15 @@
+"""Help, exit codes and errors of the configuration stay as they are pinned."""
+
+from __future__ import annotations
+
+import difflib
+
+from tests.cli.pins import PINS, texts
+
+
+def test_help_exit_codes_and_errors_are_those_that_are_pinned() -> None:
+    pinned, found = PINS.read_text().splitlines(), texts().splitlines()
+    changed = list(difflib.unified_diff(pinned, found, "pinned", "found", lineterm="", n=0))
+    assert not changed, "\n".join(
+        [*changed[:60], "If that is meant, 'python -m tests.cli.pins' writes the pins anew, and the commit says why."]
+    )
