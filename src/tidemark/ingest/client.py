@@ -1,4 +1,4 @@
-"""Clients of a front: one that blocks, and one for an event loop. Each is a connection, with one request at a time."""
+"""Clients of a front: a blocking one and an asyncio one. Each is one connection with one request at a time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Address = tuple[str, int]
-LOST = Answer(Outcome.UNKNOWN)  # of a request that was sent, where the connection ended without an answer
+LOST = Answer(Outcome.UNKNOWN)  # answer to a request whose connection ended before the front answered
 
 
 class FrontClient:
-    """A context manager. PermissionError where the front does not know the token or has another schema."""
+    """Blocking client and context manager. Raises PermissionError if the front rejects the token or the schema."""
 
     def __init__(self, address: Address, token: str, schema: pa.Schema, timeout_s: float | None = None) -> None:
         self._socket = socket.create_connection(address, timeout_s)
@@ -30,7 +30,7 @@ class FrontClient:
             raise PermissionError(REFUSED)
 
     def send(self, rows: pa.RecordBatch) -> Answer:
-        """What became of `rows`; UNKNOWN, and the connection closed, once it ended or was not answered in time."""
+        """Send `rows` and return the answer; if the connection ends or times out, close it and return UNKNOWN."""
         try:
             self._socket.sendall(wire.request(rows))
             data = self._answers.read(wire.ANSWER.size)
@@ -53,14 +53,14 @@ class FrontClient:
 
 
 class Connection:
-    """For an event loop; made by `open`."""
+    """Client for an event loop; created by `open`."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
     @classmethod
     async def open(cls, address: Address, token: str, schema: pa.Schema) -> Connection:
-        """PermissionError where the front does not know the token or has another schema."""
+        """Connect and return the client; raise PermissionError if the front rejects the token or the schema."""
         reader, writer = await asyncio.open_connection(*address)
         writer.write(wire.hello(token, schema))
         if await reader.read(1) != wire.WELCOME:
@@ -69,7 +69,7 @@ class Connection:
         return cls(reader, writer)
 
     async def send(self, data: bytes) -> Answer:
-        """What became of a request, as `wire.request` spells it; UNKNOWN once the connection has ended."""
+        """Send one request encoded by `wire.request` and return its answer; UNKNOWN if the connection has ended."""
         try:
             self._writer.write(data)
             return Answer.unpacked(await self._reader.readexactly(wire.ANSWER.size))

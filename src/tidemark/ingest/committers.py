@@ -1,4 +1,4 @@
-"""The policies at work: requests go in, and each comes back once the commit that holds it has ended."""
+"""Commit policies as running tasks: each submitted request is answered after the commit that holds it has ended."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from tidemark.systems.writers import DataFile
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_KEPT = 3  # errors in words
+MOST_KEPT = 3  # error messages kept by a committer
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     rows: pa.RecordBatch
-    size: int  # bytes, as it was sent
+    size: int  # bytes on the wire
     answer: asyncio.Future[Answer]
 
 
 class Committer(ABC):
-    """What all have in common: commits are numbered, and all requests of one have its number and its outcome."""
+    """Base of all committers: numbers the commits, and gives all requests in a commit its number and outcome."""
 
     def __init__(self) -> None:
-        self.commits = 0  # that were acknowledged
-        self.said: list[str] = []  # of the first that were not
+        self.commits = 0  # acknowledged commits
+        self.said: list[str] = []  # error messages of the first commits that were not acknowledged
         self._numbers = itertools.count(1)
 
     async def submit(self, rows: pa.RecordBatch, size: int) -> Answer:
-        """What became of `rows`, of `size` bytes as they were sent, once that is known."""
+        """Commit `rows`, `size` bytes on the wire, and return the final answer."""
         request = Request(rows, size, asyncio.get_running_loop().create_future())
         self._take_in(request)
         return await request.answer
@@ -46,7 +46,7 @@ class Committer(ABC):
 
     @abstractmethod
     async def drain(self) -> None:
-        """Commit at once all that was taken in, and end; nothing is submitted any more."""
+        """Commit everything accepted so far and stop; `submit` must not be called afterwards."""
 
     def _settle(self, requests: Iterable[Request], ended: Ended) -> None:
         number = 0
@@ -56,12 +56,12 @@ class Committer(ABC):
         elif len(self.said) < MOST_KEPT:
             self.said.append(ended.words)
         for request in requests:
-            if not request.answer.done():  # who asked may have gone
+            if not request.answer.done():  # the client may have disconnected
                 request.answer.set_result(Answer(ended.outcome, number))
 
 
 class DirectCommitter(Committer):
-    """Requests in the order in which they came, each by the next hand that is free."""
+    """Committer that commits each request separately, in arrival order, on the next free `Hand`."""
 
     def __init__(self, hands: Sequence[Hand]) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class DirectCommitter(Committer):
 
 
 class StagedCommitter(Committer):
-    """A buffer that each hand, when it is free and the buffer is due, takes as a whole."""
+    """Committer with a buffer; when a flush is due, the next free `Hand` commits the complete buffer."""
 
     def __init__(self, hands: Sequence[Hand], policy: Staged | Bundled) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class StagedCommitter(Committer):
 
 
 class BundledCommitter(StagedCommitter):
-    """A flush makes a file; one more hand commits all files that come within a window of the first."""
+    """Committer whose flushes write data files; an additional `Hand` commits all files that arrive in one window."""
 
     def __init__(self, hands: Sequence[Hand], committing: Hand, policy: Bundled) -> None:
         self._bundle = policy
@@ -173,7 +173,7 @@ class BundledCommitter(StagedCommitter):
 
 
 def committer(policy: Policy, hands: Sequence[Hand]) -> Committer:
-    """`policy` with opened hands: of a bundled one, the last is the one that commits."""
+    """Return the committer for `policy` on opened `hands`; with a `Bundled` policy the last one commits."""
     match policy:
         case Direct():
             return DirectCommitter(hands)

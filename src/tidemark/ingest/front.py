@@ -1,16 +1,16 @@
-"""The front: a loopback server that takes requests in, has them committed by a policy, and answers.
+"""The front: a loopback server that accepts requests, commits them by a policy and answers them.
 
-What it promises:
+Guarantees:
 
-- A request is acknowledged after the commit that holds it has returned, never before. Killed, it loses nothing that
-  it acknowledged, as far as the system keeps its own promise.
-- All requests of a commit have its outcome: acknowledged, refused, failed or unknown; none is tried again once its
-  outcome is unknown.
-- Bytes of requests that were taken in and are not answered never exceed `Limits.waiting_bytes`. A request that finds
-  no room is not read from its connection, and answered BUSY once it has waited `Limits.busy_after_s`. Beside that, rows
-  are there once more while they are committed, a connection takes some 128 KiB, and there are no more than
-  `Limits.connections`.
-- `drain` takes in nothing more, commits at once what is there, and answers it.
+- A request is acknowledged only after the commit that holds it has returned. If the front is killed, no acknowledged
+  request is lost, provided that the system keeps its own durability guarantee.
+- All requests in a commit have its outcome: acknowledged, refused, failed or unknown. A request with an unknown
+  outcome is never retried.
+- The bytes of requests that were accepted and not yet answered never exceed `Limits.waiting_bytes`. A request that
+  finds no room is not read from its connection; it is answered BUSY after `Limits.busy_after_s`. In addition, a second
+  copy of the rows exists while they are committed, and each connection takes about 128 KiB; there are at most
+  `Limits.connections` connections.
+- `drain` accepts no further requests, immediately commits those already accepted, and answers them.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Limits:
     waiting_bytes: int = 64 << 20
     request_bytes: int = 16 << 20  # of one request; a longer one is answered FAILED
     busy_after_s: float = 5.0
-    greeting_s: float = 10.0  # for a connection to say who it is
-    drain_s: float = 60.0  # for answers to be taken, once all is committed
+    greeting_s: float = 10.0  # for a new connection to authenticate
+    drain_s: float = 60.0  # for clients to read their answers after the last commit
     connections: int = 1024
 
 
 class Front:
-    """Opened by `start`, ended by `drain`, in one event loop."""
+    """Ingest server in one event loop; started by `start`, stopped by `drain`."""
 
     def __init__(
         self,
@@ -61,9 +61,9 @@ class Front:
         tries: int = 20,
         limits: Limits | None = None,
     ) -> None:
-        """`writers`: clients of the table that work at once, each in a thread; a bundled policy has one more to commit.
+        """Configure the front; raise ValueError if `limits` contradict each other.
 
-        `tries`: how often a commit is tried that others overtake. ValueError for limits that contradict each other.
+        `writers`: concurrent table clients, one thread each (plus one for `Bundled`); `tries`: attempts on conflict.
         """
         self.limits = limits or Limits()
         if self.limits.request_bytes > self.limits.waiting_bytes:
@@ -72,14 +72,14 @@ class Front:
         count = writers + isinstance(policy, Bundled)
         self._hands = [Hand(door, tries, number) for number in range(count)]
         self.room = Room(self.limits.waiting_bytes)
-        self.busy = 0  # requests that found no room
+        self.busy = 0  # requests answered BUSY
         self._committer: Committer | None = None
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
-        self._idle: set[asyncio.Task[None]] = set()  # those of them without a request that was taken in
+        self._idle: set[asyncio.Task[None]] = set()  # connections without an accepted request
 
     async def start(self, host: str = HOST, port: int = 0) -> int:
-        """Open the clients and listen; the port. Whatever a client raises that cannot be opened."""
+        """Open the table clients, listen and return the port; errors from opening a client propagate."""
         await asyncio.gather(*(hand.open() for hand in self._hands))
         self._committer = committer(self._policy, self._hands)
         self._server = await asyncio.start_server(self._connected, host, port, limit=PIECE, backlog=1024)
@@ -87,7 +87,7 @@ class Front:
         return found
 
     async def drain(self) -> None:
-        """Take in nothing more, commit and answer what is there, close the clients."""
+        """Accept no further requests, commit and answer the accepted ones, and close the table clients."""
         assert self._server is not None and self._committer is not None
         self._server.close()
         for task in tuple(self._idle):
@@ -101,12 +101,12 @@ class Front:
 
     @property
     def commits(self) -> int:
-        """Commits that were acknowledged."""
+        """Number of acknowledged commits."""
         return self._committer.commits if self._committer else 0
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What the first commits said that were not acknowledged."""
+        """Error messages of the first commits that were not acknowledged."""
         return tuple(self._committer.said) if self._committer else ()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -122,7 +122,7 @@ class Front:
                     writer.write(wire.WELCOME)
                     await self._serve(reader, writer, task)
         except (asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError, TimeoutError):
-            pass  # who asks next finds the connection closed
+            pass  # the client finds its connection closed
         finally:
             self._connections.discard(task)
             self._idle.discard(task)
@@ -130,7 +130,7 @@ class Front:
                 writer.close()
 
     async def _greeted(self, reader: asyncio.StreamReader) -> bool:
-        """Whether it is a client that knows the token and has the table's schema."""
+        """Return True if the client sent the correct token and the table's schema."""
         import pyarrow as pa
 
         said = await reader.readexactly(len(wire.MAGIC) + wire.TOKEN_BYTES)

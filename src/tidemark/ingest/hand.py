@@ -1,4 +1,4 @@
-"""One client of the table, and the thread that it belongs to."""
+"""One table client and the thread that owns it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tidemark.systems.writers import DataFile, Door, Fate, TableWriter
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.001, 0.2  # before another try: at least, doubled with each; as much again by chance
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.001, 0.2  # backoff: initial value, doubled per try, and its maximum; plus jitter
 LONGEST_WORDS = 400
 OUTCOMES = {Fate.CONFLICT: Outcome.REFUSED, Fate.FAILED: Outcome.FAILED, Fate.UNKNOWN: Outcome.UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What became of a commit, and what was said where it is not acknowledged."""
+    """Final status of a commit, with the error message if it was not acknowledged."""
 
     outcome: Outcome
     words: str = ""
@@ -34,16 +34,16 @@ ACKED = Ended(Outcome.ACKED)
 
 
 class Hand:
-    """Its methods are called from one event loop, and work in a thread of their own, one after the other."""
+    """Table client for use from one event loop; its calls run one at a time in a dedicated thread."""
 
     def __init__(self, door: Door, tries: int, seed: int) -> None:
-        """`tries`: how often a commit is tried that others overtake; `seed`: of the waits before it is tried again."""
+        """Prepare the client: `tries` limits the attempts on conflict, `seed` seeds the jitter between them."""
         self._door, self._tries, self._waits = door, tries, random.Random(seed)
         self._thread = ThreadPoolExecutor(1, "hand")
         self._writer: TableWriter | None = None
 
     async def open(self) -> None:
-        """Open the client; whatever it raises."""
+        """Open the client; errors propagate."""
         await self._in_thread(self._opened)
 
     async def write(self, batches: Sequence[pa.RecordBatch]) -> Ended:
@@ -56,7 +56,7 @@ class Hand:
         return await self._in_thread(work)
 
     async def stage(self, batches: Sequence[pa.RecordBatch]) -> DataFile | Ended:
-        """Make a data file of all rows, which is not yet the table's. What fails here is in no commit."""
+        """Write all rows to a data file that is not yet part of the table; a failure here leaves no commit behind."""
 
         def work() -> DataFile | Ended:
             try:
@@ -68,7 +68,7 @@ class Hand:
         return await self._in_thread(work)
 
     async def register(self, files: Sequence[DataFile]) -> Ended:
-        """Make `files` part of the table in one commit."""
+        """Add `files` to the table in one commit."""
         return await self._in_thread(lambda: self._committed(lambda writer: writer.register(files)))
 
     async def close(self) -> None:
@@ -88,14 +88,14 @@ class Hand:
         return self._writer
 
     def _drop(self) -> None:
-        """Have the next commit begin with another client."""
+        """Close the client, so that the next commit opens a new one."""
         writer, self._writer = self._writer, None
         if writer is not None:
-            with suppress(Exception):  # it is broken already
+            with suppress(Exception):  # the client is already broken
                 writer.close()
 
     def _committed(self, commit: Callable[[TableWriter], None]) -> Ended:
-        """Try until it is acknowledged, refused for certain or for the last time, or unknown."""
+        """Retry until the commit is acknowledged, finally refused, or has an unknown outcome."""
         try:
             writer = self._opened()
         except Exception as error:  # nothing was sent
@@ -120,7 +120,7 @@ class Hand:
 
 
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """All rows in one piece: clients are slower with many small ones."""
+    """Return all rows as one contiguous table: clients are slower with many small batches."""
     import pyarrow as pa
 
     return pa.Table.from_batches(batches).combine_chunks()

@@ -1,6 +1,6 @@
-"""When requests are committed: one by one, gathered, or gathered into files that are committed together.
+"""Commit policies: one commit per request, buffered commits, or files that are committed in groups.
 
-The numbers that stand here are those of kyma's staging buffer and commit coordinator.
+The default values are those of kyma's staging buffer and commit coordinator.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ DIRECT, STAGED, BUNDLED = "direct", "staged", "bundled"
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """Each request is a commit of its own."""
+    """One commit per request."""
 
     name = DIRECT
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """Requests join a buffer, and all that is in it is one commit: once it has so many rows or bytes, or is so old."""
+    """Buffered requests: a limit on the buffer's rows, bytes or age triggers one commit of all of them."""
 
     max_rows: int = 8_000
-    max_bytes: int = 16 << 20  # as requests are sent
+    max_bytes: int = 16 << 20  # bytes on the wire
     max_age_ms: float = 50.0  # of the oldest request in the buffer
 
     name = STAGED
@@ -30,12 +30,12 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Bundled:
-    """As `Staged`, but a flush makes a data file, and files that come within a window are one commit."""
+    """Policy like `Staged`, but each flush writes a data file; files that arrive in a window share one commit."""
 
     max_rows: int = 8_000
     max_bytes: int = 16 << 20
     max_age_ms: float = 50.0
-    window_ms: float = 5.0  # from the first file on
+    window_ms: float = 5.0  # starts with the first file
     max_files: int = 128
 
     name = BUNDLED

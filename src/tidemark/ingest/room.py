@@ -1,4 +1,4 @@
-"""Room for requests in memory: so many bytes, and who finds none free waits for its turn."""
+"""Memory budget for requests: a fixed number of bytes with a FIFO queue for those that wait."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 
 
 class Room:
-    """Bytes of requests that were taken in and are not yet answered; first come, first served."""
+    """Bytes of requests that were accepted and not yet answered; served first come, first served."""
 
     def __init__(self, size: int) -> None:
         self.size = self.free = size
@@ -15,7 +15,7 @@ class Room:
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     async def take(self, size: int, seconds: float) -> bool:
-        """Take `size` bytes, at most all that there are; False where they were not free within `seconds`."""
+        """Take `size` bytes, which must not exceed the total; return False if they did not become free in `seconds`."""
         if not self._waiting and size <= self.free:
             self._give(size)
             return True
@@ -25,7 +25,7 @@ class Room:
             async with asyncio.timeout(seconds):
                 await turn
         except BaseException as error:
-            if turn.done() and not turn.cancelled():  # it was given in the same moment
+            if turn.done() and not turn.cancelled():  # granted at the same moment
                 self.put_back(size)
             self._waiting = deque(each for each in self._waiting if each[1] is not turn)
             self._next()

@@ -1,9 +1,9 @@
-"""A program of its own: a front, until it is told to end.
+"""Program that runs a front until it is asked to stop.
 
     python -m tidemark.ingest.serve
 
-It is given its `Order` on standard input, pickled, and says "ready <port>". SIGTERM, or the end of its standard input,
-has it drain: then it says "done <JSON: commits, busy, said>" and ends.
+It reads a pickled `Order` from standard input and prints "ready <port>". On SIGTERM, or at the end of standard input,
+it drains the front, prints "done <JSON: commits, busy, said>" and exits.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def serve(order: Order) -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, ended.set)
     port = await front.start()
-    loop.add_reader(sys.stdin.fileno(), ended.set)  # nothing more is said to it: this is its end
+    loop.add_reader(sys.stdin.fileno(), ended.set)  # end of standard input: stop
     print("ready", port, flush=True)
     await ended.wait()
     loop.remove_reader(sys.stdin.fileno())

@@ -1,12 +1,12 @@
-"""What goes over a connection, little-endian.
+"""Wire protocol of a front, little-endian.
 
-    client: MAGIC, a token of TOKEN_BYTES bytes, the length of a schema (4 bytes), the schema as Arrow IPC has it
+    client: MAGIC, a token of TOKEN_BYTES bytes, the length of a schema (4 bytes), the schema in Arrow IPC format
     front:  1 byte, WELCOME; otherwise it closes the connection
-    client: the length of a request (4 bytes), a record batch of that schema as Arrow IPC has it
-    front:  1 byte, what became of it (`Outcome`); 8 bytes, the number of the commit that holds it, or 0
+    client: the length of a request (4 bytes), a record batch of that schema in Arrow IPC format
+    front:  1 byte, the outcome (`Outcome`); 8 bytes, the number of the commit that holds the request, or 0
 
-A client sends a request once the one before is answered; several at once take several connections. A connection that
-ends without an answer leaves the request before it `UNKNOWN`.
+A client sends a request after the previous one was answered; concurrent requests need separate connections. If a
+connection ends without an answer, the outcome of the last request is `UNKNOWN`.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ WELCOME = b"\x01"
 
 
 class Outcome(IntEnum):
-    """What became of a request. BUSY, REFUSED and FAILED: it is certainly not in the table."""
+    """Outcome of a request. After BUSY, REFUSED and FAILED its rows are guaranteed not to be in the table."""
 
     ACKED = 1  # committed
-    REFUSED = 2  # other commits came first, each time that it was tried
+    REFUSED = 2  # every attempt conflicted with an earlier commit
     FAILED = 3  # refused for another reason
-    UNKNOWN = 4  # it may be committed or not
-    BUSY = 5  # not taken in: no room was free for as long as a request may wait for it
+    UNKNOWN = 4  # may or may not be committed
+    BUSY = 5  # not accepted: no room became free within the time limit
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     outcome: Outcome
-    commit: int = 0  # from 1, of the front since it started
+    commit: int = 0  # counted from 1 since the front started
 
     def packed(self) -> bytes:
         return ANSWER.pack(self.outcome, self.commit)
 
     @classmethod
     def unpacked(cls, data: bytes) -> Answer:
-        """ValueError where it is none."""
+        """Decode an answer; raise ValueError if the outcome is not valid."""
         outcome, commit = ANSWER.unpack(data)
         return cls(Outcome(outcome), commit)
 
 
 def new_token() -> str:
-    """A secret that only those know who are given it, as text of TOKEN_BYTES characters."""
+    """Return a random secret as text of TOKEN_BYTES characters."""
     return secrets.token_hex(TOKEN_BYTES // 2)
 
 
 def hello(token: str, schema: pa.Schema) -> bytes:
-    """What a client begins with; ValueError for a token of another length."""
+    """Return the first message of a client; raise ValueError if the token has another length."""
     if len(token.encode()) != TOKEN_BYTES:
         raise ValueError(f"a token of {len(token.encode())} bytes; allowed: {TOKEN_BYTES}")
     spelled = schema.serialize().to_pybytes()
@@ -66,6 +66,6 @@ def hello(token: str, schema: pa.Schema) -> bytes:
 
 
 def request(rows: pa.RecordBatch) -> bytes:
-    """`rows` as they are sent."""
+    """Return `rows` as a request message."""
     body = rows.serialize()
     return b"".join((LENGTH.pack(body.size), body))

@@ -1,4 +1,4 @@
-"""Every kind of server, found by looking into this folder: a file with a named subclass of `Service` has one."""
+"""All kinds of servers, found in this folder: each named subclass of `Service` in a file defines one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @cache
 def registry() -> dict[str, type[Service]]:
-    """The services by their names, in the order of their names; clients of all of them are imported for it."""
+    """Return the services by name, sorted by name; this imports the client libraries of all of them."""
     from tidemark.services.base import Service
 
     found = {item.name: item for item in code.named_classes(__name__) if issubclass(item, Service)}

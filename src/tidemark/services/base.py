@@ -1,4 +1,4 @@
-"""What every server has in common: started in a clean directory, checked, stopped, its files named."""
+"""Base of all servers: start in a clean directory, health check, stop, and the list of their files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ START_ATTEMPTS = 4
 
 @dataclass(frozen=True, slots=True)
 class ServiceFiles:
-    """Files whose share in the page cache tells whether a server is cold."""
+    """Files whose share in the page cache shows whether a server is cold."""
 
     program: tuple[Path, ...]
     data: tuple[Path, ...]
@@ -32,7 +32,7 @@ class ServiceFiles:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a service is made of: a folder of its own, the configuration, and running servers, by their kinds."""
+    """Inputs for constructing a service: its own folder, the configuration, and running servers by class."""
 
     workspace: Workspace
     directory: Path
@@ -40,14 +40,14 @@ class Surroundings:
     running: Mapping[type[Service], Service] = MappingProxyType({})
 
     def server[S: Service](self, kind: type[S]) -> S:
-        """The one of `kind`, which the service `needs`."""
+        """Return the running server of class `kind`, which must be listed in the service's `needs`."""
         found = self.running[kind]
         assert isinstance(found, kind)
         return found
 
 
 def files_below(folder: Path) -> tuple[Path, ...]:
-    """Regular files below `folder`, sorted; those that a running server removes meanwhile are left out."""
+    """Return regular files below `folder`, sorted; files that a running server removes meanwhile are left out."""
     found = []
     for parent, _, names in os.walk(folder):
         found += [path for name in names if (path := Path(parent, name)).is_file() and not path.is_symlink()]
@@ -55,27 +55,27 @@ def files_below(folder: Path) -> tuple[Path, ...]:
 
 
 class Service(ABC):
-    """A server: ours, started below `directory`, or somebody else's, known by an address in the settings.
+    """A server: started by Tidemark below `directory`, or external, at an address given in the configuration.
 
-    A subclass takes `(workspace, directory, settings)`. `directory` belongs to the service alone and must lie
-    in the workspace's private folder: what an earlier, killed run left there is removed by the first `start`.
-    Ports may be drawn anew by every start, so addresses are to be asked for after it.
+    A subclass takes `(workspace, directory, settings)`. `directory` is used by this service only and must be in the
+    workspace's private folder; the first `start` removes what an earlier, killed run left there.
+    Each start may choose other ports, so read addresses after it.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     needs: ClassVar[tuple[type[Service], ...]] = ()  # servers that must run before this one
-    locks: ClassVar[tuple[str, ...]] = ()  # folders of envs/jars whose locks name what ours runs from
-    tools: ClassVar[tuple[str, ...]] = ()  # locks of envs/tools that ours runs from; the pipeline makes them before
-    # Where the configuration's `services` give the address of one that runs already; None: it is always ours.
+    locks: ClassVar[tuple[str, ...]] = ()  # folders of envs/jars whose locks pin the jars of a server started here
+    tools: ClassVar[tuple[str, ...]] = ()  # likewise the locks of envs/tools; the pipeline installs them first
+    # Key in the configuration's `services` with the address of an external server; None: always started here.
     address_key: ClassVar[str | None] = None
-    has_client: ClassVar[bool] = False  # a program of ours goes before one that runs already, from the same locks
-    visits: ClassVar[bool] = False  # it connects to other servers of a series from wherever it runs
-    is_instrument: ClassVar[bool] = False  # no part of any system: nobody asks what its end would cost
+    has_client: ClassVar[bool] = False  # runs a local client of an external server, from the same locks
+    visits: ClassVar[bool] = False  # connects to other servers of a series from the machine that it runs on
+    is_instrument: ClassVar[bool] = False  # measurement tool, not part of any system: never killed by fault experiments
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     stop_timeout_s: ClassVar[float] = 15.0
-    discard_signal: ClassVar[signal.Signals] = signal.SIGKILL  # ends it where its data goes as well
-    # What a log says when somebody took a port between our choice and the server's bind.
+    discard_signal: ClassVar[signal.Signals] = signal.SIGKILL  # stops it when its data is discarded too
+    # Log messages that mean that another process took a port between its choice and the server's bind.
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use",)
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
@@ -84,26 +84,26 @@ class Service(ABC):
         self._child: Child | None = None
         self._prepared = False
         self._verified = False
-        self._is_awaited = False  # launched, and not yet known to answer
+        self._is_awaited = False  # launched, not yet known to answer
         self._log_start = 0
         self._ended_seconds = 0.0
-        self._made: list[Made] = []  # on a server that is not ours, and not dropped yet
+        self._made: list[Made] = []  # on an external server, not yet dropped
 
     @classmethod
     @abstractmethod
     def from_config(cls, around: Surroundings) -> Self:
-        """The service as the configuration wants it, and where and on which servers `around` says."""
+        """Return the service for the configuration, with the directory and servers in `around`."""
 
     @classmethod
     def address_in(cls, config: ServicesConfig) -> str | None:
-        """Where `config` says that one runs already; None where ours is to be started."""
+        """Return the address of an external server in `config`, or None if the server is to be started here."""
         return None if cls.address_key is None else getattr(config, cls.address_key)
 
     @classmethod
     def provide(cls, workspace: Workspace) -> None:
-        """Fetch and verify what ours runs from, and make of it what is made once.
+        """Fetch and verify the files that the server runs from, and build what is built once.
 
-        Afterwards a series writes nothing below the cache, which may then be read-only.
+        After this a series writes nothing below the cache, so the cache may be read-only.
         """
         for name in cls.locks:
             provision(name, workspace)
@@ -119,31 +119,31 @@ class Service(ABC):
     @property
     @abstractmethod
     def is_external(self) -> bool:
-        """Whether somebody else runs it: then it is never started or stopped, and its files are not seen."""
+        """True if the server is external: it is never started or stopped, and its files are not visible."""
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether somebody else's server does its work, be it asked to by a client of ours."""
+        """True if an external server does the work, including when a Tidemark client passes requests to it."""
         return self.is_external
 
     @abstractmethod
     def version(self) -> str:
-        """The version that the running server gives itself."""
+        """Return the version that the running server reports."""
 
     @abstractmethod
     def _provision(self) -> None:
-        """Verify the program's files against their lock, fetching what is missing; before each start."""
+        """Verify the program's files against their lock and fetch missing ones; called before each start."""
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Make the data directory; once in the life of `directory`."""
+        """Create the data directory; called once in the life of `directory`."""
 
     @abstractmethod
     def _launch(self) -> Child:
-        """Start the program on free ports; called again when a port was taken meanwhile."""
+        """Start the program on free ports; called again if another process took one of them."""
 
     def _serve(self, command: Sequence[str | Path], **environment: str) -> Child:
-        """The process of `command`, in the server's folder, as nobody when we are root; its log has what it says."""
+        """Start `command` in the server's folder, unprivileged if Tidemark is root; log its output to `log_path`."""
         return Child.start(
             self.title,
             command,
@@ -155,22 +155,21 @@ class Service(ABC):
 
     @abstractmethod
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
-        """Return once it answers; `log_start` is where in the log this start begins."""
+        """Return once the server answers; `log_start` is the byte of the log at which this start begins."""
 
     @abstractmethod
     def _reach(self) -> None:
-        """Talk to an external server; any exception says why that failed."""
+        """Contact an external server; any exception gives the reason for a failure."""
 
     @abstractmethod
     def _program_files(self) -> tuple[Path, ...]:
-        """Binaries and libraries that it runs from."""
+        """Return the binaries and libraries that the server runs from."""
 
     def start(self) -> None:
-        """Start it and wait until it answers; ServiceError, with the end of its log, when it does not.
+        """Start the server and wait until it answers; raise ServiceError, with the end of its log, if it does not.
 
-        DiskFull where that log says so.
-
-        Starting again after `stop` uses the same data. An external server is only reached for.
+        Raise DiskFull if the log reports a full disk. Starting again after `stop` uses the same data. For an external
+        server, only check that it answers.
         """
         if self.is_external:
             self._reach_or_fail()
@@ -184,7 +183,7 @@ class Service(ABC):
             raise
 
     def launch(self) -> None:
-        """Start it and do not wait; `start` does, and must be called. An external server is left alone."""
+        """Start the server without waiting; `start` must follow, and waits. Does nothing for an external server."""
         if self.is_external:
             return
         if self._child is not None:
@@ -194,9 +193,9 @@ class Service(ABC):
         self._launch_on_free_ports()
 
     def prepare(self) -> None:
-        """Verify the program and make its data directory, without starting it; `start` does it otherwise.
+        """Verify the program and create its data directory without starting it; `start` does this otherwise.
 
-        Between the two the machine can be made cold: the program was verified, and nothing of it runs yet.
+        Between `prepare` and `start` the page cache can be dropped: the program is verified and nothing of it runs yet.
         """
         if self.is_external:
             return
@@ -231,7 +230,7 @@ class Service(ABC):
             self._launch_on_free_ports()
 
     def stop(self) -> None:
-        """End it and everything it started; nothing happens when it does not run. Data and log stay."""
+        """Stop the server and all its processes; do nothing if it is not running. Data and log stay."""
         self._end(self.stop_signal)
 
     def _end(self, how: signal.Signals) -> None:
@@ -242,18 +241,18 @@ class Service(ABC):
             child.stop(how, self.stop_timeout_s)
 
     def kill(self) -> None:
-        """End it and everything it started at once, as a crash would; data and log stay. Any thread may call."""
+        """Kill the server and all its processes, like a crash; data and log stay. Callable from any thread."""
         self._end(signal.SIGKILL)
 
     def restart(self) -> None:
-        """Stop it and start it again on the same data."""
+        """Stop the server and start it on the same data."""
         self.stop()
         self.start()
 
     def remove_data(self) -> None:
-        """End it and give the disk space of its data back; the log stays, the next start is a clean one.
+        """Stop the server and delete its data; the log stays, and the next start is a clean one.
 
-        On somebody else's, what was made through this object is dropped, and nothing else.
+        On an external server, drop only what was created through this object.
         """
         if self.is_elsewhere:
             for made in tuple(self._made):
@@ -267,32 +266,32 @@ class Service(ABC):
             shutil.rmtree(self.data_directory, ignore_errors=True)
 
     def drop(self, name: str) -> None:
-        """Remove what `name` says was made on the server; nothing happens when it is not there."""
+        """Drop the object `name` from the server; do nothing if it does not exist."""
         raise NotImplementedError(f"nothing is made on {self.title}")
 
     def host_and_port(self) -> tuple[str, int]:
-        """Where clients connect to, for who stands between them and it."""
+        """Return the address that clients connect to, for use by proxies."""
         raise NotImplementedError(f"{self.title} has no one place that clients connect to")
 
     def address_outside(self) -> dict[str, str]:
-        """How an external one is found again, by `at` of tidemark.services.leftovers; without secrets."""
+        """Return the external server's address for `tidemark.services.leftovers`, without secrets."""
         raise NotImplementedError(f"nothing is made on {self.title}")
 
     def _note(self, name: str) -> None:
-        """To be called before `name` is made on the server: were it not ours, it would be left there by a kill."""
+        """Record `name` before it is created, because a killed run would leave it on an external server."""
         if self.is_elsewhere:
             made = Made(self.name, self.address_outside(), name)
             ledger_of(self.workspace).note(made)
             self._made.append(made)
 
     def _strike(self, name: str) -> None:
-        """To be called once `name` is gone, or was refused."""
+        """Remove `name` from the record; call once it is dropped or was refused."""
         for made in [each for each in self._made if each.name == name]:
             self._made.remove(made)
             ledger_of(self.workspace).dropped(made)
 
     def check(self) -> None:
-        """Raise ServiceError, with the end of the log, if it should run and does not."""
+        """Raise ServiceError, with the end of the log, if the server should be running and is not."""
         if self.is_external:
             self._reach_or_fail()
         elif self._child is None:
@@ -301,23 +300,23 @@ class Service(ABC):
             self._child.check()
 
     def has_ended(self) -> bool:
-        """Whether it was started here and runs no longer; an external one is not asked."""
+        """Return True if the server was started here and has exited; an external server is not contacted."""
         return self._child is not None and self._child.poll() is not None
 
     def pids(self) -> list[int]:
-        """Its process and all that descend from it; empty for an external one."""
+        """Return the ids of its process and all descendants; empty for an external server."""
         return [] if self._child is None else self._child.pids()
 
     def leader(self) -> list[int]:
-        """The one process that we started, which costs no look at all others; empty for an external one."""
+        """Return the id of the process started here, without scanning for descendants; empty if external."""
         return [] if self._child is None else [self._child.pid]
 
     def ended_seconds(self) -> float:
-        """Processor time of those of its processes that were ended from here."""
+        """Return the CPU seconds of its processes that were stopped through this object."""
         return self._ended_seconds
 
     def files(self) -> ServiceFiles:
-        """What it runs from and what it stores; empty for an external one."""
+        """Return the program and data files; empty for an external server."""
         if self.is_external:
             return ServiceFiles((), ())
         return ServiceFiles(self._program_files(), files_below(self.data_directory))

@@ -1,7 +1,7 @@
-"""Requests to servers over HTTP, none of which goes through a proxy where the server is on this machine.
+"""HTTP requests to servers; those to this machine never use a proxy.
 
-A proxy of the environment (http_proxy, ALL_PROXY and their like) is for the world outside. It cannot reach our
-loopback, and what it would answer in a server's place is an error at best.
+A proxy from the environment (http_proxy, ALL_PROXY etc.) is meant for other hosts. It cannot reach this machine's
+loopback, and would answer in place of the server with an error at best.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import cast
 from urllib.parse import urlsplit
 
 HERE = ("127.0.0.1", "localhost", "::1")
-EXCEPTIONS = ("no_proxy", "NO_PROXY")  # libraries read one or the other, and most the first that is there
+EXCEPTIONS = ("no_proxy", "NO_PROXY")  # libraries read one or the other, and most use the first that is set
 
 _direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def is_loopback(host: str | None) -> bool:
-    """Whether `host` is this machine's own loopback."""
+    """Return True if `host` is a loopback address of this machine."""
     if host is None:
         return False
     try:
@@ -30,29 +30,29 @@ def is_loopback(host: str | None) -> bool:
 
 
 def names_loopback(address: str) -> bool:
-    """Whether a host of `address` is this machine's own loopback: host:port, or a URL; with commas between several."""
+    """Return True if a host in `address` is loopback: host:port or a URL; several are separated by commas."""
     hosts = address.rpartition("://")[2].partition("/")[0].split(",")
     return any(is_loopback(urlsplit(f"//{host}").hostname) for host in hosts)
 
 
 def open_url(request: str | urllib.request.Request, timeout_s: float) -> HTTPResponse:
-    """The answer to `request`, which the caller closes; directly where the server is on this machine."""
+    """Return the open response to `request`; the caller closes it. Requests to this machine bypass proxies."""
     url = request if isinstance(request, str) else request.full_url
-    # Made anew for others: the one that urllib keeps has the proxies of its first use.
+    # A new opener for other hosts: urllib's default opener keeps the proxies of its first use.
     opener = _direct if is_loopback(urlsplit(url).hostname) else urllib.request.build_opener()
     return cast(HTTPResponse, opener.open(request, timeout=timeout_s))
 
 
 def keep_loopback_direct() -> None:
-    """Have every library of this process reach this machine's servers without a proxy.
+    """Make every library in this process reach servers on this machine without a proxy.
 
-    Called where a measuring process starts. The exceptions that the user named stay in force.
+    Called when a measuring process starts. Exceptions that the user configured stay in force.
     """
     named: dict[str, None] = {}
     for variable in EXCEPTIONS:
         named |= {each.strip(): None for each in os.environ.get(variable, "").split(",") if each.strip()}
     exceptions = ",".join(dict.fromkeys((*named, *HERE)))
     if "*" in named:
-        exceptions = "*"  # everything already; libraries know the star only where it stands alone
+        exceptions = "*"  # covers everything; libraries recognise the star only on its own
     for variable in EXCEPTIONS:
         os.environ[variable] = exceptions

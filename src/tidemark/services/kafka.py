@@ -33,20 +33,20 @@ from tidemark.services.programs.process import (
 from tidemark.services.programs.provision import private_beside, provision
 
 ANSWER_TIMEOUT_S = 15.0
-# Of these, beside the heap's size, hangs how its JVM lays out classes and objects.
+# Together with the heap size, these determine how the JVM lays out classes and objects.
 JVM_OPTIONS = ("-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError")
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
-    """`address`: bootstrap servers of a running cluster; None: start ours, with a heap of `heap_mb` MiB."""
+    """Bootstrap servers of an external cluster (`address`); None: start a broker here with `heap_mb` MiB of heap."""
 
     address: str | None = None
     heap_mb: int = 1024
 
 
 def _code(error: ServiceError) -> int | None:
-    """The broker's own number for what it refused."""
+    """Return the Kafka error code behind `error`, or None if there is none."""
     cause = error.__cause__
     return int(cause.args[0].code()) if isinstance(cause, KafkaException) else None
 
@@ -57,10 +57,10 @@ def _java(jars: list[Path], *options: str) -> list[str | Path]:
 
 
 def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
-    """A data directory as Kafka's storage tool leaves it, to begin a broker's life with; made once.
+    """Return a data directory formatted by Kafka's storage tool, to be copied for each broker; made once.
 
-    A broker without a formatted directory does not start, and the tool takes a JVM's second each time. What it
-    writes is an id of the cluster and of the node; no port is in it, because each start has ports of its own.
+    A broker does not start without a formatted directory, and the tool takes about a second for its JVM each time. It
+    writes ids of the cluster and the node but no port, so the result is valid for starts on any ports.
     """
     made_of = PROPERTIES + "".join(jar.name for jar in jars)
     formatted = workspace.cache / "kafka-storage" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
@@ -71,7 +71,7 @@ def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
                     (incoming / name).mkdir(mode=0o700)
                 cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
                 command = [*_java(jars, *SHORT_LIVED_OPTIONS), "kafka.tools.StorageTool", "format"]
-                # In one word with its option: an id may begin with a hyphen, and would be taken for an option itself.
+                # One argument with its option: an id may begin with a hyphen and would be parsed as an option.
                 command += [f"--cluster-id={cluster}", "-c", write_properties(incoming, *free_ports(2))]
                 log = incoming / "format.log"
                 Child.start("Kafka's storage tool", command, log, env=server_environment(), cwd=incoming).run_to_end(90)
@@ -80,13 +80,13 @@ def format_storage(workspace: Workspace, jars: list[Path]) -> Path:
 
 
 def archive_classes(workspace: Workspace, jars: list[Path]) -> Path | None:
-    """The archive of the classes that a broker loads between its start and its end; made once."""
+    """Return the archive of classes that a broker loads between start and shutdown; built once."""
     trainee = partial(_Trainee, workspace, workspace.work / "kafka-training")
     return class_data(workspace, "kafka", JVM_OPTIONS, jars, trainee)
 
 
 class Kafka(Service):
-    """Kafka 4.1 on two free loopback ports; as nobody when we are root, else as whoever we are."""
+    """Kafka 4.1 on two free loopback ports; runs unprivileged if Tidemark is root, else as the current user."""
 
     name: ClassVar[str] = "kafka"
     title: ClassVar[str] = "Kafka"
@@ -119,22 +119,22 @@ class Kafka(Service):
 
     @property
     def bootstrap(self) -> str:
-        """What clients take as `bootstrap.servers`."""
+        """Value of the client option `bootstrap.servers`."""
         return self.settings.address or f"127.0.0.1:{self._port}"
 
     def create_topic(self, name: str) -> None:
-        """Create the topic `name`, one partition, one copy; ServiceError when the broker refuses."""
+        """Create the topic `name` with one partition and one replica; raise ServiceError if the broker refuses."""
         topic = NewTopic(name, num_partitions=1, replication_factor=1)
         self._note(name)
         try:
             self._administer(f"create topic {name}", lambda admin: admin.create_topics([topic])[name])
         except ServiceError as error:
             if _code(error) == KafkaError.TOPIC_ALREADY_EXISTS:
-                self._strike(name)  # it is somebody else's
+                self._strike(name)  # it belongs to another user
             raise
 
     def delete_topic(self, name: str) -> None:
-        """Delete the topic `name`; its files are gone a second or two later."""
+        """Delete the topic `name`; the broker removes its files one or two seconds later."""
         self._administer(f"delete topic {name}", lambda admin: admin.delete_topics([name])[name])
         self._strike(name)
 
@@ -150,18 +150,18 @@ class Kafka(Service):
         return {"bootstrap": self.bootstrap}
 
     def topic_folders(self, name: str) -> list[Path]:
-        """Where the log of the topic `name` lies, also while it is being deleted; none for an external broker."""
+        """Return the log folders of the topic `name`, also during its deletion; empty for an external broker."""
         if self.is_external:
             return []
         return [*self.data_directory.glob(f"{name}-0"), *self.data_directory.glob(f"{name}-0.*")]
 
     def topics(self) -> list[str]:
-        """Names of the topics, internal ones left out."""
+        """Return the names of the topics, without internal ones."""
         found = self._admin().list_topics(timeout=ANSWER_TIMEOUT_S).topics
         return sorted(name for name in found if not name.startswith("__"))
 
     def version(self) -> str:
-        """From the broker's log, where it names itself; brokers do not tell their clients."""
+        """Return the version from the broker's log; brokers do not report it to clients."""
         if self.is_external:
             return "not told by the broker"
         named = re.findall(r"Kafka version: (\S+)", self.log_path.read_text(errors="replace"))
@@ -193,7 +193,7 @@ class Kafka(Service):
     def _prepare(self) -> None:
         give(private_directory(self.data_directory))
         for path in self._formatted.iterdir():
-            # Without its mode: the cache may be read-only.
+            # Copy without the mode: the cache may be read-only.
             give(shutil.copyfile(path, self.data_directory / path.name))
         give(private_directory(self.directory / "tmp"))
 
@@ -213,7 +213,7 @@ class Kafka(Service):
 
 
 class _Trainee(Kafka):
-    """A broker whose JVM is given `options`, to see which classes it loads."""
+    """A broker whose JVM gets `options` that record the classes it loads."""
 
     def __init__(self, workspace: Workspace, directory: Path, options: tuple[str, ...]) -> None:
         super().__init__(workspace, directory, KafkaSettings())
@@ -227,7 +227,7 @@ class _Trainee(Kafka):
         return self._options
 
     def practise(self) -> None:
-        """A topic is made, written as a run writes its own, read, and removed."""
+        """Create, write (like a run), read and delete a topic."""
         self.create_topic("practice")
         address = {"bootstrap.servers": self.bootstrap, "log_level": 3}
         producer = Producer({**address, "enable.idempotence": True, "compression.type": "lz4"})

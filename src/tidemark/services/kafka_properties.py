@@ -1,4 +1,4 @@
-"""What a broker of ours is told: the properties of one node that is broker and controller, and how it logs."""
+"""Configuration of a broker started here: one node that is broker and controller, and its logging."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LOGGING = """\
 </Configuration>
 """
 
-# One node, one copy. Topics live as long as a run and are deleted after it: nothing expires before, and their
-# files are removed at once, not after the default minute. The folder is relative to the working directory
-# because a properties file cannot hold every path.
+# One node, one replica. Topics live as long as a run and are then deleted: nothing expires earlier, and their
+# files are removed immediately, not after the default minute. The folder is relative to the working directory
+# because a properties file cannot represent every path.
 PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -53,7 +53,7 @@ log.initial.task.delay.ms=1000
 
 
 def write_properties(directory: Path, port: int, controller_port: int) -> Path:
-    """The properties of a broker whose working directory is `directory`, and how it logs."""
+    """Write the properties and logging configuration for a broker in `directory`; return the properties file."""
     (directory / LOGGING_FILE).write_text(LOGGING)
     properties = directory / "server.properties"
     properties.write_text(PROPERTIES.format(port=port, controller_port=controller_port))

@@ -1,4 +1,4 @@
-"""What a killed pipeline left on servers that are not ours: dropped by the next one."""
+"""Removal of objects that an earlier, killed pipeline left on external servers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _polaris(workspace: Workspace, address: Address) -> Polaris:
     return Polaris(workspace, workspace.work / Polaris.name, settings)
 
 
-# How the server of a ledger's line is reached again; secrets come from where they came from before.
+# Reconstructs the server of a ledger entry; secrets are read from their original source.
 AGAIN: Mapping[str, Callable[[Workspace, Address], Service]] = {
     Postgres.name: lambda workspace, address: Postgres(
         workspace, workspace.work / Postgres.name, PostgresSettings(address["dsn"])
@@ -57,7 +57,7 @@ AGAIN: Mapping[str, Callable[[Workspace, Address], Service]] = {
 
 
 def drop_leftovers(workspace: Workspace) -> None:
-    """Drop what the ledgers of dead processes still name; what cannot be dropped is said, and stays noted."""
+    """Drop objects recorded in ledgers of dead processes; report failures, whose entries stay recorded."""
 
     def drop(made: Made) -> None:
         AGAIN[made.service](workspace, made.address).drop(made.name)

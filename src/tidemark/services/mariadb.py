@@ -1,4 +1,4 @@
-"""MariaDB: a backend of the Iceberg REST server, spoken to by the client program that comes with it."""
+"""MariaDB: a backend of the Iceberg REST server, accessed through its own client program."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tidemark.services.programs.provision import unpack_mariadb
 USER = "tidemark"
 DURABILITY_SETTINGS = ("innodb_doublewrite", "innodb_flush_log_at_trx_commit", "log_bin", "sync_binlog")
 ANSWER_S = 30
-READING = 4  # statements of one reading of the counters, the end of its session among them
+READING = 4  # statements of one reading of the counters, including the end of its session
 
 
 class MariaDB(OwnServer):
-    """MariaDB 11.4.5 on a free loopback port, one user with a generated password, all else as it comes.
+    """MariaDB 11.4.5 on a free loopback port, with one user, a generated password, and defaults otherwise.
 
-    When we are root it runs as nobody, who owns its data directory and keeps the right to enter our folders.
+    If Tidemark is root, it runs as an unprivileged account that owns its data directory and may enter root's folders.
     """
 
     name: ClassVar[str] = "mariadb"
@@ -51,11 +51,11 @@ class MariaDB(OwnServer):
         unpack_mariadb(workspace)
 
     def jdbc(self, database: str) -> tuple[str, str, str]:
-        """The JDBC address of a database that is there (without credentials), the user and the password."""
+        """Return the JDBC address of an existing database (without credentials), the user and the password."""
         return f"jdbc:mariadb://127.0.0.1:{self._port}/{database}?sslMode=disable", USER, self._password
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
-        """What statements give, as text; ServiceError, with the server's words, where it refuses one."""
+        """Run statements and return their rows as text; raise ServiceError, with the server's message, on failure."""
         command: list[str | Path] = [self._home / "bin" / "mariadb", "--no-defaults", "--batch", "--skip-column-names"]
         command += ["--skip-ssl", "--host=127.0.0.1", f"--port={self._port}", f"--user={USER}"]
         done = subprocess.run(
@@ -72,23 +72,23 @@ class MariaDB(OwnServer):
         return [tuple(line.split("\t")) for line in done.stdout.splitlines()]
 
     def create_database(self, name: str) -> None:
-        """Create the database `name`; ServiceError when there is one."""
+        """Create the database `name`; raise ServiceError if it exists."""
         self.ask(f"CREATE DATABASE `{name}`")
 
     def drop_database(self, name: str) -> None:
-        """Drop the database `name`; nothing happens when there is none."""
+        """Drop the database `name`; do nothing if it does not exist."""
         self.ask(f"DROP DATABASE IF EXISTS `{name}`")
 
     def database_bytes(self, name: str) -> int:
-        """The size on disk of the files of a database's tables, as the server says it."""
+        """Return the size in bytes of the files of a database's tables, as the server reports it."""
         query = "SELECT COALESCE(SUM(FILE_SIZE), 0) FROM information_schema.INNODB_SYS_TABLESPACES"
         ((size,),) = self.ask(f"{query} WHERE NAME LIKE '{name}/%'")
         return int(size)
 
     def counters(self) -> dict[str, int]:
-        """Transactions that wrote, the server's own statistics of tables among them, bytes of the log, and statements.
+        """Return counts of write transactions (including the server's own table statistics), WAL bytes and statements.
 
-        All so far, the statements of these readings left out.
+        All are totals so far; the statements of these readings are subtracted.
         """
         (written,), (log,), (asked,) = self.ask(
             "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rw_commits'; "
@@ -100,7 +100,7 @@ class MariaDB(OwnServer):
         return {"write_transactions": int(written), "wal_bytes": int(log), "statements": statements}
 
     def durability_settings(self) -> dict[str, str]:
-        """The settings that decide what a commit has on the disk, as a session finds them."""
+        """Return the settings that determine what is on disk after a commit, as a session sees them."""
         names = ", ".join(f"'{name}'" for name in DURABILITY_SETTINGS)
         query = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"
         return dict(sorted((name, value) for name, value in self.ask(query)))
@@ -129,17 +129,17 @@ class MariaDB(OwnServer):
             "mariadb-install-db",
             command,
             self.directory / "mariadb-install-db.log",
-            env=server_environment(TMPDIR=str(self.directory / "tmp")),  # as an option its path could have no space
+            env=server_environment(TMPDIR=str(self.directory / "tmp")),  # as an option, no space allowed
             cwd=self.directory,
             account=unprivileged_account(),
         ).run_to_end(120)
 
     def _launch(self) -> Child:
-        # Where it was before, if it ran: servers that work on it know that place, and find it again.
+        # Reuse the previous port if it is free: servers that use this database know that address and reconnect.
         self._port = self._port if is_free(self._port) else free_ports(1)[0]
         command: list[str | Path] = [self._home / "bin" / "mariadbd", "--no-defaults", f"--basedir={self._home}"]
         command += [f"--datadir={self.data_directory}", f"--tmpdir={self.directory / 'tmp'}"]
-        # No socket file: its path would be limited to 107 bytes, and nobody needs it. No name is looked up.
+        # No socket file: its path is limited to 107 bytes, and no client uses it. Name lookups are off.
         command += ["--bind-address=127.0.0.1", f"--port={self._port}", "--socket=", "--skip-name-resolve"]
         command += ["--skip-ssl", "--innodb-monitor-enable=trx_rw_commits", f"--init-file={self._write_users()}"]
         return self._serve(command)
@@ -155,7 +155,7 @@ class MariaDB(OwnServer):
         return self.directory / "users.sql"
 
     def _write_users(self) -> Path:
-        """What the server does before it takes a connection: only the user of the generated password can come."""
+        """Write the init file, which leaves only the user with the generated password able to connect."""
         path = self._users
         path.unlink(missing_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -1,7 +1,7 @@
-"""Project Nessie, a catalog server that keeps all its tables in one history, over the backends it was found to run on.
+"""Project Nessie, a catalog server that keeps all tables in one history, over the backends it was found to run on.
 
-It refuses locations of a local file system, so that its metadata files lie in an S3 server. What it is told, keys and
-passwords among it, reaches it by its environment.
+It refuses locations on a local file system, so its metadata files are on an S3 server. It receives its settings,
+including keys and passwords, through the environment.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from tidemark.services.secantusdb import SecantusDB
 
 WAREHOUSE = "warehouse"
 HEAP_MB = 1024
-KEYS = "tidemark.store"  # what it is told to look its keys of the S3 server up by
+KEYS = "tidemark.store"  # name under which it looks up its keys for the S3 server
 
 
 class Nessie(InBucket, RestCatalog):
-    """Nessie 0.99.0 on loopback; as nobody when we are root. A subclass says what keeps its history."""
+    """Nessie 0.99.0 on loopback; unprivileged if Tidemark is root. A subclass selects the store of its history."""
 
     needs: ClassVar[tuple[type[Service], ...]] = (SeaweedFS,)
     locks: ClassVar[tuple[str, ...]] = ("nessie",)
@@ -89,20 +89,20 @@ class Nessie(InBucket, RestCatalog):
 
     @abstractmethod
     def _backend(self) -> dict[str, str]:
-        """The environment by which it finds what keeps its history."""
+        """Return the environment variables that select the store of its history."""
 
     def _launch(self) -> Child:
         self._port, management_port = free_ports(2)
         bucket = self.bucket
         store = "nessie.catalog.service.s3.default-options"
-        # By their own names, which an environment may hold: not all of them are found by names in capitals.
+        # Property names as they are, which an environment may hold: upper-case names do not work for all of them.
         told = {
             "quarkus.http.host": "127.0.0.1",
             "quarkus.http.port": str(self._port),
             "quarkus.management.host": "127.0.0.1",
             "quarkus.management.port": str(management_port),
             "quarkus.otel.sdk.disabled": "true",
-            # A line a request, in a log that nobody reads.
+            # One line per request, which is not needed.
             "quarkus.http.access-log.enabled": "false",
             "nessie.catalog.default-warehouse": WAREHOUSE,
             f"nessie.catalog.warehouses.{WAREHOUSE}.location": f"s3://{bucket.name}/{WAREHOUSE}/",
@@ -122,7 +122,7 @@ class Nessie(InBucket, RestCatalog):
 
 
 class NessieMemory(Nessie):
-    """Its history is in the server's memory; metadata files are written."""
+    """Nessie with its history in the server's memory; metadata files are written."""
 
     name: ClassVar[str] = "nessie-memory"
     title: ClassVar[str] = "Nessie in memory"
@@ -132,7 +132,7 @@ class NessieMemory(Nessie):
 
 
 class NessieRocksDB(Nessie):
-    """Over RocksDB, which runs inside the server."""
+    """Nessie over RocksDB, embedded in the server."""
 
     name: ClassVar[str] = "nessie-rocksdb"
     title: ClassVar[str] = "Nessie over RocksDB"
@@ -148,7 +148,7 @@ class NessieRocksDB(Nessie):
 
 
 class NessiePostgres(Nessie):
-    """Over PostgreSQL, with as many connections as the reference server is given."""
+    """Nessie over PostgreSQL, with the same number of connections as the reference server."""
 
     name: ClassVar[str] = "nessie-postgres"
     title: ClassVar[str] = "Nessie over PostgreSQL"
@@ -167,7 +167,7 @@ class NessiePostgres(Nessie):
 
 
 class NessieMongo(Nessie):
-    """Over documents, in a stand-in for MongoDB."""
+    """Nessie over a document database, SecantusDB as a substitute for MongoDB."""
 
     name: ClassVar[str] = "nessie-mongo"
     title: ClassVar[str] = "Nessie over SecantusDB (a stand-in for MongoDB)"

@@ -1,4 +1,4 @@
-"""A server that answers every request at once, and keeps nothing: what it costs to ask it is the load generator's."""
+"""A server that answers every request immediately and stores nothing: measures the load generator's own cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PROGRAM = "tidemark.services.programs.answer"
 
 
 class NullCatalog(OwnProgram):
-    """On a loopback port that the kernel picks."""
+    """Server on a loopback port chosen by the kernel."""
 
     name: ClassVar[str] = "null-catalog"
     title: ClassVar[str] = "Server that answers at once"

@@ -1,8 +1,8 @@
-"""What was made on servers that are not ours, written down before it is made: so all of it is dropped in the end.
+"""Ledger of objects on external servers, written before they are created, so that all are dropped at the end.
 
-Each process has a file of its own in the workspace's private folder, one line for each thing that it made there and one
-for each that it dropped, and holds it locked while it lives. The kernel lets go of the lock however a process ends, so
-that a file which can be locked is a dead one's: what it still names is dropped by the next start, and nothing else is.
+Each process has its own file in the workspace's private folder, with one line per object created and one per object
+dropped, and holds a lock on it while it lives. The kernel releases the lock however the process ends, so a file that
+can be locked belongs to a dead process: the next start drops the objects it still lists, and nothing else.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 
 from tidemark.paths import Workspace, only_one, sync_directory
 
-LOCK = ".lock"  # of the folder: files in it are made, and looked for, by one at a time
+LOCK = ".lock"  # of the folder: one process at a time creates files in it or scans it
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One thing: the service that it was made on, as tidemark names it, its address without secrets, the name."""
+    """An object on a server: Tidemark's name of the service, its address without secrets, and the object's name."""
 
     service: str
     address: Mapping[str, str]
@@ -32,7 +32,7 @@ class Made:
 
 
 class Ledger:
-    """What this process made and has not dropped yet."""
+    """Objects that this process created and has not dropped yet."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -45,9 +45,9 @@ class Ledger:
         return self._path
 
     def note(self, made: Made) -> None:
-        """Write down what is about to be made; on disk when this returns."""
+        """Record an object that is about to be created; on disk on return."""
         if self._descriptor is None:
-            with only_one(self._folder / LOCK):  # a sweep must not see the file before it is locked
+            with only_one(self._folder / LOCK):  # another process must not see the file before it is locked
                 self._path = self._folder / f"{os.getpid()}-{secrets.token_hex(4)}.jsonl"
                 self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX)
@@ -56,7 +56,7 @@ class Ledger:
         self._left.append(made)
 
     def dropped(self, made: Made) -> None:
-        """Strike out what is there no more; with the last of it the file goes."""
+        """Remove a dropped object from the ledger; the file is deleted with the last one."""
         if self._descriptor is None or made not in self._left:
             return
         self._left.remove(made)
@@ -77,20 +77,20 @@ def folder_of(workspace: Workspace) -> Path:
 
 
 def ledger_of(workspace: Workspace) -> Ledger:
-    """The ledger of this process in `workspace`."""
+    """Return the ledger of this process in `workspace`."""
     folder = folder_of(workspace).absolute()
     return _ledgers.setdefault(folder, Ledger(folder))
 
 
 def drop_leftovers(workspace: Workspace, drop: Callable[[Made], None]) -> None:
-    """Have `drop` remove what processes that are dead made and left; what it cannot is said, and kept for later."""
+    """Call `drop` for every object that dead processes left; report failures and keep them for a later start."""
     folder = folder_of(workspace)
     if not folder.is_dir() or not any(folder.glob("*.jsonl")):
         return
     for path, descriptor in _of_the_dead(folder):
         try:
             left = read(path)
-            for made in reversed(tuple(left)):  # what was made last may use what was made before
+            for made in reversed(tuple(left)):  # later objects may depend on earlier ones
                 try:
                     drop(made)
                 except Exception as error:
@@ -105,7 +105,7 @@ def drop_leftovers(workspace: Workspace, drop: Callable[[Made], None]) -> None:
 
 
 def read(path: Path) -> list[Made]:
-    """What a ledger's file says is there still. A line that a crash cut off names nothing that was made."""
+    """Return the objects that a ledger file still lists. A line truncated by a crash names no created object."""
     left: list[Made] = []
     for line in path.read_text(errors="replace").splitlines():
         try:
@@ -131,13 +131,13 @@ def say_kept(name: str, error: Exception, ledger: Path) -> None:
 
 def _append(descriptor: int, event: str, made: Made) -> None:
     values: dict[str, Any] = {event: asdict(made)}
-    # A line of its own, whatever a crash left at the end of the file.
+    # Begin with a newline, because a crash may have left a partial line at the end of the file.
     os.write(descriptor, f"\n{json.dumps(values)}\n".encode())
     os.fsync(descriptor)
 
 
 def _of_the_dead(folder: Path) -> Iterator[tuple[Path, int]]:
-    """The files whose process is gone, each with a descriptor that holds its lock."""
+    """Yield the files whose process is dead, each with a descriptor that holds its lock."""
     for path in sorted(folder.glob("*.jsonl")):
         with only_one(folder / LOCK):
             try:
@@ -147,6 +147,6 @@ def _of_the_dead(folder: Path) -> Iterator[tuple[Path, int]]:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                os.close(descriptor)  # its process lives, and needs what it made
+                os.close(descriptor)  # its process lives and needs the objects
                 continue
         yield path, descriptor

@@ -1,4 +1,4 @@
-"""Servers that only ever run here, for one series; and those that are programs of ours."""
+"""Servers that always run on this machine, for one series; and those that are Tidemark's own programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidemark.services.programs.process import Child, server_environment, wait_f
 
 
 class OwnServer(Service):
-    """Takes `(workspace, directory)`: no setting decides anything about it, and nobody gives the address of another."""
+    """A server constructed from `(workspace, directory)`: it has no settings, and cannot be external."""
 
     @classmethod
     def from_config(cls, around: Surroundings) -> Self:
@@ -27,10 +27,10 @@ class OwnServer(Service):
 
 
 class OwnProgram(OwnServer):
-    """One file of Python that says in a line on which loopback port it listens, which the kernel picked."""
+    """A Python program in one file that prints the loopback port, chosen by the kernel, on which it listens."""
 
     program: ClassVar[Path]
-    port_line: ClassVar[str]  # what stands before the port
+    port_line: ClassVar[str]  # text before the port number
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
@@ -49,7 +49,7 @@ class OwnProgram(OwnServer):
         return (self.program,)
 
     def _arguments(self) -> tuple[str, ...]:
-        """What the program is told."""
+        """Return the program's arguments."""
         return ()
 
     def _launch(self) -> Child:

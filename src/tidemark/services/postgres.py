@@ -33,7 +33,7 @@ from tidemark.services.programs.shared_memory import remove_segments
 SUPERUSER = "postgres"
 ISOLATIONS = READ_COMMITTED, SERIALIZABLE = "read committed", "serializable"
 COUNTER = "pg_stat_statements"
-# Of all entries; where the server had no room for one of them, what was counted in it is gone.
+# Covers all entries; if the server evicted entries (dealloc), their counts are lost.
 STATEMENTS = f"""
     SELECT (SELECT coalesce(sum(calls), 0)::bigint FROM {COUNTER} JOIN pg_database ON oid = dbid WHERE datname = %s),
         dealloc FROM {COUNTER}_info
@@ -43,24 +43,24 @@ DURABILITY_SETTINGS = ("fsync", "full_page_writes", "synchronous_commit", "wal_s
 
 @dataclass(frozen=True, slots=True)
 class PostgresSettings:
-    """`address`: connection string of a running server whose role may create databases; None: start ours."""
+    """Connection string of an external server whose role may create databases (`address`); None: start one here."""
 
     address: str | None = None
 
 
 class Postgres(Service):
-    """PostgreSQL 18 on a free loopback port, scram with a generated password, all else as initdb leaves it.
+    """PostgreSQL 18 on a free loopback port, with scram, a generated password and initdb's other defaults.
 
-    When we are root it runs as nobody, who owns its data directory and keeps the right to enter our folders.
+    If Tidemark is root, it runs as an unprivileged account that owns its data directory and may enter root's folders.
     """
 
     name: ClassVar[str] = "postgres"
     title: ClassVar[str] = "PostgreSQL"
     locks: ClassVar[tuple[str, ...]] = ("postgres",)
     address_key: ClassVar[str] = "postgres_address"
-    # SIGINT is its fast shutdown: sessions are ended and the data is left clean. SIGTERM waits for sessions.
+    # SIGINT is its fast shutdown: it ends sessions and leaves the data clean. SIGTERM waits for sessions.
     stop_signal: ClassVar[signal.Signals] = signal.SIGINT
-    # Ends its processes at once too, but by itself, so that it gives its shared memory back.
+    # SIGQUIT also ends its processes immediately, but through the server itself, which frees its shared memory.
     discard_signal: ClassVar[signal.Signals] = signal.SIGQUIT
 
     def __init__(self, workspace: Workspace, directory: Path, settings: PostgresSettings) -> None:
@@ -85,11 +85,11 @@ class Postgres(Service):
 
     @property
     def dsn(self) -> str:
-        """A libpq connection string, password included: keep it out of logs and argument lists."""
+        """libpq connection string, including the password: keep it out of logs and argument lists."""
         return self.database_dsn(None)
 
     def database_dsn(self, database: str | None) -> str:
-        """`dsn` for another database of the same server; None means the one that the address names."""
+        """Return `dsn` for another database of the same server; None means the database in the address."""
         if self.settings.address is not None:
             return make_conninfo(self.settings.address, **({"dbname": database} if database else {}))
         return make_conninfo(
@@ -101,12 +101,12 @@ class Postgres(Service):
         )
 
     def jdbc(self, database: str, through: tuple[str, int] | None = None) -> tuple[str, str, str]:
-        """The JDBC address of a database that is there (without credentials), the user and the password.
+        """Return the JDBC address of an existing database (without credentials), the user and the password.
 
-        `through`: host and port of what stands between it and its client, in place of its own.
+        `through`: host and port of a proxy between the server and its client, used instead of its own address.
 
-        libpq is asked for them, over a connection: they may come from PGPASSWORD, a passfile, PGHOST or a service
-        file, none of which the JDBC driver reads. ServiceError where it is reached in a way that JDBC does not know.
+        The values are read from a libpq connection, as they may come from PGPASSWORD, a passfile, PGHOST or a service
+        file, which the JDBC driver does not read. Raise ServiceError for a connection that JDBC does not support.
         """
         with self.connect(database) as connection:
             info = connection.info
@@ -115,12 +115,12 @@ class Postgres(Service):
         self._reached_by_tcp(host)
         host, port = through or (host, port)
         address = f"jdbc:postgresql://{f'[{host}]' if ':' in host else host}:{port}/{quote(database, safe='')}"
-        # Both drivers spell these alike.
+        # Both drivers use the same spelling for these.
         secured = {key: given[key] for key in ("sslmode", "sslrootcert") if given.get(key)}
         return f"{address}?{urlencode(secured)}" if secured else address, user, password
 
     def _reached_by_tcp(self, host: str) -> str:
-        """`host`; ServiceError where that is a socket in a folder."""
+        """Return `host`; raise ServiceError if it is a Unix-domain socket."""
         if not host or host.startswith(("/", "@")):
             raise ServiceError(
                 f"{self.title} is reached through the socket {host or 'of its default place'}, which neither the JDBC "
@@ -130,14 +130,14 @@ class Postgres(Service):
         return host
 
     def host_and_port(self) -> tuple[str, int]:
-        """As libpq finds it; ServiceError where it is reached through a socket in a folder."""
+        """Return the address that libpq uses; raise ServiceError if it is a Unix-domain socket."""
         if self.settings.address is None:
             return "127.0.0.1", self._port
         with self.connect() as connection:
             return self._reached_by_tcp(connection.info.host), connection.info.port
 
     def connect(self, database: str | None = None, **options: Any) -> psycopg.Connection[tuple[Any, ...]]:
-        """A new connection; the caller closes it. `options` go to psycopg."""
+        """Return a new connection, which the caller closes; `options` are passed to psycopg."""
         return psycopg.connect(self.database_dsn(database), connect_timeout=10, **options)
 
     def create_database(self, name: str) -> str:
@@ -147,13 +147,13 @@ class Postgres(Service):
             try:
                 connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
             except psycopg.Error as error:
-                if error.sqlstate is not None:  # the server said no; one of this name may be somebody else's
+                if error.sqlstate is not None:  # rejected by the server; the name may be another user's
                     self._strike(name)
                 raise
         return self.database_dsn(name)
 
     def isolate(self, name: str, level: str) -> None:
-        """Have transactions in the database `name` begin with the isolation `level`, in sessions from now on."""
+        """Set the default isolation level of the database `name`, for new sessions."""
         database, value = sql.Identifier(name), sql.Literal(level)
         with self.connect(autocommit=True) as connection:
             connection.execute(
@@ -161,14 +161,14 @@ class Postgres(Service):
             )
 
     def isolation(self, name: str) -> str:
-        """What transactions in the database `name` begin with where they name no isolation, asked in a new session."""
+        """Return the default isolation level of transactions in the database `name`, read in a new session."""
         with self.connect(name, autocommit=True) as connection:
             row = connection.execute("SHOW default_transaction_isolation").fetchone()
         assert row is not None
         return str(row[0])
 
     def drop_database(self, name: str) -> None:
-        """Drop the database `name` with the sessions in it; nothing happens when there is none."""
+        """Drop the database `name` and end its sessions; do nothing if it does not exist."""
         with self.connect(autocommit=True) as connection:
             drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
             connection.execute(drop.format(sql.Identifier(name)))
@@ -183,26 +183,26 @@ class Postgres(Service):
         return {"dsn": make_conninfo(**kept)}
 
     def database_bytes(self, name: str) -> int:
-        """The size of a database on disk, as PostgreSQL counts it."""
+        """Return the size of a database on disk in bytes, by pg_database_size."""
         with self.connect(autocommit=True) as connection:
             row = connection.execute("SELECT pg_database_size(%s)", [name]).fetchone()
         assert row is not None
         return int(row[0])
 
     def durability_settings(self, database: str) -> dict[str, str]:
-        """The settings that decide what a commit in `database` has on the disk, as a session there finds them."""
+        """Return the settings that determine what is on disk after a commit in `database`, as a session sees them."""
         query = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s) ORDER BY name"
         with self.connect(database, autocommit=True) as connection:
             return dict(connection.execute(query, [list(DURABILITY_SETTINGS)]).fetchall())
 
     def log_files(self) -> tuple[Path, ...]:
-        """Segments of the write-ahead log of ours, as they are now; readable by root and by who started it."""
+        """Return the current WAL segments of a server started here; readable by root and its starter only."""
         return files_below(self.data_directory / "pg_wal")
 
     def count_statements(self) -> None:
-        """Start it anew, on the same data, so that from now on it counts statements, which takes some of their time.
+        """Restart the server on the same data with statement counting, which costs statements some time.
 
-        ServiceError where it is not ours.
+        Raise ServiceError if the server is external.
         """
         if self.is_external:
             raise ServiceError(f"{self.title} was not started here, and is not started anew to count statements.")
@@ -212,9 +212,9 @@ class Postgres(Service):
             connection.execute(f"CREATE EXTENSION IF NOT EXISTS {COUNTER}")
 
     def statements(self, database: str) -> int:
-        """SQL statements that sessions in `database` have ended since they are counted; of those that failed, none.
+        """Return the number of SQL statements completed in `database` since counting began; failed ones do not count.
 
-        Whoever asks here does so in another database. ServiceError where some were forgotten.
+        The query runs in another database and is not counted. Raise ServiceError if the server evicted entries.
         """
         with self.connect(autocommit=True) as connection:
             row = connection.execute(STATEMENTS, [database]).fetchone()
@@ -253,7 +253,7 @@ class Postgres(Service):
             command: list[str | Path] = [self._binaries / "initdb", "-D", self.data_directory]
             command += ["-U", SUPERUSER, "-A", "scram-sha-256", "--pwfile", password_file]
             command += ["-E", "UTF8", "--locale=C.UTF-8"]
-            # Whoever measures syncs the machine first; waiting for each file here would only cost time.
+            # The measurement syncs the machine before it starts, so an fsync of each file would only cost time.
             command += ["--no-sync"]
             Child.start(
                 "initdb",
@@ -267,10 +267,10 @@ class Postgres(Service):
             password_file.unlink(missing_ok=True)
 
     def _launch(self) -> Child:
-        # Where it was before, if it ran: servers that work on it know that place, and find it again.
+        # Reuse the previous port if it is free: servers that use this database know that address and reconnect.
         self._port = self._port if is_free(self._port) else free_ports(1)[0]
         command: list[str | Path] = [self._binaries / "postgres", "-D", self.data_directory]
-        # No socket file: its path would be limited to 107 bytes, and nobody needs it.
+        # No socket file: its path is limited to 107 bytes, and no client uses it.
         settings = ["listen_addresses=127.0.0.1", f"port={self._port}", "unix_socket_directories="]
         settings += [f"shared_preload_libraries={COUNTER}"] * self._counts
         for setting in settings:

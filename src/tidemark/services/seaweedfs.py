@@ -1,8 +1,8 @@
-"""SeaweedFS as an S3 server on loopback: where catalogs put metadata files that they do not write to a file system.
+"""SeaweedFS as an S3 server on loopback, for the metadata files of catalogs that do not use a file system.
 
-One process is master, volume server, filer and S3 gateway. It acknowledges an object before it is on the disk: what it
-flushes, if anything, is counted beside each system. Keys are made anew for each series and reach it by its environment.
-The gateway alone asks for them, and not the parts behind it, which listen on loopback as well.
+One process is master, volume server, filer and S3 gateway. It acknowledges an object before it is on disk; its flushes,
+if any, are counted for each system. Keys are generated for each series and passed through the environment. Only the
+gateway requires them; the components behind it, which listen on loopback as well, do not.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from pyarrow.fs import S3FileSystem
 
 TOOL = "seaweedfs"
-REGION = "us-east-1"  # clients must name one; the server has none
+REGION = "us-east-1"  # clients must name a region; the server has none
 PARTS = ("master", "volume", "filer", "s3")
-# Its parts talk to each other through these, whose place it lets nobody choose and which a kill leaves there.
+# Its components communicate through these sockets, whose folder is not configurable and which a kill leaves behind.
 SOCKETS = Path("/tmp")
 SOCKET = "seaweedfs-*-grpc-*.sock"
 VOLUME_MB = 1024
@@ -49,7 +49,7 @@ READY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket, and what a client needs to use it: `endpoint` is http://host:port, without a slash."""
+    """A bucket and the client settings for it: `endpoint` is http://host:port, without a trailing slash."""
 
     name: str
     endpoint: str
@@ -57,7 +57,7 @@ class Bucket:
     secret_key: str = field(repr=False)
 
     def file_system(self) -> S3FileSystem:
-        """A client of the store."""
+        """Return an S3 client for the store."""
         from pyarrow.fs import S3FileSystem
 
         return S3FileSystem(
@@ -69,14 +69,14 @@ class Bucket:
         )
 
     def by_way_of(self, proxy: Reachable | None) -> Bucket:
-        """The same bucket for who reaches its server through `proxy`, if there is one."""
+        """Return the same bucket with its server reached through `proxy`, if there is one."""
         if proxy is None:
             return self
         host, port = proxy.host_and_port()
         return replace(self, endpoint=f"http://{host}:{port}")
 
     def stored(self) -> tuple[int, int]:
-        """Objects in it, and their bytes."""
+        """Return the number of objects in the bucket and their bytes."""
         from pyarrow.fs import FileSelector, FileType
 
         found = self.file_system().get_file_info(FileSelector(self.name, recursive=True))
@@ -90,7 +90,7 @@ class SeaweedFS(OwnServer):
     name: ClassVar[str] = "seaweedfs"
     title: ClassVar[str] = "SeaweedFS"
     tools: ClassVar[tuple[str, ...]] = (TOOL,)
-    # Asked to end, it waits 15 s for a stream that it holds itself. What it has answered is written by then.
+    # On SIGTERM it waits 15 s for a stream that it holds itself. All answered requests are written by then.
     stop_signal: ClassVar[Signals] = Signals.SIGKILL
     port_taken: ClassVar[tuple[str, ...]] = ("address already in use",)
 
@@ -110,7 +110,7 @@ class SeaweedFS(OwnServer):
         return "127.0.0.1", self._port
 
     def make_bucket(self, name: str) -> Bucket:
-        """The bucket `name`, made unless it is there; it goes with the server's data."""
+        """Return the bucket `name`, created unless it exists; it is deleted with the server's data."""
         bucket = Bucket(name, self.endpoint, *self._keys)
         bucket.file_system().create_dir(name)
         return bucket
@@ -130,7 +130,7 @@ class SeaweedFS(OwnServer):
 
     def _launch(self) -> Child:
         remove_sockets(SOCKETS)
-        # Where it was before, if it ran: servers that keep files in it know that place.
+        # Reuse the previous ports if they are free: servers that store files here know that address.
         before = self._ports
         self._ports = ports = before if before and all(map(is_free, before)) else free_ports(2 * len(PARTS))
         taken = dict(zip(PARTS, zip(ports[::2], ports[1::2], strict=True), strict=True))
@@ -139,20 +139,20 @@ class SeaweedFS(OwnServer):
         options = {
             "ip": "127.0.0.1",
             "ip.bind": "127.0.0.1",
-            # The folder that it runs in: its path may hold a comma, which would make two of it.
+            # The working directory, because a path with a comma would be split into two.
             "dir": ".",
             **{f"{part}.port": str(http) for part, (http, _) in taken.items()},
             **{f"{part}.port.grpc": str(grpc) for part, (_, grpc) in taken.items()},
             "filer": "true",
             "s3": "true",
-            # It would tell its makers about itself.
+            # Otherwise it would send usage data to its developers.
             "master.telemetry": "false",
             "master.volumeSizeLimitMB": str(VOLUME_MB),
             "volume.max": str(MOST_VOLUMES),
-            # There as well: a socket's path may have 107 bytes.
+            # Also in the working directory: a socket's path is limited to 107 bytes.
             "filer.localSocket": "filer.sock",
             "s3.localSocket": "s3.sock",
-            # Further servers of it, which nobody asks.
+            # Additional servers that are not used.
             "s3.port.iceberg": "0",
             "s3.port.lance": "0",
             "s3.iam": "false",
@@ -179,11 +179,11 @@ class SeaweedFS(OwnServer):
             time.sleep(0.05)
 
     def _has_room(self) -> bool:
-        """Whether its volume server has reported to its master: objects are refused before."""
+        """Return True if its volume server has registered with the master; until then objects are refused."""
         return bool(self._status()["Topology"]["Max"] > 0)
 
     def _status(self) -> dict[str, Any]:
-        """What its master knows."""
+        """Return the status of its master."""
         with open_url(f"http://127.0.0.1:{self._master_port}/dir/status", 10) as answer:
             found: dict[str, Any] = json.loads(answer.read())
         return found
@@ -195,7 +195,7 @@ class SeaweedFS(OwnServer):
 
 
 class InBucket:
-    """Of a catalog whose metadata files lie in a bucket of `store`, its own, which it reaches through `way`."""
+    """Mixin for a catalog whose metadata files are in a separate bucket of `store`, reached through `way`."""
 
     store: SeaweedFS
     way: Reachable | None = None
@@ -206,12 +206,12 @@ class InBucket:
 
     @property
     def bucket(self) -> Bucket:
-        """Made if need be; its address is that of the store, which changes with each start of it."""
+        """Bucket, created if necessary; its address is the store's, which changes with each start."""
         return self.store.make_bucket(self._bucket_name)
 
 
 def remove_sockets(folder: Path) -> None:
-    """Remove what servers that were killed left in `folder`: sockets of ours on which nobody listens."""
+    """Remove sockets that killed SeaweedFS servers left in `folder`, on which no process listens."""
     for path in folder.glob(SOCKET):
         with suppress(OSError), socket.socket(socket.AF_UNIX) as client:
             try:

@@ -1,7 +1,7 @@
-"""SecantusDB: speaks MongoDB's wire protocol over WiredTiger, in Python. A stand-in: MongoDB is in no package registry.
+"""SecantusDB: MongoDB's wire protocol over WiredTiger, in Python. A substitute: no package registry has MongoDB.
 
-Its speed says nothing of MongoDB's. What it shows is a catalog on documents that are compared and swapped, where it
-otherwise has SQL's transactions. It is young, and asks its clients, which are on this machine, for no password.
+Its speed says nothing about MongoDB's. It shows a catalog on documents with compare-and-swap where other backends use
+SQL transactions. It is an early project, and requires no password from its clients, which are on this machine.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ READY_S = 60.0
 
 
 class SecantusDB(OwnServer):
-    """The server of `envs/tools/secantusdb.lock` with its own settings.
+    """The server of `envs/tools/secantusdb.lock` with its default settings.
 
-    It flushes its log where a client asks for that, as Nessie does.
+    It flushes its log when a client requests that, as Nessie does.
     """
 
     name: ClassVar[str] = "secantusdb"
@@ -44,7 +44,7 @@ class SecantusDB(OwnServer):
 
     @property
     def uri(self) -> str:
-        """How clients of MongoDB are told where it is."""
+        """Connection string for MongoDB clients."""
         return f"mongodb://127.0.0.1:{self._port}"
 
     @property
@@ -68,7 +68,7 @@ class SecantusDB(OwnServer):
         give(private_directory(self.data_directory))
 
     def _launch(self) -> Child:
-        # Where it was before, if it ran: its clients know that place.
+        # Reuse the previous port if it is free: its clients know that address.
         self._port = self._port if is_free(self._port) else free_ports(1)[0]
         command: list[str | Path] = [self._program, "--host", "127.0.0.1", "--port", str(self._port)]
         command += ["--storage-path", self.data_directory, "--standalone"]

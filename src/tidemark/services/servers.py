@@ -1,4 +1,4 @@
-"""The servers of one series: made in the order in which they need each other, stopped in the other."""
+"""The servers of one series, created in dependency order and stopped in reverse order."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tidemark.services.http import names_loopback
 
 
 class Servers:
-    """Prepared, then started; stopped for certain when the context ends, data and all."""
+    """Servers that are prepared and then started; the context reliably stops them and removes their data."""
 
     def __init__(self, services: Mapping[type[Service], Service]) -> None:
         self.by_class = services
         self._awaited: list[Service] = []  # launched, not yet known to answer
 
     def launch(self) -> None:
-        """Start those that need no other, and do not wait; `start` does, and must be called."""
+        """Launch the servers without dependencies and do not wait; `start` must follow, and waits."""
         for service in self.by_class.values():
             if not service.needs:
                 service.launch()
                 self._awaited.append(service)
 
     def start(self) -> None:
-        """Start all of them, side by side where neither needs the other."""
+        """Start all servers, concurrently where neither depends on the other."""
         if not self._awaited:
             self.launch()
 
@@ -51,20 +51,20 @@ class Servers:
             service.check()
 
     def ended(self) -> bool:
-        """Whether one of ours has died; cheap enough to ask while a window is open."""
+        """Return True if a server started here has died; cheap enough to call within a window."""
         return any(service.has_ended() for service in self.by_class.values())
 
     def ours(self) -> list[Service]:
-        """What a system stands on and was started here, and can be killed: each before those that it needs."""
+        """Return the servers started here that a system depends on and can be killed, dependents first."""
         found = reversed(list(self.by_class.values()))
         return [service for service in found if not service.is_external and not service.is_instrument]
 
     def pids(self) -> list[int]:
-        """All processes of those that are ours."""
+        """Return the ids of all processes of the servers started here."""
         return [pid for service in self.by_class.values() for pid in service.pids()]
 
     def files(self) -> dict[str, tuple[Path, ...]]:
-        """The files whose share in memory tells how cold the servers are: their programs, and their data."""
+        """Return the program and data files whose share in the page cache shows how cold the servers are."""
         found: dict[str, tuple[Path, ...]] = {}
         for service in self.by_class.values():
             files: ServiceFiles = service.files()
@@ -73,16 +73,16 @@ class Servers:
         return found
 
     def programs(self) -> frozenset[Path]:
-        """The files that the servers run from, which stay the same while they run."""
+        """Return the files that the servers run from, which do not change while they run."""
         return frozenset(path for service in self.by_class.values() for path in service.files().program)
 
     def versions(self) -> dict[str, str]:
-        """What each running server calls itself."""
+        """Return the version that each running server reports, by title."""
         return {service.title: service.version() for service in self.by_class.values()}
 
 
 def in_order(wanted: Iterable[type[Service]]) -> list[type[Service]]:
-    """`wanted` and all that they need, each after those that it needs."""
+    """Return `wanted` and all their dependencies, each after those that it needs."""
     ordered: list[type[Service]] = []
 
     def add(kind: type[Service]) -> None:
@@ -97,17 +97,17 @@ def in_order(wanted: Iterable[type[Service]]) -> list[type[Service]]:
 
 
 def started_here(wanted: Iterable[type[Service]], config: ServicesConfig) -> list[type[Service]]:
-    """`wanted` and all that they need, without those of which `config` names a running one.
+    """Return `wanted` and all their dependencies, without those that are external according to `config`.
 
-    With those, too, before which a client of ours goes.
+    External servers with a Tidemark client (`has_client`) are included.
     """
     return [kind for kind in in_order(wanted) if kind.has_client or kind.address_in(config) is None]
 
 
 def out_of_reach(wanted: Iterable[type[Service]], config: ServicesConfig) -> str | None:
-    """Why an engine that `config` names cannot reach another one of `wanted`, and what to do; None where all can.
+    """Return why an external engine in `config` cannot reach another of `wanted`, and a remedy; None if all can.
 
-    What listens on this machine's loopback alone can be reached by those that run on it.
+    A server that listens only on this machine's loopback can be reached only by engines on this machine.
     """
     asked = list(dict.fromkeys(wanted))
     for engine in asked:
@@ -127,12 +127,12 @@ def out_of_reach(wanted: Iterable[type[Service]], config: ServicesConfig) -> str
 
 
 def locks_of(kinds: Iterable[type[Service]]) -> tuple[str, ...]:
-    """The folders of envs/jars that servers of `kinds` run from, each once, in the order of their names."""
+    """Return the folders of envs/jars that servers of `kinds` run from, sorted, without duplicates."""
     return tuple(sorted({name for kind in kinds for name in kind.locks}))
 
 
 def tools_of(kinds: Iterable[type[Service]]) -> tuple[str, ...]:
-    """The tools that servers of `kinds` run from, each once, in the order of their names."""
+    """Return the tools that servers of `kinds` run from, sorted, without duplicates."""
     return tuple(sorted({name for kind in kinds for name in kind.tools}))
 
 
@@ -140,7 +140,7 @@ def tools_of(kinds: Iterable[type[Service]]) -> tuple[str, ...]:
 def prepared(
     wanted: Iterable[type[Service]], workspace: Workspace, directory: Path, config: ServicesConfig
 ) -> Iterator[Servers]:
-    """The servers of `wanted` with their programs verified and data directories made, not yet started."""
+    """Yield the servers of `wanted` with verified programs and created data directories, not yet started."""
     services: dict[type[Service], Service] = {}
     with ExitStack() as stack:
         for kind in in_order(wanted):

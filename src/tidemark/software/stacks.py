@@ -1,7 +1,7 @@
-"""Software stacks: the same systems with other versions, each in an environment of its own.
+"""Software stacks: the same systems in other versions, each in a separate environment.
 
-A stack is a lock in `envs/`. The pipeline runs in the environment of one of them; the series of every other stack
-are measured by a worker that runs in that stack's environment, made from its lock when it is first needed.
+A stack is a lock in `envs/`. The pipeline runs in the environment of one stack; the series of every other stack are
+measured by a worker in that stack's environment, which is created from its lock on first use.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
 def names() -> list[str]:
-    """The stacks that have a lock."""
+    """Return the names of the stacks that have a lock."""
     return sorted(path.stem for path in ENVS.glob("*.lock"))
 
 
 def lock_of(stack: str) -> Path:
-    """The lock of `stack`; ConfigError when there is none."""
+    """Return the lock of `stack`; raise ConfigError if there is none."""
     path = ENVS / f"{stack}.lock"
     if not path.is_file():
         raise ConfigError(
@@ -47,9 +47,9 @@ def lock_of(stack: str) -> Path:
 
 
 def locks(stack: str, services: Iterable[type[Service]], tools: Iterable[str] = ()) -> dict[str, str]:
-    """SHA-256 of every lock that decides what a series runs: of `stack`, of the jars and tools of `services`, `tools`.
+    """Return the SHA-256 of every lock that decides what a series runs: `stack`, jars and tools of `services`, `tools`.
 
-    No other lock counts: one that is changed, or comes, for somebody else's servers makes no series old.
+    Other locks are not included, so a new or changed lock of an unrelated server does not make a series stale.
     """
     kinds = list(services)
     jars = [jar_lock(name, ENVS / "jars") for name in locks_of(kinds)]
@@ -58,28 +58,28 @@ def locks(stack: str, services: Iterable[type[Service]], tools: Iterable[str] = 
 
 
 def environment(stack: str, workspace: Workspace) -> Path:
-    """The folder of the stack's environment; it changes with the lock."""
+    """Return the folder of the stack's environment; it changes with the lock."""
     return workspace.cache / "envs" / f"{stack}-{digest(lock_of(stack))[:12]}"
 
 
 def python(stack: str, workspace: Workspace, ours: str = sys.executable) -> Path:
-    """The interpreter that measures the series of `stack`; `ours` is that of the pipeline's own stack."""
+    """Return the interpreter that measures the series of `stack`; `ours` is that of the pipeline's own stack."""
     return Path(ours) if stack == PIPELINE else environment(stack, workspace).absolute() / "bin" / "python"
 
 
 def provide(stack: str, workspace: Workspace) -> Path:
-    """Make the stack's environment unless it is there; its interpreter."""
+    """Create the stack's environment unless it exists, and return its interpreter."""
     if stack != PIPELINE:
         install(lock_of(stack), environment(stack, workspace), None)
     return python(stack, workspace)
 
 
 def add(name: str, requirements: Path, workspace: Workspace) -> int:
-    """Lock `requirements` as the stack `name`, make its environment, and run the conformance suite on it.
+    """Lock `requirements` as the stack `name`, create its environment, and run the conformance suite in it.
 
-    A stack that is there is locked anew from its own file in `envs/` only. Returns pytest's exit code; the lock
-    stays whatever the suite says, whose report names what fails. ConfigError for a name that cannot be taken,
-    ProvisionError when the requirements cannot be had; neither leaves a file behind.
+    An existing stack is locked again only from its own file in `envs/`. Return pytest's exit code; the lock is kept
+    whatever the result, and the suite's report names the failures. Raise ConfigError for an invalid or used name, and
+    ProvisionError if the requirements cannot be resolved; neither leaves a file behind.
     """
     if not NAME.fullmatch(name):
         raise ConfigError(f"found the stack name '{name}'; allowed: letters, digits and hyphens, as in 'next-year'")
@@ -109,7 +109,7 @@ def add(name: str, requirements: Path, workspace: Workspace) -> int:
 
 
 def remarks(pins: Mapping[str, str]) -> list[str]:
-    """What must be said of pinned clients (version by package) that no system was written for."""
+    """Return remarks about pinned client versions (by package) that no system was written for."""
     clients = (
         (duckdb_client, "duckdb"),
         (pyiceberg_client, "pyiceberg"),
@@ -127,7 +127,7 @@ def _say(text: str) -> None:
 
 
 def conform(stack: str, workspace: Workspace) -> int:
-    """Run the conformance suite in the environment of `stack`; pytest's exit code."""
+    """Run the conformance suite in the environment of `stack` and return pytest's exit code."""
     root = ENVS.parent
     environ = {**os.environ, "PYTHONPATH": str(root / "src"), "TIDEMARK_CACHE": str(workspace.cache.absolute())}
     command = [provide(stack, workspace), "-m", "pytest", "-q", "tests/conformance"]

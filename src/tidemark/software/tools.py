@@ -1,8 +1,8 @@
-"""What a workload, a server or a client works with beside its stack, in Python environments of their own.
+"""Tools: software that a workload, server or client needs in addition to its stack, in separate environments.
 
-A tool is a lock in `envs/tools`, made from the requirements beside it. No stack has its packages, so that the clients
-that are measured stay what the stack's lock names. A tool that is a program meets none of theirs; packages that one
-client alone needs are taken by that client after all of its stack's.
+A tool is a lock in `envs/tools`, made from the requirements next to it. No stack contains its packages, so the clients
+under test remain exactly those in the stack's lock. A tool that is a program shares no packages with them; packages
+that only one client needs are added after the packages of that client's stack.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from tidemark.software.environments import install, read_lock
 
 
 def tool_python(name: str, workspace: Workspace) -> Path:
-    """The interpreter of the tool's environment, which changes with the lock."""
+    """Return the interpreter of the tool's environment, which changes with the lock."""
     return tool_environment(name, workspace) / "bin" / "python"
 
 
 def packages(names: Iterable[str], workspace: Workspace) -> dict[str, Path]:
-    """The same of several tools, by their names, wherever it is asked from."""
+    """Return the absolute package folders of several tools, by name."""
     return {name: tool_packages(name, workspace).absolute() for name in names}
 
 
 def provide_tool(name: str, workspace: Workspace) -> Path:
-    """Make the tool's environment unless it is there; its interpreter."""
+    """Create the tool's environment unless it exists, and return its interpreter."""
     install(tool_lock(name), tool_environment(name, workspace), None)
     return tool_python(name, workspace)
 
 
 def tool_files(name: str, workspace: Workspace) -> tuple[Path, ...]:
-    """The code of its packages: what is read when it starts."""
+    """Return the code files of its packages, which are read when it starts."""
     found = []
     for parent, _, names in os.walk(tool_environment(name, workspace)):
         found += [Path(parent, each) for each in names if each.endswith((".py", ".pyc", ".so"))]
@@ -41,6 +41,6 @@ def tool_files(name: str, workspace: Workspace) -> tuple[Path, ...]:
 
 
 def tool_versions(name: str) -> dict[str, str]:
-    """The version of the tool's first package, by its lock, which pip checked by hash."""
+    """Return the version of the tool's main package from its lock, which pip checked by hash."""
     pins = {pin.name.lower(): pin for pin in read_lock(tool_lock(name))}
     return {name: pins[name].version} if name in pins else {}

@@ -1,4 +1,4 @@
-"""`--verify`: every provisioned file compared by its hash, where a start compares size, time and inode alone."""
+"""`--verify`: comparison of every provisioned file by hash; a start compares only size, time and inode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MADE = ("postgres", "polaris", "classes", "class-data", "kafka-storage", "envs")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One artifact: how it was compared, and what is not as it should be."""
+    """One artifact: its location, how it was compared, and the differences found."""
 
     path: Path
     how: str
@@ -25,7 +25,7 @@ class Checked:
 
 
 def verify(workspace: Workspace, locks: Path = LOCKS) -> list[Checked]:
-    """Everything that the cache holds and that this process runs from; what is not there yet is left out."""
+    """Check everything in the cache and this process's environment; artifacts that do not exist yet are skipped."""
     found = []
     for lock in sorted(locks.glob("*/jgo.lock.toml")):
         folder = workspace.cache / "jars" / lock.parent.name
@@ -47,7 +47,7 @@ def verify(workspace: Workspace, locks: Path = LOCKS) -> list[Checked]:
 
 
 def verify_or_refuse(workspace: Workspace) -> None:
-    """ProvisionError where something differs; it was put out of use, and the same command makes it anew."""
+    """Raise ProvisionError if anything differs; the artifact is invalidated, and running again rebuilds it."""
     found = verify(workspace)
     wrong = [each for each in found if each.problems]
     for each in wrong:

@@ -1,4 +1,4 @@
-"""What every program and library that a measurement uses calls itself, and where it comes from."""
+"""Names, versions and origins of all programs and libraries that a measurement uses."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tidemark.services.programs.process import server_environment
 from tidemark.services.programs.provision import provision, unpack_postgres
 
 EXTENSIONS = ("avro", "delta", "ducklake", "httpfs", "iceberg", "postgres_scanner", "sqlite_scanner")
-NOT_LOCKED = {"pip"}  # makes the environment and is of no use to it afterwards
+NOT_LOCKED = {"pip"}  # needed only to create the environment
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One program or library: its name, the version that it gives itself, and what it was taken from."""
+    """A program or library: its name, the version that it reports, and its origin."""
 
     name: str
     version: str
@@ -33,12 +33,12 @@ class Component:
 
 
 def components(workspace: Workspace) -> list[Component]:
-    """Every component, servers provisioned first if need be; ProvisionError when one names no version."""
+    """Return all components, provisioning servers if necessary; raise ProvisionError if one reports no version."""
     return [*_base(), *_servers(workspace), *_duckdb(), *_libraries()]
 
 
 def versions(workspace: Workspace) -> dict[str, str]:
-    """name -> version of every component."""
+    """Return the version of every component, by name."""
     return {each.name: each.version for each in components(workspace)}
 
 
@@ -68,7 +68,7 @@ def _servers(workspace: Workspace) -> list[Component]:
 
 
 def _asked(command: list[str | Path], pattern: str = r"^(\d+\.\S+)") -> str:
-    """The version in what `command` prints, on either stream."""
+    """Return the version in the output of `command`, from either stream."""
     with tempfile.TemporaryDirectory() as nowhere:
         asked = [str(part) for part in command]
         try:
@@ -94,7 +94,7 @@ def _asked(command: list[str | Path], pattern: str = r"^(\d+\.\S+)") -> str:
 
 
 def _recorded(jars: list[Path]) -> str:
-    """The version in the build record of Iceberg's server; it prints none without serving."""
+    """Return the version in the build record of Iceberg's server, which does not print one without serving."""
     for jar in jars:
         with zipfile.ZipFile(jar) as archive:
             if "iceberg-build.properties" in archive.namelist():
@@ -123,7 +123,7 @@ def _libraries() -> list[Component]:
     import confluent_kafka
 
     found: dict[str, str] = {}
-    for each in distributions():  # in the order of the search: of two of one name the first is what is imported
+    for each in distributions():  # in search order: of two with the same name the first is imported
         found.setdefault(each.metadata["Name"], each.version)
     listed = [
         Component(name, found[name], "wheel of envs/thesis.lock")

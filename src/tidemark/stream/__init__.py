@@ -1,1 +1,1 @@
-"""The stream between the trips and the system: a producer in its own process, and a consumer."""
+"""The stream from the trips to the system: a producer in a separate process, and a consumer."""

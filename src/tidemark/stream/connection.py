@@ -9,9 +9,9 @@ from typing import Any
 import confluent_kafka
 
 ANSWER_SECONDS = 30.0  # for the broker to answer a new client
-LAST_SECONDS = 5.0  # for the events that are under way when a topic ends
-# A broker that has just started has no numbers for producers yet. It refuses who asks first, fetches some within
-# milliseconds, and librdkafka asks again after half a second.
+LAST_SECONDS = 5.0  # for in-flight events when a topic ends
+# A broker that has just started has no producer ids yet. It refuses the first request, obtains a block of ids within
+# milliseconds, and librdkafka retries only after half a second.
 NUMBERS_SECONDS = 0.05
 
 
@@ -23,8 +23,8 @@ class Connection:
         self.failure: str | None = None
         settings = {
             "bootstrap.servers": bootstrap,
-            "enable.idempotence": True,  # in order, each once: event k lies at offset k + 1
-            # The messages of a batch are alike, so it shrinks 17 times: less for the broker to do in the window.
+            "enable.idempotence": True,  # in order, each once: event k is at offset k + 1
+            # The messages of a batch are similar, so it compresses 17-fold: less work for the broker in the window.
             "compression.type": "lz4",
             "linger.ms": 20,
             "batch.size": 4_000_000,
@@ -50,5 +50,5 @@ class Connection:
         print(f"broker: {error}", file=sys.stderr, flush=True)
 
     def is_spent(self) -> bool:
-        """Whether something of an earlier topic failed, or is still under way: it would be laid to the next one."""
+        """Return True if earlier topics have failed or in-flight events, which would be attributed to the next one."""
         return self.client.flush(LAST_SECONDS) > 0 or self.failure is not None

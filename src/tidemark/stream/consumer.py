@@ -1,4 +1,4 @@
-"""The consumer: events of one topic from its beginning, by assignment, with no group and no commits."""
+"""Consumer of all events of one topic from its beginning, by assignment: no consumer group, no offset commits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIRST_EVENT_SECONDS = 60.0
 
 
 class EventConsumer:
-    """Reads partition 0 of `topic`; `open` takes the schema message, so that the next message is event 0."""
+    """Reader of partition 0 of `topic`; `open` consumes the schema message, so that the next message is event 0."""
 
     def __init__(self, bootstrap: str, topic: str, encoding: Encoding) -> None:
         self._topic, self._encoding = topic, encoding
@@ -27,7 +27,7 @@ class EventConsumer:
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "enable.partition.eof": False,
-                # Small queues make librdkafka pause for fetch.queue.backoff.ms whenever they are full.
+                # With small queues librdkafka pauses for fetch.queue.backoff.ms whenever they are full.
                 "queued.min.messages": 200_000,
                 "queued.max.messages.kbytes": 262_144,
                 "fetch.queue.backoff.ms": 2,
@@ -39,7 +39,7 @@ class EventConsumer:
         )
 
     def open(self) -> EventCodec:
-        """Assign the partition and return the codec of its schema, with the connection up and running."""
+        """Assign the partition, read the schema message and return its codec; raise StreamError on a timeout."""
         self.client.assign([confluent_kafka.TopicPartition(self._topic, 0, 0)])
         deadline = time.monotonic() + FIRST_EVENT_SECONDS
         while time.monotonic() < deadline:
@@ -51,7 +51,7 @@ class EventConsumer:
         raise StreamError(f"topic {self._topic}: no message within {FIRST_EVENT_SECONDS:.0f} s; is the broker well?")
 
     def close(self) -> None:
-        """Let go of the broker; safe to call twice."""
+        """Close the connection; safe to call twice."""
         if not self._closed:
             self._closed = True
             self.client.close()
@@ -66,7 +66,7 @@ class EventConsumer:
 
 
 def check(message: Any) -> None:
-    """Raise StreamError when `message` is an error in a message's clothes."""
+    """Raise StreamError if `message` carries an error instead of an event."""
     error = message.error()
     if error is not None:
         raise StreamError(f"the broker answered with an error instead of an event: {error}")

@@ -1,4 +1,4 @@
-"""Two numbers that producer and consumer share without locks: how far each has come in the topic."""
+"""Counters that producer and consumer share without locks: the progress of each in the topic."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _PRODUCED, _CONSUMED, _STOP = 0, 1, 2
 
 
 class Counters:
-    """Events produced and consumed, and the wish to stop, in a file that both processes map.
+    """Events produced and consumed, and a stop flag, in a file that both processes map.
 
-    Each number has one writer; an aligned 8-byte store is whole on the machines that the locks are for.
+    Each number has one writer; an aligned 8-byte store is atomic on the platforms that the locks support.
     """
 
     def __init__(self, path: Path, create: bool) -> None:

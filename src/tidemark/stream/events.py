@@ -1,12 +1,12 @@
 """Trips as Kafka messages and back: one event is one trip as an Arrow IPC record batch.
 
-Two encodings. `record` sends the schema once a topic, as its first message, and each event as a bare record
-batch message. `stream` sends each event as a self-contained IPC stream, schema and all, as the thesis did.
+There are two encodings. `record` sends the schema once per topic, as its first message, and each event as a bare record
+batch message. `stream` sends each event as a self-contained IPC stream with its schema, as the thesis did.
 
-Events that share a *layout* (the same columns null, strings with the same room) are messages of equal length that
-differ only in the bytes of their values. So many of them are written, or read, as one matrix of bytes, a
-column of values at a time; pyarrow makes and reads the first message of each layout and says where its
-buffers lie. What has no such layout (nested or compressed columns) goes through pyarrow message by message.
+Events with the same *layout* (the same columns null, strings with equal space) are messages of equal length that
+differ only in the bytes of their values. Many of them are written or read at once as one matrix of bytes, one column
+of values at a time; pyarrow writes and reads the first message of each layout and gives the positions of its
+buffers. Data without such a layout (nested or compressed columns) goes through pyarrow message by message.
 Format: https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
 """
 
@@ -38,7 +38,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 def fixed_width(kind: pa.DataType) -> int | None:
-    """Bytes of one value, or None where values have no fixed width of whole bytes."""
+    """Return the bytes of one value, or None if values have no fixed width of whole bytes."""
     try:
         bits = kind.bit_width
     except ValueError:
@@ -48,12 +48,12 @@ def fixed_width(kind: pa.DataType) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Where one column's value lies inside a message. `width` is in bytes; of a string it is the most it can be."""
+    """Position of one column's value inside a message. `width` is in bytes; for a string it is the maximum."""
 
     null: bool
     start: int
     width: int
-    offsets: int | None  # of a string: where its two int32 offsets lie
+    offsets: int | None  # position of a string's two int32 offsets; None for other types
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def _head_length(message: bytes) -> int:
 
 
 def _read_layout(message: bytes, schema: pa.Schema) -> _Layout | None:
-    """The layout of `message`, or None where its buffers are not plain values at fixed places."""
+    """Return the layout of `message`, or None if its buffers are not plain values at fixed positions."""
     whole = pa.py_buffer(message)
     batch = pa.ipc.read_record_batch(whole, schema)
     if batch.num_rows != 1:
@@ -90,9 +90,9 @@ def _read_layout(message: bytes, schema: pa.Schema) -> _Layout | None:
 
 
 class EventCodec:
-    """Encodes trips of one schema into messages, and decodes messages into tables.
+    """Encoder of trips of one schema into messages, and decoder of messages into tables.
 
-    Not safe for use by several threads at once; each takes its own.
+    Not thread-safe; each thread needs a separate instance.
     """
 
     def __init__(self, schema: pa.Schema, encoding: Encoding = Encoding.RECORD) -> None:
@@ -105,11 +105,11 @@ class EventCodec:
 
     @classmethod
     def from_schema_message(cls, message: bytes, encoding: Encoding) -> EventCodec:
-        """The codec of a topic, from the topic's first message."""
+        """Return the codec of a topic from the topic's first message."""
         return cls(pa.ipc.read_schema(pa.py_buffer(message)), encoding)
 
     def encode(self, trips: pa.RecordBatch) -> list[bytes]:
-        """One message for each row of `trips`, in their order."""
+        """Return one message for each row of `trips`, in order."""
         messages = self._encode_by_layout(trips)
         if messages is None:
             messages = [trips.slice(row, 1).serialize().to_pybytes() for row in range(trips.num_rows)]
@@ -118,13 +118,13 @@ class EventCodec:
         return messages
 
     def decode_one(self, message: bytes) -> pa.RecordBatch:
-        """The event of one message, as a record batch of one row."""
+        """Return the event of one message as a record batch of one row."""
         if self.encoding is Encoding.STREAM:
             return pa.ipc.open_stream(message).read_next_batch()
         return pa.ipc.read_record_batch(pa.py_buffer(message), self.schema)
 
     def decode(self, messages: Sequence[bytes]) -> list[pa.RecordBatch]:
-        """The events of `messages`, in their order: one record batch, or as many as the encoding forces."""
+        """Return the events of `messages` in order: one record batch, or one per message in encoding `stream`."""
         if self.encoding is Encoding.STREAM or len(messages) == 1:
             return [self.decode_one(message) for message in messages]
         layout = self._layout(messages[0])
@@ -136,7 +136,7 @@ class EventCodec:
         return [self._decode_mixed(messages)]
 
     def assemble(self, batches: list[pa.RecordBatch]) -> pa.Table:
-        """`batches` as one table whose columns have one chunk each."""
+        """Return `batches` as one table with one chunk per column."""
         table = pa.Table.from_batches(batches)
         return table if len(batches) == 1 else table.combine_chunks()
 
@@ -149,7 +149,7 @@ class EventCodec:
             return layout
 
     def _gather(self, matrix: Bytes, layout: _Layout) -> pa.RecordBatch:
-        """The rows of `matrix` (uint8[messages, length]), all of `layout`, as one record batch."""
+        """Return the rows of `matrix` (uint8[messages, length]), all of `layout`, as one record batch."""
         count = len(matrix)
         arrays = []
         for field, column in zip(self.schema, layout.columns, strict=True):
@@ -163,7 +163,7 @@ class EventCodec:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _decode_mixed(self, messages: Sequence[bytes]) -> pa.RecordBatch:
-        """Messages of several layouts: each layout's rows together, then back in the order they came in."""
+        """Decode messages of several layouts: decode each layout's rows together, then restore the order."""
         groups: dict[bytes, list[int]] = {}
         for row, message in enumerate(messages):
             groups.setdefault(message[: _head_length(message)], []).append(row)
@@ -181,7 +181,7 @@ class EventCodec:
         return together.take(pa.array(np.argsort(np.array(order))))
 
     def _encode_by_layout(self, trips: pa.RecordBatch) -> list[bytes] | None:
-        """Messages of all rows by way of their layouts, or None where a column does not allow it."""
+        """Return the messages of all rows by their layouts, or None if a column does not allow it."""
         keys = _layout_keys(trips)
         if keys is None:
             return None
@@ -202,7 +202,7 @@ class EventCodec:
 
 
 def _gather_text(matrix: Bytes, column: _Column) -> pa.Array:
-    """The strings of one column: rows of a layout have equal room for them, not equal lengths."""
+    """Return the strings of one column: rows of a layout reserve equal space for them, but lengths may differ."""
     assert column.offsets is not None
     count = len(matrix)
     ends = np.ascontiguousarray(matrix[:, column.offsets : column.offsets + 8]).view(np.int32)
@@ -216,7 +216,7 @@ def _gather_text(matrix: Bytes, column: _Column) -> pa.Array:
 
 
 def _layout_keys(trips: pa.RecordBatch) -> npt.NDArray[np.uint64] | None:
-    """uint64[rows]: equal for rows of equal layout; None where a column's values have no fixed places."""
+    """Return uint64[rows], equal for rows of equal layout; None if a column has no fixed-width values."""
     keys = np.zeros(trips.num_rows, np.uint64)
     for column in trips.columns:
         if pa.types.is_string(column.type):
@@ -230,7 +230,7 @@ def _layout_keys(trips: pa.RecordBatch) -> npt.NDArray[np.uint64] | None:
 
 
 def _scatter(trips: pa.RecordBatch, template: bytes, layout: _Layout) -> Bytes:
-    """uint8[rows, length]: the messages of `trips`, which differ from `template` in fixed places only."""
+    """Return the messages of `trips` as uint8[rows, length]; they differ from `template` only in fixed positions."""
     count = trips.num_rows
     matrix = np.empty((count, layout.length), np.uint8)
     matrix[:] = np.frombuffer(template, np.uint8)
@@ -242,13 +242,13 @@ def _scatter(trips: pa.RecordBatch, template: bytes, layout: _Layout) -> Bytes:
             begin, width = array.offset * column.width, column.width
         else:
             begin, end = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + 2].tolist()
-            width = end - begin  # of every row here, and of the template
+            width = end - begin  # the same for all rows here and for the template
         block = flat[begin : begin + count * width].reshape(count, width)
         matrix[:, column.start : column.start + width] = block
     return matrix
 
 
 def with_ids(trips: pa.RecordBatch, first_id: int) -> pa.RecordBatch:
-    """`trips` with the ids `first_id`, `first_id` + 1, ... in place of those that they have."""
+    """Return `trips` with the ids `first_id`, `first_id` + 1, ... instead of their own."""
     ids = pa.array(np.arange(first_id, first_id + trips.num_rows, dtype=np.int64))
     return trips.set_column(trips.schema.get_field_index(ID), trips.schema.field(ID), ids)

@@ -1,7 +1,7 @@
-"""Trips as objects of JSON, one a message: what Kafka Connect, Flink and Spark read without a converter of ours.
+"""Trips as JSON objects, one per message: the format that Kafka Connect, Flink and Spark read without a converter.
 
-Event k lies at offset k: no message tells the schema, which readers have from elsewhere. Text is made a column at a
-time: a value as Arrow casts it to a string, between the quotes and names that JSON wants.
+Event k is at offset k: there is no schema message, and readers get the schema from elsewhere. Text is built one column
+at a time: each value as Arrow casts it to a string, with the quotes and names that JSON requires.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import pyarrow.json
 
 from tidemark.errors import StreamError
 
-BLOCK_BYTES = 8 << 20  # that a reader takes at once: more than the longest event
+BLOCK_BYTES = 8 << 20  # block size of the reader; must exceed the longest event
 
 
 @dataclass(frozen=True, slots=True)
 class JsonCodec:
-    """Encodes trips of one schema into messages, and decodes messages into tables."""
+    """Encoder of trips of one schema into messages, and decoder of messages into tables."""
 
     schema: pa.Schema
 
     def encode(self, trips: pa.RecordBatch) -> list[bytes]:
-        """One message for each row of `trips`, in their order."""
+        """Return one message for each row of `trips`, in order."""
         parts: list[pa.Array | str] = []
         for number, (field, column) in enumerate(zip(self.schema, trips.columns, strict=True)):
             parts += ["{" if number == 0 else ",", f"{json.dumps(field.name)}:", _text(field, column)]
@@ -35,7 +35,7 @@ class JsonCodec:
         return lines.cast(pa.binary()).to_pylist()  # type: ignore[no-any-return]
 
     def decode(self, messages: Sequence[bytes]) -> pa.Table:
-        """The events of `messages`, in their order, as one table; StreamError for what is no such event."""
+        """Return the events of `messages` in order, as one table; raise StreamError for a malformed message."""
         options = pyarrow.json.ParseOptions(explicit_schema=self.schema, unexpected_field_behavior="error")
         try:
             table = pyarrow.json.read_json(
@@ -51,7 +51,7 @@ class JsonCodec:
 
 
 def _text(field: pa.Field, column: pa.Array) -> pa.Array:
-    """The values of one column as JSON spells them; StreamError for what it has no words for."""
+    """Return the values of one column as JSON text; raise StreamError for values that JSON cannot represent."""
     kind = field.type
     if pa.types.is_string(kind):
         text = pa.array([None if value is None else json.dumps(value) for value in column.to_pylist()], pa.string())

@@ -1,7 +1,7 @@
-"""A producer that sends at a set rate, whatever becomes of the events: an open loop, in a process of its own.
+"""An open-loop producer in a separate process: it sends at a set rate, independent of the consumer's progress.
 
-Event i of a stretch is due at the stretch's begin + i / rate. That moment is the timestamp of its message, also where
-it is sent late: an age that is counted from it leaves out no wait (no coordinated omission).
+Event i of a stretch is due at the stretch's begin + i / rate. This time is the timestamp of its message even if it is
+sent late, so latency measured from the timestamp includes all waiting (no coordinated omission).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ CHUNK = 2048  # events encoded at once
 ANSWER_SECONDS = 120.0
 FLUSH_SECONDS = 30.0
 LOOK_SECONDS = 0.2
-REST_SECONDS = 0.001  # between looks at what is due
+REST_SECONDS = 0.001  # between checks for due events
 SETTINGS = {
     "enable.idempotence": True,  # in order, each once
     "compression.type": "lz4",
-    "linger.ms": 2,  # that an event may wait for others
+    "linger.ms": 2,  # maximum wait of an event for others
     "queue.buffering.max.messages": 1_000_000,
     "queue.buffering.max.kbytes": 1_000_000,
     "delivery.report.only.error": True,
@@ -48,7 +48,7 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a stretch came to: events, processor time, and how late the latest of them was handed to the client."""
+    """Result of a stretch: events, CPU time, and the maximum delay until an event was handed to the client."""
 
     events: int
     cpu_s: float
@@ -56,7 +56,7 @@ class Sent:
 
 
 class PacedProducer:
-    """The harness's end: one topic, of which event k has the id k."""
+    """Controller of the producer process in the harness; it has one topic, in which event k has the id k."""
 
     def __init__(self, trips: Path, directory: Path, bootstrap: str, topic: str, encoding: str) -> None:
         self._log_path = directory / "producer.log"
@@ -78,23 +78,23 @@ class PacedProducer:
         return self._process.poll() is None
 
     def send(self, events: int) -> None:
-        """Send so many at once, and return when the broker has acknowledged them."""
+        """Send `events` events at once, and return when the broker has acknowledged them."""
         self._tell({"events": events, "rate": None, "begin_ns": time.time_ns()})
         self.wait()
 
     def pace(self, events: int, rate: float, begin_ns: int) -> None:
-        """Send `events` at `rate` a second from `begin_ns` (of time.time_ns) on; returns at once, `wait` comes next."""
+        """Send `events` at `rate` per second from `begin_ns` (time.time_ns) on; return at once. Call `wait` next."""
         self._tell({"events": events, "rate": rate, "begin_ns": begin_ns})
 
     def enough(self) -> None:
-        """Let the stretch under way end with the event that is due now; `wait` says how many there were."""
+        """End the current stretch with the event that is due now; `wait` returns the number sent."""
         assert self._process.stdin is not None
-        with suppress(OSError):  # `wait` says so
+        with suppress(OSError):  # `wait` reports it
             self._process.stdin.write(b"\n")
             self._process.stdin.flush()
 
     def wait(self) -> Sent:
-        """What became of the last stretch, once the broker has acknowledged all of it."""
+        """Return the result of the last stretch, once the broker has acknowledged all its events."""
         deadline = None
         assert self._process.stdout is not None
         while b"\n" not in self._said:
@@ -136,7 +136,7 @@ class PacedProducer:
 
 
 class _Topic:
-    """The child's state: what comes next, encoded ahead."""
+    """State of the child process: its client and the next messages, encoded in advance."""
 
     def __init__(self, trips: Path, bootstrap: str, name: str, encoding: str) -> None:
         self._file = pq.ParquetFile(trips)
@@ -163,13 +163,13 @@ class _Topic:
         first = 0
         while True:
             for batch in self._file.iter_batches(batch_size=CHUNK, use_threads=False):
-                # A chunk may refer to a larger buffer at an offset; only its own rows matter.
+                # A chunk may be a slice of a larger buffer; only its own rows matter.
                 plain = pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
                 yield from self._codec.encode(with_ids(plain, first))
                 first += batch.num_rows
 
     def stretch(self, events: int, rate: float | None, begin_ns: int) -> Sent:
-        """Send `events`, at `rate` a second or as fast as they go, from `begin_ns` on."""
+        """Send `events`, at `rate` per second or as fast as possible if None, from `begin_ns` on."""
         cpu, sent, latest_ns = time.process_time(), 0, 0
         produce, name, messages = self._client.produce, self._name, self._messages
         while sent < events:
@@ -200,7 +200,7 @@ class _Topic:
 
 
 def _line() -> bytes:
-    """The next line of the standard input, and not a byte of what follows: a stretch looks whether there is any."""
+    """Return the next line of standard input without reading ahead: a stretch polls for further input."""
     line = b""
     while not line.endswith(b"\n") and (byte := os.read(0, 1)):
         line += byte
@@ -211,7 +211,7 @@ def _serve(trips: Path, bootstrap: str, name: str, encoding: str) -> None:
     topic = _Topic(trips, bootstrap, name, encoding)
     for line in iter(_line, b""):
         if not line.strip():
-            continue  # `enough`, which a stretch sees by itself
+            continue  # `enough`, which a stretch detects by itself
         try:
             reply = asdict(topic.stretch(**json.loads(line)))
         except (StreamError, OSError, BufferError, pa.ArrowException, confluent_kafka.KafkaException) as error:

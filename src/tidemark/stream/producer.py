@@ -1,7 +1,7 @@
-"""The producer, a process of its own: trips in, events out, on command.
+"""The producer, in a separate process: it reads trips and sends events on command.
 
-`Producer` is the harness's end: it starts `python -m tidemark.stream.producer` and speaks to it in lines of JSON.
-Event k of a topic is trip k modulo the dataset's rows, with the id k; so ids are unique however long a run lasts.
+`Producer` is the harness's interface: it starts `python -m tidemark.stream.producer` and exchanges lines of JSON.
+Event k of a topic is trip k modulo the dataset's rows, with the id k, so ids are unique however long a run lasts.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from tidemark.stream.connection import Connection
 from tidemark.stream.counters import Counters
 from tidemark.stream.events import Encoding, EventCodec, with_ids
 
-CHUNK = 2048  # events encoded at once: the matrix of their bytes stays in the cache
-LOOK_SECONDS = 0.02  # between looks at the consumer's position
-AHEAD_SECONDS = 0.33  # of the consumer's pace, to be ahead of it while a window is open
+CHUNK = 2048  # events encoded at once: the matrix of their bytes fits in the CPU cache
+LOOK_SECONDS = 0.02  # between checks of the consumer's position
+AHEAD_SECONDS = 0.33  # lead over the consumer, at its current rate, while a window is open
 
 
 class Producer:
-    """The harness's end of the producer process; one topic at a time. It may start before the broker does."""
+    """Controller of the producer process in the harness; one topic at a time. It may start before the broker."""
 
     def __init__(self, trips: Path, directory: Path) -> None:
         self.counters = Counters(directory / "counters", create=True)
@@ -59,21 +59,21 @@ class Producer:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """What the schema message of each topic says, from the file that the producer reads."""
+        """Schema in each topic's schema message, from the file that the producer reads."""
         return pq.read_schema(self._trips).remove_metadata()
 
     def connect(self, bootstrap: str) -> None:
-        """Connect to a broker that runs, for all topics that begin there; returns at once."""
+        """Connect to a running broker, for all topics that begin there; return immediately."""
         self._send(command="connect", bootstrap=bootstrap)
 
     def begin(self, topic: str, encoding: Encoding, events: int) -> None:
-        """Begin a topic with its schema message and `events` events; `wait_until_filled` comes next."""
+        """Begin a topic with its schema message and `events` events; call `wait_until_filled` next."""
         self.counters.consumed = 0
         self.counters.stop = False
         self._send(command="begin", topic=topic, encoding=encoding, events=events)
 
     def wait_until_filled(self) -> None:
-        """Return when the broker has acknowledged all of it."""
+        """Return when the broker has acknowledged all events of `begin`."""
         self._receive()
 
     def extend(self, events: int) -> None:
@@ -82,15 +82,15 @@ class Producer:
         self._receive()
 
     def follow(self, margin: int, seconds: float) -> None:
-        """For a window of `seconds`, from now on, keep at least `margin` events ahead of the consumer.
+        """Keep at least `margin` events ahead of the consumer, for a window of `seconds` from now on.
 
-        And at least what the consumer takes in a third of a second, as long as the window has that much left.
+        The lead is also at least what the consumer reads in a third of a second, or in the rest of the window.
         """
         self._follows = True
         self._send(command="follow", margin=margin, seconds=seconds)
 
     def finish(self) -> Produced:
-        """End the topic, and `follow` if it was asked for; what was done for it."""
+        """End the topic, and `follow` if it is active; return what was produced."""
         self.counters.stop = True
         if self._follows:
             self._follows = False
@@ -130,7 +130,7 @@ class Producer:
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                with suppress(BrokenPipeError):  # a command that the dead process did not take
+                with suppress(BrokenPipeError):  # a command that the dead process did not read
                     pipe.close()
         self._log.close()
         self.counters.close()
@@ -145,7 +145,7 @@ class Producer:
 
 
 class _Topic:
-    """The child's state of one topic."""
+    """State of one topic in the child process."""
 
     def __init__(self, connection: Connection, name: str, trips: Path, encoding: Encoding, counters: Counters) -> None:
         self._file = pq.ParquetFile(trips)
@@ -164,11 +164,11 @@ class _Topic:
     def _endless(self) -> Iterator[pa.RecordBatch]:
         while True:
             for batch in self._file.iter_batches(batch_size=CHUNK, use_threads=False):
-                # A chunk may refer to a larger buffer at an offset; only its own rows matter.
+                # A chunk may be a slice of a larger buffer; only its own rows matter.
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=self._codec.schema)
 
     def produce(self, events: int) -> None:
-        """Hand at least `events` further events to the client."""
+        """Pass at least `events` further events to the client."""
         goal = self._events + events
         name, produce = self._name, self._client.produce
         while self._events < goal:
@@ -208,7 +208,7 @@ class _Topic:
         self._flush()
 
     def follow(self, margin: int, seconds: float) -> None:
-        """Stay ahead of the consumer until told to stop."""
+        """Stay ahead of the consumer until the stop flag is set."""
         before = self._events
         seen, at = self._counters.consumed, time.perf_counter()
         rate, end = 0.0, at + seconds
@@ -232,7 +232,7 @@ class _Topic:
 
 
 class _Server:
-    """The child's answers: to each command but `connect` one."""
+    """Command handler of the child process; every command except `connect` gets a response."""
 
     def __init__(self, trips: Path, counters: Counters) -> None:
         self._trips, self._counters = trips, counters
@@ -243,7 +243,7 @@ class _Server:
     def connect(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
         if self._connection is None or self._connection.bootstrap != bootstrap:
-            with suppress(confluent_kafka.KafkaException):  # `begin` tries again, and says so
+            with suppress(confluent_kafka.KafkaException):  # `begin` tries again, and reports the error
                 self._connection = Connection(bootstrap)
 
     def begin(self, topic: str, encoding: str, events: int) -> dict[str, Any]:

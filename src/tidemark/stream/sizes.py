@@ -1,4 +1,4 @@
-"""What one event of a dataset weighs, in either encoding, after proof that both come back as they went."""
+"""Size of a dataset's events in both encodings, after checking that both round-trip without change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAMPLE_ROWS = 500  # of each row group
 
 @dataclass(frozen=True, slots=True)
 class EventSizes:
-    """Bytes an event, averaged over `sampled` trips: as Arrow columns in memory, and as messages."""
+    """Bytes per event, averaged over `sampled` trips: as Arrow columns in memory, and as messages."""
 
     sampled: int
     arrow_bytes: float
@@ -34,9 +34,9 @@ class EventSizes:
 
 
 def weigh(trips: Path) -> EventSizes:
-    """Encode and decode the first rows of every row group of `trips`; StreamError if any value changes.
+    """Encode and decode the first rows of every row group of `trips`; raise StreamError if any value changes.
 
-    DatasetError for a file that is no Parquet.
+    Raise DatasetError if the file is not Parquet.
     """
     try:
         file = pq.ParquetFile(trips)
@@ -47,7 +47,7 @@ def weigh(trips: Path) -> EventSizes:
     for group in range(file.metadata.num_row_groups):
         table = file.read_row_group(group).slice(0, SAMPLE_ROWS).replace_schema_metadata(None).combine_chunks()
         batch = table.to_batches()[0]
-        # A slice may share the whole row group's buffers; a copy weighs what its own rows weigh.
+        # A slice may share the buffers of the complete row group; a copy has the size of its own rows only.
         arrow_bytes += batch.take(pa.array(range(batch.num_rows))).nbytes
         sampled += batch.num_rows
         for encoding in Encoding:

@@ -1,4 +1,4 @@
-"""Messages for the timed loop, as fast as the client hands them out."""
+"""Messages for the timed loop, as fast as the client returns them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from tidemark.errors import StreamError
 from tidemark.stream.consumer import check
 from tidemark.stream.counters import Counters
 
-STALL_SECONDS = 30.0  # without a single event, although the producer has some: the broker is not well
-POLL_SECONDS = 0.005  # how long one poll waits once the client's own queue is empty
+STALL_SECONDS = 30.0  # without any event although the producer has some: the broker has failed
+POLL_SECONDS = 0.005  # timeout of one poll once the client's own queue is empty
 
 clock = time.perf_counter_ns
 
 
 class Source:
-    """Messages for the loop, and how long was spent waiting for a producer that had none.
+    """Messages for the timed loop, and the time spent waiting for a producer that had none.
 
-    `is_complete`: nothing is produced while the window is open. Then a topic that has no `least` events left ends
-    the stretch (`exhausted`), with those in hand kept for the next one; else the producer is waited for.
+    `is_complete`: nothing is produced while the window is open. A topic with fewer than `least` events left then ends
+    the stretch (`exhausted`), and messages already read are kept for the next one; otherwise wait for the producer.
     """
 
     def __init__(
@@ -30,20 +30,20 @@ class Source:
         self._counters = counters
         self._is_producer_alive = is_producer_alive
         self._is_complete = is_complete
-        self._in_hand: list[Any] = []  # messages of a batch that the topic's end cut short
+        self._in_hand: list[Any] = []  # messages of a batch cut short by the topic's end or the deadline
         self.taken = 0  # events handed out
         self.starved_ns = 0
         self.exhausted = False
-        self.deadline = 0  # of the clock, in ns; the loops ask for it at each operation
+        self.deadline = 0  # on `clock`, in ns; the loops read it at each operation
 
     def abandon(self) -> None:
-        """Have the window end after the operation under way: something died that it needs. From any thread."""
+        """End the window after the current operation because a required process died. Callable from any thread."""
         self.deadline = 0
 
     def take(self, least: int, most: int) -> list[bytes]:
-        """Values of the next `least` messages, and of those at hand up to `most`.
+        """Return the values of at least `least` messages, and of up to `most` if they are available.
 
-        [] once the deadline has passed, or a complete topic has no `least` messages more.
+        Return [] after the deadline, or if a complete topic has fewer than `least` messages left.
         """
         messages: list[Any]
         if self._in_hand:
@@ -67,7 +67,7 @@ class Source:
         return [message.value() for message in messages]
 
     def _wait_for_one(self, held: int) -> Any:
-        """The next message; None once the deadline has passed. `held` events were read before it."""
+        """Return the next message, or None after the deadline. `held` events were read before it."""
         began = last = clock()
         while last < self.deadline:
             starved = self._counters.produced <= held

@@ -1,4 +1,4 @@
-"""Programs of ours in Java, one a server, that stand before an engine and are asked over HTTP, on loopback alone."""
+"""Tidemark's own Java programs: each server wraps an engine and takes requests over HTTP, on loopback only."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from tidemark.services.programs.provision import provision
 LOOPBACK = Path(__file__).with_name("Loopback.java")
 PORT_LINE = "Listens on port: "
 READY_S = 120.0
-REQUEST_S = 180.0  # that an answer may take: plans are made, and engines started, before
+REQUEST_S = 180.0  # for an answer: planning, and starting engines, happens before it
 
 
 class JavaProgram(OwnServer):
-    """A JVM with one program of ours and the jars of its locks; as nobody when we are root, else as whoever we are.
+    """A JVM with one of Tidemark's programs and the jars of its locks; unprivileged if Tidemark runs as root.
 
-    The first of the locks has what the program is compiled against, and the compiler.
+    The first lock holds the compiler and the jars that the program is compiled against.
     """
 
-    source: ClassVar[Path]  # a class of the file's name in the package tidemark, beside Loopback.java
+    source: ClassVar[Path]  # holds the class of the same name in package tidemark; next to Loopback.java
     heap_mb: ClassVar[int]
     logging: ClassVar[str] = LOGGING
-    opened: ClassVar[tuple[str, ...]] = ()  # packages of java.base that the engine enters by reflection
-    java_options: ClassVar[tuple[str, ...]] = ()  # beside what all have
+    opened: ClassVar[tuple[str, ...]] = ()  # packages of java.base that the engine accesses by reflection
+    java_options: ClassVar[tuple[str, ...]] = ()  # in addition to the common options
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
@@ -50,11 +50,11 @@ class JavaProgram(OwnServer):
 
     @classmethod
     def _compiled(cls, workspace: Workspace) -> Path:
-        """The jar with the program, made once."""
+        """Return the jar with the compiled program, which is built once."""
         return compiled(workspace, f"{cls.source.stem}.jar", (LOOPBACK, cls.source), provision(cls.locks[0], workspace))
 
     def _java_home(self) -> Path:
-        """The JVM that it runs on."""
+        """Return the home of the JVM that runs the program."""
         return HOME
 
     def version(self) -> str:
@@ -64,7 +64,7 @@ class JavaProgram(OwnServer):
         return str(named[-1])
 
     def _ask(self, method: str, path: str, content: str | None = None, timeout_s: float = REQUEST_S) -> str:
-        """What it answers; ServiceError, with its reasons, where it refuses or does not answer."""
+        """Return the response body; raise ServiceError if the server refuses the request or does not answer."""
         data = None if content is None else content.encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self._port}/{path}", data, method=method)
         try:
@@ -88,11 +88,11 @@ class JavaProgram(OwnServer):
         give(private_directory(self.directory / "tmp"))
 
     def _arguments(self) -> tuple[str, ...]:
-        """What the program is told; called before each start."""
+        """Return the program's arguments; called before each start."""
         return ()
 
     def _environment(self) -> Mapping[str, str]:
-        """What it finds in its environment, beside what all have."""
+        """Return environment variables in addition to the common ones."""
         return {}
 
     def _launch(self) -> Child:

@@ -1,14 +1,14 @@
-"""A program of its own: a TCP proxy on loopback whose other side is a given time away.
+"""A TCP proxy on loopback, run as a separate program, that adds a round-trip time to one server.
 
     python -I -S program.py HOST PORT RTT_MS LISTEN
 
-Standard library only. What comes from one side is given to the other half a round trip later, in the order in which it
-came: a delay line in each direction, without a limit of bandwidth and without loss. A connection costs a round trip
-before its first byte, as TCP's handshake does; the kernel answers `connect` at once, so it shows in the first answer.
-At 0 ms all is passed on as it comes: what that costs is the proxy's own.
+Standard library only. Data from one side is delivered to the other half a round trip later, in order: one delay line
+per direction, without bandwidth limit and without loss. A connection costs one round trip before its first byte, like
+TCP's handshake; because the kernel completes `connect` at once, this delay shows in the first response.
+At 0 ms data is passed on as it arrives, so the cost measured there is the proxy's own.
 
-It waits by select(2), whose timeouts have microseconds where those of epoll have milliseconds: some 500 connections at
-once are the most that it takes.
+The event loop uses select(2), whose timeouts have microsecond resolution while those of epoll have milliseconds. This
+limits the proxy to about 500 concurrent connections.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from collections import deque
 from collections.abc import Callable
 
 PR_SET_TIMERSLACK = 29
-BUFFER_BYTES = 1 << 20  # that one side may be behind with before the other is no longer read
+BUFFER_BYTES = 1 << 20  # high-water mark of one side's unsent data; above it the other side is not read
 
 
 class Line:
-    """One direction: what is `put` is written to a sink later, which may come when something is in it already."""
+    """Delay line of one direction: data passed to `put` is written to a sink later; `open` may set it after data."""
 
     def __init__(self, delay_s: float, ended: Callable[[], None]) -> None:
-        """`ended` is called once the end has been delivered."""
+        """Create an empty line; `ended` is called once the end of the stream has been delivered."""
         self._loop, self._delay_s, self._ended = asyncio.get_running_loop(), delay_s, ended
-        self._waiting: deque[tuple[float, bytes]] = deque()  # when it is due, and what; nothing at all is its end
+        self._waiting: deque[tuple[float, bytes]] = deque()  # (due time, data); empty data marks the end of the stream
         self._sink: asyncio.WriteTransport | None = None
         self.has_ended = False
 
     def put(self, data: bytes, not_before: float = 0.0) -> None:
-        """`not_before`: when it is sent at the earliest, by the loop's clock."""
+        """Queue `data`; `not_before` is the earliest time to send it, on the loop's clock."""
         if self._delay_s == 0 and self._sink is not None and not self._waiting:
             self._write(data)
             return
@@ -73,7 +73,7 @@ class Line:
 
 
 class Side(asyncio.Protocol):
-    """One of the two sides of a connection: what it says goes into the line to the other."""
+    """One of the two sides of a connection; data received here goes into the line to the other side."""
 
     def __init__(self, delay_s: float) -> None:
         self.delay_s, self.line, self.opened = delay_s, Line(delay_s, self._close_both), 0.0
@@ -90,10 +90,10 @@ class Side(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         self.line.put(b"", self.opened)
-        return True  # the other may still have something to say
+        return True  # keep the connection half-open: the other side may still send
 
     def _close_both(self) -> None:
-        """Where both have said all, and heard it."""
+        """Close both sides once both have sent everything and both ends were delivered."""
         if self.other is not None and self.line.has_ended and self.other.line.has_ended:
             self.close()
             self.other.close()
@@ -103,7 +103,7 @@ class Side(asyncio.Protocol):
             self.transport.close()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The other learns of it as late as of all else."""
+        """Close the other side after the same delay that data has."""
         del error
         if self.other is not None:
             asyncio.get_running_loop().call_later(self.delay_s, self.other.close)
@@ -118,7 +118,7 @@ class Side(asyncio.Protocol):
 
 
 class Client(Side):
-    """Who connected to us: what it wants to reach is connected to as soon as its handshake would have been over."""
+    """The client's side; it connects to the server once a handshake over the delayed link would have finished."""
 
     def __init__(self, host: str, port: int, delay_s: float) -> None:
         super().__init__(delay_s)
@@ -158,7 +158,7 @@ async def serve(host: str, port: int, delay_s: float, listen: int) -> None:
 
 def main() -> None:
     host, port, rtt_ms, listen = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
-    # Timers to the nanosecond, in place of the kernel's usual 50 microseconds.
+    # Timer slack of 1 nanosecond instead of the kernel's default of 50 microseconds.
     ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, ctypes.c_ulong(1), 0, 0, 0)
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selectors.SelectSelector())) as runner:
         runner.run(serve(host, port, rtt_ms / 2000, listen))

@@ -1,4 +1,4 @@
-"""A proxy that puts a server a given time away from its clients: the distance that a loopback address does not have."""
+"""A proxy that adds a round-trip time between a server and its clients, which a loopback address lacks."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ PROGRAM = "tidemark.services.delay.program"
 
 
 class Reachable(Protocol):
-    """Whatever takes TCP connections."""
+    """A server that accepts TCP connections."""
 
     def host_and_port(self) -> tuple[str, int]:
-        """Where; asked for when the proxy starts."""
+        """Return the address; read when the proxy starts."""
         ...
 
 
 class DelayProxy(OwnProgram):
-    """On a loopback port, before one server: each byte comes half of `rtt_ms` later, in either direction.
+    """Proxy on a loopback port in front of one server: each byte arrives `rtt_ms` / 2 later, in either direction.
 
-    There is no limit of bandwidth and no loss. `delayed` makes the kind of it that stands before a kind of server.
-    Of an exchange of one byte with an echo on loopback (which takes 0.03 ms without it), on two processors with eight
-    programs waiting for them, the tenth percentile was 0.19 ms at 0, 1.4 at 1, 5.6 at 5 and 20.7 ms at 20: some 0.2 ms
-    are its own, and the rest is what a timer waits for a processor. Nothing comes early.
+    There is no bandwidth limit and no loss. `delayed` creates the proxy class for a class of servers.
+    A round trip of one byte to an echo server on loopback takes 0.03 ms without the proxy. On two processors with eight
+    programs competing for them, its 10th percentile was 0.19 ms at 0 ms, 1.4 at 1, 5.6 at 5 and 20.7 at 20: about
+    0.2 ms are the proxy's overhead, the rest is timers waiting for a processor. Nothing arrives early.
     """
 
     name: ClassVar[str] = "delay-proxy"
@@ -52,16 +52,16 @@ class DelayProxy(OwnProgram):
 
     def _arguments(self) -> tuple[str, ...]:
         host, port = self.before.host_and_port()
-        # Where it was before, if it ran: its clients know that place.
+        # Reuse the previous port if it is free: clients know that address.
         listen = self._port if is_free(self._port) else 0
         return host, str(port), f"{self._rtt_ms:g}", str(listen)
 
 
 @cache
 def delayed(kind: type[Service], milliseconds: float) -> type[DelayProxy]:
-    """The kind of proxy by which a server of `kind` is a round trip of `milliseconds` away; the same for the same.
+    """Return the proxy class that puts a server of `kind` a round trip of `milliseconds` away; cached.
 
-    Who wants the distance needs it beside the server, and connects to its `host_and_port` in place of the server's.
+    A user lists it in `needs` next to the server, and connects to its `host_and_port` instead of the server's.
     """
 
     class Delayed(DelayProxy):

@@ -1,6 +1,6 @@
-"""Which files of a Hudi table hold its rows, by names alone (copy-on-write, layout 2 of Hudi 1.0 and later).
+"""Selection of the files that hold a Hudi table's rows, by name (copy-on-write, layout 2 of Hudi 1.0 and later).
 
-Standard library only, and loaded by file: the Flight server is a program of its own.
+Standard library only, and loaded by file path: the Flight server is a separate program.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from pathlib import PurePath
 
 METADATA = ".hoodie"
 TIMELINE = f"{METADATA}/timeline"
-COMMIT = "commit"  # the kind of an instant that writes rows of a copy-on-write table
+COMMIT = "commit"  # action of an instant that writes rows of a copy-on-write table
 
 
 def begun(name: str) -> str | None:
-    """The instant of a completed commit, by the name of its file in the timeline; None for another file."""
+    """Return the instant of a completed commit from the name of its timeline file; None for any other file."""
     instant, separator, rest = name.partition("_")
     return instant if separator and rest.endswith(f".{COMMIT}") else None
 
 
 def newest[Place: PurePath](files: Iterable[Place], completed: Container[str]) -> list[Place]:
-    """Of each group of files the newest one that a completed instant wrote: a file's name tells both."""
+    """Return the newest file of each file group that a completed instant wrote; file names hold group and instant."""
     found: dict[str, tuple[str, Place]] = {}
     for path in files:
         group, _, instant = path.stem.split("_")

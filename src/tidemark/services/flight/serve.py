@@ -1,7 +1,7 @@
-"""A Flight server: answers with the whole of a Hudi table on HDFS, which DuckDB reads. `python -I serve.py FILE`.
+"""A Flight server that returns complete Hudi tables on HDFS, read by DuckDB. `python -I serve.py FILE`.
 
-FILE holds, as JSON, folders of packages to take beside the interpreter's own, the place of the module that knows which
-files count, and the address of the NameNode, hdfs://host:port. A ticket is a table's path.
+FILE holds, as JSON, folders of additional Python packages, the path of the module that selects the current data
+files, and the address of the NameNode, hdfs://host:port. A ticket is a table's path.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 import duckdb
 import pyarrow.flight as flight
 
-# Columns of Hudi's own.
+# Hudi's metadata columns.
 HUDIS = "_hoodie_commit_time, _hoodie_commit_seqno, _hoodie_record_key, _hoodie_partition_path, _hoodie_file_name"
-ROWS = 100_000  # of a batch
+ROWS = 100_000  # per batch
 
 
 class Tables(flight.FlightServerBase):  # type: ignore[misc]
-    """One connection of DuckDB; a request has a cursor of its own."""
+    """Flight service with one DuckDB connection; each request uses a separate cursor."""
 
     def __init__(self, newest: Any, names: str) -> None:
         super().__init__("grpc://127.0.0.1:0")

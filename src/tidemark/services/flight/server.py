@@ -1,4 +1,4 @@
-"""Arrow Flight on loopback: whole tables of Hudi on HDFS, which DuckDB reads in a process of its own (serve.py)."""
+"""Arrow Flight on loopback: returns complete Hudi tables on HDFS, read by DuckDB in a separate process (serve.py)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READY_S = 60.0
 
 
 class Flight(OwnServer):
-    """What it is asked for is a table's address; DuckDB and PyArrow are those of the stack."""
+    """Flight server whose tickets are table paths; DuckDB and PyArrow are those of the stack."""
 
     name: ClassVar[str] = "flight"
     title: ClassVar[str] = "Arrow Flight server (DuckDB)"
@@ -42,7 +42,7 @@ class Flight(OwnServer):
 
     @property
     def address(self) -> str:
-        """What a client connects to."""
+        """Address that clients connect to."""
         started = self.log_path.read_bytes()[self._log_start :].decode(errors="replace")
         return f"grpc://127.0.0.1:{int(started.split(PORT_LINE)[1].split()[0])}"
 
@@ -50,7 +50,7 @@ class Flight(OwnServer):
         return f"PyArrow {version('pyarrow')}, DuckDB {version('duckdb')}"
 
     def _provision(self) -> None:
-        pass  # the pipeline makes the tool, and the stack has the rest
+        pass  # the pipeline installs the tool; the stack contains the rest
 
     def _prepare(self) -> None:
         self.data_directory.mkdir(mode=0o700)

@@ -1,10 +1,10 @@
-"""Apache Flink: a JVM that runs one job of SQL at a time, on a cluster within itself or on one that runs already.
+"""Apache Flink: a JVM that runs one SQL job at a time, on an embedded cluster or on an external one.
 
-FlinkServer.java takes jobs. All that listens is on loopback: it itself, and of a job's cluster the REST interface and
-the server of large objects; within one process no task manager has a port.
+FlinkServer.java takes the jobs. All listeners are on loopback: FlinkServer itself, and the job cluster's REST
+interface and blob server; within one process a task manager has no port.
 
-Where the address of a session cluster is given, the JVM is its client: it makes the plan, sends it with the jars that
-Flink's own distribution lacks, and asks how the job is. The job is noted before that, and cancelled in the end.
+Given the address of a session cluster, the JVM is its client: it plans the job, submits it with the jars that Flink's
+own distribution lacks, and polls the job's state. The job is recorded before it is submitted, and cancelled at the end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tidemark.services.http import open_url
 from tidemark.services.programs.process import Child, give
 
 LOOK_S = 0.1
-# Where the cluster in the JVM listens, and what it keeps beside checkpoints, which is lost with it.
+# Addresses of the embedded cluster, and its local state other than checkpoints, which is lost when it ends.
 HERE = {
     "jobmanager.bind-host": "127.0.0.1",
     "taskmanager.bind-host": "127.0.0.1",
@@ -37,7 +37,7 @@ HERE = {
     "rest.bind-port": "0",
     "io.tmp.dirs": "tmp",
 }
-# What jobs use and Flink's distribution does not have, by the beginnings of the jars' names: sent with each job.
+# Name prefixes of jars that jobs use and Flink's distribution lacks; they are sent with each job.
 SENT = (
     "flink-connector-base",
     "flink-connector-kafka",
@@ -50,7 +50,7 @@ ENDED = ("FINISHED", "CANCELED", "FAILED")  # states of a job on a cluster
 
 
 class Flink(JavaProgram):
-    """Flink 2.1 with its connector to Kafka and Iceberg's sink; `cluster`: the address, by http, of a running one."""
+    """Flink 2.1 with its Kafka connector and Iceberg's sink; `cluster`: http address of an external one, or None."""
 
     name: ClassVar[str] = "flink"
     title: ClassVar[str] = "Flink"
@@ -60,7 +60,7 @@ class Flink(JavaProgram):
     visits: ClassVar[bool] = True
     source: ClassVar[Path] = Path(__file__).with_name("FlinkServer.java")
     heap_mb: ClassVar[int] = 1024
-    # What Flink's own start scripts open to it of a JVM since 17, where the module is there.
+    # Packages that Flink's start scripts open on JVM 17 and later, if the module exists.
     opened: ClassVar[tuple[str, ...]] = (
         "java.lang",
         "java.lang.reflect",
@@ -92,14 +92,14 @@ class Flink(JavaProgram):
         return {"uri": self.cluster or ""}
 
     def version(self) -> str:
-        """That of the cluster; its client is of the same minor release."""
+        """Return the cluster's version; the client is of the same minor release."""
         return super().version() if self.cluster is None else self._version_there()
 
     def run(self, job: str, statements: Sequence[str], settings: Mapping[str, str]) -> None:
-        """Start the job `job` and return once it runs; ServiceError, with why, where it does not.
+        """Start the job `job` and return once it runs; raise ServiceError, with the reason, if it does not.
 
-        The last of `statements` starts it, with `settings` of Flink's beside what is the same for all jobs. It goes on
-        from the last checkpoint that a job of this name completed.
+        The last of `statements` starts it; `settings` are Flink settings added to those common to all jobs. The job
+        resumes from the last checkpoint that a job of this name completed.
         """
         folder = self._folder(job)
         told = {**(self._here(folder) if self.cluster is None else self._there(job)), **settings}
@@ -115,12 +115,12 @@ class Flink(JavaProgram):
             time.sleep(LOOK_S)
 
     def check_job(self) -> None:
-        """ServiceError where the job has ended; one that Flink itself starts again counts as running."""
+        """Raise ServiceError if the job has ended; a job that Flink is restarting counts as running."""
         self.check()
         self._state()
 
     def cancel(self, job: str) -> None:
-        """End the job, and remove what it keeps outside of its table."""
+        """Cancel the job, and remove the state that it keeps outside its table."""
         if self.cluster is not None:
             self.drop(job)
         elif self._child is not None and not self.has_ended():
@@ -134,26 +134,26 @@ class Flink(JavaProgram):
             if time.monotonic() > deadline:
                 raise ServiceError(f"the job {name} is still {left[0]['state']} at {self.cluster}, though cancelled.")
             for each in left:
-                with suppress(ServiceError):  # it may have ended meanwhile
+                with suppress(ServiceError):  # it may have ended in the meantime
                     self._cluster("PATCH", f"jobs/{each['jid']}?mode=cancel")
             time.sleep(LOOK_S)
         self._strike(name)
 
     def checkpoint_storage(self, job: str) -> str | None:
-        """Where the cluster keeps the job's checkpoints, in its own word; None of ours, and where it does not say."""
+        """Return the checkpoint storage that the cluster reports for the job; None if embedded or not reported."""
         found = [each["jid"] for each in self._jobs() if each["name"] == job] if self.cluster else []
         return self._cluster("GET", f"jobs/{found[0]}/checkpoints/config").get("checkpoint_storage") if found else None
 
     def _here(self, folder: Path) -> dict[str, str]:
-        """What a job is told that runs in this JVM, and goes on from the last checkpoint in `folder`."""
+        """Return the settings of a job in this JVM that resumes from the last checkpoint in `folder`."""
         kept = give(private_directory(folder / "checkpoints"))
         last = last_checkpoint(kept)
-        # Flink takes a path after the scheme as it is, without escapes.
+        # Flink uses the path after the scheme literally, without unescaping it.
         told = {**HERE, "execution.checkpointing.dir": f"file://{kept}"}
         return told if last is None else {**told, "execution.state-recovery.path": f"file://{last}"}
 
     def _there(self, job: str) -> dict[str, str]:
-        """What a job is told that runs on the cluster; its checkpoints go where the cluster keeps all of them."""
+        """Return the settings of a job on the external cluster, which stores checkpoints in its configured place."""
         place = urlsplit(self.cluster or "")
         jars = [jar.resolve().as_uri() for jar in self._jars if jar.name.startswith(SENT)]
         return {
@@ -173,7 +173,7 @@ class Flink(JavaProgram):
 
     def _launch(self) -> Child:
         if self.cluster is not None:
-            self._version_there()  # no client is started that would have nobody to ask
+            self._version_there()  # fail before starting a client that has no cluster
         return super()._launch()
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
@@ -188,7 +188,7 @@ class Flink(JavaProgram):
             )
 
     def _cluster(self, method: str, what: str) -> dict[str, Any]:
-        """What the cluster's REST interface answers; ServiceError where it does not."""
+        """Return the response of the cluster's REST interface; raise ServiceError if it does not answer."""
         request = urllib.request.Request(f"{self.cluster}/{what}", method=method)
         try:
             with open_url(request, REQUEST_S) as answer:
@@ -211,10 +211,10 @@ class Flink(JavaProgram):
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The last that was completed below `folder`, whichever start of a job completed it; None where there is none.
+    """Return the last completed checkpoint below `folder`, from any start of the job; None if there is none.
 
-    Each start has a folder of its own and counts on from the checkpoint that it began with; what tells that one is
-    complete is a file that Flink puts there last, by a rename.
+    Each start has a separate folder and continues the numbering from the checkpoint that it restored. A checkpoint is
+    complete if it has `_metadata`, which Flink writes last, by a rename.
     """
     complete = [path.parent for path in folder.glob("*/chk-*/_metadata")]
     return max(complete, key=lambda path: int(path.name.partition("-")[2]), default=None)

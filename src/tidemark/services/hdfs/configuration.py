@@ -1,4 +1,4 @@
-"""What the two servers of HDFS are told: files of their configuration folder, which is first on the class path."""
+"""Configuration of the two HDFS servers: files of a folder that comes first on the class path."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
 """
-# Their web servers want these folders of the distribution, which no jar has; without pages they answer requests all the
-# same.
+# Folders of the distribution that the web servers require and no jar contains; empty ones are enough to answer
+# requests.
 PAGES = ("hdfs", "datanode", "static")
 
 
 def write_configuration(folder: Path, site: Mapping[str, object]) -> Path:
-    """The folder `folder`, made with `site` as both of the files that settings are looked for in."""
+    """Create `folder` with `site` as both site files and a logging configuration, and return it."""
     give(private_directory(folder))
     properties = "".join(
         f"<property><name>{escape(name)}</name><value>{escape(_word(value))}</value></property>\n"

@@ -1,4 +1,4 @@
-"""Files of HDFS over HTTP: what the servers themselves say of them, by no library that anybody measures."""
+"""HDFS files over HTTP (WebHDFS), as the servers report them, independent of the client libraries under test."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ ANSWER_S = 120.0
 class Listed:
     """A file below a folder of HDFS."""
 
-    path: PurePosixPath  # from that folder
+    path: PurePosixPath  # relative to that folder
     size: int  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class WebHdfs:
-    """WebHDFS of the NameNode at `address`, http://host:port. Paths are absolute."""
+    """WebHDFS client of the NameNode at `address`, http://host:port. Paths are absolute."""
 
     address: str
 
     def listed(self, folder: str) -> list[Listed]:
-        """All files below `folder`, in the order of their paths; none where there is no such folder."""
+        """Return all files below `folder`, sorted by path; empty if the folder does not exist."""
         return sorted(self._below(folder, PurePosixPath()), key=lambda each: each.path)
 
     def _below(self, folder: str, inside: PurePosixPath) -> Iterator[Listed]:
@@ -50,7 +50,7 @@ class WebHdfs:
                 yield Listed(inside / name, int(each["length"]))
 
     def fetch(self, folder: str, target: Path) -> list[Listed]:
-        """Copy all files below `folder` to the local folder `target`, which is made, and name them."""
+        """Copy all files below `folder` to the local folder `target`, which is created, and return their list."""
         files = self.listed(folder)
         for each in files:
             place = target / each.path
@@ -64,7 +64,7 @@ class WebHdfs:
         return files
 
     def text(self, folder: str, suffix: str) -> str:
-        """The content of the files below `folder` whose names end with `suffix`, one after the other."""
+        """Return the concatenated content of the files below `folder` whose names end with `suffix`."""
         found = []
         for each in self.listed(folder):
             if each.path.name.endswith(suffix):
@@ -73,7 +73,7 @@ class WebHdfs:
         return "".join(found)
 
     def remove(self, folder: str) -> None:
-        """Remove `folder` with all that is below it; nothing happens where there is none."""
+        """Remove `folder` recursively; do nothing if it does not exist."""
         self._ask("DELETE", folder, op="DELETE", recursive="true")
 
     def _ask(self, method: str, path: str, **query: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""HDFS 3.4 on loopback: a NameNode, which keeps names and blocks' places, and one DataNode, which keeps the blocks.
+"""HDFS 3.4 on loopback: a NameNode (names and block locations) and one DataNode (blocks).
 
-One copy of each block is kept. Clients speak to both; what asks over HTTP (WebHDFS) does as well.
+Replication is 1. Clients, including those of WebHDFS, connect to both servers.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ READY_S = 90.0
 ANSWER_S = 30.0
 LOOK_S = 0.1
 PACKAGE = "org.apache.hadoop.hdfs.server"
-OPENED = ("java.lang", "java.nio", "java.net")  # what Hadoop reaches into, of a JVM since 17
+OPENED = ("java.lang", "java.nio", "java.net")  # packages that Hadoop accesses by reflection on JVM 17 and later
 REFUSED = re.compile("['%]")
 REPORTED = "Successfully sent block report"
-USER = "tidemark"  # nobody asks whether it is: permissions are off
-# What the NameNode logs of a file that a client closes: that it is closed, or that its last block was not reported yet.
+USER = "tidemark"  # any name works: permissions are disabled
+# NameNode log entries for a file that a client closes: closed, or its last block is not reported yet.
 CLOSED = "DIR* completeFile: "
 NOT_YET = re.compile(r"BLOCK\* blk_\S+ is [^\n]* 0 < +minimum = 1\) in file")
 STATE = "Hadoop:service=NameNode,name=FSNamesystemState"
@@ -53,35 +53,35 @@ STATE = "Hadoop:service=NameNode,name=FSNamesystemState"
 
 @dataclass(frozen=True, slots=True)
 class Closes:
-    """Files that were closed, and how often a client was told to ask again first."""
+    """Files that were closed, and close attempts that the NameNode refused until the client retried."""
 
     closed: int
     refused: int
 
 
 class HdfsServer(OwnServer):
-    """What both have in common: where they run from, what they are started with."""
+    """Base of both servers: jars, configuration and JVM options."""
 
     locks: ClassVar[tuple[str, ...]] = (LOCK,)
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "Port in use")
     main: ClassVar[str]
-    info: ClassVar[str]  # what it answers about itself under
+    info: ClassVar[str]  # JMX bean with its own state
     ports: ClassVar[int]
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         super().__init__(workspace, directory)
         self._jars: list[Path] = []
-        self._ports: list[int] = []  # the second is of its web server
+        self._ports: list[int] = []  # the second port is that of its web server
 
     @abstractmethod
     def _site(self) -> dict[str, object]:
-        """Its settings, of which `_ports` are known."""
+        """Return the server's settings, with the addresses in `_ports`."""
 
     def version(self) -> str:
         return str(self._ask(self.info)["SoftwareVersion"])
 
     def _ask(self, bean: str) -> Mapping[str, Any]:
-        """What it says of itself under the name `bean`."""
+        """Return the attributes of the JMX bean `bean`; empty if there is none."""
         query = urlencode({"qry": bean})
         with open_url(f"http://127.0.0.1:{self._ports[1]}/jmx?{query}", ANSWER_S) as answer:
             found = json.load(answer)["beans"]
@@ -103,7 +103,7 @@ class HdfsServer(OwnServer):
         give(private_directory(self.directory / "tmp"))
 
     def _launch(self) -> Child:
-        # Where it was before, if it ran: clients, and the other one, know that place.
+        # Reuse the previous ports if they are free: clients and the other server know those addresses.
         kept = self._ports and all(map(is_free, self._ports))
         self._ports = self._ports if kept else free_ports(self.ports)
         return self._serve(self._command(), **self._told())
@@ -112,7 +112,7 @@ class HdfsServer(OwnServer):
         return {"HOME": str(self.directory), "HADOOP_USER_NAME": USER}
 
     def _command(self, *arguments: str) -> list[str | Path]:
-        # Paths are from the folder that it runs in: a comma in one would make two of it, and an escape none.
+        # Paths are relative to the working directory: a comma in a path would split it, and escaping does not help.
         own = {"hadoop.tmp.dir": "tmp", "dfs.replication": 1, "dfs.permissions.enabled": False}
         folder = write_configuration(self.directory / "conf", {**own, **self._site()})
         options = [*COMMON_OPTIONS, f"-Xmx{HEAP_MB}m", "-Djava.io.tmpdir=tmp", "-XX:+ExitOnOutOfMemoryError"]
@@ -123,7 +123,7 @@ class HdfsServer(OwnServer):
 
 
 class NameNode(HdfsServer):
-    """As nobody when we are root, else as whoever we are; asks nobody for a name or a password."""
+    """HDFS NameNode, unprivileged if Tidemark is root; it requires neither a user name nor a password."""
 
     name: ClassVar[str] = "hdfs-namenode"
     title: ClassVar[str] = "HDFS NameNode"
@@ -133,27 +133,27 @@ class NameNode(HdfsServer):
 
     @property
     def address(self) -> str:
-        """What paths of it begin with, without a slash at the end."""
+        """Prefix of its paths, without a trailing slash."""
         return f"hdfs://127.0.0.1:{self._ports[0]}"
 
     @property
     def web(self) -> WebHdfs:
-        """Its files as HTTP has them, which asks the servers and no client library."""
+        """WebHDFS client for its files, which uses the servers and no client library."""
         return WebHdfs(f"http://127.0.0.1:{self._ports[1]}")
 
     def closes(self, since: int = 0) -> Closes:
-        """The files that clients closed, by its log from byte `since` on."""
+        """Count the files that clients closed, from byte `since` of its log."""
         with self.log_path.open("rb") as log:
             log.seek(since)
             said = log.read().decode(errors="replace")
         return Closes(said.count(CLOSED), len(NOT_YET.findall(said)))
 
     def said_bytes(self) -> int:
-        """How long its log is: what `closes` may begin with later."""
+        """Return the current length of its log in bytes, for use as `since` in `closes`."""
         return self.log_path.stat().st_size
 
     def takes_writes(self) -> bool:
-        """Whether there is room on a DataNode, and it waits for no blocks that it knows of."""
+        """Return True if a DataNode has space left and the NameNode is not in safe mode, waiting for known blocks."""
         has_room = float(self._ask(STATE).get("CapacityRemaining", 0)) > 0
         return has_room and self._ask(self.info).get("Safemode") == ""
 
@@ -178,7 +178,7 @@ class NameNode(HdfsServer):
             "dfs.namenode.rpc-bind-host": "127.0.0.1",
             "dfs.namenode.http-address": f"127.0.0.1:{http}",
             "dfs.namenode.datanode.registration.ip-hostname-check": False,
-            # One DataNode reports all blocks at once: of another half minute of waiting nothing would come.
+            # The single DataNode reports all blocks at once, so the default extension of 30 s would gain nothing.
             "dfs.namenode.safemode.extension": 0,
         }
 
@@ -188,7 +188,7 @@ class NameNode(HdfsServer):
 
 
 class DataNode(HdfsServer):
-    """The one that keeps blocks; ready once the NameNode counts on it and takes writes."""
+    """HDFS DataNode; ready once it has registered with the NameNode, which then accepts writes."""
 
     name: ClassVar[str] = "hdfs-datanode"
     title: ClassVar[str] = "HDFS DataNode"
@@ -210,20 +210,20 @@ class DataNode(HdfsServer):
         return {
             "fs.defaultFS": self.names.address,
             "dfs.datanode.data.dir": "data/blocks",
-            "dfs.datanode.hostname": "127.0.0.1",  # where the NameNode sends who reads over HTTP
+            "dfs.datanode.hostname": "127.0.0.1",  # host name in the NameNode's redirects to WebHDFS clients
             "dfs.datanode.address": f"127.0.0.1:{blocks}",
             "dfs.datanode.http.address": f"127.0.0.1:{http}",
             "dfs.datanode.ipc.address": f"127.0.0.1:{ipc}",
         }
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
-        # The NameNode counts one that was killed among the living for minutes.
+        # The NameNode considers a killed DataNode alive for minutes, so wait for this start's block report.
         wait_for_line(child, REPORTED, READY_S, log_start)
         wait_until(child, self.names.takes_writes)
 
 
 def wait_until(child: Child, is_ready: Callable[[], bool]) -> None:
-    """Return once `is_ready` says so; an answer that does not come is none yet. ServiceError with the log's end."""
+    """Wait until `is_ready` returns True; failed requests count as False. Raise ServiceError, with the log's end."""
     deadline = time.monotonic() + READY_S
     while True:
         child.check()

@@ -1,4 +1,4 @@
-"""Catalog servers whose PostgreSQL is a given time away, or isolates transactions in another way than by default."""
+"""Catalog servers whose PostgreSQL is a given round trip away or has another default isolation level."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tidemark.services.postgres import READ_COMMITTED, Postgres
 
 @cache
 def set_apart(kind: type[RestCatalog], rtt_ms: int, isolation: str) -> type[RestCatalog]:
-    """`kind`, its database behind a proxy at `rtt_ms` > 0; `kind` itself where nothing differs, and always the same.
+    """Return `kind` with its database behind a proxy of `rtt_ms` > 0; `kind` itself if nothing differs. Cached.
 
-    `isolation` is what transactions begin with that name no other level.
+    `isolation` is the level of transactions that specify none.
     """
     if not rtt_ms and isolation == READ_COMMITTED:
         return kind

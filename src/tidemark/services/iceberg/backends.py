@@ -1,6 +1,6 @@
-"""The reference catalog server over other backends, for who measures catalogs: what keeps its pointers is varied alone.
+"""The reference catalog server over other backends, for comparing what stores the catalog pointers.
 
-All of them have one pool of connections, one heap and one way of writing metadata files.
+All of them have the same connection pool, heap size and way of writing metadata files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _pooled(address: str) -> dict[str, str]:
 
 
 class IcebergRestPostgres(IcebergRest):
-    """Over PostgreSQL."""
+    """Reference catalog over PostgreSQL."""
 
     name: ClassVar[str] = "iceberg-rest-postgres"
     title: ClassVar[str] = "Iceberg REST catalog over PostgreSQL"
@@ -37,7 +37,7 @@ class IcebergRestPostgres(IcebergRest):
 
 
 class IcebergRestTwoClients(IcebergRestPostgres):
-    """Over PostgreSQL, with the server's own pool."""
+    """Reference catalog over PostgreSQL, with the server's default pool size."""
 
     name: ClassVar[str] = "iceberg-rest-postgres-2"
     title: ClassVar[str] = "Iceberg REST catalog over PostgreSQL, two connections"
@@ -45,7 +45,7 @@ class IcebergRestTwoClients(IcebergRestPostgres):
 
 
 class IcebergRestMariadb(IcebergRest):
-    """Over MariaDB."""
+    """Reference catalog over MariaDB."""
 
     name: ClassVar[str] = "iceberg-rest-mariadb"
     title: ClassVar[str] = "Iceberg REST catalog over MariaDB"
@@ -84,13 +84,13 @@ class IcebergRestMariadb(IcebergRest):
         return self.mariadb.database_bytes(self._database)
 
     def remove_data(self) -> None:
-        """What it made in MariaDB goes with that one's data, which nobody else uses."""
+        """Its database is not dropped separately: it is deleted with MariaDB's data, which has no other user."""
         super().remove_data()
         self._has_database = False
 
 
 class Embedded(IcebergRest):
-    """Over a database that runs inside the server; what it keeps lies in `data_directory`."""
+    """Reference catalog over a database embedded in the server, stored in `data_directory`."""
 
     needs: ClassVar[tuple[type[Service], ...]] = ()
     address_key: ClassVar[str | None] = None
@@ -112,7 +112,7 @@ class Embedded(IcebergRest):
 
 
 class IcebergRestSqlite(Embedded):
-    """Over SQLite as the driver opens it: a rollback journal."""
+    """Reference catalog over SQLite with the driver's defaults: a rollback journal."""
 
     name: ClassVar[str] = "iceberg-rest-sqlite"
     title: ClassVar[str] = "Iceberg REST catalog over SQLite"
@@ -127,7 +127,7 @@ class IcebergRestSqlite(Embedded):
 
 
 class IcebergRestSqliteWal(IcebergRestSqlite):
-    """Over SQLite with a write-ahead log."""
+    """Reference catalog over SQLite with a write-ahead log."""
 
     name: ClassVar[str] = "iceberg-rest-sqlite-wal"
     title: ClassVar[str] = "Iceberg REST catalog over SQLite (WAL)"
@@ -135,9 +135,9 @@ class IcebergRestSqliteWal(IcebergRestSqlite):
 
 
 class IcebergRestH2(Embedded):
-    """Over H2 in a file, as H2 opens it, but for the case of names.
+    """Reference catalog over H2 in a file, with H2's defaults except for the case of names.
 
-    In capitals, which are H2's own way, the server does not find its table again, and cannot be started a second time.
+    With upper-case names, H2's default, the server does not find its table again and cannot be started a second time.
     """
 
     name: ClassVar[str] = "iceberg-rest-h2"
@@ -158,7 +158,7 @@ class IcebergRestH2(Embedded):
 
 
 class IcebergRestMemory(Embedded):
-    """Tables and their metadata files are in the server's memory alone: what is left is the server itself."""
+    """Reference catalog with tables and metadata files in memory only: the cost of the server itself."""
 
     name: ClassVar[str] = "iceberg-rest-memory"
     title: ClassVar[str] = "Iceberg REST catalog in memory"

@@ -1,4 +1,4 @@
-"""What the catalogs that speak Iceberg's REST interface have in common: an address, and a database of their own."""
+"""Base of catalogs with Iceberg's REST interface: an address, and a separate database for each catalog."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ __all__ = ["OAuth", "RestCatalog"]
 
 
 class RestCatalog(Service):
-    """A catalog server over a database in `postgres`, made with its first start and dropped with its data."""
+    """A catalog server over a database in `postgres`, created by its first start and dropped with its data."""
 
     needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
-    # Whether a table may be put anywhere; otherwise the catalog chooses a place below its warehouse.
+    # True if tables may be placed anywhere; otherwise the catalog chooses a location below its warehouse.
     places_are_free: ClassVar[bool] = True
 
     def __init__(self, workspace: Workspace, directory: Path, postgres: Postgres | None) -> None:
         super().__init__(workspace, directory)
         self._postgres = postgres
-        # Unique, because the PostgreSQL may be one that serves others as well.
+        # Unique, because an external PostgreSQL may serve other users.
         self._database = f"tidemark_iceberg_{secrets.token_hex(6)}"
         self._has_database = False
-        self.line: DelayProxy | None = None  # between it and its database
-        self.isolation: str | None = None  # of transactions there; None: as PostgreSQL has it
+        self.line: DelayProxy | None = None  # between the catalog and its database
+        self.isolation: str | None = None  # default isolation level of its database; None: PostgreSQL's default
 
     @property
     @abstractmethod
     def uri(self) -> str:
-        """What clients take as the catalog's `uri`."""
+        """Value of the client option `uri`."""
 
     @property
     @abstractmethod
     def warehouse(self) -> str:
-        """What clients take as its `warehouse`."""
+        """Value of the client option `warehouse`."""
 
     @property
     def oauth(self) -> OAuth | None:
-        """What clients must show; None where the catalog asks for nothing."""
+        """Credentials that clients need; None if the catalog requires none."""
         return None
 
     def place(self, folder: Path) -> Path:
-        """Make `folder`, empty, for the table of a client: the server writes metadata there, as its own account."""
+        """Create the empty `folder` for a client's table; the server writes metadata there under its own account."""
         return give(private_directory(folder))
 
     def note_namespace(self, name: str) -> None:
-        """To be called before a client makes the namespace `name`: it is dropped with its tables in the end."""
+        """Record the namespace `name`; call before a client creates it. It is dropped with its tables at the end."""
         self._note(name)
 
     def drop(self, name: str) -> None:
@@ -64,26 +64,26 @@ class RestCatalog(Service):
         self._strike(name)
 
     def database_bytes(self) -> int | None:
-        """The size of the database that ours keeps all its tables in; None for somebody else's catalog."""
+        """Return the size of the catalog's database in bytes; None for an external catalog."""
         if self.is_external or self._postgres is None:
             return None
         return self._postgres.database_bytes(self._database)
 
     @property
     def database(self) -> tuple[Postgres, str] | None:
-        """The PostgreSQL of ours, and the database that it keeps its tables in; None for somebody else's catalog."""
+        """The PostgreSQL server and the name of the catalog's database in it; None for an external catalog."""
         return None if self.is_external or self._postgres is None else (self._postgres, self._database)
 
     def remove_data(self) -> None:
         super().remove_data()
         if self._has_database and self._postgres is not None:
-            # Where the PostgreSQL has gone already, its data goes with it.
+            # If PostgreSQL is already gone, the database is deleted with its data.
             with suppress(psycopg.OperationalError):
                 self._postgres.drop_database(self._database)
             self._has_database = False
 
     def _own_database(self) -> tuple[str, str, str]:
-        """The JDBC address of its database, made if need be, the user and the password."""
+        """Return the JDBC address of its database, created if necessary, the user and the password."""
         assert self._postgres is not None
         if not self._has_database:
             self._postgres.create_database(self._database)

@@ -1,4 +1,4 @@
-"""As much of a client of Iceberg's REST interface as it takes to drop what was made in a catalog."""
+"""Minimal client of Iceberg's REST interface, with only what is needed to drop the contents of a catalog."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tidemark.services.http import open_url
 
 TIMEOUT_S = 30
 NOT_THERE = 404
-MOST_ROUNDS = 100  # of listing what is left, in a catalog that lists a page at a time
+MOST_ROUNDS = 100  # list requests, for a catalog that returns one page at a time
 
 
 @dataclass(frozen=True, slots=True)
 class OAuth:
-    """Client credentials, and where they are exchanged for a token."""
+    """Client credentials, and the URI that exchanges them for a token."""
 
     client_id: str
     client_secret: str = field(repr=False)
@@ -27,9 +27,9 @@ class OAuth:
 
 
 def drop_namespace(uri: str, warehouse: str, oauth: OAuth | None, name: str) -> None:
-    """Drop the tables of a namespace, with their files where the catalog does that, and then the namespace.
+    """Drop the tables of a namespace, with their files if the catalog supports that, and then the namespace.
 
-    Nothing happens when it is not there. An OSError says what the catalog refused.
+    Do nothing if it does not exist. Raise OSError, with the reason, if the catalog refuses a request.
     """
     headers = {} if oauth is None else {"Authorization": f"Bearer {token(oauth)}"}
     base = f"{uri.rstrip('/')}/v1"
@@ -50,11 +50,11 @@ def _drop_table(place: str, headers: dict[str, str]) -> None:
     try:
         _ask("DELETE", f"{place}?purgeRequested=true", headers)
     except urllib.error.HTTPError:
-        _ask("DELETE", place, headers)  # a catalog may be set never to delete files
+        _ask("DELETE", place, headers)  # the catalog may be configured never to delete files
 
 
 def token(oauth: OAuth) -> str:
-    """What client credentials are exchanged for."""
+    """Return the access token for the client credentials."""
     form = {"grant_type": "client_credentials", "client_id": oauth.client_id, "client_secret": oauth.client_secret}
     data = urllib.parse.urlencode({**form, "scope": oauth.scope}).encode()
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -62,7 +62,7 @@ def token(oauth: OAuth) -> str:
 
 
 def _ask(method: str, url: str, headers: dict[str, str], data: bytes | None = None) -> dict[str, Any]:
-    """The answer as JSON; an empty one where the catalog has no such thing."""
+    """Return the JSON response; an empty dictionary if the resource does not exist."""
     try:
         with open_url(urllib.request.Request(url, data, headers, method=method), TIMEOUT_S) as answer:
             found = json.loads(answer.read() or b"{}")

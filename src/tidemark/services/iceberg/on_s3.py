@@ -1,4 +1,4 @@
-"""The reference catalog server with its metadata files in an S3 server: the file store is varied alone."""
+"""The reference catalog server with its metadata files on an S3 server, for comparing file stores."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tidemark.services.seaweedfs import REGION, InBucket, SeaweedFS
 
 
 class IcebergRestS3(InBucket, IcebergRestPostgres):
-    """Over PostgreSQL."""
+    """Reference catalog over PostgreSQL, with metadata files on S3."""
 
     name: ClassVar[str] = "iceberg-rest-postgres-s3"
     title: ClassVar[str] = "Iceberg REST catalog over PostgreSQL and S3"
     needs: ClassVar[tuple[type[Service], ...]] = (Postgres, SeaweedFS)
     file_io: ClassVar[str] = "org.apache.iceberg.aws.s3.S3FileIO"
-    proxy: ClassVar[type[DelayProxy] | None] = None  # between it and its files
+    proxy: ClassVar[type[DelayProxy] | None] = None  # between the catalog and its files
 
     @classmethod
     def from_config(cls, around: Surroundings) -> Self:
@@ -47,7 +47,7 @@ class IcebergRestS3(InBucket, IcebergRestPostgres):
 
 @cache
 def at_distance(milliseconds: float) -> type[IcebergRestS3]:
-    """The kind of it whose files are a round trip of `milliseconds` away; the same for the same."""
+    """Return the class of a catalog whose file store is a round trip of `milliseconds` away; cached."""
 
     class Distant(IcebergRestS3):
         name: ClassVar[str] = f"{IcebergRestS3.name}-{milliseconds:g}ms"

@@ -1,8 +1,8 @@
-"""Iceberg's own reference REST catalog over PostgreSQL: the code of the `iceberg-rest-fixture` image.
+"""Iceberg's reference REST catalog over PostgreSQL: the code of the `iceberg-rest-fixture` image.
 
-Its main class listens on every interface and offers no choice. Ours, LoopbackCatalogServer.java, puts the
-same parts together on 127.0.0.1; the wheel of the JVM has no compiler, so a locked one compiles it, once. Beside it
-NioFileIO.java is another way for the server to write files, chosen by the class of the service.
+Its main class listens on all interfaces, without an option to change that. LoopbackCatalogServer.java assembles the
+same parts on 127.0.0.1. The JVM's wheel has no compiler, so a locked compiler compiles it, once. NioFileIO.java next
+to it is an alternative way for the server to write files, selected by the service class.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ LAUNCHER = "launcher.jar"
 
 @dataclass(frozen=True, slots=True)
 class IcebergRestSettings:
-    """Either `address`, the URI of a running catalog, or the running `postgres` that backs one of ours.
+    """Either `address`, the URI of an external catalog, or the running `postgres` for a catalog started here.
 
-    `warehouse`: for ours the folder (a path, or file:// and one), made if need be, below which tables get their
-    locations; for a running catalog the name that it knows its warehouse by. `heap_mb` (MiB) is for ours.
+    `warehouse`: for a catalog started here the folder of tables (a path or file:// URI), created if necessary; for an
+    external one the name of its warehouse. `heap_mb` (MiB) applies to a catalog started here.
     """
 
     postgres: Postgres | None = None
@@ -49,18 +49,18 @@ class IcebergRestSettings:
 
 
 def compile_launcher(workspace: Workspace, jars: list[Path]) -> Path:
-    """The jar with our classes, the launcher's among them; `jars` are those of the server's lock."""
+    """Return the jar with Tidemark's classes, including the launcher; `jars` are those of the server's lock."""
     return compiled(workspace, LAUNCHER, SOURCES, jars)
 
 
 def archive_classes(workspace: Workspace, jars: list[Path], launcher: Path) -> Path | None:
-    """The archive of the classes that the server loads from its start to a table's first commit; made once."""
+    """Return the archive of classes that the server loads from start to a table's first commit; built once."""
     trainee = partial(_Trainee, workspace, workspace.work / "iceberg-rest-training")
     return class_data(workspace, "iceberg-rest", (), [launcher, *jars], trainee)
 
 
 def jdbc_backend(address: str) -> dict[str, str]:
-    """The environment of a server that keeps its tables' pointers in the database at `address`, a JDBC URL."""
+    """Return the environment of a server that stores table pointers in the database at `address`, a JDBC URL."""
     return {
         "CATALOG_CATALOG__IMPL": "org.apache.iceberg.jdbc.JdbcCatalog",
         "CATALOG_URI": address,
@@ -69,14 +69,14 @@ def jdbc_backend(address: str) -> dict[str, str]:
 
 
 class IcebergRest(RestCatalog):
-    """The reference server of Iceberg 1.10.1 on a loopback port that the kernel picks; as nobody when we are root."""
+    """Reference server of Iceberg 1.10.1 on a loopback port chosen by the kernel; unprivileged if Tidemark is root."""
 
     name: ClassVar[str] = "iceberg-rest"
     title: ClassVar[str] = "Iceberg REST catalog"
     locks: ClassVar[tuple[str, ...]] = ("iceberg-rest",)
     address_key: ClassVar[str | None] = "iceberg_rest_address"
     file_io: ClassVar[str] = "org.apache.iceberg.hadoop.HadoopFileIO"
-    _beside: tuple[Path, ...] = ()  # jars that a subclass needs beside the server's own
+    _beside: tuple[Path, ...] = ()  # jars of a subclass, in addition to the server's
 
     def __init__(self, workspace: Workspace, directory: Path, settings: IcebergRestSettings) -> None:
         super().__init__(workspace, directory, settings.postgres)
@@ -159,7 +159,7 @@ class IcebergRest(RestCatalog):
             shutil.rmtree(self._warehouse_folder, ignore_errors=True)
 
     def _launch(self) -> Child:
-        # The archive of class data fits a class path that begins as its own does.
+        # The class data archive requires a class path that begins like the one it was made with.
         jars = [self._launcher, *self._jars, *self._beside]
         options = [*COMMON_OPTIONS, f"-Xmx{self.settings.heap_mb}m", f"-Djava.io.tmpdir={self.directory / 'tmp'}"]
         return self._serve(
@@ -173,7 +173,7 @@ class IcebergRest(RestCatalog):
         return mapping(self._class_data)
 
     def _backend(self) -> dict[str, str]:
-        """The environment by which the server finds what keeps its tables' pointers."""
+        """Return the environment variables that select the store of table pointers."""
         address, user, password = self._own_database()
         return {**jdbc_backend(address), "CATALOG_JDBC_USER": user, "CATALOG_JDBC_PASSWORD": password}
 
@@ -185,7 +185,7 @@ class IcebergRest(RestCatalog):
 
 
 class IcebergRestNio(IcebergRest):
-    """The same server, which writes its files without Hadoop."""
+    """The same server, writing its files without Hadoop."""
 
     name: ClassVar[str] = "iceberg-rest-nio"
     title: ClassVar[str] = "Iceberg REST catalog (java.nio)"
@@ -201,9 +201,9 @@ class IcebergRestNio(IcebergRest):
 
 
 class _Trainee(IcebergRest):
-    """A server whose JVM is given `options`, to see which classes it loads; it keeps tables in its memory.
+    """A server whose JVM gets `options` that record the classes it loads; it stores tables in memory.
 
-    All but its access to PostgreSQL is as ever, and no PostgreSQL has to run while programs are made ready.
+    It differs only in its access to PostgreSQL, so that provisioning does not need a running PostgreSQL.
     """
 
     def __init__(self, workspace: Workspace, directory: Path, options: tuple[str, ...]) -> None:
@@ -224,7 +224,7 @@ class _Trainee(IcebergRest):
         return {"CATALOG_CATALOG__IMPL": "org.apache.iceberg.inmemory.InMemoryCatalog"}
 
     def practise(self) -> None:
-        """A namespace and a table are made, changed and read."""
+        """Create, change and read a table in a new namespace."""
         column = {"id": 1, "name": "id", "type": "long", "required": False}
         schema = {"type": "struct", "schema-id": 0, "fields": [column]}
         change = {"action": "set-properties", "updates": {"practised": "yes"}}

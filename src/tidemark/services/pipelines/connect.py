@@ -1,7 +1,7 @@
-"""Kafka Connect: ours, in one process (standalone) with the Iceberg sink on its class path, or a running worker.
+"""Kafka Connect: started here in one process (standalone) with the Iceberg sink, or an external worker.
 
-Connectors come over its REST interface. On somebody else's worker each has a name of its own, is noted before it is
-made, and stopped and deleted in the end; what of it has failed there is started again, a few times.
+Connectors are created through the REST interface. On an external worker each has a unique name, is recorded before it
+is created, and is stopped and deleted at the end; failed tasks there are restarted a limited number of times.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from tidemark.services.programs.provision import provision
 
 HEAP_MB = 1024
 START_S = 180.0
-REQUEST_S = 90.0  # that an answer may take: a connector is started before its creation is answered
+REQUEST_S = 90.0  # for a response: a connector is started before its creation is answered
 LOOK_S = 0.1
-MOST_RESTARTS = 3  # of a connector's tasks on a worker that is not ours
+MOST_RESTARTS = 3  # of a connector's tasks on an external worker
 CONFLICT, NOT_THERE = 409, 404
 PROPERTIES_FILE = "worker.properties"
-# Plugins are found by the service files that the jars bring, which takes less than reading all classes of all jars.
+# Plugins are found by the jars' service files, which is faster than scanning all classes of all jars.
 PROPERTIES = """\
 bootstrap.servers={bootstrap}
 key.converter=org.apache.kafka.connect.storage.StringConverter
@@ -54,10 +54,10 @@ consumer.session.timeout.ms={session_ms}
 
 
 class KafkaConnect(Service):
-    """A worker of Kafka 4.1 on a free loopback port; as nobody when we are root, else as whoever we are.
+    """A Kafka 4.1 worker on a free loopback port; unprivileged if Tidemark is root, else the current user.
 
-    It keeps no connectors: after each start they are to be created anew. What they have read is kept by the broker.
-    With `address`, http://host:port, it is a worker that runs already.
+    It stores no connectors: create them again after each start. The broker stores their consumer offsets.
+    With `address`, http://host:port, it is an external worker.
     """
 
     name: ClassVar[str] = "kafka-connect"
@@ -67,15 +67,15 @@ class KafkaConnect(Service):
     address_key: ClassVar[str | None] = "connect_address"
     visits: ClassVar[bool] = True
     port_taken: ClassVar[tuple[str, ...]] = ("Address already in use", "BindException", "Failed to bind")
-    flush_ms: ClassVar[int] = 60_000  # between commits of what sinks have read (offset.flush.interval.ms): as shipped
-    session_ms: ClassVar[int] = 45_000  # after which the broker takes a consumer for dead: as shipped
+    flush_ms: ClassVar[int] = 60_000  # interval of offset commits by sinks (offset.flush.interval.ms), default value
+    session_ms: ClassVar[int] = 45_000  # after which the broker considers a consumer dead, default value
 
     def __init__(
         self, workspace: Workspace, directory: Path, kafka: Kafka | None = None, address: str | None = None
     ) -> None:
         super().__init__(workspace, directory)
         self.kafka, self.address = kafka, address
-        self.restarts: list[str] = []  # why tasks of the connector were started again
+        self.restarts: list[str] = []  # reasons for restarts of the connector's tasks
         self._jars: list[Path] = []
         self._port = 0
 
@@ -96,7 +96,7 @@ class KafkaConnect(Service):
 
     @property
     def told(self) -> Mapping[str, str]:
-        """Settings that decide how soon it looks up; none are known of somebody else's worker."""
+        """Settings that determine how soon it wakes from polling; empty for an external worker (unknown)."""
         if self.is_external:
             return {}
         return {"offset.flush.interval.ms": str(self.flush_ms), "session.timeout.ms": str(self.session_ms)}
@@ -110,7 +110,7 @@ class KafkaConnect(Service):
         return str(named[-1])
 
     def create(self, connector: str, config: Mapping[str, str]) -> None:
-        """Create the connector, and return once its task runs; ServiceError, with why, where it does not."""
+        """Create the connector, and return once its task runs; raise ServiceError, with the reason, if it does not."""
         self.restarts = []
         if self.is_external:
             self._require(config["connector.class"])
@@ -119,7 +119,7 @@ class KafkaConnect(Service):
         self._wait(connector)
 
     def check_tasks(self, connector: str) -> None:
-        """ServiceError where a task of the connector has failed; another's worker starts it again, a few times."""
+        """Raise ServiceError if a task of the connector failed; an external worker first restarts it a few times."""
         self.check()
         _, failed = self._tasks(connector)
         if failed is None:
@@ -131,17 +131,17 @@ class KafkaConnect(Service):
         self._wait(connector, patiently=True)
 
     def drop(self, name: str) -> None:
-        """End the connector `name`; what it has not committed stays undone. Nothing happens where it is not there."""
+        """Delete the connector `name`; work it has not committed is lost. Do nothing if it does not exist."""
         if self.is_external and self._ask("GET", f"connectors/{name}"):
-            # One that is only deleted ends some time later, and makes the topics anew that it reads.
-            with suppress(ServiceError):  # before 3.5 no connector could be stopped
+            # A connector that is deleted without a stop ends later, and recreates the topics that it reads.
+            with suppress(ServiceError):  # Kafka Connect before 3.5 cannot stop connectors
                 self._ask("PUT", f"connectors/{name}/stop")
                 self._wait(name, until_it_runs=False)
         self._ask("DELETE", f"connectors/{name}")
         self._strike(name)
 
     def _require(self, plugin: str) -> None:
-        """ServiceError where the worker has no such plugin."""
+        """Raise ServiceError if the worker does not have the plugin."""
         found = [each["class"] for each in self._ask("GET", "connector-plugins")]
         if plugin not in found:
             raise ServiceError(
@@ -150,7 +150,7 @@ class KafkaConnect(Service):
             )
 
     def _wait(self, connector: str, until_it_runs: bool = True, patiently: bool = False) -> None:
-        """Return once a task of it runs, or none does; `patiently`: one that has failed is about to start."""
+        """Wait until a task runs, or none does; `patiently`: a failed task is expected to restart."""
         deadline = time.monotonic() + REQUEST_S
         while True:
             self.check()
@@ -167,14 +167,14 @@ class KafkaConnect(Service):
             time.sleep(LOOK_S)
 
     def _tasks(self, connector: str) -> tuple[bool, str | None]:
-        """Whether it has a task that runs, and why one has failed, if one has."""
+        """Return whether the connector has a running task, and the error of a failed task or None."""
         tasks = self._ask("GET", f"connectors/{connector}/status").get("tasks", [])
         failed = [str(task.get("trace", "")) for task in tasks if task["state"] == "FAILED"]
         said = f"a task of the connector {connector} failed: {failed[0][:2000]}" if failed else None
         return any(task["state"] == "RUNNING" for task in tasks), said
 
     def _ask(self, method: str, what: str, content: Mapping[str, str] | None = None) -> Any:
-        """The answer; an empty one where there is no such thing. A worker that is about to change is asked again."""
+        """Return the response, empty if the resource does not exist; retry while the worker is rebalancing (409)."""
         data = None if content is None else json.dumps(content).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"{self.uri}/{what}", data, headers, method=method)
@@ -185,7 +185,7 @@ class KafkaConnect(Service):
                     return json.loads(answer.read() or b"{}")
             except urllib.error.HTTPError as error:
                 if method in ("GET", "DELETE") and error.code == NOT_THERE:
-                    return {}  # it is not there yet, or no more
+                    return {}  # it does not exist yet, or no longer
                 said = error.read().decode(errors="replace")[:2000]
                 if error.code != CONFLICT or time.monotonic() > deadline:
                     raise ServiceError(f"{self.title} refused {method} {what}: {said or error}") from error
@@ -226,10 +226,10 @@ class KafkaConnect(Service):
 
 
 class KafkaConnectPrompt(KafkaConnect):
-    """The same, which looks up from waiting for events once a second, and whose death is noticed soon; always ours."""
+    """Worker that wakes from polling for events every second and whose failure is noticed soon; always started here."""
 
     name: ClassVar[str] = "kafka-connect-prompt"
     title: ClassVar[str] = "Kafka Connect (prompt)"
     address_key: ClassVar[str | None] = None
     flush_ms: ClassVar[int] = 1_000
-    session_ms: ClassVar[int] = 6_000  # the least that a broker allows
+    session_ms: ClassVar[int] = 6_000  # the minimum that a broker accepts

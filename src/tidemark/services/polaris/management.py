@@ -1,4 +1,4 @@
-"""The part of Polaris' management interface that makes a catalog and a principal that may use it."""
+"""The part of Polaris' management API that creates a catalog and a principal that may use it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NAME = "tidemark"
 
 
 class Management:
-    """A principal at the Polaris whose address is `base`, with a token from the first request on.
+    """A principal at the Polaris server with the URL `base`; it obtains a token with its first request.
 
-    Whatever the server refuses is a ServiceError with its answer; neither secret nor token is part of one.
+    Refused requests raise ServiceError with the server's response, which contains neither secret nor token.
     """
 
     def __init__(self, base: str, client_id: str, client_secret: str) -> None:
@@ -29,11 +29,11 @@ class Management:
         self._token: str | None = None
 
     def config(self, warehouse: str) -> dict[str, Any]:
-        """What the catalog tells its clients; with it, that the credentials are good for it."""
+        """Return the configuration that the catalog gives to clients; this also checks the credentials."""
         return self._call("GET", f"/api/catalog/v1/config?{urllib.parse.urlencode({'warehouse': warehouse})}")
 
     def set_up(self, catalog: str, location: str) -> tuple[str, str]:
-        """Make `catalog` with its tables below `location`; client id and secret of who may manage its content."""
+        """Create `catalog` with tables below `location`; return id and secret of a principal for its content."""
         storage = {"storageType": "FILE", "allowedLocations": [location]}
         described = {
             "name": catalog,

@@ -1,12 +1,12 @@
-"""Apache Polaris, the catalog that the thesis used, from a distribution that somebody has, or a running one.
+"""Apache Polaris, the catalog used in the thesis, from a distribution that the user supplies, or an external one.
 
-No package registry holds its server. It follows the layout, the options and the management interface of release
-1.3.0 as its sources and documents give them, and was run against a build of those sources (both clients, both
-stacks, started here and running already), not against the official binary; the tests that run without one hold the
-files and the requests to the documents.
+No package registry contains its server. This module follows the layout, options and management API of release 1.3.0
+as documented in its sources. It was tested with a build of those sources (both clients, both stacks, started here and
+external), not with the official binary; the tests that run without a distribution check files and requests against
+the documentation.
 
-Ours listens on loopback, keeps its catalog in our PostgreSQL and its tables below `warehouse`. Passwords
-reach it in files that only their owner reads and that are gone once it runs, never in an argument.
+A server started here listens on loopback, and keeps its catalog in Tidemark's PostgreSQL and its tables below
+`warehouse`. It gets passwords in files readable only by their owner and deleted once it runs, never in an argument.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ CATALOG = "tidemark"
 REALM = "POLARIS"
 SERVER_JAR = Path("server", "quarkus-run.jar")
 ADMIN_JAR = Path("admin", "quarkus-run.jar")
-PROPERTIES = Path("config", "application.properties")  # of the folder that Quarkus is started in
+PROPERTIES = Path("config", "application.properties")  # relative to the working directory of Quarkus
 SECRET = "TIDEMARK_POLARIS_SECRET"
 
 
 @dataclass(frozen=True, slots=True)
 class PolarisSettings:
-    """A distribution to start over `postgres`, or the `address` of a running one with what it asks for.
+    """Either a distribution to start over `postgres`, or the `address` of an external server with its credentials.
 
-    `distribution`: a folder, a .tgz or a .zip. `address`: http://host:port; `catalog` is the name of a catalog
-    there, `client_id` and `client_secret` those of a principal that may manage its content. `heap_mb` is in MiB.
+    `distribution`: a folder, a .tgz or a .zip. `address`: http://host:port. `catalog` is the name of a catalog there;
+    `client_id` and `client_secret` belong to a principal that may manage its content. `heap_mb` is in MiB.
     """
 
     postgres: Postgres | None = None
@@ -64,11 +64,11 @@ class PolarisSettings:
     catalog: str = CATALOG
     client_id: str = ""
     client_secret: str = field(default="", repr=False)
-    secret_file: str | None = None  # where that came from, if it was not the environment
+    secret_file: str | None = None  # file that the client secret was read from; None: the environment
 
 
 def find_home(folder: Path) -> Path:
-    """Where below `folder` the distribution lies, itself or one level down; ProvisionError when it does not."""
+    """Return the distribution's folder: `folder` or a direct subfolder; raise ProvisionError unless one fits."""
     places = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
     homes = [place for place in places if (place / SERVER_JAR).is_file() and (place / ADMIN_JAR).is_file()]
     if len(homes) != 1:
@@ -80,9 +80,9 @@ def find_home(folder: Path) -> Path:
 
 
 def unpack_distribution(path: Path, workspace: Workspace) -> Path:
-    """The folder of the distribution at `path`; an archive is unpacked once, to a folder named by its hash.
+    """Return the folder of the distribution at `path`; unpack an archive once, to a folder named by its hash.
 
-    ProvisionError where there is none, or where the archive holds something that leads out of its folder.
+    Raise ProvisionError if there is none, or if the archive has a member that leads outside its folder.
     """
     if path.is_dir():
         return find_home(path)
@@ -116,7 +116,7 @@ def _unpack(path: Path, home: Path) -> None:
 
 
 def read_secret(config: ServicesConfig) -> str:
-    """The running Polaris' client secret: from the file that the configuration names, else the environment."""
+    """Return the external server's client secret, from the configured file or else the environment."""
     if config.polaris_secret_file is None:
         found = os.environ.get(SECRET, "")
         place = f"the environment variable {SECRET}"
@@ -135,7 +135,7 @@ def read_secret(config: ServicesConfig) -> str:
 
 
 def properties(values: Mapping[str, str]) -> str:
-    """`values` as the lines of a Java properties file; ServiceError for one that Quarkus would not read as it is."""
+    """Return `values` in Java properties format; raise ServiceError for one that Quarkus would not read literally."""
     lines = []
     for key, value in values.items():
         if "$" in value or not value.isprintable():
@@ -149,7 +149,7 @@ def properties(values: Mapping[str, str]) -> str:
 
 
 def write_private(path: Path, content: str) -> Path:
-    """Make a file that only its owner reads: the account that servers run as."""
+    """Create a file that only its owner, the account that servers run as, can read."""
     private_directory(path.parent)
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -207,7 +207,7 @@ class Polaris(RestCatalog):
 
     @property
     def warehouse(self) -> str:
-        """The name of the catalog, which is what Polaris calls a warehouse."""
+        """Name of the catalog; Polaris calls this a warehouse."""
         return self.settings.catalog
 
     @property
@@ -216,7 +216,7 @@ class Polaris(RestCatalog):
 
     @property
     def location(self) -> str:
-        """Below which ours puts tables: not quoted, as its clients take what follows file:// for a path."""
+        """Location of tables if started here; not quoted, because clients use the text after file:// as a path."""
         return f"file://{self.directory.absolute() / 'warehouse'}"
 
     def address_outside(self) -> dict[str, str]:
@@ -242,7 +242,7 @@ class Polaris(RestCatalog):
         self._home = unpack_distribution(self.settings.distribution, self.workspace)
 
     def _prepare(self) -> None:
-        # The tables of a catalog that chooses their places; they go, or are kept, with the series' own folder.
+        # Locations of tables, which the catalog chooses; removed or kept together with the series' folder.
         for folder in ("tmp", "warehouse"):
             give(private_directory(self.directory / folder))
         self._root = (f"root-{secrets.token_hex(6)}", secrets.token_hex(24))
@@ -263,18 +263,18 @@ class Polaris(RestCatalog):
             "polaris.realm-context.realms": REALM,
             'polaris.features."SUPPORTED_CATALOG_STORAGE_TYPES"': '["FILE"]',
             'polaris.features."ALLOW_INSECURE_STORAGE_TYPES"': "true",
-            # Files on a local disk are one of the issues for which it would refuse to start.
+            # Local file storage is one of the issues because of which it would refuse to start.
             "polaris.readiness.ignore-severe-issues": "true",
             "quarkus.http.host": "127.0.0.1",
             "quarkus.http.port": str(port),
             "quarkus.management.host": "127.0.0.1",
             "quarkus.management.port": str(health_port),
-            # Its output is our log already.
+            # Its standard output is already logged.
             "quarkus.log.file.enable": "false",
         }
 
     def _bootstrap(self) -> None:
-        """Make the realm and its root principal in the empty database, with the distribution's admin tool."""
+        """Create the realm and its root principal in the empty database, with the distribution's admin tool."""
         folder = private_directory(self.directory / "bootstrap")
         client_id, client_secret = self._root
         root = {REALM: {"client-id": client_id, "client-secret": client_secret}}

@@ -1,7 +1,7 @@
-"""A program of its own: answers every HTTP request on a loopback port at once, with as little as a client accepts.
+"""Server program that answers every HTTP request on a loopback port immediately with a minimal response.
 
-Standard library only. It reads a request to its end, as a server must that goes on with the next one, and looks at no
-more of it than its method and whether it asks for the catalog's configuration.
+Standard library only. It reads each request to its end, as any server must before the next one, and inspects only the
+method and whether the request is for the catalog's configuration.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOTHING = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
 class Answer(asyncio.Protocol):
-    """One connection: requests one after the other, each answered when it is whole."""
+    """One connection: requests are handled one after another, each once it is complete."""
 
     def __init__(self) -> None:
         self._waiting = b""

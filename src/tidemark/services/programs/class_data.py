@@ -1,8 +1,8 @@
-"""Archives of class data (JEP 310): what a server's JVM would else read, check and link anew at each start.
+"""Class data archives (JEP 310), which save a server's JVM from loading and linking classes at each start.
 
-The wheel's JVM brings none, not even of its own classes. One is made of the classes that a server was seen to load,
-once, and mapped at each start. The JVM itself looks whether its version and the class path are those of the archive,
-and starts without it where they are not: an archive saves time, and can fail nothing.
+The wheel's JVM has none, not even for its own classes. An archive of the classes that a server loads is made once and
+mapped at each start. The JVM checks that its version and class path match the archive and otherwise starts without
+it, so an archive saves time and cannot cause a failure.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tidemark.services.programs.process import Child, give, server_environment
 from tidemark.services.programs.provision import private_beside
 
 ARCHIVE = "classes.jsa"
-# References within a heap that may grow beyond 32 GB, as it may by default on a large machine, take more room: an
-# archive from such a JVM fits none of ours. Below that the size of the heap does not matter.
+# A heap that may exceed 32 GB, as the default may on a large machine, uses larger references, and an archive from
+# such a JVM fits none of the servers. Below that limit the heap size does not matter.
 HEAP = "-Xmx1g"
 
 
 class Trainee(Protocol):
-    """A server that can be started to see what it loads."""
+    """A server that can be started to record the classes it loads."""
 
     directory: Path
 
@@ -40,13 +40,13 @@ class Trainee(Protocol):
     ) -> None: ...
 
     def practise(self) -> None:
-        """Do what a run has it do."""
+        """Perform the operations that a run performs."""
 
     def remove_data(self) -> None: ...
 
 
 def mapping(archive: Path | None) -> tuple[str, ...]:
-    """The options of a JVM that maps `archive`, or none."""
+    """Return the JVM options that map `archive`; empty if None."""
     return () if archive is None else (f"-XX:SharedArchiveFile={archive}",)
 
 
@@ -57,11 +57,11 @@ def class_data(
     jars: Sequence[Path],
     trainee: Callable[[tuple[str, ...]], Trainee],
 ) -> Path | None:
-    """The archive for the server `name`, whose class path is `jars`; None where it is not there and cannot be put.
+    """Return the archive for the server `name` with class path `jars`; None if missing and the cache is read-only.
 
-    `trainee` makes the server, with further options for its JVM, that shows which classes it loads.
-    `options` are those of its JVM that decide how classes and objects lie in memory. What the JVM compares, the
-    size and the time of each jar among it, is in the archive's name: jars that were fetched again get a new one.
+    `trainee` creates the server that records its classes, with additional JVM options; `options` are those JVM options
+    that affect the memory layout of classes and objects. The archive's name includes what the JVM compares, such as
+    the size and time of each jar, so jars that were fetched again get a new archive.
     """
     stats = [(jar.name, jar.stat()) for jar in jars]
     made_of = [runtime_release(), *options, *(f"{file} {stat.st_size} {int(stat.st_mtime)}" for file, stat in stats)]
@@ -72,7 +72,7 @@ def class_data(
     with seals.made_once(folder) as wanted:
         if wanted:
             with private_beside(folder) as incoming, Progress(f"class data of {name}", 2) as progress:
-                # Its list is written by the server, which does not run as root.
+                # The server writes the list and does not run as root.
                 classes, whole = give(private_directory(incoming / "seen")) / "classes.list", incoming / "whole"
                 whole.mkdir(mode=0o700)
                 _train(trainee((f"-XX:DumpLoadedClassList={classes}",)))

@@ -1,4 +1,4 @@
-"""Java programs of ours: compiled once by a compiler that is one of the locked jars, as the wheel's JVM brings none."""
+"""Tidemark's own Java programs, compiled once by a compiler among the locked jars; the wheel's JVM has none."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tidemark.services.programs.provision import private_beside, sha256_of
 
 
 def compiled(workspace: Workspace, name: str, sources: Sequence[Path], jars: Sequence[Path]) -> Path:
-    """The jar `name` with the classes of `sources`, in a folder named by what it is made of and so made once.
+    """Return the jar `name` with the classes of `sources`; built once, in a folder named by a hash of its inputs.
 
-    `jars` are those of a lock, with what the sources use; the compiler is one of them.
+    `jars` are those of one lock: the dependencies of the sources and the compiler.
     """
     made_of = name + "".join([*map(sha256_of, sources), *(jar.name for jar in jars)])
     classes = workspace.cache / "classes" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
@@ -38,9 +38,9 @@ def compiled(workspace: Workspace, name: str, sources: Sequence[Path], jars: Seq
 
 
 def _pack(folder: Path, jar: Path) -> None:
-    """Put what lies in `folder` into `jar`: a JVM takes no archive of class data for a class path with folders."""
+    """Pack the files in `folder` into `jar`: class data archives do not support folders on the class path."""
     with zipfile.ZipFile(jar, "w") as archive:
         for path in files_below(folder):
             archive.write(path, path.relative_to(folder))
-    # The JVM compares a jar's time with the archive's, and a Nix store sets all times to this one.
+    # The JVM compares a jar's modification time with the archive's; a Nix store sets all times to this value.
     os.utime(jar, (1, 1))

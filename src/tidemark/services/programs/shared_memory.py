@@ -1,4 +1,4 @@
-"""Shared memory that killed PostgreSQL servers left behind: no process holds it, and no kernel frees it."""
+"""Removal of shared memory that killed PostgreSQL servers left: no process uses it, and the kernel keeps it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ POSTGRES_INTERLOCK_BYTES = "56"
 
 
 def remove_segments(account: int | None, folder: Path = Path("/dev/shm")) -> None:
-    """Free what servers of `account` left, unless one of them runs; None: those of the account that we are.
+    """Free segments of servers of `account`, unless one is running; None means the current account.
 
-    A megabyte is left for each server that is killed, and a container's /dev/shm holds only 64. The candidates
-    are listed before the processes: what is on the list and whose server is gone then is nobody's.
+    Each killed server leaves a megabyte, and a container's /dev/shm has only 64. The candidates are listed
+    before the processes, so a candidate without a running server afterwards is not in use.
     """
     account = os.geteuid() if account is None else account
     candidates = [path for path in folder.glob("PostgreSQL.*") if _owner(path) == account]

@@ -1,4 +1,4 @@
-"""Where a tool lies: a program of others in a Python environment of its own, which `software.tools` makes."""
+"""Locations of tools: third-party programs in separate Python environments, which `software.tools` installs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOOLS = REPOSITORY / "envs" / "tools"
 
 
 def tool_lock(name: str) -> Path:
-    """The lock of the tool `name`; ConfigError where there is none."""
+    """Return the lock of the tool `name`; raise ConfigError if there is none."""
     path = TOOLS / f"{name}.lock"
     if not path.is_file():
         known = ", ".join(sorted(each.stem for each in TOOLS.glob("*.lock"))) or "none"
@@ -23,25 +23,25 @@ def tool_lock(name: str) -> Path:
 
 
 def tool_environment(name: str, workspace: Workspace) -> Path:
-    """The folder of the tool's environment, there or not; it changes with the lock."""
+    """Return the folder of the tool's environment, which may not exist yet; it changes with the lock."""
     return workspace.cache.absolute() / "tools" / f"{name}-{sha256_of(tool_lock(name))[:12]}"
 
 
 def tool_packages(name: str, workspace: Workspace) -> Path:
-    """Where its packages lie, for an interpreter of the same version that takes them beside its own."""
+    """Return the folder of its packages, for an interpreter of the same version to use in addition to its own."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     return tool_environment(name, workspace) / "lib" / version / "site-packages"
 
 
 def tool_program(name: str, program: str, workspace: Workspace) -> Path:
-    """The file `program` of the tool's environment, which is looked at first; ProvisionError as `check_tool` has it."""
+    """Return the path of `program` in the tool's environment after `check_tool`, which may raise ProvisionError."""
     return check_tool(name, workspace) / "bin" / program
 
 
 def check_tool(name: str, workspace: Workspace) -> Path:
-    """The folder of the tool's environment, which is looked at, unless it lies where nobody changes it.
+    """Return the folder of the tool's environment after checking it, unless it is in an immutable store.
 
-    ProvisionError where it is not there, or is not what was installed by the hashes of its lock.
+    Raise ProvisionError if it is missing, or differs from what was installed by the hashes of its lock.
     """
     folder = tool_environment(name, workspace)
     found = [] if seals.in_a_store(folder) else seals.differences(folder)

@@ -1,8 +1,8 @@
-"""A process that serves DuckDB files by DuckDB's Quack protocol, each to its own port; knows nothing of this harness.
+"""Program that serves DuckDB files with DuckDB's Quack protocol, each on its own port; independent of Tidemark.
 
-`python -I serve.py FOLDER PORT SECRET`: on the loopback port PORT it is told, by whom knows what the file SECRET
-holds, to which port a new file is to be served, and answers when it is. Files that are in FOLDER already are served to
-the ports that they had.
+`python -I serve.py FOLDER PORT SECRET`: on the loopback port PORT it accepts, from clients that know the content of
+the file SECRET, the port for a new file, and answers when the file is served. Files already in FOLDER are served on
+their previous ports.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ READY = "serves by way of port "
 
 
 def serve(path: Path, port: int, token: str) -> duckdb.DuckDBPyConnection:
-    """Open, or make, the file at `path`, and serve it for as long as the connection is kept."""
+    """Open or create the file at `path`, and serve it as long as the returned connection is open."""
     private = str(path.parent / ".duckdb")
     kept = duckdb.connect(
         path,
@@ -52,7 +52,7 @@ def main(folder: Path, port: int, secret: Path) -> None:
                     wanted = int(asked.recv())
                     kept.append(serve(folder / f"{wanted}.duckdb", wanted, token))
                     asked.send(wanted)
-            except Exception as error:  # of one who asks, who is told that by the end of the line
+            except Exception as error:  # error of one client, which sees its connection end
                 print(f"{type(error).__name__}: {error}", flush=True)
 
 

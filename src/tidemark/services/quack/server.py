@@ -1,7 +1,7 @@
-"""Quack: a DuckDB in a process of its own, which serves catalogs to other DuckDBs over HTTP, on loopback.
+"""Quack: DuckDB in a separate process that serves catalogs to other DuckDB instances over HTTP on loopback.
 
-DuckDB's extension of that name comes as a wheel for 1.5.5 and later. One process serves each catalog from a file and a
-port of its own: DuckLake, which asks for the rows that it inlined without naming a schema, needs the file to itself.
+The DuckDB extension `quack` is available as a wheel for 1.5.5 and later. One process serves each catalog from its own
+file and port: DuckLake queries inlined rows without naming a schema, and therefore needs the file to itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tidemark.services.programs.process import Child, free_ports, is_free, serve
 
 HOST = "127.0.0.1"
 PROGRAM = Path(__file__).with_name("serve.py")
-LIBRARIES = ("_duckdb", "duckdb_extension_httpfs", "duckdb_extension_quack")  # what it runs from, beside Python
+LIBRARIES = ("_duckdb", "duckdb_extension_httpfs", "duckdb_extension_quack")  # needed in addition to Python
 READY_S = 60.0
 
 
@@ -41,16 +41,16 @@ class QuackCatalog:
         return f"quack:{HOST}:{self.port}"
 
     def secret(self) -> str:
-        """SQL by which a DuckDB with the extension loaded may use it."""
+        """Return the SQL statement that lets a DuckDB with the extension loaded use the catalog."""
         return f"CREATE SECRET tidemark_quack (TYPE quack, TOKEN '{self.token}', SCOPE '{self.address}')"
 
     def size(self) -> int:
-        """Bytes of the file and its log."""
+        """Return the bytes of the file and its WAL."""
         return sum(path.stat().st_size for path in self.path.parent.glob(f"{self.path.name}*"))
 
 
 class Quack(OwnServer):
-    """Every catalog has the same token, which is made for one life of the server's directory."""
+    """Quack server; all catalogs share one token, which is generated for one life of the server's directory."""
 
     name: ClassVar[str] = "quack"
     title: ClassVar[str] = "Quack server"
@@ -65,7 +65,7 @@ class Quack(OwnServer):
         return version("duckdb-extension-quack")
 
     def make_catalog(self) -> QuackCatalog:
-        """An empty one, served from now on."""
+        """Return a new, empty catalog that is being served."""
         port = free_ports(1)[0]
         try:
             with Client((HOST, self._port), authkey=self._token.encode()) as asked:
@@ -102,7 +102,7 @@ class Quack(OwnServer):
         return tuple(dict.fromkeys(found))
 
     def _launch(self) -> Child:
-        # Where it was before, if it ran.
+        # Reuse the previous port if it is free.
         self._port = self._port if is_free(self._port) else free_ports(1)[0]
         command: list[str | Path] = [sys.executable, "-I", PROGRAM, self.data_directory, str(self._port), self._secret]
         return Child.start(self.title, command, self.log_path, env=server_environment(), cwd=self.directory)

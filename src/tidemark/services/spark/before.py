@@ -1,4 +1,4 @@
-"""Spark 3.3 with the formats of 2022, as LHBench had them; on a JVM of that time, as it starts on none since 21."""
+"""Spark 3.3 with the formats of 2022, as in LHBench; on an older JVM, because it does not start on 21 or later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JVM = "jvm17"
 
 
 class SparkBefore(Spark):
-    """Spark 3.3.0; of its locks the first has no format."""
+    """Spark 3.3.0; the first of its locks contains no table format."""
 
     name: ClassVar[str] = "spark33"
     title: ClassVar[str] = "Spark 3.3"

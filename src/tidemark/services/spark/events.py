@@ -1,6 +1,6 @@
-"""Spark's event log: the jobs that it tells of, each with its stages and what their tasks came to.
+"""Spark's event log: its jobs, each with its stages and the sums over their tasks.
 
-A log is a file of JSON, a line an event. Times in milliseconds are of the machine's clock, since 1970.
+A log is a JSON file with one event per line. Times are milliseconds since 1970 by the machine's clock.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from pathlib import Path
 from typing import Any
 
 DESCRIPTION = "spark.job.description"
-RUNNING = -1  # in place of the moment at which something ended
+RUNNING = -1  # value of an end time while the job or stage runs
 
 
 @dataclass(slots=True)
 class Stage:
-    """One attempt at a stage; sums over its tasks, those that failed among them."""
+    """One attempt at a stage; sums over its tasks, including failed ones."""
 
     number: int
     attempt: int
     submitted_ms: int = 0
     ended_ms: int = RUNNING
     tasks: int = 0
-    run_ms: int = 0  # in which tasks ran, together
+    run_ms: int = 0  # total time of all tasks
     cpu_ns: int = 0
-    gc_ms: int = 0  # in which their JVM collected garbage; tasks that ran at the same time tell of it twice
+    gc_ms: int = 0  # in garbage collection of their JVM; counted once for each concurrent task
     input_bytes: int = 0
     input_rows: int = 0
     output_bytes: int = 0
     shuffle_read_bytes: int = 0
     shuffle_written_bytes: int = 0
-    spilled_bytes: int = 0  # to the disk
-    peak_bytes: int = 0  # of memory for execution, of the task that had most
+    spilled_bytes: int = 0  # to disk
+    peak_bytes: int = 0  # peak execution memory, maximum over the tasks
 
     def add(self, metrics: Mapping[str, Any]) -> None:
-        """A task that has ended."""
+        """Add the metrics of a task that has ended."""
         read, written = metrics["Shuffle Read Metrics"], metrics["Shuffle Write Metrics"]
         self.run_ms += metrics["Executor Run Time"]
         self.cpu_ns += metrics["Executor CPU Time"]
@@ -55,7 +55,7 @@ STAGE_COLUMNS = tuple(each.name for each in fields(Stage))
 
 @dataclass(slots=True)
 class Job:
-    """`description` is what the session called it; a stage stands with the last job that asked for it before it ran."""
+    """A job; the session sets `description`. A stage belongs to the last job that requested it before it ran."""
 
     number: int
     description: str
@@ -65,15 +65,15 @@ class Job:
 
 
 def read_jobs(path: Path) -> list[Job]:
-    """The jobs of one log, in the order in which they began; what began before the log is left out."""
+    """Return the jobs of one log, in the order of their start; jobs from before the log are left out."""
     with path.open() as file:
         return jobs_of(json.loads(line) for line in file)
 
 
 def jobs_of(events: Iterable[Mapping[str, Any]]) -> list[Job]:
-    """The jobs that `events` tell of."""
+    """Return the jobs described by `events`."""
     jobs: dict[int, Job] = {}
-    asked: dict[int, int] = {}  # the last job that asked for a stage
+    asked: dict[int, int] = {}  # the last job that requested a stage
     stages: dict[tuple[int, int], Stage] = {}
     for event in events:
         match event["Event"]:

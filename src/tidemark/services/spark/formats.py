@@ -1,4 +1,4 @@
-"""Spark with the jars of one format of tables, and a session that knows it."""
+"""Spark with the jars of one table format, and the session settings for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tidemark.services.spark.server import Spark
 
 
 class SparkIceberg(Spark):
-    """A catalog is told to the session by settings of its own."""
+    """Spark with Iceberg; each catalog is added by its own session settings."""
 
     name: ClassVar[str] = "spark-iceberg"
     title: ClassVar[str] = "Spark (Iceberg)"
@@ -21,7 +21,7 @@ class SparkIceberg(Spark):
 
 
 class SparkDelta(Spark):
-    """Tables are on paths, or in the session's own catalog."""
+    """Spark with Delta Lake; tables are addressed by path, or are in the session's own catalog."""
 
     name: ClassVar[str] = "spark-delta"
     title: ClassVar[str] = "Spark (Delta)"
@@ -29,13 +29,13 @@ class SparkDelta(Spark):
     session: ClassVar[Mapping[str, str]] = {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # A table's state is put together by so many tasks, of which Delta has 50 where nobody says so.
+        # Number of tasks that reconstruct a table's state; Delta's default is 50.
         "spark.databricks.delta.snapshotPartitions": str(os.cpu_count() or 1),
     }
 
 
 class SparkHudi(Spark):
-    """Tables are on paths, or in the session's own catalog. A write must leave its server of file listings off."""
+    """Spark with Hudi; tables by path or in the session's catalog. Writes must disable Hudi's file listing server."""
 
     name: ClassVar[str] = "spark-hudi"
     title: ClassVar[str] = "Spark (Hudi)"

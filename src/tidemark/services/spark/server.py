@@ -1,19 +1,19 @@
-"""Apache Spark: a JVM that holds one session for SQL and streams, driver and executor in one, or driver of a cluster.
+"""Apache Spark: a JVM with one session for SQL and streams; runs locally, or as the driver of a cluster.
 
 with Spark(workspace, directory, {"spark.eventLog.enabled": "true"}) as spark:
-    answer = spark.sql("SELECT count(*) FROM range(10)", name="a count")      its rows, plans and times
-    spark.run("copy", stream)                                                 a query that never ends, one at a time
+    answer = spark.sql("SELECT count(*) FROM range(10)", name="a count")      returns rows, plans and times
+    spark.run("copy", stream)                                                 a streaming query, one at a time
     ...
     spark.cancel("copy")
 
-SparkServer.java runs them. All that listens is on loopback: it itself, the driver, and the server of blocks; Spark's
-own pages are off. A path in a setting may be relative to the server's directory. A format of tables brings its jars,
-and what a session must be told of them, in a subclass of its own (formats.py).
+SparkServer.java runs them. All listeners are on loopback: SparkServer, the driver, and the block server; Spark's web
+UI is off. Paths in settings may be relative to the server's directory. Each table format adds its jars and session
+settings in a separate subclass (formats.py).
 
-With the address of a running cluster (spark://host:port) the JVM is its driver, and sends executors the jars that
-Spark's own distribution lacks. They connect to the driver, which listens where the master can reach this machine, and
-write tables by their paths: the server's directory must be on a file system that they share, and is tried at the
-start. The cluster keeps nothing of an application whose driver is gone.
+With the address of an external cluster (spark://host:port) the JVM is its driver, and sends executors the jars that
+Spark's own distribution lacks. The executors connect to the driver, which listens on the address that routes to the
+master, and write tables by path: the server's directory must be on a shared file system, which is checked at the
+start. The cluster keeps no state of an application whose driver has ended.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from tidemark.services.spark.events import Job, read_jobs
 
 SETTINGS_FILE = "session.json"
 NOTHING: Mapping[str, str] = MappingProxyType({})
-CLUSTER = "spark://"  # how the address of a master begins
+CLUSTER = "spark://"  # prefix of a master's address
 LOOPBACK_HOST = "127.0.0.1"
-# Of the lock 'spark', what executors of Spark's own distribution lack, by the beginnings of the jars' names.
+# Name prefixes of jars in the lock 'spark' that executors of Spark's own distribution lack.
 SENT = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
 TRY_ROWS, TRY_S = 8, 90.0
-# The same for every session: where it keeps what, and what a clock shows in it.
+# Settings common to all sessions: storage locations and time zone.
 HERE = {
     "spark.app.name": "tidemark",
     "spark.ui.enabled": "false",
@@ -60,34 +60,34 @@ HERE = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a statement was answered with, and how long that took in the session."""
+    """Result of a statement, and its times in the session."""
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]  # numbers and truth values as such, decimals and all else as text
+    rows: tuple[tuple[Any, ...], ...]  # numbers and booleans as such, decimals and all other values as text
     submitted_ms: int  # since 1970
-    planned_ns: int  # until the plan of execution was there; a command has done its work by then
-    elapsed_ns: int  # until all rows were
-    optimized: str  # the plans, the latter as it was once all had been executed
+    planned_ns: int  # until the execution plan was ready; a command has already done its work by then
+    elapsed_ns: int  # until all rows were ready
+    optimized: str  # the plans; `executed` is the final plan after execution
     executed: str
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A query without an end over the messages of Kafka."""
+    """A streaming query over Kafka messages."""
 
-    source: Mapping[str, str]  # options of Spark's source for Kafka
-    query: str  # of SQL, over the view `events` of its messages
+    source: Mapping[str, str]  # options of Spark's Kafka source
+    query: str  # SQL over the view `events` of its messages
     format: str
     options: Mapping[str, str]  # of the format's sink
-    table: str | None  # in a catalog; None: one of `options` says where
-    every_ms: int  # from the start of one batch to that of the next, where none takes longer
-    settings: Mapping[str, str] = field(default_factory=dict)  # of the session, which can be told while it runs
+    table: str | None  # name in a catalog; None: one of `options` gives the path
+    every_ms: int  # interval between batch starts, if no batch takes longer
+    settings: Mapping[str, str] = field(default_factory=dict)  # session settings that can be changed while it runs
 
 
 class Spark(JavaProgram):
-    """Spark 3.5 with its SQL and its source for Kafka; `settings` are told to it at each start.
+    """Spark 3.5 with SQL and its Kafka source; `settings` are applied at each start.
 
-    `master`: None for all processors of this machine, local[N] for threads of its process, or a cluster's spark://.
+    `master`: None for all processors of this machine, local[N] for N threads, or the spark:// address of a cluster.
     """
 
     name: ClassVar[str] = "spark"
@@ -98,8 +98,8 @@ class Spark(JavaProgram):
     visits: ClassVar[bool] = True
     source: ClassVar[Path] = Path(__file__).with_name("SparkServer.java")
     heap_mb: ClassVar[int] = 2048
-    logging: ClassVar[str] = LOGGING.replace("INFO", "WARN")  # it tells of each task otherwise
-    # What Spark's own start scripts open to it of a JVM since 17.
+    logging: ClassVar[str] = LOGGING.replace("INFO", "WARN")  # the default logs every task
+    # Packages that Spark's start scripts open on JVM 17 and later.
     opened: ClassVar[tuple[str, ...]] = (
         "java.lang",
         "java.lang.invoke",
@@ -117,7 +117,7 @@ class Spark(JavaProgram):
         "sun.util.calendar",
     )
     java_options: ClassVar[tuple[str, ...]] = ("-Djdk.reflect.useDirectMethodHandle=false",)
-    session: ClassVar[Mapping[str, str]] = NOTHING  # what a format needs
+    session: ClassVar[Mapping[str, str]] = NOTHING  # settings that a table format requires
 
     def __init__(
         self, workspace: Workspace, directory: Path, settings: Mapping[str, str] = NOTHING, master: str | None = None
@@ -133,7 +133,7 @@ class Spark(JavaProgram):
 
     @classmethod
     def address_in(cls, config: ServicesConfig) -> str | None:
-        """Of a cluster; a number of threads is no address."""
+        """Return the address of an external cluster; None if the setting is a number of threads."""
         master = config.spark_master
         return master if master is not None and master.startswith(CLUSTER) else None
 
@@ -144,36 +144,36 @@ class Spark(JavaProgram):
     def sql(self, text: str, name: str = "", timeout_s: float = REQUEST_S) -> Answer:
         """Run one statement and fetch all its rows; `name` is the description of its jobs.
 
-        ServiceError, with Spark's reason, where it is refused or fails, and where it takes longer than `timeout_s`.
+        Raise ServiceError, with Spark's reason, if it is refused, fails, or takes longer than `timeout_s`.
         """
         told = json.loads(self._ask("POST", "sql", json.dumps({"text": text, "name": name}), timeout_s))
         columns, rows = tuple(told.pop("columns")), tuple(map(tuple, told.pop("rows")))
         return Answer(columns, rows, **told)
 
     def log_events(self, folder: Path) -> None:
-        """Have all that happens from now on written into the empty `folder`, as Spark's history server reads it."""
+        """Write all further events into the empty `folder`, in the format of Spark's history server."""
         self._ask("POST", "events", json.dumps({"folder": str(give(folder))}))
 
     def logged(self, folder: Path) -> tuple[Job, ...]:
-        """The jobs that the log in `folder` has, which ends with this; none where none was begun."""
+        """End the event log in `folder` and return its jobs; empty if no log was begun."""
         self._ask("DELETE", "events", "")
         return tuple(job for path in sorted(folder.iterdir()) for job in read_jobs(path))
 
     def run(self, job: str, stream: Stream) -> None:
-        """Start the stream, which goes on from what one of the name `job` has kept; ServiceError where it does not."""
+        """Start the stream, resuming from the state kept under the name `job`; raise ServiceError on failure."""
         kept = {"checkpointLocation": f"data/{job}"}
         self._ask("POST", "stream", json.dumps({**asdict(stream), "options": {**stream.options, **kept}}))
         self.check_job()
 
     def check_job(self) -> None:
-        """ServiceError, with the reason, where the stream has ended."""
+        """Raise ServiceError, with the reason, if the stream has ended."""
         self.check()
         state = self._ask("GET", "stream")
         if state != "RUNNING":
             raise ServiceError(f"the stream of {self.title} has ended, {state}; its log is {self.log_path}.")
 
     def cancel(self, job: str) -> None:
-        """End the stream, and remove what it keeps outside of its table."""
+        """Stop the stream, and remove the state that it keeps outside its table."""
         if self._child is not None and not self.has_ended():
             self._ask("DELETE", "stream")
         shutil.rmtree(self.data_directory / job, ignore_errors=True)
@@ -184,11 +184,11 @@ class Spark(JavaProgram):
         return (SETTINGS_FILE,)
 
     def _environment(self) -> Mapping[str, str]:
-        """For what it finds out by itself before it reads a setting."""
+        """Return the variables that Spark reads before its settings."""
         return {"SPARK_LOCAL_IP": self._host()}
 
     def _host(self) -> str:
-        """Where it listens: where packets to the master leave this machine, or loopback."""
+        """Return the address to listen on: the interface that routes to the master, or loopback."""
         if not self.is_elsewhere:
             return LOOPBACK_HOST
         first = urlsplit(self.master.split(",")[0])
@@ -200,7 +200,7 @@ class Spark(JavaProgram):
             raise ServiceError(f"{self.master} cannot be reached: {error}. Check services.spark_master.") from error
 
     def _place(self) -> dict[str, str]:
-        """Where its tasks run, and where it listens for them."""
+        """Return the settings for where its tasks run and where it listens for them."""
         host = self._host()
         told = {"spark.master": self.master, "spark.driver.host": host, "spark.driver.bindAddress": host}
         if self.is_elsewhere:
@@ -218,7 +218,7 @@ class Spark(JavaProgram):
             self._tried = True
 
     def _try(self) -> None:
-        """ServiceError where the cluster has no executor for us, or they do not see this server's folder as we do."""
+        """Raise ServiceError if the cluster provides no executor or executors do not share this server's folder."""
         folder = self.data_directory / "tried"
         place = str(folder.absolute()).replace("\\", "\\\\").replace("'", "\\'")
         query = f"INSERT OVERWRITE DIRECTORY '{place}' USING parquet SELECT id FROM range({TRY_ROWS})"

@@ -1,4 +1,4 @@
-"""Spark for Hudi's SQL statements, which name classes of Hive's whether a metastore is used or, as here, is not."""
+"""Spark for Hudi's SQL statements, which reference Hive classes whether or not, as here, a metastore is used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tidemark.services.spark.formats import SparkHudi
 
 
 class SparkHudiSql(SparkHudi):
-    """As `SparkHudi`, which is enough for who writes by Spark's sinks."""
+    """Spark with Hudi and Hive classes; `SparkHudi` is enough for writes by Spark's sinks."""
 
     name: ClassVar[str] = "spark-hudi-sql"
     title: ClassVar[str] = "Spark (Hudi, SQL)"

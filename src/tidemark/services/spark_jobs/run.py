@@ -1,9 +1,9 @@
-"""A program that starts applications of Spark when it is asked to, and tells when: `python -I -S run.py FILE`.
+"""Program that starts Spark applications on request and reports their times: `python -I -S run.py FILE`.
 
-Standard library only. FILE holds, as JSON, the command of an application and its environment. It answers HTTP on a
-loopback port that the kernel picks. What is posted to /job goes to an application that is started for it and ends with
-it, as a cluster's manager would do; what is posted to /session goes to one that is kept. Times are those of
-CLOCK_MONOTONIC, by which the application tells its own.
+Standard library only. FILE holds, as JSON, the command of an application and its environment. The program serves HTTP
+on a loopback port chosen by the kernel. An order posted to /job gets a new application that ends with it, like under a
+cluster manager; an order posted to /session goes to an application that is kept. Times are CLOCK_MONOTONIC, which the
+application uses too.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ ANSWER = b"answer: "
 
 
 def die_with_parent() -> None:
-    """Called in the application's process before it becomes the application: the kernel ends it with this one."""
+    """Have the kernel kill the application when this process ends; called in the child before exec."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
 
 
 class Application:
-    """One that runs; `asked_ns` and `ready_ns` tell when it was started and when its session was there."""
+    """A running application; `asked_ns` is its start time, `ready_ns` the time at which its session was ready."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self.asked_ns = time.perf_counter_ns()
@@ -44,7 +44,7 @@ class Application:
         return self._heard()
 
     def end(self) -> None:
-        """Let it end by itself."""
+        """Close its input, so that it ends by itself; raise RuntimeError on a non-zero exit status."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         if self._process.stdout is not None:
@@ -66,7 +66,7 @@ class Application:
 
 
 class Asked(BaseHTTPRequestHandler):
-    """One order at a time."""
+    """Request handler that processes one order at a time."""
 
     command_line: ClassVar[list[str]]
     environment: ClassVar[dict[str, str]]

@@ -1,7 +1,7 @@
-"""Spark as a cluster's manager has it: applications that are started when one is asked for, and end with its work.
+"""Spark under a cluster manager: applications that are started on request and end with their work.
 
-An application (SparkJob.java) writes one table on HDFS. It is started by run.py, which any process asks over HTTP at
-`address`, /job for one of its own, /session for one that is kept. A format of tables brings its jars in a subclass.
+An application (SparkJob.java) writes one table on HDFS. run.py starts it and serves HTTP at `address`: /job for a
+separate application, /session for one that is kept. Each table format adds its jars in a subclass.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ TOLD = "application.json"
 AVRO = "spark-avro"
 HDFS: Mapping[str, str] = {
     "spark.hadoop.fs.hdfs.impl": "tidemark.TimedHdfs",
-    "spark.hadoop.dfs.replication": "1",  # a client's own, whatever the servers have
+    "spark.hadoop.dfs.replication": "1",  # a client setting, independent of the servers'
 }
 
 
 class SparkJobs(Spark):
-    """What is asked is small; an application has the memory, and its log is that of who starts it."""
+    """Launcher of Spark applications; it is small, each application gets the memory and logs to the launcher's log."""
 
     source: ClassVar[Path] = Path(__file__).with_name("SparkJob.java")
     heap_mb: ClassVar[int] = 4096
     logging: ClassVar[str] = Spark.logging.replace("SYSTEM_OUT", "SYSTEM_ERR")
-    # Its applications are processes of this machine, whatever sessions run on.
+    # Applications are processes on this machine, wherever sessions run.
     address_key: ClassVar[str | None] = None
     has_client: ClassVar[bool] = False
     visits: ClassVar[bool] = False
@@ -60,7 +60,7 @@ class SparkJobs(Spark):
         return f"http://127.0.0.1:{self._port}"
 
     def version(self) -> str:
-        """By its lock: no application runs yet when it is asked."""
+        """Return the version in the lock, because no application is running yet when this is called."""
         return next(jar.version for jar in read_jar_lock(jar_lock("spark")) if jar.artifact.startswith("spark-sql_"))
 
     @classmethod
