@@ -1,4 +1,4 @@
-"""The tables of TPC-H that are written: made once by its generator, as one Parquet file each."""
+"""Tables of TPC-H to write: generated once, as one Parquet file each."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tidemark.studies.deltars.settings import DATA
 TOOL = "tpchgen"
 PROGRAM = "tpchgen-cli"
 LONGEST_S = 3600.0
-# What a row is known by.
+# Columns that identify a row.
 KEYS = {"supplier": ("s_suppkey",), "lineitem": ("l_orderkey", "l_linenumber")}
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """One of them: `name` as the configuration spells it."""
+    """One table; `name` as the configuration spells it."""
 
     name: str
     file_bytes: int
@@ -36,17 +36,17 @@ def folder_of(workspace: Workspace) -> Path:
 
 
 def source_of(workspace: Workspace, name: str) -> Path:
-    """Its file, there or not."""
+    """Return the path of a table's file, which need not exist."""
     return folder_of(workspace) / f"{name}.parquet"
 
 
 def keys_of(name: str) -> tuple[str, ...]:
-    """The columns that no two rows of it have alike."""
+    """Return the key columns of a table."""
     return KEYS[name.partition("_")[0]]
 
 
 def made(workspace: Workspace, name: str) -> Data:
-    """What is known of it; the file is made unless it is there. ProvisionError where the generator fails."""
+    """Return the description of a table; generate its file if it is missing. ProvisionError if the generator fails."""
     path, known = source_of(workspace, name), folder_of(workspace) / f"{name}.json"
     with only_one(folder_of(workspace) / ".lock"):
         if not (path.is_file() and known.is_file()):
@@ -72,9 +72,9 @@ def _make(workspace: Workspace, name: str, path: Path) -> None:
 
 
 def _write_plainly(source: Path, target: Path) -> None:
-    """Names and types alone, text as older releases of clients know it: the generator notes more, which some refuse.
+    """Copy a file with names and types only, and text as older clients know it; some refuse the generator's extras.
 
-    In a process of its own: who makes a machine cold loads no library of a client.
+    Runs in a child process, because the process that makes the machine cold must not load client libraries.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

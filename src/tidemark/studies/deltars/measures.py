@@ -1,4 +1,4 @@
-"""The study's own measures of claims: ratios over several tables, and what another processor brings."""
+"""Claim measures of the study: ratios over several tables, and the effect of more processors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidemark.studies.deltars.parts import of, size_of
 
 
 class DeltarsEvidence(Evidence):
-    """Runs whose tables are their source's. Each series has one run, which is what it says."""
+    """Evidence from runs whose tables match their source. Each series has one run, which gives its value."""
 
     def hot(self, quantity: Quantity, system: str, mode: str) -> Replicates:
         return of(self.measures, quantity, self.speaking(quantity, system, mode))
@@ -32,19 +32,19 @@ def _ratios(evidence: Evidence, quantity: Quantity, system: str, vs: str, tables
 
 @measure(OWN)
 def least_ratio(evidence: Evidence, quantity: Quantity, system: str, vs: str, tables: list[str]) -> Measured:
-    """The smallest ratio of two systems over tables, with one processor."""
+    """Return the smallest ratio of two systems over the tables, with one processor."""
     return extreme(_ratios(evidence, quantity, system, vs, tables), largest=False), TIMES
 
 
 @measure(OWN)
 def largest_ratio(evidence: Evidence, quantity: Quantity, system: str, vs: str, tables: list[str]) -> Measured:
-    """The largest ratio of two systems over tables, with one processor."""
+    """Return the largest ratio of two systems over the tables, with one processor."""
     return extreme(_ratios(evidence, quantity, system, vs, tables), largest=True), TIMES
 
 
 @measure(OWN)
 def exponent(evidence: Evidence, quantity: Quantity, system: str, tables: list[str]) -> Measured:
-    """The power of the rows by which it grows from the first of two tables of one kind to the second; 1: as they do."""
+    """Return the exponent of growth with rows, from the first to the second table of one kind; 1 is proportional."""
     few, many = (positive(evidence.hot(quantity, system, f"{data}-1")) for data in tables)
     growth = many.ratio(few)
     rows = math.log(size_of(tables[1])[1] / size_of(tables[0])[1])
@@ -53,14 +53,14 @@ def exponent(evidence: Evidence, quantity: Quantity, system: str, tables: list[s
 
 @measure(OWN)
 def gap_closed(evidence: Evidence, quantity: Quantity, system: str, vs: str, by: str, mode: str) -> Measured:
-    """How much of what `system` takes longer than `vs` a third one does not take, in percent of it."""
+    """Return the percentage of the excess of `system` over `vs` that the third system, `by`, avoids."""
     long, short, between = (evidence.hot(quantity, name, mode) for name in (system, vs, by))
     return positive(long.difference(between)).ratio(positive(long.difference(short))).linear().scaled(100), "%"
 
 
 @measure(OWN)
 def decrease(evidence: Evidence, quantity: Quantity, system: str, data: str, cores: int) -> Measured:
-    """By how many percent less it is with so many processors than with one."""
+    """Return the decrease of a quantity with `cores` processors from its value with one, in percent."""
     one, more = (positive(evidence.hot(quantity, system, f"{data}-{count}")) for count in (1, cores))
     share = more.ratio(one).linear()
     return known(1.0, log=False).difference(share).scaled(100), "%"
@@ -68,7 +68,7 @@ def decrease(evidence: Evidence, quantity: Quantity, system: str, data: str, cor
 
 @measure(OWN)
 def overlapping(evidence: Evidence, quantity: Quantity, system: str, vs: str, modes: list[str]) -> Measured:
-    """In how many modes the intervals of two systems overlap."""
+    """Return the number of modes in which the intervals of two systems overlap."""
     pairs = [[evidence.hot(quantity, name, mode).estimate(quantity.unit) for name in (system, vs)] for mode in modes]
     overlaps = [
         first.low <= second.high and second.low <= first.high
@@ -80,7 +80,7 @@ def overlapping(evidence: Evidence, quantity: Quantity, system: str, vs: str, mo
 
 @measure(OWN)
 def printed_ratio(evidence: Evidence, operation: str, pipeline: str, other: str, tables: list[str]) -> Measured:
-    """The smallest ratio of what the thesis prints of two pipelines with one processor: a check of the thesis."""
+    """Return the smallest ratio of two pipelines' printed times with one processor: a check of the thesis."""
     del evidence
     found = [
         published.seconds(operation, pipeline, data) / published.seconds(operation, other, data) for data in tables
@@ -90,14 +90,14 @@ def printed_ratio(evidence: Evidence, operation: str, pipeline: str, other: str,
 
 @measure(OWN)
 def printed_growth(evidence: Evidence, operation: str, pipeline: str, data: str, before: str) -> Measured:
-    """The time that the thesis prints for one table over that for another: ten times the rows, at best."""
+    """Return the printed time for one table divided by that for another; it has at most ten times the rows."""
     del evidence
     return counted(published.seconds(operation, pipeline, data) / published.seconds(operation, pipeline, before)), TIMES
 
 
 @measure(OWN)
 def printed_decrease(evidence: Evidence, operation: str, pipeline: str, other: str, data: str) -> Measured:
-    """By how many percent the printed latency of a pipeline is below that of another."""
+    """Return the percentage by which the printed latency of a pipeline is below that of another."""
     del evidence
     return counted(
         100 * (1 - published.seconds(operation, pipeline, data) / published.seconds(operation, other, data))
@@ -106,7 +106,7 @@ def printed_decrease(evidence: Evidence, operation: str, pipeline: str, other: s
 
 @measure(OWN)
 def printed_share(evidence: Evidence, operation: str, of_pipeline: str, data: str) -> Measured:
-    """The share, in percent, of one step in the printed legacy write."""
+    """Return the share of one step in the printed legacy write, in percent."""
     del evidence
     whole = sum(published.seconds(each, of_pipeline, data) for each in (published.UPLOAD, published.MATERIALISE))
     return counted(100 * published.seconds(operation, of_pipeline, data) / whole), "%"
@@ -114,7 +114,7 @@ def printed_share(evidence: Evidence, operation: str, of_pipeline: str, data: st
 
 @measure(OWN)
 def printed_overlaps(evidence: Evidence) -> Measured:
-    """In how many cells of the appendices the intervals of two pipelines overlap."""
+    """Return the number of pairs of pipelines whose intervals overlap, over all cells of the appendices."""
     del evidence
     cells: dict[tuple[str, str, int], list[published.Printed]] = {}
     for each in published.rows():

@@ -1,4 +1,4 @@
-"""The series of the study: each system with each table and each number of the client's processors."""
+"""Plan of the series: each system with each table and each number of the client's processors."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tidemark.systems.wholes.kind import WholeSystem
 
 
 def section(config: Config) -> DeltarsSection:
-    """The study's section, parsed and checked; ConfigError for what is wrong with it."""
+    """Return the study's section, parsed and validated; ConfigError if it is invalid."""
     return DeltarsSection.parse(config.sections[SECTION], config.protocol, config.origin)
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
+    """Return the series of `config` under one stack, in no particular order; `base` holds their common fields."""
     deltars = section(config)
     made: list[SeriesSpec] = []
     for given in deltars.systems:
-        # First, so that a system of another kind is refused by its name.
+        # Checked first, so that a system of another kind is refused by its name.
         variant(given, config.origin, (SECTION, "systems"), WholeSystem)
         entry = with_defaults(given, deltars.given)
         chosen = variant(entry, config.origin, (SECTION, "systems"), WholeSystem)
@@ -34,7 +34,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
 
 
 def limits(config: Config) -> list[str]:
-    """Which numbers of processors were asked for that this machine does not have."""
+    """Return a message with the planned numbers of processors that this machine does not have; empty if none."""
     beyond = section(config).beyond()
     if not beyond:
         return []

@@ -1,4 +1,4 @@
-"""What the thesis prints: its appendices B, C and D (thesis.csv, taken from it), its machine and software."""
+"""Numbers that the thesis prints: its appendices B, C and D (copied to thesis.csv), its machine and software."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOPSFS, LOCAL, LEGACY = "hopsfs", "local", "legacy"
 WRITE, READ, UPLOAD, MATERIALISE = "write", "read", "upload", "materialise"
 LATENCY, THROUGHPUT = "latency", "throughput"
 CORES = (1, 2, 4, 8)
-# The thesis's word for each table, which stands for its rows in its throughputs.
+# The thesis's name for each table, which is also the number of rows in its throughputs.
 WORDS = {
     "supplier_sf1": "10K", "supplier_sf10": "100K", "supplier_sf100": "1M",
     "lineitem_sf1": "6M", "lineitem_sf10": "60M",
@@ -24,12 +24,12 @@ ROWS = {
     "supplier_sf1": 10_000, "supplier_sf10": 100_000, "supplier_sf100": 1_000_000,
     "lineitem_sf1": 6_001_215, "lineitem_sf10": 59_986_052,
 }  # fmt: skip
-LIMIT = 5_000_000  # messages that Hudi's streamer takes in a run unless it is told otherwise
-MICROSECONDS = 1e6  # of a second
+LIMIT = 5_000_000  # messages per run that Hudi's streamer takes by default
+MICROSECONDS = 1e6  # microseconds per second
 TITLES = {
     HOPSFS: "delta-rs HopsFS (the thesis's)", LOCAL: "delta-rs LocalFS (the thesis's)", LEGACY: "Legacy (the thesis's)",
 }  # fmt: skip
-# The pipeline of the thesis that a system here is an heir of.
+# The pipeline of the thesis that corresponds to each system.
 HEIRS = {
     "delta-rs-hdfs": HOPSFS,
     "delta-rs-local": LOCAL,
@@ -44,7 +44,7 @@ HARDWARE = {
 }
 SOFTWARE = {"deltalake": "0.18.2, changed", "HDFS NameNode": "HopsFS 3.2.0.14", "HDFS DataNode": "HopsFS 3.2.0.14"}
 REPETITIONS = 50
-# What it prints of its own tables in place of what its other numbers say, and what thesis.csv has.
+# Names and row counts of tables that the thesis misprints, judging by its other numbers; thesis.csv is corrected.
 MISNAMED = (
     "Tables D.1 to D.4: the last two rows of each are named 6M; by their times the last is of 60M",
     "Section 3.2.4: lineitem_sf1 is printed with 60000000 rows, as lineitem_sf10 is; all tables call it 6M",
@@ -53,9 +53,9 @@ MISNAMED = (
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """One row of an appendix: a mean of 50 with its interval, in seconds, or in thousands of rows a second."""
+    """One row of an appendix: a mean of 50 with its interval, in seconds or in thousands of rows per second."""
 
-    table: str  # of the appendix: B.1
+    table: str  # table of the appendix, such as B.1
     operation: str
     pipeline: str
     data: str  # as configurations spell it
@@ -72,7 +72,7 @@ class Printed:
 
 @cache
 def rows() -> tuple[Printed, ...]:
-    """All rows, in the order of the appendices."""
+    """Return all rows, in the order of the appendices."""
     return printed_rows(Path(__file__).with_name("thesis.csv"), Printed)
 
 
@@ -82,17 +82,17 @@ def _by_key() -> dict[tuple[str, str, str, int, str], Printed]:
 
 
 def printed(operation: str, pipeline: str, data: str, cores: int) -> Printed | None:
-    """The latency that it prints; None where it prints none."""
+    """Return the latency that the thesis prints; None if it prints none."""
     return _by_key().get((operation, pipeline, data, cores, LATENCY))
 
 
 def seconds(operation: str, pipeline: str, data: str, cores: int = 1) -> float:
-    """The mean of a latency that it does print."""
+    """Return the mean of a printed latency; KeyError if there is none."""
     return _by_key()[operation, pipeline, data, cores, LATENCY].mean
 
 
 def misprints() -> list[str]:
-    """Throughputs that are not rows by latency, intervals that do not hold their mean, and wrong names, in words."""
+    """Return, in words, throughputs that are not rows by latency, intervals without their mean, and wrong names."""
     found = []
     for each in rows():
         if not each.low <= each.mean <= each.high:
@@ -108,7 +108,7 @@ def misprints() -> list[str]:
 
 
 def limited() -> str:
-    """What a row of 6M and of 60M takes the legacy path, by these and by the rows that LIMIT leaves, in words."""
+    """Return, in words, the legacy path's time per row at 6M and 60M, by all rows and by those that LIMIT leaves."""
     said = []
     for operation, done in ((MATERIALISE, "materialised"), (READ, "read")):
         took = {data: MICROSECONDS * seconds(operation, LEGACY, data) for data in ("lineitem_sf1", "lineitem_sf10")}

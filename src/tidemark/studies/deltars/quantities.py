@@ -1,6 +1,6 @@
-"""The quantities of the study: what writing and reading a whole table takes, and what of it closing files is.
+"""Quantities of the study: times of writing and reading a complete table, and the closes of files that HDFS refuses.
 
-A run whose tables are not their source's has counts of what is wrong, and no times: they are Absent.
+A run whose tables differ from their source has counts of the errors, but no times: they are Absent.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tidemark.runs.run import Run
 from tidemark.studies.deltars.window.samples import READ, WRITE
 
 NOT_THE_SOURCE = "a table does not hold what was written"
-SECONDS = 1e-9  # of nanoseconds
+SECONDS = 1e-9  # seconds per nanosecond
 MEGABYTE = 1e6
-FEWEST_OF_ALL = 3  # samples: below that, nothing is said of how they differ
-# Parts of a write that goes through servers: columns of its operations, and what they are called.
+FEWEST_OF_ALL = 3  # samples; fewer give no interval
+# Parts of a write that goes through servers: columns of its operations, and their titles.
 STEPS = {
     "upload": "Upload: rows into the topic",
     "application": "Application of Spark: started, ended",
@@ -31,7 +31,7 @@ STEPS = {
     "driver": "Spark's driver",
     "hdfs": "Calls of HDFS",
 }
-MATERIALISE = ("application", "kafka", "tasks", "driver", "hdfs")  # what the thesis calls so
+MATERIALISE = ("application", "kafka", "tasks", "driver", "hdfs")  # parts that the thesis calls materialising
 
 
 def found(run: Run) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def found(run: Run) -> dict[str, Any]:
 
 
 def of_operation(run: Run, operation: str, column: str) -> NDArray[np.int64]:
-    """int64[repetitions]: a column of writes, or of reads, in their order; Absent where tables are wrong."""
+    """Return a column of the writes or of the reads in order, as int64[repetitions]; Absent if tables are wrong."""
     if not run.manifest.oracle.verdict:
         raise Absent(NOT_THE_SOURCE)
     values: NDArray[np.int64] = run.column(column)[run.words("call") == operation]
@@ -49,7 +49,7 @@ def of_operation(run: Run, operation: str, column: str) -> NDArray[np.int64]:
 
 
 def times(run: Run, operation: str) -> NDArray[np.float64]:
-    """float64[repetitions]: seconds."""
+    """Return the seconds of each operation, as float64[repetitions]."""
     return np.asarray(of_operation(run, operation, "elapsed_ns") * SECONDS, np.float64)
 
 
@@ -58,9 +58,9 @@ def _median(run: Run, operation: str) -> Replicates:
 
 
 def mean_of(values: NDArray[np.float64], *names: object) -> Replicates:
-    """The mean as the thesis makes its intervals: samples drawn from all of them, a thousand times.
+    """Return the mean with a bootstrap interval as in the thesis: a thousand resamples of all samples.
 
-    Of few samples, where that would be too narrow, the interval is Student's, of logarithms.
+    For few samples, where that would be too narrow, the interval is Student's on logarithms.
     """
     n, rng = len(values), generator(*names)
     centre = math.log(float(values.mean()))
@@ -85,7 +85,7 @@ def _rate(run: Run, operation: str) -> Replicates:
 
 
 def _with_source(run: Run) -> Replicates:
-    """As the thesis timed its writes: reading the source's file counts."""
+    """Return the mean write time including the reading of the source's file, as the thesis timed its writes."""
     return mean_of(times(run, WRITE) + of_operation(run, WRITE, "source_ns") * SECONDS, run.label, "with source")
 
 
@@ -94,7 +94,7 @@ def _slowest(run: Run, operation: str) -> Replicates:
 
 
 def _first(run: Run) -> Replicates:
-    """The first write of the process by the median of the others: it connects, and meets code that never ran."""
+    """Return the process's first write over the median of the others: it connects, and runs code for the first time."""
     first, *others = times(run, WRITE)
     if len(others) < 2:
         raise Absent("there are no others to hold the first against")
@@ -102,7 +102,7 @@ def _first(run: Run) -> Replicates:
 
 
 def _refused(run: Run) -> Replicates:
-    """How often a client was told to ask again, by the files that it closed, in the mean over writes."""
+    """Return the mean number of closes per write that the NameNode refused; Absent if no file was closed there."""
     closed = of_operation(run, WRITE, "closed")
     if not closed.sum():
         raise Absent("no file is closed by asking a NameNode")
@@ -118,7 +118,7 @@ def _cpu(run: Run) -> Replicates:
 
 
 def parts(run: Run) -> dict[str, NDArray[np.float64]]:
-    """float64[writes] for each of STEPS, in seconds; Absent where the client tells no parts."""
+    """Return float64[writes] in seconds for each of STEPS; Absent if the client reports no parts."""
     found = {step: of_operation(run, WRITE, f"{step}_ns") * SECONDS for step in STEPS}
     if not any(each.any() for each in found.values()):
         raise Absent("a write of it is one call, which has no parts")

@@ -1,4 +1,4 @@
-"""Which place for whole tables: what the report's first table asks of each system."""
+"""Questions of the report's first table: the fastest and smallest storage of complete tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidemark.studies.deltars.settings import shape_of
 
 
 def _alike(asked: Asked) -> Series:
-    """The system's series of the table, and with the processors, that it is compared by."""
+    """Return the system's series with the table and processors used for the comparison; Absent if there is none."""
     ran = [each for each in asked.series if each.runs]
     if not ran:
         raise Absent(asked.series[0].missing() if asked.series else "not measured")

@@ -1,4 +1,4 @@
-"""What the study's chapter says, computed: each sentence has its numbers from runs, or says why there are none."""
+"""Computed sentences of the study's chapter: each takes its numbers from runs, or states why there are none."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ENGINES = {
 
 class Writer(SentenceWriter):
     def sentences(self) -> dict[str, str]:
-        """All sentences by name."""
+        """Return all sentences by name."""
         parts = {
             "writes": self.writes,
             "reads": self.reads,
@@ -68,7 +68,7 @@ class Writer(SentenceWriter):
         return {f"deltars-{name}": or_why(write) for name, write in parts.items()}
 
     def _pairs(self, quantity: Quantity, system: str, other: str, cores: int) -> list[str]:
-        """The ratio of two systems for each table that both have."""
+        """Return the ratio of two systems, in words, for each table measured with both; Absent if there is none."""
         said = []
         for data in tables_of(self.run_set):
             pair = [find(self.run_set, each, data, cores) for each in (system, other)]
@@ -96,7 +96,7 @@ class Writer(SentenceWriter):
         return self._against_local(READ_MEDIAN, "reading")
 
     def floor(self) -> str:
-        """What the smallest table waits for on HDFS."""
+        """Report the time that writes of the smallest table wait for refused closes on HDFS."""
         cores = fewest_cores(self.run_set)
         series = next(
             (each for each in in_order(self.run_set) if each.system == HDFS and shape_of(each.mode)[1] == cores), None
@@ -120,7 +120,7 @@ class Writer(SentenceWriter):
         )
 
     def releases(self) -> str:
-        """The thesis's release line beside today's."""
+        """Compare the thesis's release line with the current one."""
         said = self._pairs(WRITE_MEDIAN, BEFORE, HDFS, fewest_cores(self.run_set))
         return f"Writing to HDFS takes delta-rs 0.18.2 so many times as long as today's release: {listed(said)}."
 
@@ -156,7 +156,7 @@ class Writer(SentenceWriter):
         )
 
     def legacy(self) -> str:
-        """The whole path against the one call."""
+        """Compare the complete legacy path with the single call of delta-rs."""
         said = self._pairs(WRITE_MEAN, LEGACY, HDFS, fewest_cores(self.run_set))
         return f"The legacy path takes so many times as long as delta-rs on HDFS to write (means): {listed(said)}."
 
@@ -165,7 +165,7 @@ class Writer(SentenceWriter):
         return f"Its reads, through a Flight server with DuckDB, take so many times as long (means): {listed(said)}."
 
     def server_reads(self) -> str:
-        """The same engine and the same client of HDFS, without the server."""
+        """Compare legacy reads with the same engine and the same HDFS client without the server."""
         said = self._pairs(READ_MEAN, LEGACY, ENGINE_ALONE, fewest_cores(self.run_set))
         return (
             "Against the same DuckDB over the same client of HDFS in the client's own process, which reads what "
@@ -174,7 +174,7 @@ class Writer(SentenceWriter):
         )
 
     def bytes_alone(self) -> str:
-        """What delta-rs takes against a file of the same rows, in both places."""
+        """Compare delta-rs with a plain file of the same rows, on HDFS and on the local disk."""
         cores = fewest_cores(self.run_set)
         said = []
         for place, (table, file) in FLOORS.items():
@@ -189,7 +189,7 @@ class Writer(SentenceWriter):
         )
 
     def limit(self) -> str:
-        """What the thesis's largest tables are if a limit held, and what one of ours left."""
+        """Report the thesis's largest tables if a limit applied, and the rows that a limit left in Tidemark's runs."""
         said = [
             f"of {sent:,} rows sent, {there:,} are in the table"
             for series in in_order(self.run_set)
@@ -201,7 +201,7 @@ class Writer(SentenceWriter):
         return published.limited() + ours
 
     def divided(self) -> str:
-        """Which share of a legacy write each part has, for the smallest and the largest table."""
+        """Report the share of each part in a legacy write, for the smallest and the largest table."""
         cores = fewest_cores(self.run_set)
         found = [each for each in in_order(self.run_set)
                  if each.system == LEGACY and each.runs and shape_of(each.mode)[1] == cores]  # fmt: skip
@@ -217,7 +217,7 @@ class Writer(SentenceWriter):
         return f"A legacy write divides so: {'; '.join(said)}."
 
     def engine(self) -> str:
-        """What changes one thing at a time."""
+        """Compare paths that differ in one part at a time with delta-rs."""
         cores = fewest_cores(self.run_set)
         said = []
         for system, words in ENGINES.items():

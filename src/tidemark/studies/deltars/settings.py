@@ -1,4 +1,4 @@
-"""The section `deltars` of the configuration, and what of it a series is set to."""
+"""Section `deltars` of the configuration, and the settings of its series."""
 
 from __future__ import annotations
 
@@ -21,49 +21,49 @@ DATA = re.compile(r"(?P<table>supplier|lineitem)_sf(?P<scale>0\.\d*[1-9]|[1-9]\d
 
 @dataclass(frozen=True, slots=True)
 class DeltarsSettings(WorkloadSettings):
-    """What decides a series, beside the system and its options."""
+    """Settings that identify a series, in addition to the system and its options."""
 
-    data: str  # the table that is written and read: supplier_sf10
+    data: str  # table that is written and read, such as supplier_sf10
     cores: int  # processors of the client
     repetitions: int
-    timeout_seconds: float  # of one write, or one read
-    checked_rows: int  # of larger tables all values are compared in the first and last repetition alone
+    timeout_seconds: float  # per write or read
+    checked_rows: int  # larger tables are compared by value only in the first and last repetition
 
     @property
     def label(self) -> str:
-        """The mode as a part of a path."""
+        """Mode as a path component."""
         return f"{self.data}-{self.cores}"
 
 
 def shape_of(mode: str) -> tuple[str, int]:
-    """Table and processors of a series, by its mode."""
+    """Return the table and processors of a series, from its mode."""
     data, _, cores = mode.rpartition("-")
     return data, int(cores)
 
 
 def processors() -> int:
-    """How many this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True, slots=True)
 class DeltarsSection:
-    """The section, parsed: tables with how often each is written and read, and the clients' processors.
+    """The section, parsed: repetitions of the write and read of each table, and the clients' processors.
 
-    `slow`: the same for systems whose writes take an engine's time.
+    `slow` replaces `tables` for systems whose writes go through an engine.
     """
 
     tables: Mapping[str, int]
     slow: Mapping[str, int]
     cores: tuple[int, ...]
-    instead: Mapping[str, Mapping[str, Any]]  # by the system's name: what is otherwise for it
+    instead: Mapping[str, Mapping[str, Any]]  # overrides, by the system's name
     repeats: int
     systems: tuple[SystemEntry, ...]
     given: Mapping[str, Any]
 
     @classmethod
     def parse(cls, given: Mapping[str, Any], protocol: str, origin: Origin) -> DeltarsSection:
-        """ConfigError, with the place of the key, for names that stand for nothing."""
+        """Return the parsed section; ConfigError, with the place of the key, for an unknown name."""
         one_of(protocol, given["protocols"], ("protocol",), origin)
         sizes = given["protocols"][protocol]
         named = [("tables", name) for name in sizes["tables"]] + [("slow", name) for name in sizes["slow"]]
@@ -83,7 +83,7 @@ class DeltarsSection:
         )
 
     def cells(self, name: str, is_slow: bool) -> Iterator[DeltarsSettings]:
-        """What the series of the system `name` are set to, as far as this machine has the processors."""
+        """Yield the settings of the series of the system `name`, for which this machine has enough processors."""
         for data, repetitions in (self.slow if is_slow else self.tables).items():
             for cores in self.instead.get(name, {}).get("cores", self.cores):
                 if cores <= processors():
@@ -96,7 +96,7 @@ class DeltarsSection:
                     )
 
     def beyond(self) -> list[int]:
-        """The numbers of processors that were asked for and are not here."""
+        """Return the configured numbers of processors that this machine does not have."""
         return [cores for cores in self.cores if cores > processors()]
 
 

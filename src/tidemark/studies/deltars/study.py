@@ -1,4 +1,4 @@
-"""What does a table cost that is written whole, on a local disk and on HDFS, with Kafka, Spark and Hudi and without?"""
+"""Study `deltars`: the cost of writing complete tables, locally and on HDFS, with and without Kafka, Spark and Hudi."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study's workload: a client writes a new table, reads it, and does so again and again."""
+"""Workload of the study: a client repeatedly writes a new table and reads it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from tidemark.studies.deltars.window.stage import TableStage
     from tidemark.systems.wholes.process import Client
 
-CLIENT = "client"  # the group of processes that the client is
-SLOW_WRITE_SECONDS = 30.0  # with the start of an application
+CLIENT = "client"  # name of the client's group of processes
+SLOW_WRITE_SECONDS = 30.0  # including the start of an application
 
 
 class Tables(Workload):
-    """One window: all repetitions, each a table of its own."""
+    """Workload with one window of all repetitions, each with a separate table."""
 
     name = "tables"
     measurement = 1
@@ -40,13 +40,13 @@ class Tables(Workload):
 
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
-        """As if every operation took a second, and a write through Kafka or Spark half a minute."""
+        """Return an estimate of one second per operation, and half a minute per write through Kafka or Spark."""
         is_slow = of_kind(WholeSystem)[spec.system].is_slow
         return DeltarsSettings.of(spec).repetitions * (1.0 + (SLOW_WRITE_SECONDS if is_slow else 1.0))
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
-        """Also where the machine has fewer processors than the client is to have."""
+        """Return why a series cannot run: also if the machine has fewer processors than the client needs."""
         cores = DeltarsSettings.of(spec).cores
         if cores > processors():
             return f"the client is to have {cores} processors, this machine has {processors()}"
@@ -54,20 +54,20 @@ class Tables(Workload):
 
     @property
     def source(self) -> Path:
-        """The file with the table that is written."""
+        """Parquet file of the table that is written."""
         return data.source_of(self.workspace, self.settings.data)
 
     def inputs(self) -> Files:
         return {"data": (self.source,), **super().inputs()}
 
     def placed(self, work: Path) -> AbstractContextManager[None]:
-        """Before anything is made cold, the table is there."""
+        """Generate the table, if it is missing, before anything is made cold."""
         del work
         data.made(self.workspace, self.settings.data)
         return nullcontext()
 
     def started(self, work: Path) -> AbstractContextManager[None]:
-        del work  # the client is of a window
+        del work  # the client is started per window
         return nullcontext()
 
     def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[TableStage]:
@@ -84,7 +84,7 @@ class Tables(Workload):
 
     @property
     def warms_up(self) -> bool:
-        """Each repetition has a table of its own, and the first one stands beside the others."""
+        """False: each repetition has a separate table, and the first one is reported along with the others."""
         return False
 
 

@@ -1,7 +1,7 @@
-"""How long a window is likely to take, with what is read and compared in it: reckoned from what single steps took.
+"""Estimates of a window's duration, including reading and comparing its tables, from the durations of single steps.
 
-Seconds are those of two processors with nothing else to do. What belongs to a format are means over the steps of a
-window: the first of a session compiles, and is in `SESSION_S`.
+Seconds hold for two processors without other load. A format's values are means over the steps of a window; the first
+step of a session compiles and is part of `SESSION_S`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tidemark.studies.lhbench.settings import LhbenchSettings
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Seconds of one step at scale factor 0.1: a table, a query, a merge; `size` is a whole one of the part `merge`."""
+    """Seconds per step at scale factor 0.1: loading a table, a query, a merge; `size`: one size of the part `merge`."""
 
     load: float
     query: float
@@ -36,15 +36,15 @@ STEPS: Mapping[str, Steps] = {
     HUDI: Steps(4.5, 0.9, 14.0, 70.0),
 }
 SESSION_S = 18.0  # until a session has compiled what it needs
-JUDGING_S = 1.5  # of a phase whose tables or answers are compared
-FEW_TABLES = 8  # that a handful of queries names
-SCALE, ROWS = 0.1, 2_000_000  # that `STEPS` are of
-FILES_S, FILE_S = 22.0, 0.0011  # of a session that is asked of many files, and for each of them
-PHASES = 4  # that a size of the part `merge` has
+JUDGING_S = 1.5  # per phase whose tables or answers are compared
+FEW_TABLES = 8  # tables that a handful of queries names
+SCALE, ROWS = 0.1, 2_000_000  # scale factor and rows that `STEPS` were measured at
+FILES_S, FILE_S = 22.0, 0.0011  # per session that queries many files, and the addition per file
+PHASES = 4  # phases per size of the part `merge`
 
 
 def likely_seconds(settings: LhbenchSettings, reader: str) -> float:
-    """Of a window of `settings`, in a format that is known by its reader."""
+    """Return the likely duration of a window of `settings` in seconds, for the format of `reader`."""
     steps = STEPS[reader]
     if isinstance(settings, FilesSettings):
         return FILES_S + FILE_S * settings.files + JUDGING_S
@@ -52,7 +52,7 @@ def likely_seconds(settings: LhbenchSettings, reader: str) -> float:
         size = steps.size * max(1.0, settings.rows / ROWS)
         return SESSION_S + size + len(settings.sizes) * (size + PHASES * JUDGING_S)
     assert isinstance(settings, LoadSettings | RefreshSettings)
-    # Ten times the rows took three times as long; with fewer, it is not rows that take time.
+    # Ten times the rows took three times as long; below `SCALE`, the number of rows does not determine the time.
     grown = math.sqrt(max(1.0, settings.scale / SCALE))
     asked = len(settings.numbers) * settings.iterations * steps.query
     if isinstance(settings, LoadSettings):

@@ -1,4 +1,4 @@
-"""The study's own measures of claims: of formats in one part, and of the paper's own numbers."""
+"""Claim measures of the study: comparisons of formats within one part, and of the paper's own numbers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tidemark.studies.lhbench.refresh.settings import REFRESH
 from tidemark.studies.lhbench.window.script import BEFORE
 
 OWN: dict[str, Measure] = {}
-# How far a number of a figure may be from the truth: whole units where it is printed, by eye otherwise.
+# Error bounds of a figure's numbers: rounding to whole units if printed; seconds, or a share by figure, if read off.
 ROUNDED, SECONDS_BY_EYE, SHARE_BY_EYE = 0.5, 5.0, {3: 0.05, 4: 0.10}
 
 
 class LhbenchEvidence(Evidence):
-    """Series by their part; of a part with several scales, the largest that was measured."""
+    """Evidence by part; for a part with several scales, the largest that was measured."""
 
     def of_part(self, system: str, part: str) -> Series:
         own = [each for each in in_part(self.measures.run_set, part, self.stack) if each.system == system]
@@ -38,7 +38,7 @@ class LhbenchEvidence(Evidence):
         return self.noted(ran[-1:] or own, f"{system} in the part '{part}'")
 
     def of_files(self, system: str, files: int) -> Series:
-        """The series of the part `files` with so many of them."""
+        """Return the series of the part `files` with `files` files; Absent if the protocol plans none."""
         own = [each for each in in_part(self.measures.run_set, FILES, self.stack) if each.system == system]
         chosen = [each for each in own if size_of(each.mode) == files]
         if not chosen:
@@ -49,7 +49,7 @@ class LhbenchEvidence(Evidence):
         return positive(of(self.measures, quantity, self.of_files(system, files)))
 
     def along_files(self, quantity: Quantity, system: str) -> list[tuple[float, Replicates]]:
-        """The quantity at each number of files that was measured, with that number."""
+        """Return (number of files, quantity) for each measured number of files; Absent if there are fewer than two."""
         own = [each for each in in_part(self.measures.run_set, FILES, self.stack) if each.system == system]
         ran = [self.noted([each], system) for each in own if each.runs]
         if len(ran) < 2:
@@ -62,13 +62,13 @@ class LhbenchEvidence(Evidence):
 
 @measure(OWN)
 def part_ratio(evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: str, part: str) -> Measured:
-    """The quantity of one format over that of another, in a part."""
+    """Return the quantity of one format divided by that of another, in one part."""
     return evidence.value(quantity, system, part).ratio(evidence.value(quantity, vs, part)), TIMES
 
 
 @measure(OWN)
 def part_spread(evidence: LhbenchEvidence, quantity: Quantity, systems: list[str], part: str) -> Measured:
-    """The largest over the smallest of several formats."""
+    """Return the largest value of several formats divided by the smallest."""
     return _spread([evidence.value(quantity, name, part) for name in systems]), TIMES
 
 
@@ -76,7 +76,7 @@ def part_spread(evidence: LhbenchEvidence, quantity: Quantity, systems: list[str
 def part_ratio_to_largest(
     evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: list[str], part: str
 ) -> Measured:
-    """The quantity of one format over the largest of others."""
+    """Return the quantity of one format divided by the largest of the others."""
     others = extreme([evidence.value(quantity, name, part) for name in vs], largest=True)
     return evidence.value(quantity, system, part).ratio(others), TIMES
 
@@ -85,14 +85,14 @@ def part_ratio_to_largest(
 def part_ratio_to_smallest(
     evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: list[str], part: str
 ) -> Measured:
-    """The quantity of one format over the smallest of others."""
+    """Return the quantity of one format divided by the smallest of the others."""
     others = extreme([evidence.value(quantity, name, part) for name in vs], largest=False)
     return evidence.value(quantity, system, part).ratio(others), TIMES
 
 
 @measure(OWN)
 def ratio_of_parts(evidence: LhbenchEvidence, quantity: Quantity, over: Quantity, system: str, vs: str) -> Measured:
-    """By how much the ratio of two formats changes from one quantity of the part `refresh` to another."""
+    """Return the ratio of two formats in `quantity`, divided by their ratio in `over`, both in the part `refresh`."""
     ratios = [evidence.value(each, system, REFRESH).ratio(evidence.value(each, vs, REFRESH)) for each in
               (quantity, over)]  # fmt: skip
     return ratios[0].ratio(ratios[1]), TIMES
@@ -100,13 +100,13 @@ def ratio_of_parts(evidence: LhbenchEvidence, quantity: Quantity, over: Quantity
 
 @measure(OWN)
 def query_spread(evidence: LhbenchEvidence, systems: list[str]) -> Measured:
-    """Of the query in which formats differ most: the largest over the smallest."""
+    """Return the largest time divided by the smallest, for the query in which the formats differ most."""
     return extreme([_spread(each) for each in _by_query(evidence, systems).values()], largest=True), TIMES
 
 
 @measure(OWN)
 def query_margin(evidence: LhbenchEvidence, query: str, system: str, vs: str) -> Measured:
-    """The ratio of two formats in one query, over their ratio in all of them."""
+    """Return the ratio of two formats in one query, divided by their ratio over all queries."""
     ratios = [evidence.value(each, system, LOAD).ratio(evidence.value(each, vs, LOAD)) for each in
               (QUERYING[query], TOTAL)]  # fmt: skip
     return ratios[0].ratio(ratios[1]), TIMES
@@ -114,39 +114,39 @@ def query_margin(evidence: LhbenchEvidence, query: str, system: str, vs: str) ->
 
 @measure(OWN)
 def query_share(evidence: LhbenchEvidence, query: str, system: str) -> Measured:
-    """One query's share of the time of all of them."""
+    """Return one query's share of the time of all queries, in percent."""
     return evidence.value(QUERYING[query], system, LOAD).ratio(evidence.value(TOTAL, system, LOAD)).scaled(100), "%"
 
 
 @measure(OWN)
 def size_ratio(evidence: LhbenchEvidence, system: str, vs: str, updates: int) -> Measured:
-    """The merge of so many updates into the synthetic table, of one format over another."""
+    """Return the ratio of two formats' times to merge `updates` updates into the synthetic table."""
     quantity = merging(updates)
     return evidence.value(quantity, system, MERGE).ratio(evidence.value(quantity, vs, MERGE)), TIMES
 
 
 @measure(OWN)
 def size_slowdown(evidence: LhbenchEvidence, system: str, vs: str, updates: int) -> Measured:
-    """How much slower queries are after such a merge, of one format over another."""
+    """Return the ratio of two formats' query slowdowns after a merge of `updates` updates."""
     quantity = slowdown(updates)
     return evidence.value(quantity, system, MERGE).ratio(evidence.value(quantity, vs, MERGE)), TIMES
 
 
 @measure(OWN)
 def files_ratio(evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: str, files: int) -> Measured:
-    """The quantity of one format over that of another, with so many files."""
+    """Return the quantity of one format divided by that of another, with `files` files."""
     return evidence.at_files(quantity, system, files).ratio(evidence.at_files(quantity, vs, files)), TIMES
 
 
 @measure(OWN)
 def files_growth(evidence: LhbenchEvidence, quantity: Quantity, system: str) -> Measured:
-    """What a thousand files add to a selective query, by the median of slopes between numbers of files."""
+    """Return the growth of a selective query per thousand files, in ms: the median slope between numbers of files."""
     return _growth(evidence, quantity, system), "ms"
 
 
 @measure(OWN)
 def files_growth_ratio(evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: str) -> Measured:
-    """The same of one format over that of another, which must grow."""
+    """Return `files_growth` of one format divided by that of `vs`; Absent if `vs` may not grow with its files."""
     own, other = (_growth(evidence, quantity, name) for name in (system, vs))
     draws = [np.full(REPLICATES, each.centre) if each.draws is None else each.draws for each in (own, other)]
     if other.centre <= 0 or bool((draws[1] <= 0).any()):
@@ -158,7 +158,7 @@ def files_growth_ratio(evidence: LhbenchEvidence, quantity: Quantity, system: st
 
 @measure(OWN)
 def files_share(evidence: LhbenchEvidence, quantity: Quantity, over: Quantity, system: str) -> Measured:
-    """One quantity's share of another, with the most files that were measured."""
+    """Return one quantity's share of another, in percent, at the largest measured number of files."""
     files = int(evidence.along_files(quantity, system)[-1][0])
     return evidence.at_files(quantity, system, files).ratio(evidence.at_files(over, system, files)).scaled(100), "%"
 
@@ -167,7 +167,7 @@ def files_share(evidence: LhbenchEvidence, quantity: Quantity, over: Quantity, s
 def printed_ratio(
     _evidence: LhbenchEvidence, figure: int, panel: str, line: str, beside: str, x: int | None = None
 ) -> Measured:
-    """One number of a figure of the paper over another one."""
+    """Return the ratio of two numbers of one figure of the paper."""
     return printed(figure, panel, line, x).ratio(printed(figure, panel, beside, x)), TIMES
 
 
@@ -175,32 +175,32 @@ def printed_ratio(
 def printed_change(
     _evidence: LhbenchEvidence, figure: int, panel: str, against: str, line: str, beside: str
 ) -> Measured:
-    """The ratio of two lines in one panel of a figure, over their ratio in another panel."""
+    """Return the ratio of two lines in one panel of a figure, divided by their ratio in another panel."""
     ratios = [printed(figure, each, line).ratio(printed(figure, each, beside)) for each in (panel, against)]
     return ratios[0].ratio(ratios[1]), TIMES
 
 
 @measure(OWN)
 def printed_share(_evidence: LhbenchEvidence, panel: str, line: str) -> Measured:
-    """A query's share of all queries, by the paper's first figure."""
+    """Return a query's share of the time of all queries in the paper's figure 1, in percent."""
     return printed(1, panel, line).ratio(printed(1, "total", line)).scaled(100), "%"
 
 
 @measure(OWN)
 def axis_error(_evidence: LhbenchEvidence, factor: float) -> Measured:
-    """How far the times of figure 3 are, at worst, from what files touched make of its labels, divided by `factor`."""
+    """Return the largest error of the fit to figure 3's times, in percent, with its labels divided by `factor`."""
     worst = 100 * reading(factor).worst
     return Replicates(worst, np.full(REPLICATES, worst), 4, log=False), "%"
 
 
 @measure(OWN)
 def not_here(_evidence: LhbenchEvidence, reason: str) -> Measured:
-    """What nobody can run here."""
+    """Raise Absent with `reason`, for a claim that cannot be measured here."""
     raise Absent(reason)
 
 
 def printed(figure: int, panel: str, system: str, x: int | None = None) -> Replicates:
-    """A number of the paper as what it may have been before it was rounded, or read off."""
+    """Return a number of the paper, with draws over its rounding or reading error; KeyError if there is none."""
     for each in published.numbers():
         if (each.figure, each.panel, each.system, each.x) == (figure, panel, system, x):
             break
@@ -219,7 +219,7 @@ def _spread(parts: Sequence[Replicates]) -> Replicates:
 
 
 def _growth(evidence: LhbenchEvidence, quantity: Quantity, system: str) -> Replicates:
-    """In milliseconds a thousand files, of the mean of the selective queries (Theil and Sen)."""
+    """Return the Theil-Sen slope of the mean of the selective queries, in milliseconds per thousand files."""
     points = evidence.along_files(quantity, system)
     parts = [part.linear().scaled(1_000 / len(SELECTIVE)) for _, part in points]
     files = np.array([number / 1_000 for number, _ in points])
@@ -235,7 +235,7 @@ def _growth(evidence: LhbenchEvidence, quantity: Quantity, system: str) -> Repli
 
 
 def _by_query(evidence: LhbenchEvidence, systems: list[str]) -> dict[str, list[Replicates]]:
-    """What each query took in each format, of the queries that were asked of all of them."""
+    """Return the time of each query in each format, for the queries that ran in all of them."""
     asked = [subjects(run, BEFORE) for name in systems for run in evidence.of_part(name, LOAD).runs]
     common = [name for name in asked[0] if all(name in each for each in asked)]
     return {name: [evidence.value(QUERYING[name], system, LOAD) for system in systems] for name in common}

@@ -1,4 +1,4 @@
-"""The parts of the study, each a folder beside this file: the settings of its series, and the script of its windows."""
+"""Parts of the study. Each has a subfolder with the settings of its series and the script of its windows."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ PARTS: dict[str, type[LhbenchSettings]] = {
     MERGE: MergeSettings,
     FILES: FilesSettings,
 }
-MERGING = (REFRESH, MERGE)  # parts that only tables have whose rows can be changed
+MERGING = (REFRESH, MERGE)  # parts that need tables whose rows can be changed
 
 
 def settings_of(spec: SeriesSpec) -> LhbenchSettings:
-    """The settings of a series, of the class of its part."""
+    """Return the settings of a series, as an instance of its part's class."""
     return PARTS[dict(spec.settings)["part"]].of(spec)
 
 
 def part_of(mode: str) -> str:
-    """The part that a series belongs to, by its mode."""
+    """Return the part of a series, from its mode."""
     return mode.partition("-")[0]
 
 
 def size_of(mode: str) -> float:
-    """The scale factor of a series, or the rows or the files of its synthetic table."""
+    """Return the scale factor of a series, or the rows or files of its synthetic table, from its mode."""
     word = mode.split("-")[1]
     return float(word) if part_of(mode) in (MERGE, FILES) else scale_of(word)

@@ -1,4 +1,4 @@
-"""The series of the study: each system in each part, as often as the protocol says, a session of its own each time."""
+"""Plan of the series: each system in each part, repeated as the protocol states, with a separate session per repeat."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidemark.systems.variants import spec_of, variant, with_defaults
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
+    """Return the series of `config` under one stack, in no particular order; `base` holds their common fields."""
     section = _section(config)
     master = section.given["engine"]["master"]
     if master is not None:
@@ -37,7 +37,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
 
 
 def _cells(section: LhbenchSection, system: str) -> Iterator[tuple[LhbenchSettings, int]]:
-    """What a system is measured with, and how often."""
+    """Yield each setting that a system is measured with, and its number of repeats."""
     for part in section.given["parts"]:
         sizes = section.part(part, system)
         if sizes is not None:
@@ -45,7 +45,7 @@ def _cells(section: LhbenchSection, system: str) -> Iterator[tuple[LhbenchSettin
 
 
 def limits(config: Config) -> list[str]:
-    """Nothing: sizes that do not fit on the disk end a series with that reason."""
+    """Validate the settings and return no limits: a size that exceeds the disk ends its series with that reason."""
     section = _section(config)
     for each in section.measured:
         list(_cells(section, each.name))

@@ -1,7 +1,7 @@
-"""What LHBench's paper prints: the numbers of its four figures (published.csv), its machines and its software.
+"""Numbers that LHBench's paper prints: its four figures (published.csv), its machines and its software.
 
-Numbers stand on the bars (`printed`), or were read off the picture (`read off`): merges to 5 s, slowdowns to 5 %,
-totals of figure 4 to 10 %. It measured loads and merges once, and gives no variance of anything.
+A number is printed on its bar (`printed`) or was read off the figure (`read off`): merges to 5 s, slowdowns to 5 %,
+totals of figure 4 to 10 %. The paper measured loads and merges once and reports no variance.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from tidemark.results.publication import printed_rows
 ORIGIN = "LHBench"
 KEY = "lhbench"
 DELTA, HUDI, ICEBERG = "Delta", "Hudi", "Iceberg"
-COPY, IN_READ = "Iceberg CoW 1.1.0", "Iceberg MoR 1.1.0"  # of its figure 3
+COPY, IN_READ = "Iceberg CoW 1.1.0", "Iceberg MoR 1.1.0"  # lines of figure 3
 PRINTED = "printed"
-SCALE = 3000  # its scale factor for load and queries, of which it shows sums and four queries
-FILES = 1_000  # of the table of its figure 3
-LABELLED = 100  # by which the labels of its figure 3 are suspected to be too large
+SCALE = 3000  # scale factor of load and queries; the paper shows the total and four queries
+FILES = 1_000  # files of the table in figure 3
+LABELLED = 100  # factor by which the labels of figure 3 are suspected to be too large
 HARDWARE = {
     "CPU": "16 workers of 8 vCPU (EC2 i3.2xlarge)",
     "Memory": "61 GiB each",
@@ -35,7 +35,7 @@ SOFTWARE = {
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """One number of a figure; `x` is what it stands above, where the figure has an axis."""
+    """One number of a figure; `x` is its position on the axis, or None if the figure has no axis."""
 
     figure: int
     panel: str
@@ -48,12 +48,12 @@ class Printed:
 
 @cache
 def numbers() -> tuple[Printed, ...]:
-    """All of them, figure by figure."""
+    """Return all printed numbers, figure by figure."""
     return printed_rows(Path(__file__).with_name("published.csv"), Printed)
 
 
 def number(figure: int, panel: str, system: str, x: int | None = None) -> float:
-    """One of them; KeyError where the paper has none."""
+    """Return one printed number; KeyError if the paper has none."""
     for each in numbers():
         if (each.figure, each.panel, each.system, each.x) == (figure, panel, system, x):
             return each.value
@@ -61,6 +61,6 @@ def number(figure: int, panel: str, system: str, x: int | None = None) -> float:
 
 
 def along(figure: int, panel: str, system: str) -> list[tuple[int, float]]:
-    """What a figure shows of a system along its axis, as pairs."""
+    """Return the (x, value) pairs of a system along the axis of a figure."""
     found = [each for each in numbers() if (each.figure, each.panel, each.system) == (figure, panel, system)]
     return [(each.x, each.value) for each in found if each.x is not None]

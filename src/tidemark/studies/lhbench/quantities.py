@@ -1,6 +1,6 @@
-"""The quantities of the study: what loads, queries, merges and compaction take, and what tables weigh.
+"""Quantities of the study: times of loads, queries, merges and compaction, and sizes of tables.
 
-A run whose tables or answers are not what they must be has no speed: it is Absent.
+A run with a wrong table or a wrong answer has no quantities: they are Absent.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tidemark.studies.lhbench.window.script import AFTER, BEFORE, COMPACT, COMPA
 
 NO_JOB = "answered without a job of its own"
 NOT_COMPARABLE = "not comparable: a table or an answer is not what it must be"
-SECONDS = 1e-9  # of nanoseconds
-CLOCK_S = 1e-3  # the least that the clock of an engine's log tells
-AGAIN = 2  # the iteration from which on a query of the part `files` counts, as in the paper: the first is left out
-# Of the protocols that are shipped; others are had by `merging` and `slowdown` all the same.
+SECONDS = 1e-9  # seconds per nanosecond
+CLOCK_S = 1e-3  # resolution of the clock of an engine's log
+AGAIN = 2  # first iteration of a query of the part `files` that counts: as in the paper, the first run is left out
+# Merge sizes of the shipped protocols; `merging` and `slowdown` accept any other size.
 SIZES = (4, 35, 350, 3_500, 35_000, 200_000, 350_000, 7_000_000)
 
 
@@ -44,7 +44,7 @@ def found(run: Run) -> dict[str, Any]:
 
 
 def _chosen(run: Run, kind: str, phase: str | None = None, subject: str | None = None) -> NDArray[np.bool_]:
-    """Which steps are of a kind, and of a phase and a subject where they are named; Absent where none is."""
+    """Return a mask of the steps of a kind, and of a phase and subject if given; Absent if there are none."""
     mask = sound(run).words("kind") == kind
     if phase is not None:
         mask &= run.words("phase") == phase
@@ -57,12 +57,12 @@ def _chosen(run: Run, kind: str, phase: str | None = None, subject: str | None =
 
 
 def subjects(run: Run, phase: str) -> list[str]:
-    """What the queries of a phase are called, in the order in which they were asked."""
+    """Return the names of a phase's queries, in the order in which they ran."""
     return list(dict.fromkeys(run.words("subject")[_chosen(run, QUERY, phase)].tolist()))
 
 
 def query_s(run: Run, phase: str, subject: str, column: str = "elapsed_ns", first: int = 1) -> float:
-    """The median over the iterations, from `first` on, of one query; Absent where it failed."""
+    """Return the median of one query in seconds, over the iterations from `first` on; Absent if it failed."""
     mask = _chosen(run, QUERY, phase, subject)
     failed = [str(each) for each in run.words("error")[mask] if each]
     if failed:
@@ -88,12 +88,12 @@ def _query(run: Run, subject: str, phase: str = BEFORE) -> Replicates:
 
 
 def _total(run: Run, phase: str = BEFORE, column: str = "elapsed_ns", first: int = 1) -> Replicates:
-    """The sum over queries of their medians; Absent where one of them failed."""
+    """Return the sum of the queries' medians; Absent if one of them failed."""
     return known(sum(query_s(run, phase, each, column, first) for each in subjects(run, phase)))
 
 
 def startup_s(run: Run, phase: str, subject: str, first: int = 1) -> float:
-    """From submitting a query to the start of its first job, as the paper has it, to a millisecond."""
+    """Return the seconds from submitting a query to the start of its first job (the paper's definition), to 1 ms."""
     return max(query_s(run, phase, subject, "startup_ns", first), CLOCK_S / 2)
 
 
@@ -102,7 +102,7 @@ def _startup(run: Run, phase: str, asked: Sequence[str] | None = None, first: in
 
 
 def _execution(run: Run, phase: str, asked: Sequence[str] | None = None, first: int = 1) -> Replicates:
-    """What is left of the whole when startup is taken off."""
+    """Return the total time of the queries minus their startup."""
     names = asked or subjects(run, phase)
     left = [query_s(run, phase, each, first=first) - startup_s(run, phase, each, first) for each in names]
     return known(max(sum(left), CLOCK_S / 2))
@@ -113,13 +113,13 @@ def _answer(run: Run, asked: Sequence[str]) -> Replicates:
 
 
 def _first(run: Run, asked: Sequence[str]) -> Replicates:
-    """What the first time took that counts in no median: metadata are read, and what reads them is compiled."""
+    """Return the time of the first iteration, excluded from all medians: it reads metadata and compiles code for it."""
     masks = [_chosen(run, QUERY, QUERIED, each) & (run.column("iteration") == 1) for each in asked]
     return known(float(sum(run.column("elapsed_ns")[mask].sum() for mask in masks)) * SECONDS)
 
 
 def _scanned(run: Run, column: str, subject: str | None = None, factor: float = 1.0) -> Replicates:
-    """Of the stages of queries that read a table: sums over the queries of the first iteration, the files being new."""
+    """Return the sum of `column` over table-reading stages of each query's first iteration, while the files are new."""
     mask = _chosen(run, QUERY, BEFORE, subject) & (run.column("iteration") == 1)
     total = float(run.column(column)[mask].sum()) * factor
     if not total:
@@ -128,14 +128,14 @@ def _scanned(run: Run, column: str, subject: str | None = None, factor: float = 
 
 
 def _is_refreshed(run: Run) -> bool:
-    """Whether its merges go one after the other into tables that were loaded once; else each has a table of its own."""
+    """Return True if merges go one after the other into tables loaded once, False if each has a separate table."""
     return LOAD in found(run)["footprints"]
 
 
 def merges_s(run: Run) -> list[float]:
-    """What each refresh took, all of its tables together, in the order of refreshes.
+    """Return the seconds of each refresh, summed over its tables, in the order of refreshes.
 
-    Absent where merges are of several sizes, each into a table of its own.
+    Raise Absent if the merges are of several sizes, each into a separate table.
     """
     mask = _chosen(run, MERGE)
     if not _is_refreshed(run):
@@ -153,19 +153,19 @@ def _compact(run: Run) -> Replicates:
 
 
 def merge_s(run: Run, size: int) -> Replicates:
-    """The merge of so many updates and as many new rows into the synthetic table; Absent of refreshes."""
+    """Return the time to merge `size` updates and as many inserts into the synthetic table; Absent for refreshes."""
     if _is_refreshed(run):
         raise Absent("its merges are refreshes")
     return known(float(run.column("elapsed_ns")[_chosen(run, MERGE, f"{MERGE} {size}")].sum()) * SECONDS)
 
 
 def slowdown_of(run: Run, size: int) -> Replicates:
-    """What the three queries take after that merge, over what they took before it."""
+    """Return the time of the three queries after that merge, divided by their time before it."""
     return _total(run, f"{AFTER} {size}").ratio(_total(run, f"{BEFORE} {size}"))
 
 
 def _weight(run: Run, what: str, phase: str) -> Replicates:
-    """Of all tables that were judged after a phase, data and metadata."""
+    """Return the size of all tables judged after a phase, data and metadata; `what` is bytes or files."""
     tables = found(sound(run))["footprints"].get(phase)
     if not tables:
         raise Absent(f"no table was weighed after the phase '{phase}'")
@@ -177,7 +177,7 @@ def _last_merge(run: Run) -> str:
 
 
 def _growth(run: Run) -> Replicates:
-    """Bytes of the merged tables after all refreshes, over those of the same tables when they were loaded."""
+    """Return the bytes of the merged tables after all refreshes, divided by their bytes when loaded."""
     stages = found(sound(run))["footprints"]
     after = stages[_last_merge(run)]
     sums = [
@@ -201,7 +201,7 @@ def slowdown(size: int) -> Quantity:
 
 
 def querying(phase: str, query: str) -> Quantity:
-    """One query in a phase."""
+    """Return the quantity of one query in a phase."""
     return _seconds(f"{query}, {phase}", query, partial(_query, subject=query, phase=phase), "Queries")
 
 
@@ -224,7 +224,7 @@ STARTUP = _seconds("startup", "Startup of queries", partial(_startup, phase=BEFO
 EXECUTION = _seconds("execution", "Execution of queries", partial(_execution, phase=BEFORE), "Queries")
 SCAN_TIME = _seconds("scans", "Reading tables, all tasks", partial(_scanned, column="scan_ns", factor=SECONDS), "Scans")
 SCANNED = Quantity("scanned", "B", "Bytes read by queries", partial(_scanned, column="scan_bytes"), LOWER)
-SCANS_OF = {  # of the query that the paper looks into: its reading, and the bytes that are read
+SCANS_OF = {  # query 90, which the paper examines: time of its scans, and bytes read
     "scan_ns": _seconds(
         "scans of q90", "Reading tables in query 90",
         partial(_scanned, column="scan_ns", subject="q90", factor=SECONDS), "Scans",
@@ -236,7 +236,7 @@ SCANS_OF = {  # of the query that the paper looks into: its reading, and the byt
 
 
 def _of_files(name: str, asked: Sequence[str], title: str) -> tuple[Quantity, Quantity, Quantity, Quantity]:
-    """Of queries of a table with many files: startup, execution, both together, and both the first time."""
+    """Return the quantities of queries on many files: startup, execution, their total, and the first iteration's."""
     told: dict[str, Any] = {"phase": QUERIED, "asked": asked, "first": AGAIN}
     return (
         _seconds(f"startup of {name}", f"Startup, {title}", partial(_startup, **told), "Startups"),
@@ -279,11 +279,11 @@ QUANTITIES = Quantities(
 
 
 def of(measures: Measures, quantity: Quantity, series: Series) -> Replicates:
-    """`quantity` of `series`: its hot runs, or run 0 where a session has one window."""
+    """Return `quantity` of `series` over its hot runs, or of run 0 if the session has one window."""
     return measures.hot(quantity, series) if series.hot_runs else measures.cold(quantity, series)
 
 
 def in_part(run_set: RunSet, part: str, stack: str | None = None) -> list[Series]:
-    """The series of a part, by their sizes, and in the order of tables."""
+    """Return the series of a part sorted by size; series of one size keep the order of tables."""
     chosen = [each for each in run_set.select(stack=stack) if part_of(each.mode) == part]
     return sorted(chosen, key=lambda each: size_of(each.mode))

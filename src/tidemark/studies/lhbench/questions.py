@@ -1,4 +1,4 @@
-"""Which format on one engine: what the report's first table asks of each."""
+"""Questions of the report's first table: the fastest format on one engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tidemark.studies.lhbench.refresh.settings import REFRESH
 
 
 def _series(asked: Asked, part: str) -> Series:
-    """Of a part, the largest scale that was measured."""
+    """Return the series of a part with the largest measured scale; Absent if none was measured."""
     own = sorted((each for each in asked.series if part_of(each.mode) == part), key=lambda each: size_of(each.mode))
     ran = [each for each in own if each.runs]
     if not ran:

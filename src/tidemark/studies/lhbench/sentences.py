@@ -1,4 +1,4 @@
-"""What the study's chapter says, computed: each sentence has its numbers from runs, or says why there are none."""
+"""Computed sentences of the study's chapter: each takes its numbers from runs, or states why there are none."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tidemark.studies.lhbench.window.script import BEFORE
 
 class Writer(SentenceWriter):
     def sentences(self) -> dict[str, str]:
-        """All sentences by name."""
+        """Return all sentences by name."""
         parts = {
             "loads": self.loads,
             "queries": self.queries,
@@ -57,14 +57,14 @@ class Writer(SentenceWriter):
         return {f"lhbench-{name}": or_why(write) for name, write in parts.items()}
 
     def _series(self, part: str) -> list[Series]:
-        """Of each system the one of the largest scale, of those with runs."""
+        """Return each system's series with the largest scale that has runs; Absent if there is none."""
         chosen = {each.system: each for each in in_part(self.run_set, part) if each.runs}
         if not chosen:
             raise Absent(f"the part '{part}' was not measured")
         return list(chosen.values())
 
     def _said(self, quantity: Quantity, part: str, unit: str) -> str:
-        """What each system has of it, the least first."""
+        """Return each system's value of `quantity` in words, smallest first; Absent if no system has one."""
         values = []
         for each in self._series(part):
             with suppress(Absent):
@@ -91,7 +91,7 @@ class Writer(SentenceWriter):
         return f"The loaded tables take {listed([words for _, words in sorted(values)])} on the disk."
 
     def second(self) -> str:
-        """Of what Spark wrote and DuckDB read, and of what DuckDB loaded itself; and where it could not."""
+        """Report DuckDB's times on tables that Spark wrote and on tables it loaded itself, or why there are none."""
         words = f"To the same queries of the same tables DuckDB answered in {self._by_second(LOADED_TABLES, LOAD)}."
         for each in self._series(LOAD):
             with suppress(Absent):
@@ -106,7 +106,7 @@ class Writer(SentenceWriter):
         return f"After all refreshes DuckDB answered in {self._by_second(MERGED_TABLES, REFRESH)}."
 
     def _by_second(self, quantity: Quantity, part: str) -> str:
-        """What it took of each system's tables; and of those where there is no such time, why."""
+        """Return DuckDB's times on each system's tables, and the reason for each system without a time."""
         without = []
         for each in self._series(part):
             try:
@@ -142,7 +142,7 @@ class Writer(SentenceWriter):
         )
 
     def files(self) -> str:
-        """With the most files that were measured: startup of the selective queries, and what all of them took."""
+        """Report startup and total time of the selective queries, at the largest measured number of files."""
         most = max(size_of(each.mode) for each in self._series(FILES))
         said = (f"{words} {self._said(what, FILES, 's')}" for words, what in
                 (("took", OF_SELECTIVE[0]), ("whole queries", OF_SELECTIVE[2])))  # fmt: skip
@@ -158,7 +158,7 @@ class Writer(SentenceWriter):
         return f"A thousand files more made such a query start later by {listed(said)}."
 
     def oracle(self) -> str:
-        """Whether all tables and answers were what they must be."""
+        """Report whether all tables and answers are correct."""
         runs = [run for each in self.run_set.select() for run in each.runs]
         if not runs:
             raise Absent("nothing was measured")

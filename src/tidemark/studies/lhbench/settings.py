@@ -1,4 +1,4 @@
-"""The section `lhbench` of the configuration, and what the settings of a series of any of its parts have."""
+"""Section `lhbench` of the configuration, and the settings that series of all parts have in common."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tidemark.systems.lakehouses.kind import Lakehouse
 from tidemark.systems.variants import SystemEntry
 
 SECTION = "lhbench"
-SEPARATOR = "+"  # of names in one setting
+SEPARATOR = "+"  # between the names in one setting
 
 
 @dataclass(frozen=True, slots=True)
 class LhbenchSection:
-    """The section, checked by its schema."""
+    """The section, validated by its schema."""
 
-    given: Mapping[str, Any]  # all of it by name
+    given: Mapping[str, Any]  # all keys of the section
     protocol: str
     origin: Origin
     systems: tuple[SystemEntry, ...]
@@ -30,7 +30,7 @@ class LhbenchSection:
 
     @classmethod
     def parse(cls, given: Mapping[str, Any], protocol: str, origin: Origin, seed: int) -> LhbenchSection:
-        """ConfigError, with the place of the key, for names that stand for nothing."""
+        """Return the parsed section; ConfigError, with the place of the key, for an unknown name."""
         one_of(protocol, given["protocols"], ("protocol",), origin)
         systems = tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items())
         sizes = given["protocols"][protocol]
@@ -42,7 +42,7 @@ class LhbenchSection:
         return cls(given, protocol, origin, systems, seed)
 
     def part(self, part: str, system: str) -> Mapping[str, Any] | None:
-        """The sizes of a part for one system, with `repeats`; None where the protocol leaves it out there."""
+        """Return the sizes of a part for one system, with `repeats`; None if the protocol excludes the system there."""
         own = self.sizes[part]
         if system in own.get("without", ()):
             return None
@@ -50,7 +50,7 @@ class LhbenchSection:
 
     @property
     def measured(self) -> tuple[SystemEntry, ...]:
-        """The systems that the protocol measures; ConfigError, with the place of the key, where it leaves out all."""
+        """Systems that the protocol measures; ConfigError, with the place of the key, if it excludes all of them."""
         left_out = self.sizes.get("without", ())
         chosen = tuple(each for each in self.systems if each.name not in left_out)
         if not chosen:
@@ -63,48 +63,48 @@ class LhbenchSection:
 
     @property
     def sizes(self) -> Mapping[str, Any]:
-        """The protocol: all of its keys by name."""
+        """All keys of the protocol, by name."""
         sizes: Mapping[str, Any] = self.given["protocols"][self.protocol]
         return sizes
 
 
 @dataclass(frozen=True, slots=True)
 class LhbenchSettings(WorkloadSettings):
-    """What decides a series of a part, beside the system and its options; each part has a class below this.
+    """Settings that identify a series of a part, in addition to system and options; each part has a subclass.
 
-    `word` is the first of the modes of its series.
+    `word` is the first word of the modes of its series.
     """
 
     word: ClassVar[str]
 
     part: str
-    iterations: int  # of each query, in one session
-    seed: int  # by which rows are drawn
+    iterations: int  # runs of each query in one session
+    seed: int  # seed for drawing rows
 
     @property
     @abstractmethod
     def label(self) -> str:
-        """The mode as a part of a path: `word`, and what a series of the part differs by."""
+        """Mode as a path component: `word`, and the values that distinguish series of the part."""
 
     @classmethod
     @abstractmethod
     def cells(cls, section: LhbenchSection, sizes: Mapping[str, Any]) -> Iterator[Self]:
-        """What the series of a system are set to by the `sizes` of its part.
+        """Yield the settings of a system's series, from the `sizes` of its part.
 
-        ConfigError, with the place of the key, for what fits nothing.
+        Raise ConfigError, with the place of the key, for an invalid value.
         """
 
 
 def scale_word(scale: float) -> str:
-    """A scale factor as a part of a path: 0.01 is `sf0p01`."""
+    """Return a scale factor as a path component: `sf0p01` for 0.01."""
     return f"sf{scale:g}".replace(".", "p")
 
 
 def scale_of(word: str) -> float:
-    """And back."""
+    """Return the scale factor that `scale_word` encoded as `word`."""
     return float(word.removeprefix("sf").replace("p", "."))
 
 
 def names(setting: str) -> tuple[str, ...]:
-    """The names of one setting."""
+    """Return the names in one setting."""
     return tuple(setting.split(SEPARATOR)) if setting else ()

@@ -1,4 +1,4 @@
-"""What do the designs of Delta Lake, Hudi and Iceberg cost on one engine?"""
+"""Study `lhbench`: the cost of the designs of Delta Lake, Hudi and Iceberg on one engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study's workload: a session on an engine loads tables, asks queries and merges, and a judge looks at it all."""
+"""Workload of the study: a session on an engine loads tables, runs queries and merges; a judge checks the results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Lhbench(Workload):
-    """A window is as long as its steps take; a series is one session, and each repeat another one."""
+    """Workload of one session. A window lasts as long as its steps; each repeat of a series is a separate session."""
 
     name = "lhbench"
     measurement = 1
@@ -52,7 +52,7 @@ class Lhbench(Workload):
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
-        """Also where rows are to be merged into what is no table format, or files made a table that are not its own."""
+        """Return why a series cannot run: also merges without a table format, or a table of files written by others."""
         system, settings = variant.system, settings_of(spec)
         assert issubclass(system, Lakehouse)
         if settings.part in MERGING and not system.merges:
@@ -64,7 +64,7 @@ class Lhbench(Workload):
         return super().unavailable(spec, variant)
 
     def placed(self, work: Path) -> AbstractContextManager[object]:
-        """With the data that it reads, which are made once in a workspace."""
+        """Generate the input data if they are missing; they are generated once per workspace."""
         self.store.make(Judge.of(Workspace(self.private.parent), work / "data"), self.settings)
         return nullcontext()
 
@@ -72,7 +72,7 @@ class Lhbench(Workload):
         return {"data": self.store.files(self.settings, self._tables())}
 
     def started(self, work: Path) -> AbstractContextManager[None]:
-        del work  # the engine is a server of the system's
+        del work  # the engine is one of the system's servers
         return nullcontext()
 
     def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[LakeStage]:
@@ -82,7 +82,7 @@ class Lhbench(Workload):
         return staged(self, rig, name, show)
 
     def script(self, system: Lakehouse) -> Sequence[Phase]:
-        """What happens in a window."""
+        """Return the phases of a window."""
         from tidemark.studies.lhbench.files import script as files
         from tidemark.studies.lhbench.load import script as load
         from tidemark.studies.lhbench.merge import script as merge
@@ -99,7 +99,7 @@ class Lhbench(Workload):
         return merge.script(system, settings, self.store, self.spec.repeat)
 
     def told(self) -> Mapping[str, Any]:
-        """What is known of the data: rows of tables and sets, without the texts of queries."""
+        """Return the description of the input data: rows of tables and sets, without the texts of queries."""
         settings, store = self.settings, self.store
         if isinstance(settings, LoadSettings):
             return {"tables": store.told(store.base(settings.scale))["tables"]}
@@ -121,7 +121,7 @@ class Lhbench(Workload):
 
     @property
     def warms_up(self) -> bool:
-        """A session begins with its window; what warms it up, if anything, are uncounted steps of the script."""
+        """False: a session begins with its window, and any warm-up consists of uncounted steps of the script."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""The figures of the study: the thesis's bars with its values as marks, and writes by the closes that were refused."""
+"""Figures of the study: the thesis's charts with its values as marks, and writes by the closes that were refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def sketches() -> Iterator[Sketch]:
 
 
 def bars(studio: Studio, operation: str) -> Drawn:
-    """Means with intervals, a group of bars a table, seconds on a logarithmic axis; what the thesis prints as marks."""
+    """Draw means with intervals, grouped by table, in seconds on a log axis; the thesis's means are hollow marks."""
     cores = fewest_cores(studio.run_set)
     chosen = [each for each in in_order(studio.run_set) if shape_of(each.mode)[1] == cores and not each.is_harness]
     tables = tables_of(studio.run_set)
@@ -79,7 +79,7 @@ def bars(studio: Studio, operation: str) -> Drawn:
 
 
 def closes(studio: Studio) -> Drawn:
-    """Every write to HDFS by the times that its client was told to ask again."""
+    """Draw every write of delta-rs to HDFS by the number of its closes that the NameNode refused."""
     of_delta_rs = [each for each in in_order(studio.run_set) if published.HEIRS.get(each.system) == published.HOPSFS]
     chosen = [each for each in of_delta_rs if any(run.column("closed").any() for run in each.runs)]
     if not chosen:

@@ -1,4 +1,4 @@
-"""The figure that divides a legacy write's time, and that of what differs from it by one part at a time."""
+"""Figure that divides the time of a legacy write, and of writes that differ from it in one part at a time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tidemark.studies.deltars.tables.steps import HOW
 from tidemark.studies.deltars.window.samples import WRITE
 
 TITLE = "What a legacy write's time goes to"
-LEGACY, BESIDE = "legacy", "delta-rs-hdfs"  # the whole path, and the one call that the thesis sets against it
-# Names of parts in the picture; what a client keeps for itself is the rest.
+LEGACY, BESIDE = "legacy", "delta-rs-hdfs"  # the complete path, and the single call that the thesis compares it with
+# Names of parts in the figure; the client's own time is the rest.
 NAMES = {"upload": "upload", "application": "application", "kafka": "topic", "tasks": "tasks", "driver": "driver",
          "hdfs": "HDFS"}  # fmt: skip
 
@@ -28,7 +28,7 @@ def sketches() -> Iterator[Sketch]:
 
 
 def divided(studio: Studio) -> Drawn:
-    """A bar a system and table, of mean seconds; the thesis's own two parts under the legacy path's."""
+    """Draw a bar of mean seconds per system and table, and the thesis's two parts below the legacy path's."""
     cores = fewest_cores(studio.run_set)
     rows: list[StackedRow] = []
     runs: list[Run] = []
@@ -59,7 +59,7 @@ def divided(studio: Studio) -> Drawn:
 
 
 def _parts(runs: tuple[Run, ...]) -> tuple[tuple[str, float], ...]:
-    """Mean seconds of each part that the writes have, and of what is left of them; Absent where they have none."""
+    """Return the mean seconds of each part of the writes, and of the rest; Absent if they have no parts."""
     told = [parts(run) for run in runs]
     found = {NAMES[step]: sum(float(each[step].mean()) for each in told) / len(told) for step in STEPS}
     whole = sum(float(times(run, WRITE).mean()) for run in runs) / len(runs)

@@ -1,4 +1,4 @@
-"""The other tables of the study: what writes are held up by, what they cost, whether tables hold, the thesis's own."""
+"""Further tables of the study: refused closes, timing scopes, costs, verdicts on tables, the thesis's own errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tidemark.studies.deltars.window.samples import READ, WRITE
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables deltars-closes, deltars-scopes, deltars-costs, deltars-oracle and deltars-thesis."""
+    """Yield the tables deltars-closes, deltars-scopes, deltars-costs, deltars-oracle and deltars-thesis."""
     yield _closes(workshop)
     yield _scopes(workshop)
     yield _costs(workshop)
@@ -37,7 +37,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def _closes(workshop: Workshop) -> Table:
-    """How long writes take by how often the NameNode told the client to ask again."""
+    """Return a table of write times by the number of closes that the NameNode refused."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in in_order(workshop.run_set):
@@ -78,7 +78,7 @@ def _middle(times: Sequence[float]) -> float:
 
 
 def _scopes(workshop: Workshop) -> Table:
-    """The two ways in which the thesis timed a write."""
+    """Return a table of the two ways in which the thesis timed a write."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in in_order(workshop.run_set):
@@ -145,7 +145,7 @@ def _oracle(workshop: Workshop) -> Table:
 
 
 def _thesis(workshop: Workshop) -> Table:
-    """Where the thesis's numbers and sentences do not agree, recomputed from its appendices."""
+    """Return a table of disagreements of the thesis's numbers and sentences, recomputed from its appendices."""
     rows: list[list[Cell]] = [["Misprint", each] for each in published.misprints()]
     hopsfs, legacy = (published.seconds(READ, each, "lineitem_sf10") for each in (published.HOPSFS, published.LEGACY))
     rows.append([

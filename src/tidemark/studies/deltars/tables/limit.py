@@ -1,4 +1,4 @@
-"""The legacy path's times by the rows that are there, if an application takes no more than so many messages."""
+"""Table of the legacy path's times by the rows in the table, if an application takes a limited number of messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPERATIONS = {published.MATERIALISE: "Materialised", published.READ: "Read"}
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Table deltars-limit."""
+    """Yield the table deltars-limit."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in in_order(workshop.run_set):
@@ -53,14 +53,14 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def _seconds(run: Run) -> tuple[float, ...]:
-    """Means of materialising and reading, also of tables that are not their source's."""
+    """Return the mean seconds of materialising and of reading, even for tables that differ from their source."""
     calls = run.words("call")
     materialised = sum(float(run.column(f"{step}_ns")[calls == WRITE].mean()) for step in MATERIALISE)
     return SECONDS * materialised, SECONDS * float(run.column("elapsed_ns")[calls == READ].mean())
 
 
 def _by_row(sent: int, there: int, times: tuple[float, ...]) -> list[Cell]:
-    """Each time, then the same by the rows that were sent and by those that are there."""
+    """Return each time in seconds, followed by microseconds per row sent and per row in the table."""
     return [
         cell
         for seconds in times

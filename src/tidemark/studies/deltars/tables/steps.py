@@ -1,4 +1,4 @@
-"""What a write that goes through servers is made of, beside the two parts that the thesis prints of its own."""
+"""Table of the parts of a write that goes through servers, next to the two parts that the thesis prints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOW = (
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Table deltars-steps."""
+    """Yield the table deltars-steps."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for data in tables_of(workshop.run_set):

@@ -1,4 +1,4 @@
-"""The tables of the study: what writing and reading a whole table takes, beside what the thesis prints."""
+"""Main tables of the study: times of writing and reading a complete table, next to those that the thesis prints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LEGACY = (
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables deltars-writes, deltars-reads, deltars-ratios and deltars-cores."""
+    """Yield the tables deltars-writes, deltars-reads, deltars-ratios and deltars-cores."""
     yield _beside(workshop, WRITE, "deltars-writes", "Writing a whole table")
     yield _beside(workshop, READ, "deltars-reads", "Reading a whole table")
     yield _ratios(workshop)
@@ -59,7 +59,7 @@ def _repetitions(series: Series, operation: str) -> Cell:
 
 
 def _beside(workshop: Workshop, operation: str, name: str, title: str) -> Table:
-    """A row a system, table and number of processors; under those of a table what the thesis prints of it."""
+    """Return a table with a row per system, table and number of processors; the thesis's rows follow each table's."""
     rate = WRITE_RATE if operation == WRITE else READ_RATE
     rows: list[list[Cell]] = []
     runs: list[Run] = []
@@ -90,7 +90,7 @@ def _printed(operation: str, data: str) -> Iterator[list[Cell]]:
 
 
 def _ratios(workshop: Workshop) -> Table:
-    """Each system over delta-rs on the local disk, with the thesis's ratio of the pipelines that they are heirs of."""
+    """Return each system's ratio to delta-rs on the local disk, and the thesis's for the corresponding pipeline."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in in_order(workshop.run_set):
@@ -135,7 +135,7 @@ def _printed_ratio(operation: str, system: str, data: str, cores: int) -> Cell:
 
 
 def _cores(workshop: Workshop) -> Table:
-    """What more processors bring, as the thesis prints it: percent of the latency with one."""
+    """Return a table of the effect of more processors, as in the thesis: in percent of the latency with one."""
     evidence = DeltarsEvidence(workshop.measures)
     rows: list[list[Cell]] = []
     runs: list[Run] = []

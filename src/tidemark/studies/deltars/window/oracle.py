@@ -1,8 +1,8 @@
-"""Whether a table holds exactly the rows of its source: counted, and compared value by value through DuckDB.
+"""Comparison of a table with its source: rows are counted, and compared value by value, through DuckDB.
 
-Values are compared in one form for all formats: whole numbers as BIGINT, decimals with the source's digits, text
-without spaces at its end, days as DATE. An order-free checksum over all columns says whether two tables are alike; only
-where it differs are rows looked for.
+Values are compared in one form for all formats: integers as BIGINT, decimals with the source's digits, text without
+trailing spaces, days as DATE. An order-free checksum over all columns shows whether two tables are equal; differing
+rows are searched only if it differs.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a table has otherwise than its source; all zero where it is the same."""
+    """Differences of a table from its source; if there are none, all counts after `found` are zero."""
 
     expected: int
     found: int
     missing: int
     unexpected: int
-    doubled: int  # keys that more than one row has
+    doubled: int  # keys of more than one row
 
     @property
     def holds(self) -> bool:
@@ -42,7 +42,7 @@ class Difference:
 
 
 class Comparer:
-    """Holds tables to the Parquet file `source`; a context manager."""
+    """Comparison of tables with the Parquet file `source`; a context manager."""
 
     def __init__(self, source: Path, keys: Sequence[str], extensions: Sequence[str], directory: Path) -> None:
         self._connection: duckdb.DuckDBPyConnection = duckdb_client.connect(extensions, directory)
@@ -53,11 +53,11 @@ class Comparer:
 
     @property
     def rows(self) -> int:
-        """Of the source."""
+        """Number of rows of the source."""
         return int(self._expected[0])
 
     def compare(self, relation: str) -> Difference:
-        """Every value of what DuckDB selects from `relation`."""
+        """Compare every value that DuckDB selects from `relation` with the source."""
         found = self._checksum(relation)
         missing = unexpected = doubled = 0
         if found != self._expected:
@@ -67,7 +67,7 @@ class Comparer:
         return Difference(self.rows, int(found[0]), missing, unexpected, int(doubled))
 
     def departures(self, relation: str) -> list[str]:
-        """Columns whose type is another one than the source's, in words."""
+        """Return the columns whose type differs from the source's, in words."""
         ours, theirs = self._types(self._source), self._types(relation)
         return [
             f"{name}: {kind} became {theirs.get(name, 'nothing')}"
@@ -80,7 +80,7 @@ class Comparer:
         return {str(row[0]): str(row[1]) for row in rows}
 
     def _canonical(self, relation: str) -> str:
-        """All columns of the source, each in the form in which it is compared."""
+        """Return SQL for all columns of the source, each in the form in which it is compared."""
         found = []
         for name, kind in self._types(relation).items():
             column = duckdb_client.identifier(name)
@@ -92,14 +92,14 @@ class Comparer:
         return ", ".join(found)
 
     def _checksum(self, relation: str) -> tuple[Any, ...]:
-        """Rows, and two sums over the hashes of all rows, in which their order is nothing."""
+        """Return the number of rows, and two order-free aggregates of the hashes of all rows."""
         return self._one(
             f"SELECT count(*), sum(hash(rows)::HUGEINT), bit_xor(hash(rows)) FROM (SELECT {self._columns} "
             f"FROM {relation}) AS rows"
         )
 
     def _beyond(self, these: str, those: str) -> int:
-        """Rows of `these` that `those` does not have as often."""
+        """Return the number of rows of `these` that `those` lacks, duplicates included."""
         return int(
             self._one(
                 f"SELECT count(*) FROM (SELECT {self._columns} FROM {these} EXCEPT ALL "

@@ -1,4 +1,4 @@
-"""What one window left behind: a row an operation, a write or a read of a whole table."""
+"""Samples of one window: one row per operation, a write or a read of a complete table."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ WRITE, READ = "write", "read"
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One operation. Times are of the client's own clock; `start_ns` from the window's beginning.
+    """One operation. Times are by the client's own clock; `start_ns` counts from the start of the window.
 
-    `closed` and `refused` count the files that clients of HDFS closed meanwhile, and the times that the NameNode told
-    them to ask again.
+    `closed` and `refused` count the files that HDFS clients closed meanwhile, and the times that the NameNode refused
+    a close, so that the client had to ask again.
     """
 
     call: str
     repetition: int
     start_ns: int
     elapsed_ns: int
-    source_ns: int  # for reading what was written, before it
-    cpu_ns: int  # of all threads of the client
-    peak_bytes: int  # the most memory that the client had meanwhile
+    source_ns: int  # reading the source before the write
+    cpu_ns: int  # CPU time of all threads of the client
+    peak_bytes: int  # peak memory of the client during the operation
     rows: int
     arrow_bytes: int
     closed: int = 0
     refused: int = 0
-    # Parts of a write, where its client tells them; what they leave of it is the client's own.
+    # Parts of a write, if its client reports them; the remainder is the client's own time.
     upload_ns: int = 0
     application_ns: int = 0
     kafka_ns: int = 0
@@ -39,12 +39,12 @@ class Done:
 
 @dataclass(slots=True)
 class TablesWindow(DoneWindow[Done]):
-    """`elapsed_ns`: from the first operation until the last was checked."""
+    """Window of all operations; `elapsed_ns` is from the first operation to the end of the last check."""
 
     checked_ns: int = 0
 
     def budget(self) -> dict[str, int]:
-        """Sources are read by the client before each write; tables are checked after each repetition."""
+        """Return nanoseconds by activity; sources are read before each write, tables checked after each repetition."""
         parts = {name: sum(each.elapsed_ns for each in self.done if each.call == name) for name in (WRITE, READ)}
         parts |= {"source": sum(each.source_ns for each in self.done), "checking": self.checked_ns}
         return {**parts, "rest": self.elapsed_ns - sum(parts.values())}

@@ -1,4 +1,4 @@
-"""What a window happens on: a client's process, a place for its tables, and a reader that holds each to its source."""
+"""Stage of a window: a client process, a location for its tables, and a reader that compares each with its source."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class TableStage(Stage[TablesWindow]):
-    """`staged` makes it."""
+    """Stage of the window of one client; `staged` creates it."""
 
     def __init__(
         self, tables: Tables, rig: Rig, directory: Path, system: WholeSystem, comparer: Comparer, show: Show
@@ -57,11 +57,11 @@ class TableStage(Stage[TablesWindow]):
         return TablesWindow()
 
     def stretches(self, window: TablesWindow, until_seconds: float) -> Iterator[None]:
-        """One, with a client whose libraries are loaded and which has written nothing."""
+        """Yield once, with a client whose libraries are loaded and that has written nothing."""
         del window, until_seconds
         mine = sorted(os.sched_getaffinity(0))
         cores = self._tables.settings.cores
-        # Servers have the processors that the client has not; where it has all of them they share.
+        # Servers get the processors that the client does not have; if it has all of them, they share.
         self._placed = {"client": mine[:cores], "servers": mine[cores:] or mine}
         confine(self._rig.servers.pids(), self._placed["servers"])
         client = Client(self._system, self._placed["client"], self.directory)
@@ -112,7 +112,7 @@ class TableStage(Stage[TablesWindow]):
                                     **told, **steps))  # fmt: skip
 
     def _hold(self, name: str, read: Done, whole: bool) -> None:
-        """Hold the table, and what the client read of it, to the source."""
+        """Compare the table, and the number of rows that the client read of it, with the source."""
         system, rows = self._system, self._comparer.rows
         if not whole and rows > self._tables.settings.checked_rows:
             found = system.counted(name)
@@ -150,7 +150,7 @@ class TableStage(Stage[TablesWindow]):
             raise SystemFailure("the window was abandoned: a process that it needs ended")
 
     def check(self, window: TablesWindow, last: bool, show: Show) -> Findings:
-        """What the client read last, value by value; the tables were held to their source one by one."""
+        """Compare the client's last read with the source, value by value; the tables were checked one by one before."""
         del last
         show("oracle")
         began = time.perf_counter()
@@ -185,7 +185,7 @@ class TableStage(Stage[TablesWindow]):
             "departures": self._departures,
             "client": self._versions,
         }
-        apart = self._system.of_release_before  # what a stack has says the system's class
+        apart = self._system.of_release_before  # the system's class reports the versions that a stack has
         return Description(
             system=system_part(self._rig.variant, self._system, pq.read_schema(self._tables.source)),
             versions={
@@ -201,7 +201,7 @@ class TableStage(Stage[TablesWindow]):
 
 @contextmanager
 def staged(tables: Tables, rig: Rig, name: str, show: Show) -> Iterator[TableStage]:
-    """An empty place for tables in the folder `name`, and who compares them with their source."""
+    """Yield a stage with an empty location for tables in the folder `name`, and a comparer for their source."""
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         system = rig.variant.open_as(WholeSystem, rig.context(directory, 1))

@@ -1,7 +1,7 @@
-"""The table of the part `files`: the columns of store_sales, a file a partition, each value told by its row's number.
+"""Table of the part `files`: the columns of store_sales, one file per partition, all values derived from row numbers.
 
 LHBench's program writes such a table in place of what its paper calls store_sales of TPC-DS: the date is the file's
-number, and items count through, so that no two files have a value of them in common. A row's number is its item.
+number, and items are consecutive, so that no two files share a date or an item. A row's number is its item.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 DATE, ITEM, QUANTITY = "ss_sold_date_sk", "ss_item_sk", "ss_quantity"
-INTEGER, LONG, PRICE = "INTEGER", "BIGINT", "DECIMAL(7,2)"  # DuckDB's words for types
-SOUGHT = 100  # of the date, and of the item, that queries look for
+INTEGER, LONG, PRICE = "INTEGER", "BIGINT", "DECIMAL(7,2)"  # DuckDB's type names
+SOUGHT = 100  # date and item that queries filter for
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Values come round after `period` rows, prices after as many cents; 0: they count on with the rows."""
+    """Column whose values repeat after `period` rows (prices: cents); with period 0, the value is the row number."""
 
     kind: str
     period: int = 0
@@ -51,7 +51,7 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def base(files: int, rows: int, first: int = 0) -> str:
-    """A query for the rows of `files` files, `rows` each, from file `first` on, as DuckDB's SQL."""
+    """Return a DuckDB query for the rows of `files` files with `rows` rows each, from file number `first` on."""
     values = ", ".join(f"CAST({_text(name, rows)} AS {column.kind}) AS {name}" for name, column in COLUMNS.items())
     return f"SELECT {values} FROM range({first * rows}, {(first + files) * rows}) AS numbers(r)"
 
@@ -65,7 +65,7 @@ def _text(name: str, rows: int) -> str:
 
 
 def row(number: int, rows: int) -> tuple[int | Decimal, ...]:
-    """The values of one row, by arithmetic alone."""
+    """Return the values of one row, by arithmetic alone."""
     return tuple(_value(name, number, rows) for name in COLUMNS)
 
 
@@ -78,5 +78,5 @@ def _value(name: str, number: int, rows: int) -> int | Decimal:
 
 
 def quantities(numbers: range) -> int:
-    """What the quantities of some rows come to."""
+    """Return the sum of the quantities of the rows `numbers`."""
     return sum(number % COLUMNS[QUANTITY].period for number in numbers)

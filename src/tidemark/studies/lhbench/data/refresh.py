@@ -1,8 +1,8 @@
-"""Refresh sets, made of the base by DuckDB: its generator has none, and the standard's own kit is in no registry.
+"""Refresh sets, derived from the base by DuckDB: its generator has none, and the standard's own kit is in no registry.
 
-A set has updates (rows of the base, keys and dates kept, every measure changed by the set's number) and inserts (other
-rows of the base, copied, each with an order number of its own; of inventory, with a week that the base does not have).
-Which rows is drawn by a hash of the seed, the set's number and the key: the same at each call.
+A set has updates (rows of the base with their keys and dates, every measure changed by the set's number) and inserts
+(copies of other rows of the base, each with a new order number, or for inventory with a week that the base lacks).
+Rows are drawn by a hash of the seed, the set's number and the key, so that each call returns the same.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from tidemark.studies.lhbench.data.tables import FACTS, Fact, measures
 if TYPE_CHECKING:
     import duckdb
 
-WEEKS = 100  # that new rows of inventory may be spread over, a set; the calendar of TPC-DS reaches far enough for 50
+WEEKS = 100  # weeks per set for new rows of inventory; the calendar of TPC-DS is long enough for 50 sets
 DAYS = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """How large a set is, as a share of the rows that are loaded, and which share of it are updates."""
+    """Size of a set as a share of the loaded rows, and the share of the set that are updates."""
 
     share: float
     updates: float
 
     def counts(self, loaded: int) -> tuple[int, int]:
-        """Updates and inserts of a set, of a table with so many rows."""
+        """Return the numbers of updates and inserts of a set, for a table with `loaded` rows."""
         whole = round(self.share * loaded)
         updates = round(whole * self.updates)
         return updates, whole - updates
 
 
 def columns_of(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
-    """The columns of a table or view, with DuckDB's names of their types, in its order."""
+    """Return the columns of a table or view in order, with DuckDB's type names."""
     return {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
 
 
 def make(
     connection: duckdb.DuckDBPyConnection, table: str, number: int, seed: int, mix: Mix, path: Path
 ) -> dict[str, int]:
-    """Write set `number` (from 1) of a fact table as a Parquet file; how many rows of it update, and how many insert.
+    """Write set `number` (from 1) of a fact table as a Parquet file; return its numbers of updates and inserts.
 
-    `table` is a view of the rows that are loaded. MachineError where two rows of the set have one key: engines differ
-    in what a merge does with them.
+    `table` is a view of the loaded rows. Raise MachineError if two rows of the set have the same key: engines differ
+    in how they merge such rows.
     """
     fact, columns = FACTS[table], columns_of(connection, table)
     loaded = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
@@ -72,7 +72,7 @@ def make(
 
 
 def _changed(fact: Fact, columns: dict[str, str], number: int) -> str:
-    """Integers and the rest of a table's measures move by the set's number, decimals by as many hundredths."""
+    """Return SQL that adds the set's number to each measure of a row, in hundredths to decimals."""
     own = measures(fact, columns)
 
     def value(name: str, kind: str) -> str:
@@ -85,7 +85,7 @@ def _changed(fact: Fact, columns: dict[str, str], number: int) -> str:
 
 
 def _new(fact: Fact, columns: dict[str, str], table: str, number: int, updates: int, inserts: int) -> str:
-    """Orders count on from the last of the base, over all sets; rows of inventory get the next free week."""
+    """Return SQL for new rows: orders continue those of base and earlier sets; inventory gets the next free week."""
     if fact.order is not None:
         given, before = fact.order, (number - 1) * inserts
         fresh = f"(SELECT max({given}) FROM {table}) + {before} + place - {updates}"

@@ -1,7 +1,7 @@
-"""Many small Parquet files, and what Delta and Iceberg must know of them, written without an engine.
+"""Many small Parquet files, and the metadata that Delta and Iceberg need for them, written without an engine.
 
-Both name the same files with the same statistics. Delta's log is one commit as its protocol has it, and no checkpoint;
-Iceberg's manifests are PyIceberg's.
+Both formats list the same files with the same statistics. Delta's log is one commit as its protocol specifies, without
+a checkpoint; PyIceberg writes Iceberg's manifests.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 TABLE, LOG, MANIFESTS = "table", "_delta_log", "iceberg"  # folders
 CHUNK = 1_000  # files whose rows are in memory at once
-MANIFESTS_LEAST = 2  # Iceberg does not write a single one anew
-MANIFEST_FILES = 10_000  # that one names at most
-COMMITTED_MS = 1_767_225_600_000  # of the one commit: the same at each making
+MANIFESTS_LEAST = 2  # Iceberg does not rewrite a single manifest
+MANIFEST_FILES = 10_000  # files that a manifest lists at most
+COMMITTED_MS = 1_767_225_600_000  # time of the one commit, constant so that each call writes the same
 SNAPSHOT = 1
-FIRST_FIELD, PARTITION_FIELD = 1, 1_000  # Iceberg's numbers of columns, and of the partition
+FIRST_FIELD, PARTITION_FIELD = 1, 1_000  # Iceberg's field ids of the first column and of the partition
 DELTA_TYPES = {INTEGER: "integer", LONG: "long"}
 ICEBERG_TYPES = {INTEGER: "int", LONG: "long"}
 DECIMAL = "decimal(7,2)"
@@ -34,7 +34,7 @@ FIELD_ID = "PARQUET:field_id"
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One file; lowest and highest values in the order of columns."""
+    """One data file; lowest and highest values in the order of columns."""
 
     number: int
     size: int
@@ -44,12 +44,12 @@ class DataFile:
 
     @property
     def path(self) -> str:
-        """From the folder of the table on."""
+        """Path relative to the folder of the table."""
         return f"{DATE}={self.number}/part-0.parquet"
 
 
 def make(connection: duckdb.DuckDBPyConnection, files: int, rows: int, folder: Path, place: Path) -> dict[str, int]:
-    """Write `files` files of `rows` rows below `folder`, which is moved to `place` afterwards; what they weigh."""
+    """Write `files` files of `rows` rows below `folder`, later moved to `place`; return the counts and data bytes."""
     written: list[DataFile] = []
     for first in range(0, files, CHUNK):
         written += _chunk(connection, first, min(CHUNK, files - first), rows, folder / TABLE)
@@ -84,7 +84,7 @@ def _chunk(
 
 
 def _delta(written: Sequence[DataFile], rows: int, folder: Path) -> None:
-    """One commit: the protocol, the table, and its files."""
+    """Write a log with one commit: the protocol, the table's metadata, and its files."""
     folder.mkdir()
     fields = [
         {"name": name, "type": DELTA_TYPES.get(column.kind, DECIMAL), "nullable": True, "metadata": {}}
@@ -134,7 +134,7 @@ def _added(each: DataFile, rows: int) -> dict[str, Any]:
 
 
 def _iceberg(written: Sequence[DataFile], rows: int, folder: Path, place: Path) -> None:
-    """Manifests, a list of them, and the first metadata file, whose place of the table is for the session to say."""
+    """Write manifests, a manifest list, and the first metadata file, in which the session sets the table's location."""
     schemas: Any = import_module("pyiceberg.schema")
     partitioning: Any = import_module("pyiceberg.partitioning")
     manifest: Any = import_module("pyiceberg.manifest")
@@ -158,7 +158,7 @@ def _iceberg(written: Sequence[DataFile], rows: int, folder: Path, place: Path) 
         named.append(writer.to_manifest_file())
     listed = folder / "manifests.avro"
     with manifest.write_manifest_list(2, files.new_output(str(listed)), SNAPSHOT, None, 1, "deflate") as writer:
-        # Read where they will lie, not where they were written.
+        # The list names manifests by their final location, not by the one they are written to.
         for number, each in enumerate(named):
             each[0] = str(place / MANIFESTS / f"manifest-{number}.avro")
         writer.add_manifests(named)

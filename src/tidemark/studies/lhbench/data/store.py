@@ -1,4 +1,4 @@
-"""Where the study's data lie on this machine: made once for each size, seed and release of the generator."""
+"""Storage of the study's data on this machine: generated once for each size, seed and release of the generator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tidemark.systems.lakehouses.kind import Written
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """`folder` belongs to one lock of the generator: what another release made is not found in it."""
+    """Data folder for one lock of the generator; it never holds data of another release."""
 
     folder: Path
 
@@ -45,19 +45,19 @@ class Store:
         return self.folder / f"{settings.label}-{settings.updates}-{settings.seed}"
 
     def many(self, settings: FilesSettings) -> Path:
-        """Of the part `files`. Iceberg's manifests name files by their whole paths: another place has another name."""
+        """Return the folder of the part `files`, named by location because Iceberg's manifests hold absolute paths."""
         place = hashlib.sha256(str(self.folder).encode()).hexdigest()[:8]
         return self.folder / f"{settings.label}-{settings.rows}-{place}"
 
     def written(self, settings: FilesSettings) -> Written:
-        """The files of the part `files`, which are there, and where what formats know of them lies."""
+        """Return the existing files of the part `files`, and the folders of the formats' metadata."""
         folder = self.many(settings)
         table = folder / registered.TABLE
         metadata = {DELTA: table / registered.LOG, ICEBERG: folder / registered.MANIFESTS}
         return Written(table, settings.files, self.told(folder)["data_bytes"], metadata)
 
     def make(self, judge: Judge, settings: LhbenchSettings) -> None:
-        """What series of `settings` read, unless it is there."""
+        """Generate the input data of series with `settings`, unless they exist."""
         if isinstance(settings, LoadSettings | RefreshSettings):
             judge.kept(self.base(settings.scale), {"do": "base", "scale": settings.scale})
         if isinstance(settings, RefreshSettings):
@@ -91,7 +91,7 @@ class Store:
             judge.kept(place, order)
 
     def files(self, settings: LhbenchSettings, tables: Sequence[str]) -> tuple[Path, ...]:
-        """The Parquet files that series of `settings` read, which are there."""
+        """Return the existing files that series with `settings` read: Parquet, or metadata in the part `files`."""
         found: list[Path] = []
         if isinstance(settings, LoadSettings | RefreshSettings):
             found += [self.file(settings.scale, name) for name in tables]
@@ -99,7 +99,7 @@ class Store:
             found += sorted(self.refreshes(settings).glob("*.parquet"))
         if isinstance(settings, MergeSettings):
             found += sorted(self.sets(settings).glob("*.parquet"))
-        if isinstance(settings, FilesSettings):  # of the files themselves each query reads one, if any
+        if isinstance(settings, FilesSettings):  # a query reads at most one of the data files
             found += [path for folder in self.written(settings).metadata.values() for path in sorted(folder.iterdir())]
         return tuple(found)
 
@@ -107,15 +107,15 @@ class Store:
         return self.base(scale) / f"{table}.parquet"
 
     def told(self, folder: Path) -> Mapping[str, Any]:
-        """What was said of the data in `folder` when they were made."""
+        """Return the description of the data in `folder`, recorded when they were generated."""
         found: Mapping[str, Any] = json.loads((folder / DONE).read_text())
         return found
 
     def texts(self, scale: float) -> Mapping[str, str]:
-        """The queries by their numbers, as the generator's release has them."""
+        """Return the texts of the queries by number, from the generator's release."""
         found: Mapping[str, str] = self.told(self.base(scale))["queries"]
         return found
 
     def rows(self, scale: float, table: str) -> str:
-        """The rows of a table that are loaded, as DuckDB's SQL."""
+        """Return a DuckDB query for the rows of a table that are loaded."""
         return f"SELECT * FROM read_parquet('{self.file(scale, table)}') WHERE {loaded(table)}"

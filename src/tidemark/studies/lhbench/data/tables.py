@@ -1,4 +1,4 @@
-"""The tables of TPC-DS: their keys, the date by which facts are partitioned, and what of a fact may be changed."""
+"""Tables of TPC-DS: their keys, the date by which facts are partitioned, and the columns of a fact that may change."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`key` are the columns by which a row is found, the date among them, as LHBench merges.
+    """Fact table; `key`: the columns that identify a row, including the date, as in LHBench's merges.
 
-    `order` is the number that new rows get one of their own of; None where a new row has another week.
+    `order`: the column in which new rows get a new number; None if new rows get another week instead.
     """
 
     name: str
@@ -58,25 +58,25 @@ DIMENSIONS = {
     "web_site": "web_site_sk",
 }
 TABLES = tuple(sorted({**FACTS, **DIMENSIONS}))
-SURROGATE = "_sk"  # how columns end that refer to other tables
+SURROGATE = "_sk"  # suffix of columns that refer to other tables
 
 
 def key_of(table: str) -> tuple[str, ...]:
-    """The columns that tell the rows of `table` apart."""
+    """Return the columns that identify a row of `table`."""
     return FACTS[table].key if table in FACTS else (DIMENSIONS[table],)
 
 
 def measures(fact: Fact, columns: Iterable[str]) -> tuple[str, ...]:
-    """Those of `columns` that are no key and refer to nothing: what an update may change."""
+    """Return the columns that an update may change: those that are neither key nor reference."""
     return tuple(each for each in columns if each not in fact.key and not each.endswith(SURROGATE))
 
 
 def loaded(table: str) -> str:
-    """The condition on rows that are loaded at all, as SQL: LHBench drops facts without a date."""
+    """Return the SQL condition for rows that are loaded: LHBench drops facts without a date."""
     return f"{FACTS[table].date} IS NOT NULL" if table in FACTS else "TRUE"
 
 
 def named_in(text: str, tables: Iterable[str] = TABLES) -> tuple[str, ...]:
-    """Those of `tables` that the text of a query names, each once, in their order."""
+    """Return those of `tables` that the text of a query names, each once, in their order."""
     words = set(re.findall(r"\w+", text.lower()))
     return tuple(each for each in tables if each in words)

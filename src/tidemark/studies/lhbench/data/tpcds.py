@@ -1,4 +1,4 @@
-"""TPC-DS by DuckDB's generator: each table a Parquet file, and the standard's 99 queries; the same at each call."""
+"""TPC-DS from DuckDB's generator: one Parquet file per table, and the standard's 99 queries; the same at each call."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ QUOTED = re.compile(r'"([^"\n]+)"')
 
 
 def generate(connection: duckdb.DuckDBPyConnection, scale: float, folder: Path) -> dict[str, dict[str, int]]:
-    """Write the tables of a scale factor as `folder`/<table>.parquet; rows of each, and how many of them are loaded.
+    """Write the tables of a scale factor as `folder`/<table>.parquet; return the rows and loaded rows of each.
 
-    `connection` has the extension tpcds loaded, and no tables yet.
+    `connection` must have the extension tpcds loaded and no tables.
     """
     connection.execute(f"CALL dsdgen(sf = {scale:g})")
     counts = {}
@@ -32,17 +32,17 @@ def generate(connection: duckdb.DuckDBPyConnection, scale: float, folder: Path) 
 
 
 def queries(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """The texts by their numbers, with the parameters of the standard's qualification; extension tpcds loaded."""
+    """Return the query texts by number, with the standard's qualification parameters; needs the extension tpcds."""
     found = connection.execute("SELECT query_nr, query FROM tpcds_queries() ORDER BY query_nr").fetchall()
     return {str(number): text.strip().removesuffix(";") for number, text in found}
 
 
 def for_spark(text: str) -> str:
-    """`text` as Spark reads it, which takes double quotes for those of a string: names stand in backticks."""
+    """Return `text` with double-quoted names in backticks, because double quotes delimit strings in Spark."""
     return QUOTED.sub(r"`\1`", text)
 
 
 def views(connection: duckdb.DuckDBPyConnection, files: Mapping[str, Path]) -> None:
-    """Make each table of `files` (Parquet, by table) a view of the rows that are loaded."""
+    """Create a view of the loaded rows for each table of `files` (Parquet, by table)."""
     for table, path in files.items():
         connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{path}') WHERE {loaded(table)}")

@@ -1,4 +1,4 @@
-"""The paper's figure 4 redrawn: startup and execution of selective queries against the number of files."""
+"""The paper's figure 4, redrawn: startup and execution of selective queries by number of files."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tidemark.studies.lhbench.quantities import OF_FILES, in_part, of
 
 TITLE = "What a query costs before it reads many files"
 TALL, GAP, LEFT, BELOW, HEAD = 1.35, 0.28, 0.55, 0.5, 0.2  # inches
-WIDE = 0.8  # of a group of bars
-PALE = 0.45  # execution, above startup in its colour
+WIDE = 0.8  # width of a group of bars
+PALE = 0.45  # opacity of execution, stacked on startup in the same colour
 THEIRS = (published.DELTA, published.ICEBERG)
 
 
 def files(studio: Studio) -> Drawn:
-    """A panel a query: ours above, the paper's below; startup in full colour, execution above it."""
+    """Draw a panel per query, measured above and the paper's below: startup in full colour, execution on top of it."""
     series = [each for each in in_part(studio.run_set, FILES) if each.runs]
     if not series:
         raise Absent(f"the part '{FILES}' was not measured")
@@ -61,7 +61,7 @@ def files(studio: Studio) -> Drawn:
     return studio.finish(made, TITLE, notes, [run for each in series for run in each.runs])
 
 
-type Bars = Mapping[int, Mapping[str, tuple[Estimate | None, float]]]  # by files and system: startup, and the whole
+type Bars = Mapping[int, Mapping[str, tuple[Estimate | None, float]]]  # by files and system: startup and total, in ms
 
 
 def _measured(studio: Studio, series: Sequence[Series], query: str) -> Bars:

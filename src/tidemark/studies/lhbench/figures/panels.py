@@ -1,4 +1,4 @@
-"""The figures of the study: loads and queries as the paper draws them, refreshes by stage, merges by size."""
+"""Figures of the study: loads and queries as the paper draws them, refreshes by stage, merges by size."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def sketches() -> Iterator[Sketch]:
 
 
 def stages(studio: Studio, part: str, title: str, asked: Sequence[Quantity]) -> Drawn:
-    """A panel a quantity, a row a system: a dot with its interval, from zero."""
+    """Draw a panel per quantity with a row per system: a dot with its interval, on an axis from zero."""
     planned = _largest(in_part(studio.run_set, part))
     series = [each for each in planned if each.runs]
     runs = [run for each in series for run in each.runs]
@@ -102,13 +102,13 @@ def stages(studio: Studio, part: str, title: str, asked: Sequence[Quantity]) -> 
 
 
 def _largest(series: Sequence[Series]) -> list[Series]:
-    """Of each system the last by its mode: that of the largest scale."""
+    """Return the last series of each system, which has the largest scale."""
     found = {each.system: each for each in series}
     return list(found.values())
 
 
 def merges(studio: Studio) -> Drawn:
-    """Updates a file (across, log) against the merge (left) and how much slower queries are after it (right)."""
+    """Draw merge time (left) and the slowdown of queries after it (right) against updates per file (log scale)."""
     series = [each for each in in_part(studio.run_set, MERGE) if each.runs]
     if not series:
         raise Absent(f"the part '{MERGE}' was not measured")
@@ -136,7 +136,7 @@ def merges(studio: Studio) -> Drawn:
 
 
 def axis(studio: Studio) -> Drawn:
-    """The paper's times of copying files against the share of files touched: labels as printed, and a hundredth."""
+    """Draw the paper's copy-on-write times by the share of files touched, for labels as printed and a hundredth."""
     made = style.frame(style.COLUMN, 2.1)
     axes = made.axes(0.6, 0.15)
     frames = []

@@ -1,4 +1,4 @@
-"""The four queries of the part `files`, and what each must answer, by arithmetic alone."""
+"""The four queries of the part `files`, and their expected answers, by arithmetic alone."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ QUERIES = {
     PARTITION: f"SELECT sum({many.QUANTITY}) FROM {{table}} WHERE {many.DATE} = {many.SOUGHT}",
     VALUE: f"SELECT sum({many.QUANTITY}) FROM {{table}} WHERE {many.ITEM} = {many.SOUGHT}",
 }
-SELECTIVE = (LIMIT, PARTITION, VALUE)  # of which the paper shows pictures
+SELECTIVE = (LIMIT, PARTITION, VALUE)  # queries that the paper shows in figures
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What is known of the answer to one of the queries."""
+    """Expected answer to one of the queries."""
 
     query: str
     files: int
@@ -33,7 +33,7 @@ class Closed:
         return cls(query, settings.files, settings.rows)
 
     def difference(self, found: Sequence[Sequence[Any]]) -> str:
-        """What an answer has otherwise, in words; empty where nothing is."""
+        """Return how an answer differs, in words; empty if it does not."""
         if len(found) != 1:
             return f"{len(found)} rows of 1"
         if self.query == LIMIT:
@@ -43,7 +43,7 @@ class Closed:
 
     @property
     def number(self) -> int:
-        """The one number that a query asks for."""
+        """The single number that the query returns."""
         if self.query == COUNT:
             return self.files * self.rows
         if self.query == VALUE:
@@ -51,7 +51,7 @@ class Closed:
         return many.quantities(range(many.SOUGHT * self.rows, (many.SOUGHT + 1) * self.rows))
 
     def _of_a_row(self, found: Sequence[Any]) -> str:
-        """Any row of the table is right; which it is says its item."""
+        """Return how `found` differs from the table's row with its item; any row of the table is correct."""
         number = int(str(found[list(many.COLUMNS).index(many.ITEM)]))
         if not 0 <= number < self.files * self.rows:
             return f"item {number}, of which the table has no row"

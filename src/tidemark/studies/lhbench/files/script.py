@@ -1,4 +1,4 @@
-"""The windows of the part `files`: four queries of one table whose files lie there before."""
+"""Windows of the part `files`: four queries of one table whose files exist beforehand."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tidemark.studies.lhbench.window.script import QUERIED, QUERY, WARM, Held, P
 from tidemark.systems.lakehouses.kind import Lakehouse
 
 TABLE = "many_files"
-# As LHBench's program warms a session up, five times, with a hundredth of its rows and a tenth of its tasks.
+# Warm-up of a session as in LHBench's program: five times, with a hundredth of its rows and a tenth of its tasks.
 WARMING = "SELECT sum(id % 97) FROM range(0, 1000000, 1, 100)"
 WARMINGS = 5
-# Up to so many files a reader without the engine reads all rows, too: beyond, opening them takes it longer than a part.
+# Up to this many files, a reader without the engine checks all rows. Opening more would take it longer than a part.
 READ_FILES = 20_000
 
 

@@ -1,4 +1,4 @@
-"""The part `files`: what a query costs before it reads, when a table has many files (section 3.4)."""
+"""Part `files`: the cost of a query before it reads data, for a table with many files (section 3.4)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FILES = "files"
 
 @dataclass(frozen=True, slots=True)
 class FilesSettings(LhbenchSettings):
-    """A session a number of files: what an engine keeps of one table is not there for the next."""
+    """Settings of one session per number of files, so that what an engine caches of one table cannot help the next."""
 
     word: ClassVar[str] = FILES
 
     files: int
-    rows: int  # of a file
+    rows: int  # per file
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Answers of queries, held against each other: rows in any order, numbers as near as their types allow."""
+"""Comparison of query answers: rows in any order, numbers within the precision of their types."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-# Engines give an average of decimals another type: one of them rounds it to six digits behind the point.
+# Engines differ in the type of an average of decimals: one of them rounds it to six decimal places.
 RELATIVE, ABSOLUTE = 1e-6, 1e-6
-SORTED_DIGITS = 4  # by which rows are brought into one order, so that what is near stays side by side
+SORTED_DIGITS = 4  # significant digits by which rows are sorted, so that nearly equal rows stay adjacent
 type Value = str | float | None
 type Answer = list[tuple[Value, ...]]
 
 
 def plain(value: Any) -> Value:
-    """A value of an answer: numbers as floats, all else as text without the spaces that fixed lengths put behind it."""
+    """Return a value of an answer: numbers as float, all else as text without the trailing spaces of fixed lengths."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bool):
@@ -29,14 +29,14 @@ def plain(value: Any) -> Value:
 
 
 def numeric(rows: Sequence[Sequence[Any]]) -> frozenset[int]:
-    """The places of the columns with numbers, by the values of an engine that hands them over as such."""
+    """Return the indexes of the columns with numbers, from the values of an engine that returns numbers as such."""
     return frozenset(place for row in rows for place, value in enumerate(row) if isinstance(plain(value), float))
 
 
 def canonical(rows: Sequence[Sequence[Any]], numbers: frozenset[int] = frozenset()) -> Answer:
-    """The rows of an answer in an order of their own, which does not hang on the last digits of a number.
+    """Return the rows of an answer in a canonical order, which does not depend on the last digits of a number.
 
-    `numbers`: the places of columns whose values are numbers, also where they were handed over as text.
+    `numbers`: the indexes of columns whose values are numbers, even if they are given as text.
     """
     made = (tuple(_value(value, place in numbers) for place, value in enumerate(row)) for row in rows)
     return sorted(made, key=_place)
@@ -47,7 +47,7 @@ def _value(value: Any, is_number: bool) -> Value:
 
 
 def _place(row: tuple[Value, ...]) -> tuple[tuple[int, float, str], ...]:
-    """Text decides first, then numbers by their leading digits, so that rounding does not bring rows out of order."""
+    """Return the sort key: text first, then numbers by their leading digits, so that rounding keeps the order."""
     texts = [(0, 0.0, value) if isinstance(value, str) else (1, 0.0, "") for value in row if not _is_number(value)]
     numbers = [(0, float(f"{value:.{SORTED_DIGITS}g}"), "") for value in row if isinstance(value, float)]
     exact = [(0, value, "") for value in row if isinstance(value, float)]
@@ -59,7 +59,7 @@ def _is_number(value: Value) -> bool:
 
 
 def difference(expected: Answer, found: Answer) -> str:
-    """How two canonical answers differ, in words; empty where they do not."""
+    """Return how two canonical answers differ, in words; empty if they do not."""
     if len(expected) != len(found):
         return f"{len(found):,} rows of {len(expected):,}"
     wrong = [place for place, pair in enumerate(zip(expected, found, strict=True)) if not _alike(*pair)]

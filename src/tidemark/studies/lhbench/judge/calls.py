@@ -1,4 +1,4 @@
-"""Orders to the program that makes data and judges tables, from the harness's side."""
+"""Orders to the program that generates data and judges tables, from the harness's side."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tidemark.software.tools import tool_python
 
 TOOL = "lhbench"
 PROGRAM = "tidemark.studies.lhbench.judge.program"
-DONE = "done.json"  # in a folder of data, once it is whole
+DONE = "done.json"  # in a folder of data, once it is complete
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Who is asked: the interpreter of the tool's environment, and a folder for orders and logs."""
+    """The judge's program: the interpreter of the tool's environment, and a folder for orders and logs."""
 
     python: Path
     folder: Path
@@ -35,7 +35,7 @@ class Judge:
         return cls(tool_python(TOOL, workspace), private_directory(folder))
 
     def ask(self, order: Mapping[str, Any]) -> dict[str, Any]:
-        """What it answers; MachineError, with the end of its log, where it does not."""
+        """Return the program's answer to an order; MachineError, with the end of its log, if it fails."""
         asked, answered, log = (self.folder / name for name in ("order.json", "answer.json", "judge.log"))
         asked.write_text(json.dumps(order))
         answered.unlink(missing_ok=True)
@@ -52,7 +52,7 @@ class Judge:
         return found
 
     def kept(self, folder: Path, order: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to `order`, whose data lie in `folder`: made once, whole or not at all."""
+        """Return the answer to `order`, which generates the data in `folder` once, completely or not at all."""
         with only_one(folder.with_name(f"{folder.name}.lock")):
             done = folder / DONE
             if not done.exists():

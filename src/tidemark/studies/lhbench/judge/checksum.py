@@ -1,8 +1,8 @@
-"""What a table holds, whoever wrote it: canonical columns, and checksums that know no order of rows.
+"""Content of a table, independent of the writer: canonical columns, and checksums that ignore the order of rows.
 
-A checksum of a table has the number of rows, of keys and of different keys; over the hashes of whole rows their sum and
-their exclusive or; and for each column how many values there are and the sum of their hashes, so that what differs is
-named. Sums are of 128 bits. Hashes are DuckDB's: they are compared with those of the same release alone.
+A table's checksum has the numbers of rows, of keys and of distinct keys; the sum and the exclusive or of the hashes of
+complete rows; and for each column the number of values and the sum of their hashes, so that differing columns can be
+named. Sums have 128 bits. Hashes are DuckDB's and comparable only within the same release.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """`columns` maps each to its values and the sum of their hashes. Sums are text: JSON has no such numbers."""
+    """Checksum of a table; `columns`: number of values and sum of hashes. Sums are text: JSON lacks 128-bit numbers."""
 
     rows: int
     keys: int
@@ -31,12 +31,12 @@ class Checksum:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """From what `plain` made."""
+        """Return the checksum that `plain` converted to a dict."""
         return cls(**{**given, "columns": {name: (each[0], each[1]) for name, each in given["columns"].items()}})
 
 
 def canonical(name: str, kind: str) -> str:
-    """The column `name`, which in the base is of DuckDB's type `kind`, as all formats can hold it alike."""
+    """Return SQL for the column `name`, of DuckDB's type `kind` in the base, in a form that all formats can hold."""
     kind = kind.upper()
     if kind in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT"):
         return f"CAST({name} AS BIGINT)"
@@ -50,7 +50,7 @@ def canonical(name: str, kind: str) -> str:
 def checksum(
     connection: duckdb.DuckDBPyConnection, relation: str, columns: Mapping[str, str], key: Sequence[str]
 ) -> Checksum:
-    """Of `relation` (a table, a view or a table function); `columns` are the base's, by name, with their types."""
+    """Return the checksum of `relation` (table, view or table function); `columns`: the base's types by name."""
     whole = ", ".join(f"{canonical(name, kind)} AS {name}" for name, kind in columns.items())
     row = f"hash({', '.join(columns)})"
     each = ", ".join(f"count({name}), CAST(coalesce(sum(CAST(hash({name}) AS HUGEINT)), 0) AS VARCHAR)"
@@ -69,7 +69,7 @@ def checksum(
 
 
 def difference(expected: Checksum, found: Checksum) -> str:
-    """What `found` has otherwise than `expected`, in words; empty where nothing is."""
+    """Return how `found` differs from `expected`, in words; empty if it does not."""
     if found == expected:
         return ""
     said = []

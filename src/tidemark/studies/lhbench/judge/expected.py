@@ -1,4 +1,4 @@
-"""What a table must hold, by DuckDB alone: the base, and the sets that were merged into it, one after the other."""
+"""Expected content of a table, by DuckDB alone: the base, with the sets merged into it one after the other."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 def state(
     connection: duckdb.DuckDBPyConnection, name: str, base: str, merged: Sequence[Path], key: Sequence[str]
 ) -> None:
-    """Make `name` a table with the rows of `base`, a query, after merges of the Parquet files `merged` by `key`.
+    """Create the table `name` with the rows of the query `base`, after merges of the Parquet files `merged` by `key`.
 
-    A row whose key a set has is the set's from then on; the other rows of the set are new.
+    A row of a set replaces the row with the same key; the other rows of the set are new.
     """
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {base}")
     same = " AND ".join(f"old.{each} = new.{each}" for each in key)

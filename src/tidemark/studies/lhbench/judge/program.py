@@ -1,9 +1,9 @@
-"""A program of its own, in the environment of `envs/tools/lhbench.lock`: makes data, and holds tables to them.
+"""Separate program, in the environment of `envs/tools/lhbench.lock`: generates data, and checks tables against them.
 
     python -m tidemark.studies.lhbench.judge.program ORDER RESULT
 
-ORDER is JSON, as `calls` writes it: what to `do`, and with what. RESULT is JSON too. It imports the standard library,
-DuckDB and, for some formats, their readers; nothing of it runs while a phase of a window is timed.
+ORDER is JSON, as `calls` writes it: what to `do`, and its arguments. RESULT is JSON too. The program imports the
+standard library, DuckDB and, for some formats, their readers; it never runs while a phase of a window is timed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tidemark.studies.lhbench.second.program import ask
 
 
 def make_base(order: Mapping[str, Any]) -> dict[str, Any]:
-    """The tables of a scale factor, and the texts of the queries."""
+    """Generate the tables of a scale factor; return their row counts and the texts of the queries."""
     folder = Path(order["folder"])
     connection = connect(folder, "tpcds")
     counts = tpcds.generate(connection, order["scale"], folder)
@@ -31,7 +31,7 @@ def make_base(order: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_refreshes(order: Mapping[str, Any]) -> dict[str, Any]:
-    """Refresh sets of some tables: `folder`/<table>-<number>.parquet."""
+    """Generate refresh sets of some tables as `folder`/<table>-<number>.parquet; return their row counts."""
     folder, base = Path(order["folder"]), Path(order["base"])
     connection = connect(folder)
     tpcds.views(connection, {name: base / f"{name}.parquet" for name in order["tables"]})
@@ -45,7 +45,7 @@ def make_refreshes(order: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_micro(order: Mapping[str, Any]) -> dict[str, Any]:
-    """The sets of which each is merged into a synthetic table of its own: `folder`/set-<updates>.parquet."""
+    """Generate the sets, each for a separate synthetic table, as `folder`/set-<updates>.parquet."""
     folder = Path(order["folder"])
     connection = connect(folder)
     rows, files, seed = order["rows"], order["files"], order["seed"]
@@ -56,15 +56,15 @@ def make_micro(order: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_files(order: Mapping[str, Any]) -> dict[str, Any]:
-    """Many small files, and what formats must know of them to make them a table."""
+    """Generate many small files, and the metadata that formats need to make them a table."""
     folder = Path(order["folder"])
     return dict(registered.make(connect(folder), order["files"], order["rows"], folder, Path(order["place"])))
 
 
 def judge(order: Mapping[str, Any]) -> dict[str, Any]:
-    """What tables and answers have otherwise than base and merged sets say, in words; nothing where they are equal.
+    """Return how tables and answers differ from those of base and merged sets, in words; empty if they are equal.
 
-    `beside` is what other readers of the same tables find, which is no verdict on the tables.
+    `beside` holds what other readers of the same tables find; it is no verdict on the tables.
     """
     began = time.perf_counter()
     folder, reader = Path(order["folder"]), order["reader"]
@@ -107,7 +107,7 @@ def main(order: Path, result: Path) -> None:
         file.flush()
         os.fsync(file.fileno())
     sys.stderr.flush()
-    os._exit(0)  # some readers abort the interpreter's own end, after work that is right
+    os._exit(0)  # some readers abort the interpreter's shutdown, after correct work
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Readers of tables that have nothing of Spark, one a format: each makes a relation that DuckDB can read."""
+"""Readers of tables without Spark, one per format: each makes a relation that DuckDB can read."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 PARQUET, DELTA, ICEBERG, HUDI = "parquet", "delta", "iceberg", "hudi"
 ICEBERG_SCAN, DUCKLAKE = "iceberg_scan", "ducklake"
-# Others that read tables of a format: what they find is shown, and decides nothing.
+# Additional readers of a format: their findings are reported, but do not affect the verdict.
 BESIDE = {ICEBERG: (ICEBERG_SCAN,)}
-EXTENSIONS = {DELTA: ("delta",), ICEBERG_SCAN: ("avro", "httpfs", "iceberg"), DUCKLAKE: ("ducklake",)}  # of DuckDB's
-LAKE = "lake"  # what a DuckLake is attached as
+EXTENSIONS = {DELTA: ("delta",), ICEBERG_SCAN: ("avro", "httpfs", "iceberg"), DUCKLAKE: ("ducklake",)}  # for DuckDB
+LAKE = "lake"  # name under which a DuckLake is attached
 HINT = "version-hint.text"
-OWN_OF_HUDI = "_hoodie_"  # how columns begin that Hudi adds
+OWN_OF_HUDI = "_hoodie_"  # prefix of columns that Hudi adds
 
 
 def relation(connection: duckdb.DuckDBPyConnection, name: str, reader: str, location: Path) -> str:
-    """Register the table at `location` as `name`, read by `reader`; what to write behind FROM.
+    """Register the table at `location` as `name`, read by `reader`; return the expression for the FROM clause.
 
-    `connection` has the extensions loaded that are the reader's; of DuckLake, the lake attached that has the table.
+    `connection` must have the reader's extensions loaded and, for DuckLake, the lake with the table attached.
     """
     if reader == PARQUET:
         return f"read_parquet('{location}/**/*.parquet', hive_partitioning = true)"
@@ -39,14 +39,14 @@ def relation(connection: duckdb.DuckDBPyConnection, name: str, reader: str, loca
 
 
 def versions(reader: str) -> dict[str, str]:
-    """What reads tables of a format, with its version, as the library says it."""
+    """Return the libraries that read tables of a format, with the versions that they report."""
     names = {ICEBERG: {"PyIceberg": "pyiceberg"}, HUDI: {"hudi-rs": "hudi"}}.get(reader, {})
     metadata: Any = import_module("importlib.metadata")
     return {title: str(metadata.version(package)) for title, package in {"DuckDB": "duckdb", **names}.items()}
 
 
 def newest_metadata(location: Path) -> Path:
-    """The metadata file of an Iceberg table of a catalog that keeps files alone, which a hint names."""
+    """Return the newest metadata file of an Iceberg table in a file catalog; MachineError without a valid hint."""
     folder = location / "metadata"
     try:
         return folder / f"v{int((folder / HINT).read_text())}.metadata.json"

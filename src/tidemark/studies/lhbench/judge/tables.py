@@ -1,4 +1,4 @@
-"""A DuckDB of one's own, and in it tables as they must be, to which those that somebody reads are held."""
+"""Private DuckDB connections, and in them the expected tables with which those found by readers are compared."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tidemark.studies.lhbench.judge import readers
 from tidemark.studies.lhbench.judge.checksum import Checksum, checksum, difference
 from tidemark.studies.lhbench.judge.expected import state
 
-EXPECTED = "expected_"  # before a table's name
+EXPECTED = "expected_"  # prefix of a table's name
 
 
 def connect(folder: Path, *extensions: str) -> duckdb.DuckDBPyConnection:
-    """A DuckDB of its own, all that it writes below `folder`, with `extensions` loaded from their wheels."""
+    """Return a private DuckDB connection that writes only below `folder`, with `extensions` loaded from wheels."""
     private = str(folder)
     connection = duckdb.connect(
         config={
@@ -38,19 +38,19 @@ def connect(folder: Path, *extensions: str) -> duckdb.DuckDBPyConnection:
 
 
 def expect(connection: duckdb.DuckDBPyConnection, name: str, given: Mapping[str, Any]) -> None:
-    """Make what the table `name` must hold, by what an order says of it."""
+    """Create the expected content of the table `name`, as an order describes it."""
     state(connection, f"{EXPECTED}{name}", given["base"], [Path(path) for path in given["merged"]], given["key"])
 
 
 def know(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> None:
-    """Have queries find what tables must hold under their plain names."""
+    """Create views of the expected tables under their plain names, for queries."""
     for name in names:
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {EXPECTED}{name}")
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A table at a place, and what it must hold; `name` is what it is called once it is read."""
+    """A table at a location with its expected content; `name` is its name in queries once it is read."""
 
     name: str
     location: Path
@@ -60,17 +60,17 @@ class Held:
 
     @classmethod
     def of(cls, connection: duckdb.DuckDBPyConnection, name: str, given: Mapping[str, Any]) -> Self:
-        """The table `name` of an order, which was made in `connection` as it is expected."""
+        """Return the table `name` of an order, whose expected content `connection` already has."""
         expected = f"{EXPECTED}{name}"
         columns = refresh.columns_of(connection, expected)
         wanted = checksum(connection, expected, columns, given["key"])
         return cls(f"found_{name}", Path(given["location"]), columns, given["key"], wanted)
 
     def compared(self, connection: duckdb.DuckDBPyConnection, reader: str) -> dict[str, Any]:
-        """What a reader finds, with the rows that it should, and in words what is otherwise."""
+        """Return the number of rows expected, the number that a reader finds, and the difference in words."""
         try:
             relation = readers.relation(connection, self.name, reader, self.location)
             found = checksum(connection, relation, self.columns, self.key)
-        except Exception as error:  # of a reader, of a format of somebody else's: what it says is the finding
+        except Exception as error:  # raised by a third-party reader: its message is the finding
             return {"expected": self.wanted.rows, "found": 0, "words": f"cannot be read: {error}"}
         return {"expected": self.wanted.rows, "found": found.rows, "words": difference(self.wanted, found)}

@@ -1,6 +1,6 @@
-"""The windows of the part `load`: all tables, one after the other, and then the queries by their numbers.
+"""Windows of the part `load`: all tables, one after the other, then the queries in the order of their numbers.
 
-A second engine asks the queries of the same tables once that is done.
+Afterwards, a second engine runs the queries on the same tables.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tidemark.systems.lakehouses.kind import Lakehouse
 
 
 def needed(texts: Sequence[str]) -> tuple[str, ...]:
-    """The tables that any of the queries names."""
+    """Return the tables that any of the queries names, sorted."""
     return tuple(sorted({table for text in texts for table in named_in(text)}))
 
 
@@ -27,7 +27,7 @@ def tables_of(settings: LoadSettings, store: Store) -> tuple[str, ...]:
 
 
 def loading(system: Lakehouse, store: Store, scale: float, tables: Sequence[str]) -> Phase:
-    """A phase in which `tables` are loaded, and judged once they are."""
+    """Return a phase that loads `tables`, which are judged afterwards."""
 
     def step(table: str) -> Step:
         source = f"SELECT * FROM {system.parquet(store.file(scale, table))} WHERE {loaded(table)}"
@@ -38,7 +38,7 @@ def loading(system: Lakehouse, store: Store, scale: float, tables: Sequence[str]
 
 
 def texts_of(store: Store, scale: float, numbers: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Names and texts of queries, as `asking` takes them."""
+    """Return (name, text for Spark, text for DuckDB) of each query, as `asking` takes them."""
     texts = store.texts(scale)
     return [(f"q{number}", tpcds.for_spark(texts[number]), texts[number]) for number in numbers]
 

@@ -1,4 +1,4 @@
-"""The part `load`: the tables of TPC-DS are loaded, and queries asked (the paper's section 3.2)."""
+"""Part `load`: the tables of TPC-DS are loaded and queried (section 3.2 of the paper)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALL = "all"
 
 
 def asked(section: LhbenchSection, part: str) -> tuple[str, ...]:
-    """The numbers of the queries of a part, in the order of numbers; ConfigError for one that there is not."""
+    """Return the query numbers of a part in ascending order; ConfigError for a number that does not exist."""
     given = section.sizes[part]["queries"]
     if given == ALL:
         return tuple(map(str, range(1, QUERIES + 1)))
@@ -28,7 +28,7 @@ def asked(section: LhbenchSection, part: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings(LhbenchSettings):
-    """`queries`: numbers. Tables that no query names are loaded where all are asked for."""
+    """Settings of the part `load`; `queries` are numbers. With `whole`, tables that no query names are loaded too."""
 
     word: ClassVar[str] = LOAD
 

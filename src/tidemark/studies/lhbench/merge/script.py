@@ -1,4 +1,4 @@
-"""The windows of the part `merge`: for each size a fresh table, queries, one merge, and the same queries again."""
+"""Windows of the part `merge`: for each size, a fresh table, queries, one merge, and the same queries again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def table_of(size: int | str) -> str:
 
 
 def script(system: Lakehouse, settings: MergeSettings, store: Store, repeat: int) -> Sequence[Phase]:
-    """Sizes in an order drawn anew for each repeat, so that none is always the first."""
+    """Return the phases, with the sizes in a random order per repeat, so that no size is always the first."""
     sizes = list(settings.sizes)
     random.Random(f"{settings.seed} {repeat}").shuffle(sizes)
     warm = _merged(system, settings, store, WARM, min(sizes))

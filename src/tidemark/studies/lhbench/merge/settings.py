@@ -1,4 +1,4 @@
-"""The part `merge`: one merge into a synthetic table, from few rows to many (section 3.3.2)."""
+"""Part `merge`: one merge into a synthetic table, from few rows to many (section 3.3.2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MERGE = "merge"
 
 @dataclass(frozen=True, slots=True)
 class MergeSettings(LhbenchSettings):
-    """`updates`: how many rows are changed, and how many are new, in a table for each."""
+    """Settings of the part `merge`; `updates`: numbers of changed rows (and of as many new ones), one table each."""
 
     word: ClassVar[str] = MERGE
 
@@ -47,6 +47,6 @@ class MergeSettings(LhbenchSettings):
 
 
 def shape_of(mode: str) -> tuple[int, int]:
-    """Rows and files of a series, by its mode."""
+    """Return the rows and files of a series, from its mode."""
     rows, files = mode.split("-")[1:3]
     return int(rows), int(files)

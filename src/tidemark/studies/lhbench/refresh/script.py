@@ -1,6 +1,6 @@
-"""The windows of the part `refresh`: load, queries, merges, queries, compaction, queries.
+"""Windows of the part `refresh`: load, queries, merges, queries, compaction, queries.
 
-A second engine asks the queries after the merges of the same tables.
+After the merges, a second engine runs the queries on the same tables.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tidemark.systems.lakehouses.kind import Lakehouse
 
 
 def tables_of(settings: RefreshSettings, store: Store) -> tuple[str, ...]:
-    """Those that queries name, and those that are merged into."""
+    """Return the tables that queries name and those that are merged into, sorted."""
     texts = store.texts(settings.scale)
     return tuple(sorted({*needed([texts[number] for number in settings.numbers]), *settings.tables}))
 
@@ -59,7 +59,7 @@ def _merging(system: Lakehouse, table: str, number: int, path: Path, key: Sequen
 
 
 def _held(loaded: Sequence[Held], settings: RefreshSettings, folder: Path, number: int) -> tuple[Held, ...]:
-    """The tables that are merged into, after so many refreshes."""
+    """Return the tables that are merged into, with their expected content after `number` refreshes."""
     return tuple(
         replace(each, merged=tuple(_set(folder, each.table, past) for past in range(1, number + 1)))
         for each in loaded

@@ -1,4 +1,4 @@
-"""The part `refresh`: queries, merges of refresh sets, the same queries, compaction, and once more (section 3.3.1)."""
+"""Part `refresh`: queries, merges of refresh sets, queries again, compaction, and queries again (section 3.3.1)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class RefreshSettings(LhbenchSettings):
 
     scale: float
     queries: str
-    merged: str  # tables that are merged into
+    merged: str  # tables to merge into
     refreshes: int
-    share: float  # of a table's rows, a set
-    updates: float  # of a set
+    share: float  # size of a set, as a share of the table's rows
+    updates: float  # share of a set that are updates
 
     @property
     def label(self) -> str:
@@ -57,5 +57,5 @@ class RefreshSettings(LhbenchSettings):
 
 
 def shape_of(mode: str) -> int:
-    """The refreshes of a series, by its mode."""
+    """Return the number of refreshes of a series, from its mode."""
     return int(mode.split("-")[2])

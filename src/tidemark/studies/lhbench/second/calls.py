@@ -1,4 +1,4 @@
-"""The order to ask a second engine, from the harness's side."""
+"""Order to run queries on a second engine, from the harness's side."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tidemark.studies.lhbench.window.script import Phase
 
 
 def asked(judge: Judge, reader: str, phase: Phase, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """What a second engine makes of the queries of `phase`, as often as they were asked; or the `reason` why nothing.
+    """Return a second engine's results for the queries of `phase`, repeated as often; or the `reason` for none.
 
-    One that breaks down is a finding, and no fault of who was measured.
+    A failure of the second engine is a finding, and not an error of the measured system.
     """
     if reader not in WAYS:
         return {"reason": NONE[reader]}

@@ -1,7 +1,7 @@
-"""DuckDB as a second engine asks the queries of the very tables that another one made; a call of the judge's program.
+"""DuckDB as a second engine runs the queries on the tables that the first engine wrote; a call of the judge's program.
 
-What a reader gets wrong has no time: neither a query whose answer is not the one to the base files, nor one of a table
-whose rows are not all there as they should be, whether or not its answer shows it.
+A wrong result has no time. This holds for a query whose answer differs from the one on the base files, and for a query
+of a table that is not read correctly, even if its answer is right.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tidemark.studies.lhbench.second.ways import WAYS
 
 @dataclass(slots=True)
 class Asked:
-    """What became of one query: nanoseconds of each pass, or in words why there are none."""
+    """Result of one query: nanoseconds of each pass, or in `words` the reason why there are none."""
 
     ns: list[int] = field(default_factory=list)
     rows: int = 0
@@ -35,14 +35,14 @@ class Asked:
 
 @dataclass(slots=True)
 class Known:
-    """What queries must answer, by their names; or why nobody can say."""
+    """Expected answers of the queries by name, or the reason why an answer is unknown."""
 
     answers: dict[str, Sequence[Sequence[Any]]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, connection: duckdb.DuckDBPyConnection, queries: Mapping[str, str]) -> Self:
-        """By a connection that finds what tables must hold under their names."""
+        """Return the answers on a connection in which plain table names refer to the expected tables."""
         made = cls()
         for name, text in queries.items():
             try:
@@ -53,7 +53,7 @@ class Known:
 
 
 def ask(order: Mapping[str, Any]) -> dict[str, Any]:
-    """What each way to the tables of `order` came to, with what the engine had of the machine."""
+    """Return the results of each way to read the tables of `order`, and the engine's version, threads and memory."""
     folder, given = Path(order["folder"]), order["tables"]
     with connect(folder) as judging:
         for name, each in given.items():
@@ -67,7 +67,7 @@ def ask(order: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by(way: str, order: Mapping[str, Any], tables: Mapping[str, Held], known: Known) -> dict[str, Any]:
-    """By one of the ways: what loading took, if there was any, tables that it reads wrong, and all queries."""
+    """Return the results of one way: load times if it loads, tables that it reads incorrectly, and all queries."""
     loads: dict[str, int] = {}
     try:
         if way == readers.DUCKLAKE:
@@ -77,7 +77,7 @@ def _by(way: str, order: Mapping[str, Any], tables: Mapping[str, Held], known: K
         with opened(way, Path(order["folder"]), order["memory_mb"]) as connection:
             wrong = seen(connection, way, tables)
             queries = answered(connection, order["queries"], order["passes"], wrong, known)
-    except (duckdb.Error, AssertionError) as error:  # of an extension that is not there, or a lake that fails
+    except (duckdb.Error, AssertionError) as error:  # a missing extension, or a failing lake
         queries, wrong = dict.fromkeys(order["queries"], Asked(words=_line(error))), {}
     told = {name: each.told() for name, each in queries.items()}
     return {"load_ns": loads, "tables": wrong, "queries": told}
@@ -85,18 +85,18 @@ def _by(way: str, order: Mapping[str, Any], tables: Mapping[str, Held], known: K
 
 @contextmanager
 def opened(way: str, folder: Path, memory_mb: int, *, writes: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB that can read by `way`, with as much memory as the first engine has."""
+    """Yield a DuckDB connection that can read by `way`, with as much memory as the first engine has."""
     with connect(folder, *readers.EXTENSIONS.get(way, ())) as connection:
         connection.execute(f"SET memory_limit = '{memory_mb}MiB'")
         if way == readers.DUCKLAKE:
-            # Its own limit of rows that go into the catalog is another one in each release.
+            # DuckLake's default limit of rows that are inlined in the catalog differs between releases.
             how = f"DATA_PATH '{folder}/lake', DATA_INLINING_ROW_LIMIT 0" if writes else "READ_ONLY"
             connection.execute(f"ATTACH 'ducklake:{folder}/lake.ducklake' AS {readers.LAKE} ({how})")
         yield connection
 
 
 def load(folder: Path, bases: Mapping[str, str], memory_mb: int) -> dict[str, int]:
-    """Make a lake in `folder` of the rows of queries, by their tables' names; nanoseconds of each."""
+    """Create a lake in `folder` from the queries `bases`, by table name; return the nanoseconds of each load."""
     took = {}
     with opened(readers.DUCKLAKE, folder, memory_mb, writes=True) as connection:
         connection.execute(f"CALL {readers.LAKE}.set_option('parquet_compression', 'snappy')")
@@ -108,7 +108,7 @@ def load(folder: Path, bases: Mapping[str, str], memory_mb: int) -> dict[str, in
 
 
 def seen(connection: duckdb.DuckDBPyConnection, way: str, tables: Mapping[str, Held]) -> dict[str, str]:
-    """Have queries find `tables` as `way` reads them; in words, what each has otherwise than it must."""
+    """Create views of `tables` as `way` reads them; return the differences of incorrect tables, in words."""
     wrong = {}
     for name, held in tables.items():
         words = held.compared(connection, way)["words"]
@@ -127,7 +127,7 @@ def answered(
     wrong: Mapping[str, str],
     known: Known,
 ) -> dict[str, Asked]:
-    """All queries, one after the other, as often as `passes` says, each answer held to the one that is `known`."""
+    """Run all queries one after the other, `passes` times, and compare each answer with the `known` one."""
     asked = {name: Asked(words=known.refused.get(name) or _misread(text, wrong)) for name, text in queries.items()}
     for _ in range(passes):
         found: dict[str, Sequence[Sequence[Any]]] = {}
@@ -140,7 +140,7 @@ def answered(
             except duckdb.Error as error:
                 each.words = _line(error)
             each.ns.append(time.perf_counter_ns() - start)
-        for name, rows in found.items():  # behind the pass, so that nothing comes between its queries
+        for name, rows in found.items():  # after the pass, so that nothing runs between its queries
             asked[name].rows = len(rows)
             asked[name].words = answers.difference(answers.canonical(known.answers[name]), answers.canonical(rows))
     return asked

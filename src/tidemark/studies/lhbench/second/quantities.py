@@ -1,4 +1,4 @@
-"""What a second engine took for the queries of the same tables; Absent, with why, where it has no right answer."""
+"""Query times of a second engine on the same tables; Absent, with the reason, if it has no correct answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tidemark.studies.lhbench.window.script import AFTER, BEFORE
 
 
 def ways_of(run: Run, phase: str) -> dict[str, Any]:
-    """What was asked in a phase, by the way to the tables; Absent where nothing was."""
+    """Return the results of a phase by way of reading the tables; Absent if no query ran."""
     said = found(sound(run)).get("second", {}).get(phase, {"reason": NOT_ASKED})
     if "ways" not in said:
         raise Absent(said["reason"])
@@ -25,7 +25,7 @@ def ways_of(run: Run, phase: str) -> dict[str, Any]:
 
 
 def _of(run: Run, phase: str, way: str | None) -> dict[str, Any]:
-    """By one way; None: the one to the first engine's own tables."""
+    """Return the results of one way; `way` None: the way that reads the first engine's own tables."""
     ways = ways_of(run, phase)
     chosen = next((each for each in ways if each != DUCKLAKE), DUCKLAKE) if way is None else way
     if chosen not in ways:
@@ -34,7 +34,7 @@ def _of(run: Run, phase: str, way: str | None) -> dict[str, Any]:
 
 
 def query_s(run: Run, phase: str, way: str | None, query: str) -> float:
-    """The median over the passes, as of the first engine."""
+    """Return the median of a query over the passes in seconds, as for the first engine."""
     told = _of(run, phase, way)["queries"].get(query)
     if told is None:
         raise Absent(f"{query} was not asked")
@@ -64,7 +64,7 @@ def query_by(way: str, phase: str, query: str) -> Quantity:
 
 
 def total_by(way: str | None, phase: str) -> Quantity:
-    """Of all queries, as the sum of their medians; `way` None: of the first engine's own tables."""
+    """Return the quantity of all queries, the sum of their medians; `way` None: on the first engine's own tables."""
     name = f"queries by DuckDB, {way or 'its own way'}, {phase}"
     return Quantity(name, "s", "Queries by DuckDB", partial(_total, phase=phase, way=way), LOWER)
 

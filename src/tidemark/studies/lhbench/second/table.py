@@ -1,4 +1,4 @@
-"""The table of the second engine: the same queries of the same tables, and DuckLake beside them."""
+"""Table of the second engine: the same queries on the same tables, and on DuckLake's."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tidemark.studies.lhbench.second.ways import CALLED
 from tidemark.studies.lhbench.tables.measured import cell
 from tidemark.studies.lhbench.window.script import AFTER, BEFORE
 
-ALL, LOADING = "all", "load"  # in place of a query
+ALL, LOADING = "all", "load"  # in place of a query's name
 OWN_TITLE = "DuckLake (DuckDB)"
 NOT_SPARKS = "DuckDB's own tables, of the same files: Spark was not asked"
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """When the second engine was asked: after which phase of which part, and what the first took for it all."""
+    """Phase and part after which the second engine ran, and the first engine's total for the same queries."""
 
     part: str
     phase: str
@@ -39,7 +39,7 @@ ASKED = (Asking(LOAD, BEFORE, "as loaded", TOTAL), Asking(REFRESH, AFTER, "after
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Table lhb-second-engine."""
+    """Yield the table lhb-second-engine."""
     chosen = [(asking, each) for asking in ASKED for each in in_part(workshop.run_set, asking.part)]
     rows = [row for asking, each in chosen for row in _rows(workshop, asking, each)]
     columns = (
@@ -62,7 +62,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def _rows(workshop: Workshop, asking: Asking, series: Series) -> Iterator[list[Cell]]:
-    """All queries together and each, by each way; one row with the reason where there is no way."""
+    """Yield a row for all queries together and for each, by each way; or one row with the reason if there is none."""
     told: list[Cell] = [size_of(series.mode), asking.words]
     try:
         if not series.runs:

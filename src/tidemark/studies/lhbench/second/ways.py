@@ -1,4 +1,4 @@
-"""How a second engine, DuckDB, comes to the tables that the first one made, by the reader that those are known by."""
+"""Ways in which a second engine, DuckDB, reads the tables of the first one, by the name of the tables' reader."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from tidemark.studies.lhbench.judge.readers import DELTA, DUCKLAKE, HUDI, ICEBERG, ICEBERG_SCAN, PARQUET
 
-# DuckLake has no table of the first engine's: DuckDB loads one of its own, of the same files, where there is no format.
+# The first engine writes no DuckLake tables: DuckDB loads its own from the same files, in the case without a format.
 WAYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {PARQUET: (PARQUET, DUCKLAKE), DELTA: (DELTA,), ICEBERG: (ICEBERG_SCAN,)}
 )

@@ -1,4 +1,4 @@
-"""Tables of what lies beside times: the engine's work by its log, queries of many files, other readers' rows."""
+"""Further tables of the study: the engine's work from its log, queries of many files, and other readers' rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tidemark.studies.lhbench.parts import size_of
 from tidemark.studies.lhbench.quantities import OF_FILES, found, in_part
 from tidemark.studies.lhbench.tables.measured import VERDICT, cell, verdict_of
 
-SUMS = (  # columns of operations.parquet, their titles and units, and what brings them to the unit
+SUMS = (  # columns of operations.parquet: name, title, unit, and factor to that unit
     ("jobs", "Jobs", "", 1.0),
     ("tasks", "Tasks", "", 1.0),
     ("task_ns", "All tasks", "s", 1e-9),
@@ -32,14 +32,14 @@ THEIRS = {"delta-on-spark": published.DELTA, "iceberg-on-spark": published.ICEBE
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables lhb-files, lhb-engine and lhb-readers."""
+    """Yield the tables lhb-files, lhb-engine and lhb-readers."""
     yield _files(workshop)
     yield _engine(workshop)
     yield _readers(workshop)
 
 
 def _files(workshop: Workshop) -> Table:
-    """A row a system, a number of files and a query; the paper's beside it where it has that number."""
+    """Return a table with a row per system, number of files and query, and the paper's value where it has one."""
     chosen = in_part(workshop.run_set, FILES)
     rows: list[list[Cell]] = []
     for each in chosen:
@@ -74,7 +74,7 @@ def _files(workshop: Workshop) -> Table:
 
 
 def _printed(system: str, query: str, files: int) -> Cell:
-    """What the paper prints for it, in seconds."""
+    """Return the startup that the paper prints, in seconds; None if it prints none."""
     known = dict(published.along(4, f"{query} startup", THEIRS.get(system, "")))
     return known[files] / 1_000 if files in known else None
 
@@ -107,7 +107,7 @@ def _engine(workshop: Workshop) -> Table:
 
 
 def _sum(series: Series, kind: str, name: str) -> float | None:
-    """None for runs of harnesses that kept no log."""
+    """Return the sum of a column over steps of `kind`, as the median over runs; None if no run kept a log."""
     kept = [run for run in series.runs if run.has(name)]
     if not kept:
         return None
@@ -115,7 +115,7 @@ def _sum(series: Series, kind: str, name: str) -> float | None:
 
 
 def _readers(workshop: Workshop) -> Table:
-    """A row a series and another reader."""
+    """Return a table with a row per series and additional reader."""
     chosen = [each for each in workshop.run_set.select() if each.runs]
     rows: list[list[Cell]] = []
     for each in chosen:

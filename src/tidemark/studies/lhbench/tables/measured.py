@@ -1,4 +1,4 @@
-"""Tables of what was measured: loads, queries, refreshes, merges by size, and what the judge found."""
+"""Tables of the measurements: loads, queries, refreshes, merges by size, and the judge's findings."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ ALIKE = (
     "statistics, Hudi's indexes and metadata table."
 )
 SCALE, VERDICT = Column("scale", "Scale factor"), Column("verdict", "Verdict")
-FOUR = ("q9", "q67", "q68", "q90")  # of which the paper shows pictures
+FOUR = ("q9", "q67", "q68", "q90")  # queries that the paper shows in figures
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables lhb-load, -queries, -query-medians, -refresh, -merges and -oracle."""
+    """Yield the tables lhb-load, -queries, -query-medians, -refresh, -merges and -oracle."""
     yield _loads(workshop)
     yield _queries(workshop)
     yield _medians(workshop)
@@ -67,7 +67,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def verdict_of(series: Series) -> Cell:
-    """What the judge found, of the first run with something wrong."""
+    """Return the judge's verdict: `exact`, or the findings of the first run with an error."""
     if not series.runs:
         return Missing(series.missing())
     wrong = [found(run)["words"] for run in series.runs if not run.manifest.oracle.verdict]
@@ -126,7 +126,7 @@ def _queries(workshop: Workshop) -> Table:
 
 
 def _medians(workshop: Workshop) -> Table:
-    """A row a query, a column a system."""
+    """Return a table with a row per query and a column per system."""
     chosen = [each for each in in_part(workshop.run_set, LOAD) if each.runs]
     rows: list[list[Cell]] = []
     scales = sorted({size_of(each.mode) for each in chosen})

@@ -1,4 +1,4 @@
-"""The paper's figures with ours beside them, as ratios; and where the paper's words and figures disagree."""
+"""Tables that compare the paper's figures with Tidemark's results as ratios, and the paper's text with its figures."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tidemark.studies.lhbench.measures import LhbenchEvidence, printed, printed_
 from tidemark.studies.lhbench.quantities import LOADING, MERGING, QUERIES_AFTER, QUERYING, TOTAL
 from tidemark.studies.lhbench.refresh.settings import REFRESH
 
-DELTA = "delta-on-spark-cow"  # what copies files, as the paper's Delta did
-# Panels of figures 1 and 2, what is measured for them, and the part; systems of the paper, and ours in their place.
+DELTA = "delta-on-spark-cow"  # copies files on merge, as the paper's Delta did
+# PANELS: panels of figures 1 and 2, the measured quantity, its part. IN_PLACE: Tidemark's system for each of theirs.
 PANELS: tuple[tuple[int, str, Quantity, str], ...] = (
     (1, "load", LOADING, LOAD),
     (1, "total", TOTAL, LOAD),
@@ -40,7 +40,7 @@ IN_PLACE = {
     },
 }
 BASE = {1: published.DELTA, 2: "Delta 2.2.0"}
-# Systems of the paper in its own releases, on its own Spark, and Delta for them; its Hudi cannot be had.
+# The paper's releases on the paper's Spark; DELTA_BEFORE is the baseline for them. Its Hudi release is not available.
 DELTA_BEFORE = "delta-on-spark-before"
 AS_THEN = {
     published.ICEBERG: "iceberg-on-spark-before-cow",
@@ -52,7 +52,7 @@ NO_HUDI = "Hudi 0.12.0 is in no package registry"
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables lhb-published and lhb-contradictions."""
+    """Yield the tables lhb-published and lhb-contradictions."""
     yield _beside(workshop)
     yield _contradictions(workshop)
 
@@ -91,7 +91,7 @@ def _over(
 
 
 def _contradictions(workshop: Workshop) -> Table:
-    """Its sentences against its own figures."""
+    """Return a table that checks the paper's sentences against its own figures."""
     evidence = LhbenchEvidence(workshop.measures)
     files = {
         panel: printed_ratio(evidence, 4, f"{panel} total", published.ICEBERG, published.DELTA, 200_000)[0]

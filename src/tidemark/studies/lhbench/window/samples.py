@@ -1,4 +1,4 @@
-"""What one window left behind: a row a step, in the order of time."""
+"""Samples of one window: one row per step, in the order of time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from tidemark.measure.done import DoneWindow
 from tidemark.services.spark.events import STAGE_COLUMNS, Job, Stage
 
-NOT_TOLD = -1  # in place of nanoseconds that nobody knows
+NOT_TOLD = -1  # in place of an unknown time
 
 
 @dataclass(slots=True)
 class Done:
-    """One step. `elapsed_ns` is what its statements took together; `error` says why it failed, else it is empty."""
+    """One step. `elapsed_ns` is the total time of its statements; `error` is the reason for a failure, or empty."""
 
     phase: str
     kind: str
@@ -22,24 +22,24 @@ class Done:
     iteration: int
     start_ns: int
     elapsed_ns: int
-    planned_ns: int  # until the plan of the last statement was there
-    cpu_ns: int  # of the engine's processes; NOT_TOLD where they are not of this machine
-    rows: int  # of the answer
+    planned_ns: int  # until the plan of the last statement was ready
+    cpu_ns: int  # CPU time of the engine's processes; NOT_TOLD if they run on another machine
+    rows: int  # rows of the answer
     error: str = ""
     submitted_ms: int = NOT_TOLD  # by the clock of the engine's log, since 1970
-    startup_ns: int = NOT_TOLD  # from then until its first job began; not told where none did
-    jobs: int = 0  # with those that the format asked for
+    startup_ns: int = NOT_TOLD  # from submission to the start of its first job; NOT_TOLD if it had none
+    jobs: int = 0  # including those that the format started
     tasks: int = 0
-    task_ns: int = 0  # in which tasks ran, together
+    task_ns: int = 0  # total run time of the tasks
     gc_ns: int = 0
-    scan_ns: int = 0  # of those tasks that read a table
+    scan_ns: int = 0  # total run time of the tasks that read a table
     scan_bytes: int = 0
     shuffle_bytes: int = 0  # written
     spilled_bytes: int = 0
 
 
 class Stages(list[tuple[int, Job, Stage]]):
-    """The stages of all steps, each with the place of its step among the operations, and with its job."""
+    """Stages of all steps, as (index of the step among the operations, job, stage)."""
 
     def write_parquet(self, path: Path) -> None:
         import pyarrow as pa
@@ -58,12 +58,12 @@ class Stages(list[tuple[int, Job, Stage]]):
 
 @dataclass(slots=True)
 class LakeWindow(DoneWindow[Done]):
-    """`elapsed_ns`: of all phases, without what was read and compared between them."""
+    """Window of all phases; `elapsed_ns` excludes the reading and comparing between them."""
 
     stages: Stages = field(default_factory=Stages)
 
     def budget(self) -> dict[str, int]:
-        """What kinds of step took, and the rest."""
+        """Return the nanoseconds of each kind of step, and the rest."""
         parts: dict[str, int] = {}
         for each in self.done:
             parts[each.kind] = parts.get(each.kind, 0) + each.elapsed_ns

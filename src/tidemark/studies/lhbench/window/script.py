@@ -1,4 +1,4 @@
-"""What a window consists of: phases, each a row of steps; a step is what one system's statements do to one table."""
+"""Structure of a window: phases of steps. A step is one system's statements that change one table, or one query."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any, Protocol
 from tidemark.systems.lakehouses.kind import Lakehouse
 
 LOAD, QUERY, MERGE, COMPACT = "load", "query", "merge", "compact"  # kinds of step
-WARM = "warm"  # what is not counted: the first statement of a session compiles
+WARM = "warm"  # kind of uncounted steps: the first statement of a session compiles
 BEFORE, AFTER, COMPACTED, QUERIED = "queries before", "queries after", "queries compacted", "queries"
 
 
 class Known(Protocol):
-    """What is known of an answer beforehand."""
+    """An answer that is known in advance."""
 
     def difference(self, found: Sequence[Sequence[Any]]) -> str:
-        """What an answer has otherwise, in words; empty where nothing is."""
+        """Return how an answer differs, in words; empty if it does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`subject` is a table, or a query's name; `number` the how manieth time, from 1.
+    """One step: `subject` is a table or a query's name, `number` the ordinal of its execution, from 1.
 
-    A query has its `text` as DuckDB reads it, by which its answer is judged, or what it must be in `closed` form.
+    A query has its `text` for DuckDB, which the judge runs to check the answer, or its answer in `closed` form.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A table, and what it must hold: the rows of `base`, a query of DuckDB's, after merges of the files `merged`."""
+    """A table and its expected content: the rows of the DuckDB query `base`, after merges of the files `merged`."""
 
     table: str
     key: tuple[str, ...]
@@ -52,11 +52,11 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Steps that are timed one after the other; `held` are the tables as they must be once they are done.
+    """Steps that are timed one after the other; `held`: the tables with their expected content after the steps.
 
-    With `judged` each of these is read and compared then, or weighed alone where it is not to be `read`. With `second`
-    another engine asks the phase's queries of the same tables afterwards. What does not count runs before, and is not
-    timed.
+    With `judged`, these tables are then read and compared, or only their sizes are taken if `read` is False. With
+    `second`, another engine runs the phase's queries on the same tables afterwards. With `counts` False, the phase runs
+    before the timed ones and is not timed.
     """
 
     name: str
@@ -72,7 +72,7 @@ Script = Callable[[Lakehouse], Sequence[Phase]]
 
 
 def asking(name: str, texts: Sequence[tuple[str, str, str]], iterations: int, held: Sequence[Held]) -> Phase:
-    """A phase of queries, all of them, and then all again; `texts`: name, text for the engine, text for DuckDB."""
+    """Return a phase of `iterations` passes over all queries; `texts`: name, text for the engine, text for DuckDB."""
 
     def steps() -> Iterator[Step]:
         for number in range(1, iterations + 1):

@@ -1,4 +1,4 @@
-"""What a window happens on: a session on an engine, fresh tables, and a judge who reads them without the engine."""
+"""Stage of a window: a session on an engine, fresh tables, and a judge that reads them without the engine."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from tidemark.systems.lakehouses.kind import Lakehouse, Ran
 if TYPE_CHECKING:
     from tidemark.studies.lhbench.workload import Lhbench
 
-ENGINE_ROWS = 1  # rows a write: nothing is written by us
-EVENTS = ".events"  # folder of the engine's log, which is dropped once it was read
+ENGINE_ROWS = 1  # rows per write; Tidemark itself writes nothing here
+EVENTS = ".events"  # folder of the engine's log, removed with the window's folder after it is read
 
 
 @dataclass(slots=True)
 class Verdicts:
-    """What the judge said so far: tables by phase, answers by phase and query."""
+    """The judge's results so far: tables by phase, answers by phase and query."""
 
     tables: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     answers: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    beside: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)  # by phase and other reader, no verdict
+    beside: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)  # by phase and other reader; no verdict
     versions: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
     def wrong(self) -> list[str]:
-        """Tables, and answers, that are not what they must be; in words."""
+        """Wrong tables and wrong answers, in words."""
         found = []
         for said, name in ((self.tables, "holds"), (self.answers, "answers")):
             for phase, each in said.items():
@@ -54,13 +54,13 @@ class Verdicts:
 
     @property
     def rows(self) -> tuple[int, int]:
-        """Rows that the tables should have and that they have, together, each as often as it was read."""
+        """Rows expected and rows found in all tables; a table counts each time that it was read."""
         told = [each for phase in self.tables.values() for each in phase.values()]
         return sum(each["expected"] for each in told), sum(each["found"] for each in told)
 
 
 class LakeStage(Stage[LakeWindow]):
-    """`staged` makes it."""
+    """Stage of a session's window; `staged` creates it."""
 
     def __init__(
         self, lhbench: Lhbench, rig: Rig, directory: Path, system: Lakehouse, judge: Judge, show: Show
@@ -69,18 +69,18 @@ class LakeStage(Stage[LakeWindow]):
         self._lhbench, self._rig, self._system, self._judge, self._show = lhbench, rig, system, judge, show
         self._phases: Sequence[Phase] = lhbench.script(system)
         self._phase: Phase | None = None
-        self._answers: dict[str, tuple[Step, Sequence[Sequence[Any]]]] = {}  # of the phase, by query
-        self._labels: list[str] = []  # of the steps that are done
+        self._answers: dict[str, tuple[Step, Sequence[Sequence[Any]]]] = {}  # first answer in the phase, by query
+        self._labels: list[str] = []  # labels of the completed steps
         self._verdicts = Verdicts()
         self._footprints: dict[str, dict[str, dict[str, Any]]] = {}
-        self.second: dict[str, dict[str, Any]] = {}  # by phase: what another engine made of its queries
+        self.second: dict[str, dict[str, Any]] = {}  # results of the second engine, by phase
         self._abandoned = False
 
     def new_window(self) -> LakeWindow:
         return LakeWindow()
 
     def stretches(self, window: LakeWindow, until_seconds: float) -> Iterator[None]:
-        """One a phase. Between two, the tables that the first one left are read and compared."""
+        """Yield once per timed phase; after each phase, read and compare the tables that it left."""
         for phase in self._phases:
             if not phase.counts:
                 self._show(f"{phase.name}, uncounted")
@@ -107,7 +107,7 @@ class LakeStage(Stage[LakeWindow]):
         window.elapsed_ns = before + clock() - start
 
     def _timed(self, step: Step, phase: str, start_ns: int) -> Done:
-        """A query that fails is a finding; a table that cannot be made or changed ends the series."""
+        """Run a step and time it. A failed query is recorded; a failure to create or change a table ends the series."""
         cpu_s = self._cpu_seconds()
         try:
             ran = self._run(step)
@@ -135,7 +135,7 @@ class LakeStage(Stage[LakeWindow]):
         return [self._system.run(statement, step.label) for statement in step.statements]
 
     def _cpu_seconds(self) -> float | None:
-        """Of the engine's processes; None where they are not of this machine alone."""
+        """Return the CPU time of the engine's processes in seconds; None if any runs on another machine."""
         groups = self._rig.groups()
         if any(self._rig.servers.by_class[kind].is_elsewhere for kind in self._rig.variant.needs):
             return None
@@ -143,7 +143,7 @@ class LakeStage(Stage[LakeWindow]):
         return sum(seconds for seconds in found if seconds is not None)
 
     def _look(self, phase: Phase) -> None:
-        """Have the phase's tables and answers judged, and weigh the tables that it changed."""
+        """Have the phase's tables and answers judged, and record the sizes of the tables that it changed."""
         tables = {held.table: self._order(held) for held in phase.held}
         if phase.judged:
             self._footprints[phase.name] = {name: asdict(self._system.footprint(name)) for name in tables}
@@ -198,7 +198,7 @@ class LakeStage(Stage[LakeWindow]):
         window.stages = tell(window.done, self._labels, self._system.logged(self.directory / EVENTS))
 
     def check(self, window: LakeWindow, last: bool, show: Show) -> Findings:
-        """What was found between the phases, as one verdict; a run with a wrong table or answer has no speed."""
+        """Return the findings of all phases as one verdict; a run with a wrong table or answer has no times."""
         del window, last, show
         wrong, (expected, found) = self._verdicts.wrong, self._verdicts.rows
         readers = ", ".join(f"{name} {each}" for name, each in self._versions().items())
@@ -240,7 +240,7 @@ class LakeStage(Stage[LakeWindow]):
 
 @contextmanager
 def staged(lhbench: Lhbench, rig: Rig, name: str, show: Show) -> Iterator[LakeStage]:
-    """A session with no tables yet, in the folder `name`."""
+    """Yield a stage with a new session that has no tables, in the folder `name`."""
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("opening a session")

@@ -1,7 +1,7 @@
-"""What an engine's log tells of each step: when its first job began, and what its jobs came to.
+"""Figures of each step from an engine's log: the start of its first job, and the totals of its jobs.
 
-LHBench's program calls startup the time from submitting a query to the start of the first job whose description begins
-with the query's name. Jobs by which a format finds out what to read have descriptions of their own, and belong to it.
+LHBench's program defines startup as the time from submitting a query to the start of the first job whose description
+begins with the query's name. Jobs by which a format finds out what to read have other descriptions, and are included.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ MS = 1_000_000  # nanoseconds
 
 
 def tell(done: Sequence[Done], labels: Sequence[str], jobs: Sequence[Job]) -> Stages:
-    """Write into each step of `done`, in the order of time, what `jobs` say of it; its own begin with its label.
+    """Add the totals of `jobs` to each step of `done` (in the order of time); a step's own jobs begin with its label.
 
-    A job belongs to the last step that was submitted before it, and to none where that failed or was not timed.
+    A job belongs to the last step that was submitted before it, and to none if that step failed or was not timed.
     """
     stages = Stages()
     told = [place for place, step in enumerate(done) if step.submitted_ms != NOT_TOLD]
