@@ -111,7 +111,7 @@ def test_findings_of_wrong_rows_come_first_and_say_what_to_do_until_they_are_men
     heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)[1:]
     wanted = ["Rows are lost", "Something is slow", "Seen here, published by others before"]
     assert heads == [*wanted, "Rows are lost already", "Something is slow already"]
-    assert text.count("Rows go. **Meanwhile: do not write.** ") == 2
+    assert text.count("Rows go.\n\n**Meanwhile:** do not write.\n") == 2
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,11 @@ def _worst_first(found: Sequence[Shown]) -> list[Shown]:
 def _claimed(each: Shown) -> Iterator[str]:
     finding = each.finding
     yield f"## {finding.title}\n"
-    often = "by arithmetic" if finding.arithmetic else f"in {' and in '.join(_counts(each))}"
-    near = "".join(f" Near to it: {_known(known)}." for known in finding.related)
-    yield f"{_seen(finding)} This was seen {often}. {_repeated(finding)} It does not show {finding.not_shown}{near}\n"
+    yield from _seen(finding)
+    yield f"- Seen {'by arithmetic' if finding.arithmetic else f'in {" and in ".join(_counts(each))}'}."
+    yield from _about(finding)
+    yield from (f"- Near to it: {_known(known)}." for known in finding.related)
+    yield ""
     if each.evidence is not None:
         yield from _case(each)
 
@@ -76,22 +78,26 @@ def _before(each: Shown) -> Iterator[str]:
     finding = each.finding
     assert finding.published is not None
     yield f"### {finding.title}\n"
-    often = f" Here in {' and in '.join(_counts(each))}." if each.counts else ""
-    yield (
-        f"{_seen(finding)}{often} Published: {_known(finding.published)}. {_repeated(finding)} "
-        f"It does not show {finding.not_shown}\n"
-    )
+    yield from _seen(finding)
+    if each.counts:
+        yield f"- Seen here in {' and in '.join(_counts(each))}."
+    yield f"- Published: {_known(finding.published)}."
+    yield from _about(finding)
+    yield ""
     if each.evidence is not None and each.evidence.case is not None:
         yield from _case(each)
 
 
-def _seen(finding: Finding) -> str:
-    return f"{finding.seen} **Meanwhile: {finding.meanwhile}**" if finding.meanwhile else finding.seen
+def _seen(finding: Finding) -> Iterator[str]:
+    yield finding.seen.strip().replace("\n", "\n\n") + "\n"
+    if finding.meanwhile:
+        yield f"**Meanwhile:** {finding.meanwhile.strip()}\n"
 
 
-def _repeated(finding: Finding) -> str:
-    alone = f" (or, alone, `{finding.path.parent.name}/{finding.path.name}`)" if finding.script else ""
-    return f"To repeat it: `{finding.command}`{alone}."
+def _about(finding: Finding) -> Iterator[str]:
+    alone = f", or, alone, `{finding.path.parent.name}/{finding.path.name}`" if finding.script else ""
+    yield f"- Repeat it: `{finding.command}`{alone}."
+    yield f"- It does not show {finding.not_shown.strip()}"
 
 
 def _known(known: Known) -> str:
