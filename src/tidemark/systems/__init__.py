@@ -1,4 +1,4 @@
-"""Every system, found by looking into this folder: a file with a subclass of `System` is a system."""
+"""Registry of all systems, discovered from this package: a file with a subclass of `System` is a system."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tidemark import code
 from tidemark.errors import ConfigError
 from tidemark.systems.base import System
 
-# The version of what a system does in a window. Raise it when that changes, and its series are due again. A system
-# that has no version here is known by the digest of its code, and each change of it makes its series due: leave yours
-# out while you write it.
+# Version of what each system does in a measurement window. Raise it when that changes: the system's series are then due
+# again. A system without a version here is identified by the digest of its code, so that each change of the code makes
+# its series due. Leave a system out while you are still writing it.
 MEASUREMENTS: dict[str, int] = dict.fromkeys((
     "arrow-kafka-delta", "delta-duckdb", "delta-on-spark", "delta-on-spark-before", "delta-rs", "delta-rs-hdfs",
     "delta-rs-hdfs-before", "delta-rs-local", "delta-rs-local-before", "duckdb-delta-hdfs", "duckdb-delta-local",
@@ -30,9 +30,9 @@ MEASUREMENTS: dict[str, int] = dict.fromkeys((
 
 @cache
 def registry() -> dict[str, type[System]]:
-    """The systems by their names, in the order of their names.
+    """Return all systems by name, sorted by name.
 
-    ConfigError for a class that lacks what a system must have, and for a name that two of them have.
+    Raise ConfigError if a class lacks a required attribute or method, or if two classes have the same name.
     """
     systems: dict[str, type[System]] = {}
     for item in code.named_classes(__name__):
@@ -56,10 +56,10 @@ def _refuse_half(kind: type[System]) -> None:
 
 
 def _place(kind: type[System]) -> str:
-    """The file of a class, and its name."""
+    """Return the file and the name of a class."""
     return f"{inspect.getfile(kind)}: class {kind.__name__}"
 
 
 def of_kind[Kind: System](kind: type[Kind]) -> dict[str, type[Kind]]:
-    """Those of one kind."""
+    """Return the systems of one kind, by name."""
     return {name: item for name, item in registry().items() if issubclass(item, kind)}

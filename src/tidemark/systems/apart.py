@@ -1,4 +1,4 @@
-"""The table that is asked for filtered rows, file i with hour i and a region and a word of its own; and the filters."""
+"""Table for filtered queries, and the filters: file i contains hour i and has its own region and word."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ START = datetime(2025, 11, 15)
 
 
 def schema() -> pa.Schema:
-    """Of the table."""
+    """Return the schema of the table."""
     import pyarrow as pa
 
     kinds = {"id": pa.int64(), "region": pa.string(), "shard": pa.int64(), "moment": pa.timestamp("us")}
@@ -24,7 +24,7 @@ def schema() -> pa.Schema:
 
 
 def rows_of(file: int, rows: int) -> pa.Table:
-    """The rows of a file: ids follow each other through all files, moments are spread over its hour."""
+    """Return the rows of a file: ids are consecutive across all files, moments are spread over the file's hour."""
     import pyarrow as pa
 
     step, begin = timedelta(hours=1) / rows, START + timedelta(hours=file)
@@ -45,15 +45,15 @@ def _hours(first: int, last: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """`fits` says of each file whether its rows do: all of a file do, or none. `best` are files of 10, by kyma."""
+    """Filter; `fits` returns True if all rows of a file match, False if none do. `best`: files read, by kyma."""
 
     name: str
     asked: Filter
     fits: Callable[[int], bool]
-    best: int | None  # of ten files, as kyma's page prints it; None where it prints none
+    best: int | None  # of ten files, as kyma's page states it; None if it states none
 
     def files(self, files: int) -> int:
-        """How many of so many files have rows that fit: no reader can do with fewer."""
+        """Return how many of this number of files have matching rows: no reader can read fewer."""
         return sum(map(self.fits, range(files)))
 
 

@@ -1,9 +1,9 @@
-"""What a system under test is to the harness: who it is, what it needs and promises, and how it is let go.
+"""Interface of a system under test to the harness: its identity, requirements, guarantees and shutdown.
 
-What can be done to one is said by its kind, a subclass of `System` with a conformance suite of its own: a table of one
-format, client and catalog (`tables.TableSystem`), or a catalog server (`catalogs.kind.CatalogSystem`). A system knows
-nothing of Kafka, of clocks or of Snakemake. Adding one means adding one file here with a subclass of its kind; the
-registry finds it, the suite tests it, and a line in config.yaml runs it.
+The operations of a system are defined by its kind, a subclass of `System` with its own conformance suite: a table
+of one format, client and catalog (`tables.TableSystem`), or a catalog server (`catalogs.kind.CatalogSystem`). A system
+does not depend on Kafka, clocks or Snakemake. To add one, add one file here with a subclass of its kind: the registry
+finds it, the suite tests it, and a line in config.yaml runs it.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ if TYPE_CHECKING:
 
 
 class Capability(StrEnum):
-    """What a system declares that it can do; never found out by trying."""
+    """Capability that a system declares; it is never detected by trying."""
 
     INLINING = "inlining"
     FLUSH = "flush"
     MERGE = "merge"
     THREADS = "threads"  # the client's number of threads can be set
     READ_BACK = "read-back"  # `ids` returns what was written (all but `null`)
-    COMMIT_RETRY = "commit-retry"  # a commit that another writer's overtook is tried again
-    READ_BY_OTHERS = "read-by-others"  # others than the client that wrote the table can read it
-    BUNDLES = "bundles"  # its writers can make data files, and commit several of them at once
-    MAINTENANCE = "maintenance"  # a client can keep the table small while others write it
-    WRITERS = "writers"  # several processes may write the table at once, each with a client of its own
-    PLANS = "plans"  # tells which files a query reads
-    INFINITY = "infinity"  # floating-point columns take infinite values
-    HISTORY = "history"  # `history` tells when each commit was made, and of how many rows
-    ASKED = "asked"  # `asking` gives a client that never wrote to the table, and can be asked for its rows
+    COMMIT_RETRY = "commit-retry"  # the client retries a commit that lost to another writer's
+    READ_BY_OTHERS = "read-by-others"  # clients other than the one that wrote the table can read it
+    BUNDLES = "bundles"  # its writers can create data files, and commit several of them at once
+    MAINTENANCE = "maintenance"  # a client can run maintenance while others write to the table
+    WRITERS = "writers"  # several processes may write to the table at once, each with its own client
+    PLANS = "plans"  # reports how many data files a query reads
+    INFINITY = "infinity"  # floating-point columns accept infinite values
+    HISTORY = "history"  # `history` returns the time and the row count of each commit
+    ASKED = "asked"  # `asking` returns a client that never wrote to the table and can query its rows
 
 
-# What the catalog is called when it was not started here.
+# Description of a server that Tidemark did not start.
 USERS_OWN = "a server of the user's own"
 
-# What a table that keeps its rows can do unless its system says otherwise.
+# Capabilities of a table that stores its rows, unless its system declares others.
 TABLE = frozenset({Capability.READ_BACK, Capability.INFINITY})
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a system is given to work with.
+    """Resources that the harness gives to a system.
 
-    `directory` is empty and the system's own: whatever it keeps on disk goes there, names of what is not part
-    of the table (credentials, scratch space) beginning with a dot. `services` holds one running service for
-    each class of the system's `needs_for`; `rows_per_write` is the largest number of rows that one `write` brings.
+    `directory` is empty and private to the system: everything it keeps on disk goes there; names of files that are not
+    part of the table (credentials, scratch space) begin with a dot. `services` holds one running service for each class
+    in the system's `needs_for`; `rows_per_write` is the largest number of rows in one `write`.
     """
 
     directory: Path
@@ -64,22 +64,22 @@ class Context:
     rows_per_write: int
     threads: int = 1
     compression: str = "snappy"
-    tools: Mapping[str, Path] = MappingProxyType({})  # the packages of each of the system's `tools`
+    tools: Mapping[str, Path] = MappingProxyType({})  # the package folder of each of the system's `tools`
 
     @property
     def codec(self) -> str:
-        """`compression` as Parquet's writers spell it, in lower case."""
+        """`compression` in the spelling of Parquet writers, in lower case."""
         return "uncompressed" if self.compression == "none" else self.compression
 
 
 def take(packages: Iterable[Path | str]) -> None:
-    """Let this process import what lies in these folders, after all that its stack has."""
+    """Append these folders to `sys.path`, after the packages of the stack, so that they can be imported from."""
     sys.path += [folder for folder in map(str, packages) if folder not in sys.path]
 
 
 @dataclass(frozen=True, slots=True)
 class PerWrite:
-    """How often something happens in a write, on average, as strace counts it: at least and at most."""
+    """Range of the average number of events per write, as strace counts them: minimum and maximum."""
 
     least: float
     most: float
@@ -95,22 +95,22 @@ STRACE = "strace of 20 single writes and 5 batches"
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """What has reached the disk when `write` returns, and how that is known.
+    """Data that is on the disk when `write` returns, and how this is known.
 
-    A sync is a call that returns once something is on the disk (fsync, fdatasync and their like, and each opening
-    of a file that is written synchronously). tests/conformance/test_durability.py counts them, in the client and in
-    each server, and holds these numbers to what it counts: a server that is not named makes none.
+    A sync is a call that returns once something is on the disk: fsync, fdatasync and similar calls, and each open of a
+    file for synchronous writes. tests/conformance/test_durability.py counts them, in the client and in each server, and
+    checks these numbers against its counts: a server that is not named makes none.
     """
 
     summary: str
     client_syncs_per_write: PerWrite = NONE_PER_WRITE
     server_syncs_per_write: Mapping[type[Service], PerWrite] = field(default_factory=dict)
-    counted: str | None = STRACE  # how; None where nothing was counted, and then `remark` says why
+    counted: str | None = STRACE  # how it was counted; None if nothing was counted, and then `remark` gives the reason
     remark: str = ""
 
     @property
     def source(self) -> str:
-        """How it is known, in words."""
+        """Description of how the durability is known."""
         if self.counted is None:
             return self.remark
         servers = [f"{kind.title}: {syncs}" for kind, syncs in self.server_syncs_per_write.items()]
@@ -120,16 +120,16 @@ class Durability:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Settings of one system that config.yaml may change; a system with settings subclasses this.
+    """Settings of one system that config.yaml can change; a system with settings subclasses this.
 
-    Fields are bool, int, str, or `X | None` of these, each with a default; `metadata={"help": ..., "choices":
-    [...], "minimum": ...}` describes and bounds them; `"examples"` are values that the conformance suite tries,
-    and `"follows"` names the key of the main configuration that decides where the option is left out.
+    Fields are bool, int, str, or `X | None` of these, each with a default. `metadata={"help": ..., "choices":
+    [...], "minimum": ...}` describes and limits them; `"examples"` are values that the conformance suite tries, and
+    `"follows"` names the key of the main configuration that sets the option if it is omitted.
     """
 
 
 class System(ABC):
-    """What all kinds have in common; made anew for each run, and closed after it."""
+    """Base class of all kinds; the harness creates a new instance for each run and closes it afterwards."""
 
     kind: ClassVar[str]  # as messages name it: "a table of one format, client and catalog"
 
@@ -137,18 +137,18 @@ class System(ABC):
     title: ClassVar[str]  # as figures spell it: "Iceberg (PyIceberg)"
     format: ClassVar[str]
     client: ClassVar[str]
-    catalog: str  # who holds the commit; an option may change it
+    catalog: str  # component that records the commit; an option may change it
     in_thesis: ClassVar[bool] = False
-    notes: tuple[str, ...] = ()  # what every table must say beside this system; an option may add to it
+    notes: tuple[str, ...] = ()  # notes that every table of results prints with this system; an option may add to them
     needs: ClassVar[tuple[type[Service], ...]] = ()
-    capabilities: frozenset[Capability] = frozenset()  # without those that hang on the client's release
-    compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # of Parquet, to use
-    # Import names of the client's packages, without pyarrow, which always counts; "duckdb_extension_*" matches all.
+    capabilities: frozenset[Capability] = frozenset()  # without those that depend on the client's release
+    compressions: ClassVar[frozenset[str]] = frozenset({"snappy", "zstd", "none"})  # Parquet codecs that it can use
+    # Import names of the client's packages, without pyarrow, which always counts; "duckdb_extension_*" is a pattern.
     libraries: ClassVar[tuple[str, ...]] = ()
-    # Locks in envs/tools whose packages the client needs beside those of the stack, in which they are not.
+    # Locks in envs/tools with packages that the client needs in addition to those of the stack.
     tools: ClassVar[tuple[str, ...]] = ()
-    durability: Durability  # as `catalog`
-    programs_per_write: Mapping[type[Service], PerWrite] = MappingProxyType({})  # that a server starts for a commit
+    durability: Durability  # an option may change it, as with `catalog`
+    programs_per_write: Mapping[type[Service], PerWrite] = MappingProxyType({})  # that a server starts per commit
     Options: ClassVar[type[Options]] = Options
 
     def __init__(self, context: Context, options: Any) -> None:
@@ -158,56 +158,56 @@ class System(ABC):
 
     @property
     def durability_level(self) -> str:
-        """DEFAULT, as the client has it, or FULL: data, metadata and commit are on the disk when `write` returns."""
+        """DEFAULT (as the client has it), or FULL: data, metadata and commit are on the disk when `write` returns."""
         return str(getattr(self.options, "durability", DEFAULT))
 
     def say(self, note: str | None) -> None:
-        """Add to what every table must say beside this system."""
+        """Add a note that every table of results prints with this system; None adds nothing."""
         self.notes = (*self.notes, *([note] if note else []))
 
     def withdraw(self, note: str) -> None:
-        """Take back a note that does not hold for the installed release."""
+        """Remove a note that does not apply to the installed release."""
         self.notes = tuple(each for each in self.notes if each != note)
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
-        """The services that it needs with `options`: `needs`, where no option decides about them."""
+        """Return the services that it needs with `options`; by default `needs`, which no option changes."""
         del options
         return cls.needs
 
     @classmethod
     def of_release(cls) -> frozenset[Capability]:
-        """Capabilities that the installed release of the client adds; an instance declares them with the others."""
+        """Return the capabilities that the installed client release adds; an instance declares them with the others."""
         return frozenset()
 
     @classmethod
     def unavailable(cls, options: Any) -> str | None:
-        """Why this system cannot run with what is installed here, or None when it can."""
+        """Return why this system cannot run with the installed software, or None if it can."""
         del options
         return None
 
     def type_mappings(self, schema: pa.Schema) -> list[TypeMapping]:
-        """Columns of `schema` that the format forces into another type; Arrow's two layouts of text are one."""
+        """Return the columns that the format stores as another type; Arrow's two string layouts count as one type."""
         del schema
         return []
 
     def settings(self) -> Mapping[str, str]:
-        """What was set, read back from the running system where it can be asked: for run.json."""
+        """Return the settings in effect for run.json, read back from the running system where possible."""
         return {}
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:
-        """Versions of the client's libraries, asked of the libraries themselves."""
+        """Return the versions of the client's libraries, as the libraries report them."""
         return {}
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of connections and files; safe to call twice."""
+        """Close connections and files; safe to call twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A system under the name and with the options that config.yaml gives it."""
+    """System with the name and the options that config.yaml gives it."""
 
     name: str
     system: type[System]
@@ -222,7 +222,7 @@ class Variant:
         return self.system(context, self.options)
 
     def open_as[Kind: System](self, kind: type[Kind], context: Context) -> Kind:
-        """`open` for who works with one kind alone."""
+        """Open the system as one of `kind`; raise TypeError if it is of another kind."""
         opened = self.open(context)
         if not isinstance(opened, kind):
             raise TypeError(f"the system '{self.name}' is {self.system.kind}; wanted: {kind.kind}")

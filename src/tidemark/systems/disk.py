@@ -1,4 +1,4 @@
-"""Counting files, and reading the ids that they hold."""
+"""Counts and sizes of files, and the ids stored in them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 def count_and_bytes(files: Iterable[Path]) -> tuple[int, int]:
-    """How many files, and their sizes together."""
+    """Return the number of files, and their total size in bytes."""
     sizes = [path.stat().st_size for path in files]
     return len(sizes), sum(sizes)
 
 
 def read_ids(files: Iterable[PurePath], file_system: FileSystem | None = None) -> pa.ChunkedArray:
-    """The `id` column (int64) of Parquet files, of which nothing else is read: there may be 20,000 of one row.
+    """Return the `id` column (int64) of Parquet files; reads no other column, as there may be 20,000 one-row files.
 
-    `file_system`: where they are, if that is not the local one.
+    `file_system` holds the files; None for the local one.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,7 +1,7 @@
-"""What systems that write through DuckDB have in common: connections, extensions, differences of releases.
+"""Common code of systems that write through DuckDB: connections, extensions, differences between releases.
 
-Extensions come as wheels and are loaded by their path. DuckDB fetches nothing by itself, and what it wants to
-keep (secrets, spilled data, extensions) stays below the directory that the system was given.
+Extensions are installed as wheels and loaded by path. DuckDB downloads nothing by itself, and everything that it
+stores (secrets, spilled data, extensions) stays below the directory that the system was given.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CLIENT = "DuckDB"
-FILES_READ = re.compile(r"Total Files Read:\s*(\d+)")  # in a plan that was carried out
+FILES_READ = re.compile(r"Total Files Read:\s*(\d+)")  # in the output of EXPLAIN ANALYZE
 NO_FILES = "EMPTY_RESULT"
 
 
 @dataclass(frozen=True, slots=True)
 class Release(releases.Release):
-    """What a DuckDB release does differently, as far as the systems here must know it."""
+    """Behaviour of a DuckDB release, as far as the systems here depend on it."""
 
     ducklake_inlines_infinity: bool  # into PostgreSQL, where rows go as SQL text
     ducklake_inlines_nan: bool  # into SQLite
-    ducklake_keeps_negative_zero: bool  # in rows that it inlines
-    ducklake_refuses_taken_schema: bool  # otherwise CREATE SCHEMA of one that is there succeeds, and changes nothing
+    ducklake_keeps_negative_zero: bool  # in inlined rows
+    ducklake_refuses_taken_schema: bool  # otherwise CREATE SCHEMA of an existing one succeeds and changes nothing
     http_client_is_slow: bool  # the default one, against a catalog on this machine
     iceberg_keeps_case_of_endpoint: bool
-    delta_log_is_valid: bool  # others than DuckDB can read what its Delta writer committed
+    delta_log_is_valid: bool  # readers other than DuckDB can read what its Delta writer committed
 
 
 # Oldest first.
@@ -74,27 +74,27 @@ def installed_version() -> str:
 
 
 def release() -> Release:
-    """The rules for the installed DuckDB."""
+    """Return the rules for the installed DuckDB."""
     return releases.nearest(CLIENT, RELEASES, installed_version())
 
 
 def remark() -> str | None:
-    """What must be said of the installed DuckDB, if nothing here was written for it."""
+    """Return a note on the installed DuckDB if it is not a known release; otherwise None."""
     return releases.remark(CLIENT, RELEASES, installed_version())
 
 
 def literal(value: str | Path) -> str:
-    """`value` as a string of SQL."""
+    """Return `value` as an SQL string literal."""
     return "'" + str(value).replace("'", "''") + "'"
 
 
 def identifier(name: str) -> str:
-    """`name` as an identifier of SQL."""
+    """Return `name` as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def extension_file(extension: str) -> Path | None:
-    """The extension's binary for the installed DuckDB, from its wheel; None when that is not installed."""
+    """Return the extension's binary for the installed DuckDB, from its wheel; None if the wheel is not installed."""
     found = importlib.util.find_spec(f"duckdb_extension_{extension}")
     for folder in (found.submodule_search_locations or []) if found else []:
         path = Path(folder, "extensions", f"v{installed_version()}", f"{extension}.duckdb_extension")
@@ -104,7 +104,7 @@ def extension_file(extension: str) -> Path | None:
 
 
 def missing_extensions(extensions: Sequence[str]) -> str | None:
-    """Which wheels are wanting, as a sentence; None when all are there."""
+    """Return a sentence that names the missing wheels; None if all are installed."""
     wheels = [f"duckdb-extension-{e.replace('_', '-')}" for e in extensions if extension_file(e) is None]
     if not wheels:
         return None
@@ -112,21 +112,21 @@ def missing_extensions(extensions: Sequence[str]) -> str | None:
 
 
 def has_extensions(extensions: Sequence[str]) -> bool:
-    """Whether all of `extensions` are installed; also asked where no DuckDB is."""
+    """Return whether all of `extensions` are installed; safe to call without DuckDB."""
     return all(extension_file(extension) is not None for extension in extensions)
 
 
 def reader_name(extension: str) -> str:
-    """How the oracle's reader is named that reads through `extension`."""
+    """Return the name of the oracle's reader that uses `extension`."""
     return f"DuckDB {installed_version()}'s {extension} extension"
 
 
 def connect(
     extensions: Sequence[str], directory: Path | None = None, threads: int | None = None
 ) -> duckdb.DuckDBPyConnection:
-    """A DuckDB of its own with `extensions` loaded; `threads` None leaves DuckDB's default.
+    """Open a separate DuckDB with `extensions` loaded; `threads` None keeps DuckDB's default.
 
-    Without `directory` it has no place on disk at all. Raises ProvisionError when an extension is missing.
+    Without `directory` it stores nothing on disk. Raise ProvisionError if an extension is missing.
     """
     import duckdb
 
@@ -143,7 +143,7 @@ def connect(
     if threads is not None:
         config["threads"] = threads
     connection = duckdb.connect(":memory:", config=config)
-    # These two are settings of a running DuckDB only.
+    # These two settings can only be set in a running DuckDB.
     connection.execute(f"SET home_directory = {literal(private)}")
     connection.execute(f"SET secret_directory = {literal(private)}")
     for extension in extensions:
@@ -155,7 +155,7 @@ def connect(
 def transaction(
     connection: duckdb.DuckDBPyConnection, before_commit: Callable[[], None] | None = None
 ) -> Iterator[None]:
-    """What is done in it is one commit; `before_commit` is called when there is nothing left to do but that."""
+    """Run the body as one transaction; `before_commit` is called right before its commit."""
     connection.execute("BEGIN")
     try:
         yield
@@ -163,13 +163,13 @@ def transaction(
             before_commit()
         connection.execute("COMMIT")
     except Exception:
-        with suppress(Exception):  # there is none any more where the commit itself was refused
+        with suppress(Exception):  # none exists any more if the commit itself was refused
             connection.execute("ROLLBACK")
         raise
 
 
 def versions(extensions: Sequence[str]) -> dict[str, str]:
-    """The versions that DuckDB and each loaded extension give themselves."""
+    """Return the versions that DuckDB and each loaded extension report."""
     with connect(extensions) as connection:
         found = {"duckdb": str(connection.execute("SELECT version()").fetchall()[0][0]).removeprefix("v")}
         rows = connection.execute("SELECT extension_name, extension_version FROM duckdb_extensions() WHERE loaded")
@@ -178,19 +178,19 @@ def versions(extensions: Sequence[str]) -> dict[str, str]:
 
 
 class DuckDBAsker(Asker):
-    """A DuckDB that has loaded its extensions; `attachments` are SQL that makes the table reachable as `table`."""
+    """DuckDB with its extensions loaded; `attachments` are SQL that makes the table available as `table`."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, attachments: Sequence[str], table: str) -> None:
         self._connection, self._left, self._table = connection, list(attachments), table
 
     def attached(self) -> duckdb.DuckDBPyConnection:
-        """The connection, once it reaches the table."""
+        """Return the connection after attaching the table."""
         while self._left:
             self._connection.execute(self._left.pop(0))
         return self._connection
 
     def ids(self) -> pa.ChunkedArray:
-        """int64[rows], in any order."""
+        """Return the ids, int64[rows], in any order."""
         return self.attached().sql(f"SELECT id FROM {self._table}").to_arrow_table().column(0)
 
     def count(self) -> int:
@@ -206,18 +206,18 @@ class DuckDBAsker(Asker):
 
 @contextmanager
 def asking(extensions: Sequence[str], directory: Path, attachments: Sequence[str], table: str) -> Iterator[DuckDBAsker]:
-    """A DuckDB of its own, with as many threads as it takes by itself."""
+    """Yield a separate DuckDB with its default number of threads."""
     with connect(extensions, directory) as connection:
         yield DuckDBAsker(connection, attachments, table)
 
 
 class DuckDBSystem(TableSystem):
-    """A table that DuckDB writes to, and that another DuckDB, with nothing in common but the disk, reads."""
+    """Table that one DuckDB writes and another DuckDB reads; the two share nothing but the disk."""
 
     client: ClassVar[str] = "DuckDB"
     extensions: tuple[str, ...]
     libraries: ClassVar[tuple[str, ...]] = ("duckdb", "_duckdb", "duckdb_extension_*")
-    table: str  # as SQL names it once `_attach` was called
+    table: str  # its name in SQL after `_attach`
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -231,14 +231,14 @@ class DuckDBSystem(TableSystem):
 
     @abstractmethod
     def _attachments(self) -> tuple[str, ...]:
-        """SQL that makes the table reachable as `table`."""
+        """Return SQL that makes the table available as `table`."""
 
     def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         for statement in self._attachments():
             connection.execute(statement)
 
     def _open(self) -> duckdb.DuckDBPyConnection:
-        """Make the connection that writes."""
+        """Open the connection that writes."""
         self._connection = connect(self.extensions, self.context.directory, self.context.threads)
         self._attach(self._connection)
         self._insert = f"INSERT INTO {self.table} SELECT * FROM rows"
@@ -254,7 +254,7 @@ class DuckDBSystem(TableSystem):
 
     @contextmanager
     def _reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Another DuckDB, attached to the same table."""
+        """Yield a second DuckDB, attached to the same table."""
         with self.asking() as other:
             yield other.attached()
 
@@ -293,7 +293,7 @@ class DuckDBSystem(TableSystem):
         return versions(cls.extensions)
 
     def reconnect(self) -> None:
-        self.close()  # `_writer` opens another one when it is asked for
+        self.close()  # `_writer` opens a new connection at its next use
 
     def close(self) -> None:
         connection, self._connection = self._connection, None

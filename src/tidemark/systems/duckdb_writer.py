@@ -1,4 +1,4 @@
-"""A DuckDB of its own in a further process, attached to a table that another one made."""
+"""Separate DuckDB in another process, attached to a table that the first process created."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ AGAIN_S = 0.02  # between two attempts to open a catalog that others have locked
 
 @dataclass(frozen=True, slots=True)
 class DuckDBDoor(Door):
-    """`attachments` are SQL that makes the table reachable as `table`; `conflicts` is what a refused commit may say.
+    """Door to a table that the SQL of `attachments` makes available as `table`.
 
-    Where files can be made part of the table, `files` is the folder for them, and `adding` SQL that adds one.
-    `maintenance` is SQL by its operation. For `patience_s` seconds it tries to attach what others have locked.
-    `marking` is SQL that puts a token beside the commit that is under way, `marked` counts the commits that have one;
-    where they are not given, a batch is looked for by its first row.
+    `conflicts` are messages of refused commits. If the table accepts files, `files` is their folder, and `adding` is
+    the SQL that adds one. `maintenance` is SQL by operation. `patience_s` is how many seconds to retry attachments that
+    others block with locks. `marking` is SQL that stores a token with the current commit, `marked` counts commits that
+    have one; without them, a batch is looked up by its first row.
     """
 
     extensions: tuple[str, ...]
@@ -54,7 +54,7 @@ class DuckDBWriter(TableWriter):
         self._conflicts, self._error = door.conflicts, duckdb.Error
         self._files, self._adding, self._codec = door.files, door.adding, door.codec
         self._maintenance = door.maintenance
-        # Raised while a statement is bound or its rows are made, before anything is committed.
+        # Raised while a statement is bound or its rows are computed, before anything is committed.
         self._certain = (duckdb.BinderException, duckdb.CatalogException, duckdb.ConversionException)
         self._refusal = duckdb.TransactionException
         self._connection = connect(door.extensions, door.directory, door.threads)
@@ -124,11 +124,11 @@ class DuckDBWriter(TableWriter):
         return {name: partial(self._to_its_end, sql) for name, sql in self._maintenance}
 
     def _to_its_end(self, sql: str) -> None:
-        # DuckDB goes on with some procedures only while their rows are fetched.
+        # DuckDB continues some procedures only while their rows are fetched.
         self._execute(sql).fetchall()
 
     def fate(self, error: Exception) -> Fate:
-        # Of a refusal that an extension passes on, DuckDB says no class.
+        # For a refusal that an extension passes on, DuckDB raises no specific class.
         refused = isinstance(error, self._refusal) or type(error) is self._error
         if refused and any(said in str(error) for said in self._conflicts):
             return Fate.CONFLICT

@@ -1,16 +1,16 @@
-"""`durability: full`: when `write` returns, data, metadata and commit are on the disk, whatever the client left out.
+"""Option `durability: full`: data, metadata and commit are on the disk when `write` returns, whatever the client omits.
 
-Which files a write made is learned from the kernel (inotify), at a price that does not grow with the table; they are
-then synced one after the other, in the order in which they were made, and after them the folders that name them. A
-client makes data before what names it, so that at no moment a log entry is on the disk whose data file is not: readers
-stop at one, and with it at all that was acknowledged before.
+The kernel (inotify) reports which files a write created, at a cost that does not grow with the table. They are then
+synced one by one in the order of creation, followed by the folders that contain them. A client creates data before
+the files that refer to it, so that a log entry is never on the disk before its data file: readers fail at such an
+entry, and with it at everything that was acknowledged before.
 
-That happens inside `write`: once before the client's commit, where it has such a moment (DuckDB's COMMIT, PyIceberg's
-request to the catalog), and once after its own call, for what was made by then. So it takes about as long as in a
-client that syncs its files itself. Where a client cannot be halted (delta-rs), the file system is told to let no write
-to its folders return before it is on the disk (`write_through`). What a catalog's server makes within the commit,
-Iceberg's metadata, is visible to others a little before it is on the disk: a power failure in that moment can leave a
-commit that nobody was told of without its files. The study on ingest cuts the power at random moments, and counts it.
+This happens inside `write`: once before the client's commit, if it has such a point (DuckDB's COMMIT, PyIceberg's
+request to the catalog), and once after its own call, for the files created by then. It takes about as long as in a
+client that syncs its files itself. If a client cannot be interrupted (delta-rs), writes to its folders are made
+synchronous in the file system (`write_through`). Iceberg's metadata, which a catalog's server creates within the
+commit, is visible to others shortly before it is on the disk: a power failure at that moment can leave an
+unacknowledged commit without its files. The ingest study cuts the power at random moments and counts such commits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 IN_CLOSE_WRITE, IN_MOVED_TO, IN_CREATE = 0x8, 0x80, 0x100
 IN_Q_OVERFLOW, IN_ONLYDIR, IN_ISDIR = 0x4000, 0x1000000, 0x40000000
 GET_FLAGS, SET_FLAGS, SYNC_FLAG, DIRSYNC_FLAG = 0x80086601, 0x40086602, 0x8, 0x10000  # as in linux/fs.h
-EVENT = struct.Struct("iIII")  # watch, what happened, cookie, length of the name that follows
+EVENT = struct.Struct("iIII")  # watch, event mask, cookie, length of the name that follows
 READ_BYTES = 1 << 16
 
 SUMMARY = "Data, metadata and commit are on the disk, and so are the folders that name them."
@@ -55,9 +55,9 @@ class DurabilityOptions(Options):
 
 
 def write_through(folders: Iterable[Path]) -> bool:
-    """Have each write to files that will be made in `folders` reach the disk before it returns, names included.
+    """Make writes to new files in `folders` synchronous: data and names are on the disk before a write returns.
 
-    As by `chattr +SD`; files and folders inherit it. False where the file system has no such flags.
+    Equivalent to `chattr +SD`; files and folders inherit it. Return False if the file system has no such flags.
     """
     for folder in folders:
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
@@ -73,20 +73,20 @@ def write_through(folders: Iterable[Path]) -> bool:
 
 
 class NewFiles:
-    """The files that any process makes below `folder`, in folders that do not begin with a dot."""
+    """Files that any process creates below `folder`, except in folders whose names begin with a dot."""
 
     def __init__(self, folder: Path) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
-        self._folders: dict[int, str] = {}  # plain text: a write is timed with this
+        self._folders: dict[int, str] = {}  # paths as plain text, since this runs in timed writes
         self._events = self._checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC), folder)
         for _ in self._add(str(folder.absolute())):
             pass
 
     def sync(self) -> None:
-        """Sync all that was made since the last call, then the folders that name it; SystemFailure where some is lost.
+        """Sync all files created since the last call, then their folders; raise SystemFailure if events were lost.
 
-        Files go in the order in which they were made, folders in that of the first file in each. Those that are gone
-        again are left out.
+        Files are synced in the order of creation, folders in that of the first file in each. Files and folders that no
+        longer exist are skipped.
         """
         files: dict[str, None] = {}
         folders: dict[str, None] = {}
@@ -104,13 +104,13 @@ class NewFiles:
                 os.close(descriptor)
 
     def close(self) -> None:
-        """Safe to call twice."""
+        """Stop watching; safe to call twice."""
         events, self._events = self._events, -1
         if events >= 0:
             os.close(events)
 
     def _made(self) -> Iterator[tuple[str, bool]]:
-        """The path of each, and whether it is a folder, in their order; some more than once."""
+        """Yield each new path and whether it is a folder, in order; some are yielded more than once."""
         while True:
             try:
                 events = os.read(self._events, READ_BYTES)
@@ -132,7 +132,7 @@ class NewFiles:
                         yield from self._add(path)
 
     def _add(self, folder: str) -> Iterator[tuple[str, bool]]:
-        """Watch `folder` and those in it; what is there already, as nobody may have told of it."""
+        """Watch `folder` and those in it; yield what they already contain, for which events may be missing."""
         mask = IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR
         watch = self._libc.inotify_add_watch(self._events, os.fsencode(folder), mask)
         self._folders[self._checked(watch, folder)] = folder
@@ -156,9 +156,9 @@ class NewFiles:
 
 @dataclass(frozen=True, slots=True)
 class SyncingDoor(Door):
-    """A door whose writers sync, in each write, what any client made below `folder` since their write before.
+    """Door whose writers sync, in each write, the files that any client created below `folder` since their last write.
 
-    A commit may stand on files of another writer's that is not done with its own: those are among them.
+    These include files of other writers that have not synced them yet, because a commit may depend on them.
     """
 
     inner: Door
@@ -195,7 +195,7 @@ class SyncingWriter(TableWriter):
         return self._inner.count()
 
     def maintenance(self) -> Mapping[str, Callable[[], object]]:
-        return self._inner.maintenance()  # what it makes is synced by the next write
+        return self._inner.maintenance()  # the next write syncs the files that it creates
 
     def fate(self, error: Exception) -> Fate:
         return self._inner.fate(error)
@@ -212,17 +212,17 @@ class SyncingWriter(TableWriter):
 
 
 class FullDurability(TableSystem):
-    """A system with the option: a subclass calls `_keep_promise_below` at the end of its `create`."""
+    """Table system with the option `durability`; a subclass calls `_keep_promise_below` at the end of its `create`."""
 
     Options: ClassVar[type[Options]] = DurabilityOptions
     full_syncs_per_write: ClassVar[PerWrite]  # of the client, with `durability: full`
     full_summary: ClassVar[str] = SUMMARY
 
     def _keep_promise_below(self, folder: Path) -> None:
-        """From now on each write syncs what was made below `folder`, where the option says so.
+        """Make each write sync the files created below `folder`, if the option `durability` is full.
 
-        So do those of writers that come in through the door. Put in place of `write` and `door` once, so that a system
-        that is not asked for it pays nothing.
+        This includes the writes of clients opened by `door`. `write` and `door` are replaced once, so that the option
+        adds no cost to a system without it.
         """
         if self.durability_level != FULL:
             return

@@ -1,4 +1,4 @@
-"""`storage: s3`: a table's files lie in an S3 server and not on the local disk; what each client is told of it."""
+"""Option `storage: s3`: a table's files are in an S3 server and not on the local disk; settings for each client."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pyarrow.fs import S3FileSystem
 
 LOCAL, S3 = "local", "s3"
-BUCKET = "tidemark-tables"  # of all tables on one server whose client chooses the place
-HTTPFS = "httpfs"  # the extension by which a DuckDB reaches it
+BUCKET = "tidemark-tables"  # of all tables on one server, if the client chooses their location
+HTTPFS = "httpfs"  # DuckDB's extension for S3
 NOTE = "its files lie in an S3 server (SeaweedFS) on loopback"
 ANSWERS_EARLY = "SeaweedFS acknowledges files before they are on the disk."
 NOT_COUNTED = "strace counts what local files cost; it was not asked of an S3 server's"
@@ -49,14 +49,14 @@ class StorageOptions(DurabilityOptions):
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder of a bucket, in which one table lies."""
+    """Folder of a bucket, which contains one table."""
 
-    bucket: Bucket  # as those reach it who write
-    near: Bucket  # without what stands between
-    name: str  # without slashes at its ends
+    bucket: Bucket  # as writers access it
+    near: Bucket  # without a proxy
+    name: str  # without leading and trailing slashes
 
     def for_readers(self) -> Folder:
-        """The same for who looks at what was written: no wait is part of that."""
+        """Return the same folder for reads that verify a table, which access it without a proxy's delay."""
         return replace(self, bucket=self.near)
 
     @property
@@ -67,7 +67,7 @@ class Folder:
         return self.near.file_system()
 
     def sizes(self) -> dict[PurePath, int]:
-        """Bytes of each object in it, by bucket and name."""
+        """Return the size in bytes of each object in the folder, by bucket and name."""
         from pyarrow.fs import FileSelector, FileType
 
         place = FileSelector(f"{self.bucket.name}/{self.name}", allow_not_found=True, recursive=True)
@@ -75,7 +75,7 @@ class Folder:
         return {PurePosixPath(each.path): each.size for each in found if each.type is FileType.File}
 
     def secret(self) -> str:
-        """SQL by which a DuckDB with HTTPFS loaded may use the bucket."""
+        """Return SQL that gives a DuckDB with HTTPFS loaded access to the bucket."""
         given = {
             "KEY_ID": self.bucket.access_key,
             "SECRET": self.bucket.secret_key,
@@ -88,7 +88,7 @@ class Folder:
         return f"CREATE SECRET tidemark_store (TYPE s3, USE_SSL false, {said})"
 
     def for_pyiceberg(self) -> dict[str, str]:
-        """Properties of a catalog by which PyIceberg may use the bucket."""
+        """Return catalog properties that give PyIceberg access to the bucket."""
         return {
             "s3.endpoint": self.bucket.endpoint,
             "s3.access-key-id": self.bucket.access_key,
@@ -97,7 +97,7 @@ class Folder:
         }
 
     def for_delta_rs(self) -> dict[str, str]:
-        """Options of its storage by which delta-rs may use the bucket: a commit is a put that finds no object there."""
+        """Return storage options for delta-rs; it commits with a conditional put, which fails if the object exists."""
         return {
             "aws_endpoint_url": self.bucket.endpoint,
             "aws_allow_http": "true",
@@ -109,9 +109,9 @@ class Folder:
 
 
 def path_of(address: str) -> PurePath:
-    """What an address stands for: a path of this machine, or a bucket and the name of an object.
+    """Return the path of an address: a path of this machine, or a bucket and the name of an object.
 
-    It is not decoded: DuckLake and Iceberg keep names of folders as they are, also after `file:`.
+    The address is not decoded: DuckLake and Iceberg leave folder names unencoded, even after `file:`.
     """
     if address.startswith("/"):
         return Path(address)
@@ -124,7 +124,7 @@ def is_in_bucket(options: Any) -> bool:
 
 
 class Stored(FullDurability):
-    """A system that may have the option."""
+    """Table system that may have the option `storage`."""
 
     Options: ClassVar[type[Options]] = DurabilityOptions
 
@@ -157,7 +157,7 @@ class Stored(FullDurability):
 
     @cached_property
     def folder(self) -> Folder | None:
-        """Where the files lie in a bucket; None where they lie on the local disk."""
+        """Folder of the files in a bucket; None if they are on the local disk."""
         if not is_in_bucket(self.options):
             return None
         services, rtt_ms = self.context.services, self.options.rtt_ms
@@ -166,7 +166,7 @@ class Stored(FullDurability):
         return Folder(near.by_way_of(way), near, f"{self.name}-{secrets.token_hex(6)}")
 
     def _sizes_below(self, local: Path) -> Mapping[PurePath, int]:
-        """Bytes of each file of the table, which is in the folder `local` unless it is in a bucket."""
+        """Return the size in bytes of each of the table's files, in the folder `local` unless they are in a bucket."""
         if self.folder is not None:
             return self.folder.sizes()
         return {path: path.stat().st_size for path in files_below(local)}
@@ -184,5 +184,5 @@ def count_and_sum(sizes: Iterable[int]) -> tuple[int, int]:
 
 
 def promise(commit: str) -> Durability:
-    """What a table in a bucket promises, of whose commit `commit` is known."""
+    """Return the durability of a table in a bucket; `commit` states what is known of its commit."""
     return Durability(f"{commit} {ANSWERS_EARLY}", counted=None, remark=NOT_COUNTED)

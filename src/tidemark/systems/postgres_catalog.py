@@ -1,4 +1,4 @@
-"""What a PostgreSQL that holds a catalog promises of a commit: by its own settings, whoever runs it."""
+"""Durability of a commit in a PostgreSQL catalog, by the server's own settings, whether or not Tidemark started it."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from tidemark.errors import SystemFailure
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import FULL, Durability, PerWrite
 
-# By its sessions; more than one where something of its own is committed meanwhile, as by a vacuum.
+# Syncs of its sessions; more than one if the server commits something itself in the meantime, for example in a vacuum.
 POSTGRES_COMMIT = PerWrite(1, 1.4)
 NOT_OURS = "the PostgreSQL is not one that Tidemark started, and was not traced: its settings say what it does"
 
 
 def shown(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings of the server under the names that they have among those of a system."""
+    """Return the server's settings under the names that they have among a system's settings."""
     return {f"PostgreSQL {name}": value for name, value in settings.items()}
 
 
 def weakened(settings: Mapping[str, str]) -> dict[str, str]:
-    """Those by which a commit is acknowledged before it is on the disk."""
+    """Return the settings that let a commit be acknowledged before it is on the disk."""
     return {name: value for name in ("fsync", "synchronous_commit") if (value := settings[name]) == "off"}
 
 
 def promised(durability: Durability, level: str, postgres: Postgres, database: str) -> Durability:
-    """`durability`, which is that of a PostgreSQL with its own defaults, as it is in this `database`.
+    """Return `durability` as it is in this `database`; the argument assumes a PostgreSQL with its own defaults.
 
-    Raises SystemFailure where the `level` is full and the server does not flush its commits.
+    Raise SystemFailure if the `level` is full and the server does not flush its commits.
     """
     off = weakened(postgres.durability_settings(database))
     if off:

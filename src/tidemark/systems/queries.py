@@ -1,4 +1,4 @@
-"""What every client of a table can be asked: for the rows of a filter, and, by who never wrote it, for all of them."""
+"""Queries that a table's clients answer: filters, and full scans by a client that never wrote to the table."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """`where` is a condition in what SQL and PyIceberg's filters have in common; none means all rows.
+    """Filter on rows; `where` is a condition in the common subset of SQL and PyIceberg's filters, empty for all rows.
 
-    `contains`: a column of text, and what is somewhere in it. Not every client has words for that.
+    `contains`: a text column and a substring of its values. Not every client can express such a filter.
     """
 
     where: str = ""
@@ -18,26 +18,26 @@ class Filter:
 
     @property
     def sql(self) -> str:
-        """Both as one condition of SQL."""
+        """Both conditions as one SQL condition."""
         text = [] if self.contains is None else [f"{self.contains[0]} LIKE '%{self.contains[1]}%'"]
         return " AND ".join([*([self.where] if self.where else []), *text]) or "true"
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Rows that were found, and the data files that were left to be read once the format's statistics were asked."""
+    """Number of matching rows, and of data files left to read after pruning by the format's statistics."""
 
     rows: int
     files: int
 
 
 class Asker(ABC):
-    """A client that never wrote to the table, made by `TableSystem.asking`; its first answer finds the table too."""
+    """Client that never wrote to the table, made by `TableSystem.asking`; its first answer also opens the table."""
 
     @abstractmethod
     def count(self) -> int:
-        """How many rows there are: SQL's count(*), answered from whatever the client finds quickest."""
+        """Return the row count by SQL's count(*), which the client may answer by its fastest means."""
 
     @abstractmethod
     def add_up(self) -> int:
-        """The sum of all ids, once all values of `total_amount` are added up beside it: rows have to be read."""
+        """Return the sum of all ids; the query also sums `total_amount`, so that it has to read rows."""

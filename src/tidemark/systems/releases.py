@@ -1,7 +1,7 @@
-"""Releases of a client library: what is known of them, and as which of them an installed one is used.
+"""Known releases of a client library, and the choice of the one whose rules apply to the installed release.
 
 Each client keeps its differences in one place (`duckdb_client`, `pyiceberg_client`, `delta_client`): a list of
-releases, oldest first. Rules are chosen by the version that is found, never by the name of a stack.
+releases, oldest first. Rules are chosen by the installed version, never by the name of a stack.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ type Version = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release that the systems were written for; a client's subclass says what is different in it."""
+    """Release that the systems were written for; a client's subclass lists what is different in it."""
 
     version: Version
 
@@ -26,16 +26,16 @@ class Release:
 
 
 def parse_version(text: str) -> Version:
-    """The first three numbers: (1, 5, 5) of `1.5.5rc1`."""
+    """Return the first three numbers: (1, 5, 5) for `1.5.5rc1`."""
     found = (re.match(r"\d+", part) for part in text.split(".")[:3])
     return tuple(int(number[0]) for number in found if number)
 
 
 def nearest[R: Release](client: str, known: Sequence[R], installed: str) -> R:
-    """The newest of `known` (oldest first) that is not newer than `installed`.
+    """Return the newest of `known` (oldest first) that is not newer than `installed`.
 
-    So one between two of them is used as the earlier, and one newer than all as the newest. Raises ProvisionError
-    for one older than all.
+    A release between two known ones is treated as the earlier, and one newer than all as the newest. Raise
+    ProvisionError if `installed` is older than all.
     """
     fitting = [each for each in known if each.version <= parse_version(installed)]
     if not fitting:
@@ -46,7 +46,7 @@ def nearest[R: Release](client: str, known: Sequence[R], installed: str) -> R:
 
 
 def remark(client: str, known: Sequence[Release], installed: str) -> str | None:
-    """What to say of an installed release that nothing here was written for; None of a known one."""
+    """Return a note on an installed release that is not among the known ones; None for a known one."""
     used = nearest(client, known, installed)
     if parse_version(installed) == used.version:
         return None

@@ -1,4 +1,4 @@
-"""Tables: what can be done to a system of one format, one client and one catalog. Each has one table, made anew."""
+"""Interface of a table system: one format, one client and one catalog. Each instance has one newly created table."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A commit that added rows, as the table itself remembers it."""
+    """Commit that added rows, as the table itself records it."""
 
-    at_ms: float  # since 1970, by the clock of whoever made it, and before others could see it
+    at_ms: float  # Unix time by the committer's clock, taken before the commit is visible to others
     rows: int
 
 
@@ -34,69 +34,69 @@ class TableSystem(System):
     capabilities: frozenset[Capability] = TABLE
     no_bundles: ClassVar[str] = "its client has no call that makes files that are there part of the table"
     no_maintenance: ClassVar[str] = "its client has no call that maintains a table"
-    not_maintained: ClassVar[str | None] = None  # what its client leaves undone where it maintains a table at all
+    not_maintained: ClassVar[str | None] = None  # maintenance that its client does not perform, if it performs any
 
     @abstractmethod
     def create(self, schema: pa.Schema) -> None:
-        """Make a fresh, empty table with `schema`'s columns. Not timed."""
+        """Create a new, empty table with the columns of `schema`. Not timed."""
 
     @abstractmethod
     def write(self, rows: pa.Table) -> None:
-        """Append `rows` in one commit. THE timed call: it returns once the rows are committed."""
+        """Append `rows` in one commit; return once they are committed. This is the timed call."""
 
     def before_commit(self, do: Callable[[], None]) -> None:
-        """From now on `write` calls `do` when all but the commit is done; never, where the client has no such moment.
+        """Make `write` call `do` when all but the commit is done; `do` is never called if the client has no such point.
 
-        What its files hold is written by then, and nobody sees it yet.
+        The contents of its files are written by then, but not yet visible to anything else.
         """
 
     @property
     @abstractmethod
     def reader(self) -> str:
-        """What `ids` reads through, and its version; where that is the writer's own library, the reason."""
+        """Name and version of the library that `ids` reads with, and the reason if it is the writer's own."""
 
     @abstractmethod
     def ids(self) -> pa.ChunkedArray:
-        """The `id` column (int64) as it lies in the table now, in any order; the harness asks it first of all.
+        """Return the current `id` column (int64[rows]), in any order; the oracle calls this before all other reads.
 
-        Read through another library than the writer's wherever one exists, and never through the writer's connection.
+        Read with another library than the writer's wherever one exists, and never through the writer's connection.
         """
 
     @abstractmethod
     def read(self) -> pa.Table:
-        """Every row and column as an independent reader sees them, in any order: for the conformance suite."""
+        """Return all rows and columns as an independent reader sees them, in any order; for the conformance suite."""
 
     @abstractmethod
     def footprint(self) -> Footprint:
-        """Files and bytes of the table as it is now."""
+        """Return the files and bytes of the table in its current state."""
 
     def data_files(self) -> Sequence[PurePath]:
-        """The Parquet files that hold the table's current rows: paths, or bucket and name where they are objects."""
+        """Return the Parquet files that hold the table's current rows: paths, or bucket and name of objects."""
         return []
 
     def weigh(self, files: Iterable[PurePath]) -> tuple[int, int]:
-        """How many of the table's files these are, and their bytes together."""
+        """Return the number of these files of the table, and their total size in bytes."""
         return count_and_bytes(map(Path, files))
 
     def inlined_rows(self) -> int:
-        """Rows that lie in the catalog and not, or not yet, in Parquet files."""
+        """Return the number of rows that are in the catalog and not, or not yet, in Parquet files."""
         return 0
 
     def commits(self) -> int | None:
-        """How many commits the table's history shows, creation included; None where nothing is kept."""
+        """Return the number of commits in the table's history, including its creation; None if it keeps no history."""
         return None
 
     def history(self) -> Sequence[Committed]:
-        """The commits that added rows, in their order, where `Capability.HISTORY` is declared; read as `ids` is."""
+        """Return the commits that added rows, in order, read as by `ids`; requires `Capability.HISTORY`."""
         raise NotImplementedError(f"{self.name} declares no {Capability.HISTORY}")
 
     def visible_rows(self) -> int:
-        """Rows that somebody who opens the table now finds, by its metadata, with `Capability.HISTORY`; any thread."""
+        """Return the row count that a new client sees in the metadata, with `Capability.HISTORY`; thread-safe."""
         raise NotImplementedError(f"{self.name} declares no {Capability.HISTORY}")
 
     @classmethod
     def refuses_writers(cls, options: Any) -> str | None:
-        """Why several processes cannot write the table at once with `options`; None where they can."""
+        """Return why several processes cannot write to the table at once with `options`; None if they can."""
         del options
         if Capability.WRITERS in cls.capabilities:
             return None
@@ -104,44 +104,44 @@ class TableSystem(System):
 
     @classmethod
     def refuses_bundles(cls, options: Any) -> str | None:
-        """Why writers with `options` cannot commit several data files that they made before; None where they can."""
+        """Return why writers with `options` cannot commit several existing data files at once; None if they can."""
         del options
         return None if Capability.BUNDLES in cls.capabilities else f"{cls.title}: {cls.no_bundles}"
 
     @classmethod
     def refuses_maintenance(cls, options: Any) -> str | None:
-        """Why no client with `options` can keep the table small while others write; None where one can."""
+        """Return why no client with `options` can run maintenance while others write; None if one can."""
         del options
         return None if Capability.MAINTENANCE in cls.capabilities else f"{cls.title}: {cls.no_maintenance}"
 
     def door(self) -> Door:
-        """How further processes write to this table, once it is created, where `Capability.WRITERS` is declared.
+        """Return the `Door` through which other processes write to the created table; requires `Capability.WRITERS`.
 
-        Their writes promise what `write` does. `ids` and all else here sees their rows, from the acknowledgement on.
+        Their writes have the guarantees of `write`. `ids` and all other methods see their rows once acknowledged.
         """
         raise NotImplementedError(f"{self.name} declares no {Capability.WRITERS}")
 
     def reconnect(self) -> None:
-        """After a server that it stands on was started again: let go of what was connected to the one before."""
+        """Drop connections to a server that the system uses, after that server was restarted."""
 
     def refused(self) -> int | None:
-        """Commits that the catalog refused since `create` because another came first, those that clients tried again
-        by themselves among them; complete once writers are closed. None where the catalog does not count.
+        """Return how many commits the catalog refused since `create` because another came first, including those that
+        clients retried themselves; complete once all writers are closed. None if the catalog does not count them.
         """
         return None
 
     def answer(self, asked: Filter) -> Answered:
-        """What the client itself finds of the rows that fit, where `Capability.PLANS` is declared."""
+        """Return the client's own result for the filter `asked`; requires `Capability.PLANS`."""
         raise NotImplementedError(f"{self.name} declares no {Capability.PLANS}")
 
     def asking(self) -> AbstractContextManager[Asker]:
-        """A client made anew, all that it needs loaded, which has not looked yet; with `Capability.ASKED`."""
+        """Return a new client, fully loaded, that has not accessed the table yet; requires `Capability.ASKED`."""
         raise NotImplementedError(f"{self.name} declares no {Capability.ASKED}")
 
     def flush(self) -> None:
-        """Move inlined rows to Parquet, where `Capability.FLUSH` is declared. Timed: the client's own calls alone."""
+        """Move inlined rows to Parquet; requires `Capability.FLUSH`. Timed: only the client's own calls."""
         raise NotImplementedError(f"{self.name} declares no {Capability.FLUSH}")
 
     def merge(self) -> None:
-        """Replace small files by larger ones, where `Capability.MERGE` is declared, and remove the small. Timed too."""
+        """Merge small files into larger ones and remove the small ones; requires `Capability.MERGE`. Also timed."""
         raise NotImplementedError(f"{self.name} declares no {Capability.MERGE}")

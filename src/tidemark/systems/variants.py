@@ -1,4 +1,4 @@
-"""From a line below `systems` in the configuration to the system that it means, with its options checked."""
+"""Resolution of an entry below `systems` in the configuration to its system, with its options checked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tidemark.systems.base import Options, System, Variant
 
 @dataclass(frozen=True, slots=True)
 class SystemEntry:
-    """One line below `systems`: `options` are as written, checked later against the system's own."""
+    """One entry below `systems`; `options` are as written, and are checked later against the system's own."""
 
     name: str
     like: str
@@ -34,19 +34,19 @@ class SystemEntry:
 
 
 class Decided(Protocol):
-    """The settings of a workload, of a study that has a word for them."""
+    """Settings of a workload, in a study that defines a label for them."""
 
     @property
     def label(self) -> str:
-        """The mode as a part of a path."""
+        """Mode as a part of a path."""
 
     @property
     def pairs(self) -> tuple[tuple[str, Any], ...]:
-        """As a spec has them."""
+        """Name-value pairs, as a spec has them."""
 
 
 def variant(entry: SystemEntry, origin: Origin, place: Key = ("systems",), kind: type[System] = System) -> Variant:
-    """The system that `entry` means; ConfigError, naming its place in the configuration, for what no system has.
+    """Return the system that `entry` names; raise ConfigError, with its place in the configuration, if it is invalid.
 
     `kind`: what a study can measure; a system of another kind is refused.
     """
@@ -68,14 +68,14 @@ def variant(entry: SystemEntry, origin: Origin, place: Key = ("systems",), kind:
 
 
 def variant_of(spec: SeriesSpec) -> Variant:
-    """The system of a series that was planned."""
+    """Return the system of a planned series."""
     return variant(SystemEntry(spec.name, spec.system, spec.title, spec.options), Origin("the series", {}))
 
 
 def spec_of(
     base: SeriesSpec, entry: SystemEntry, chosen: Variant, settings: Decided, *, window_seconds: float, runs: int
 ) -> SeriesSpec:
-    """`base` as a series of `entry`, which has all its options and means `chosen`, with these settings."""
+    """Return `base` as a series of `entry`, which has all its options and resolves to `chosen`, with these settings."""
     return replace(
         base,
         name=entry.name,
@@ -90,10 +90,10 @@ def spec_of(
 
 
 def with_defaults(entry: SystemEntry, settings: Mapping[str, Any]) -> SystemEntry:
-    """`entry` with all options of its system: one left out is what the option follows in `settings`, or its default.
+    """Return `entry` with all options of its system; an omitted one gets the setting that it follows, or its default.
 
-    A default is a setting as any other: a series measured with another one is another series. A system that is not
-    known stays as it is: `variant` says what is wrong with it.
+    A default is a setting like any other: a series measured with another one is another series. An unknown system is
+    returned unchanged: `variant` reports the error.
     """
     given = dict(entry.options)
     known = registry().get(entry.like)

@@ -1,11 +1,11 @@
-"""One more client of a table that exists, in a process of its own: how it is opened, and what becomes of its writes.
+"""Additional clients of an existing table, each in its own process: how to open one, and the outcome of its writes.
 
-door = system.door()                    in the process that made the table; pickled, and handed to another one
-writer = door.open()                    there: a client with nothing in common with others but the table
+door = system.door()                    in the process that created the table; pickled and sent to another process
+writer = door.open()                    in that process: a client that shares nothing with others but the table
 try:
     writer.write(rows)                  acknowledged when it returns
 except Exception as error:
-    writer.fate(error)                  whether the rows can be in the table all the same
+    writer.fate(error)                  whether the rows can be in the table nevertheless
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def of_retries(setting: str, by_default: str) -> dict[str, Any]:
-    """What describes and bounds the option `commit_retries` of a client that has `setting` for it."""
+    """Return the metadata of the option `commit_retries` for a client that implements it by `setting`."""
     said = f"How often a commit that another one overtook is tried again ({setting}); {by_default}."
     return {"help": said, "minimum": 0, "examples": (50,)}
 
 
 class Fate(StrEnum):
-    """What became of a write that was not acknowledged."""
+    """Final status of a write that was not acknowledged."""
 
     CONFLICT = "conflict"  # refused because another writer's commit came first: not committed
     FAILED = "failed"  # refused for another reason: not committed
@@ -45,74 +45,74 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a commit is known by to whoever looks for it later."""
+    """Identifier stored with a commit, by which the commit can be found later."""
 
-    writer: str  # of one writer of the table alone
-    number: int  # grows with each batch of the writer
-    first_id: int  # of the batch's rows
+    writer: str  # unique to one writer of the table
+    number: int  # increases with each batch of the writer
+    first_id: int  # the first id in the batch's rows
 
     def __str__(self) -> str:
         return f"{self.writer}-{self.number}"
 
 
 class TableWriter(ABC):
-    """A client of its own, made by `Door.open`, for one thread."""
+    """Separate client, created by `Door.open`, for one thread."""
 
     @abstractmethod
     def write(self, rows: pa.Table) -> None:
-        """Append `rows` in one commit, as `TableSystem.write` does; an exception is no acknowledgement."""
+        """Append `rows` in one commit, as `TableSystem.write` does; a write that raises is not acknowledged."""
 
     @abstractmethod
     def fate(self, error: Exception) -> Fate:
-        """What became of the write that ended with `error`; UNKNOWN for whatever the client does not vouch for."""
+        """Return the status of the write that raised `error`; UNKNOWN unless the client guarantees another one."""
 
     def before_commit(self, do: Callable[[], None]) -> None:  # noqa: B027 - some have none
-        """As `TableSystem.before_commit`, of the writes of this client."""
+        """Make this client's writes call `do` before the commit, as `TableSystem.before_commit` does."""
 
     def write_known(self, rows: pa.Table, token: Token) -> None:
-        """As `write`; the commit itself has `token`, where the format has a place for one."""
+        """Append `rows` as `write` does, and store `token` in the commit itself if the format can hold one."""
         del token
         self.write(rows)
 
     def has(self, token: Token) -> bool:
-        """Whether a commit with this token is in the table now; without a place for tokens, whether its first row is.
+        """Return True if a commit with this token is in the table; for formats without tokens, look for its first row.
 
-        A commit that a server still works on is not there yet.
+        A commit that a server is still processing is not in the table yet.
         """
         raise NotImplementedError(f"{type(self).__name__} does not look for what it committed")
 
     def refresh(self) -> None:  # noqa: B027 - most need nothing
-        """After a write that was not acknowledged: look at the table anew, where the client does not by itself."""
+        """Reload the table after a write that was not acknowledged, if the client does not do so by itself."""
 
     def attempts(self) -> int | None:
-        """Commits that the last write tried, the client's own retries among them; None where it does not tell."""
+        """Return the number of commits that the last write attempted, including its retries; None if unknown."""
         return None
 
     def stage(self, rows: pa.Table) -> DataFile:
-        """Make a data file of `rows`, where `Capability.BUNDLES` is declared; nobody sees it yet."""
+        """Write `rows` to a data file, which is not visible yet; requires `Capability.BUNDLES`."""
         raise NotImplementedError(f"{type(self).__name__} makes no files without a commit")
 
     def register(self, files: Sequence[DataFile]) -> None:
-        """Make files that any client of the table staged part of it, in one commit; as `write` otherwise."""
+        """Add files staged by any client of the table, in one commit; otherwise like `write`."""
         raise NotImplementedError(f"{type(self).__name__} commits no files that are there")
 
     def count(self) -> int:
-        """How many rows the table has now, as this client reads it; it goes through the id of each."""
+        """Return the table's current row count as this client reads it; the query scans the ids."""
         raise NotImplementedError(f"{type(self).__name__} does not read")
 
     def maintenance(self) -> Mapping[str, Callable[[], object]]:
-        """What its client offers to keep the table small, by name and in the order in which it is done.
+        """Return the client's maintenance operations, which keep the table small, by name and in order of execution.
 
-        Where `Capability.MAINTENANCE` is declared. An exception of one is told by `fate` as that of a write is.
+        Requires `Capability.MAINTENANCE`. `fate` classifies their exceptions as it does those of a write.
         """
         raise NotImplementedError(f"{type(self).__name__} maintains nothing")
 
     def close(self) -> None:  # noqa: B027 - some hold nothing
-        """Let go of connections."""
+        """Close connections."""
 
 
 class Door(ABC):
-    """How another process opens a client: plain values that can be pickled. They may hold secrets."""
+    """Parameters with which another process opens a client: picklable plain values, which may include secrets."""
 
     @abstractmethod
     def open(self) -> TableWriter: ...

@@ -1,4 +1,4 @@
-"""What the database of a catalog counts, exact at any moment: PostgreSQL's own statistics come late."""
+"""Counters of a catalog's database, exact at any moment; PostgreSQL's own statistics are delayed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from tidemark.services.postgres import Postgres
 
 COUNTED = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint, pg_current_wal_lsn() - '0/0'::pg_lsn"
-CHANGES_AT = 24  # in the header of a SQLite file: four bytes that each transaction that writes adds one to
+CHANGES_AT = 24  # in the header of an SQLite file: four bytes, which each write transaction increments
 
 
 def postgres_counters(postgres: Postgres, database: str) -> Mapping[str, int]:
-    """Transactions that wrote, and bytes of the log, since the server was made."""
+    """Return the number of write transactions and the bytes of WAL since the server was created."""
     with postgres.connect(database, autocommit=True) as connection:
         row = connection.execute(COUNTED).fetchone()
     assert row is not None
@@ -20,7 +20,7 @@ def postgres_counters(postgres: Postgres, database: str) -> Mapping[str, int]:
 
 
 def sqlite_counters(path: Path) -> Mapping[str, int]:
-    """Transactions that wrote, of a file with a rollback journal; none where it is not there yet."""
+    """Return the number of write transactions of a file with a rollback journal; 0 if the file does not exist yet."""
     try:
         with path.open("rb") as file:
             header = file.read(CHANGES_AT + 4)

@@ -1,4 +1,4 @@
-"""What a library keeps its catalog in: a database that is made for one run, asked by the oracle, removed after it."""
+"""Databases in which a library keeps its catalog: created for one run, queried by the oracle, then removed."""
 
 from __future__ import annotations
 
@@ -24,57 +24,57 @@ from tidemark.systems.postgres_catalog import POSTGRES_COMMIT
 
 COUNTED = "strace of 20 updates of a table"
 type Ask = Callable[[str], Sequence[tuple[Any, ...]]]
-LETTING_GO_S = 10.0  # until a client that is done has closed its file
+LETTING_GO_S = 10.0  # within which a client that is done closes its file
 
 
 class Database(ABC):
-    """Of one run. `flushes` says what a commit has on the disk, and `asked` what of that can be read back."""
+    """Database of one run; `flushes` states what a commit has on the disk, `asked` which settings are read back."""
 
     title: ClassVar[str]  # as figures spell it
     needs: ClassVar[tuple[type[Service], ...]] = ()
     flushes: ClassVar[str]
     asked: ClassVar[str]
-    client_syncs: ClassVar[PerWrite] = NONE_PER_WRITE  # of an update
+    client_syncs: ClassVar[PerWrite] = NONE_PER_WRITE  # per update
     server_syncs: ClassVar[Mapping[type[Service], PerWrite]] = MappingProxyType({})
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.isolation: str | None = None  # of transactions, where clients name none; None: nothing is set, or asked
+        self.isolation: str | None = None  # of transactions whose client names none; None: neither set nor read back
 
     @classmethod
     def durability(cls, beside: str = "") -> Durability:
-        """What a catalog in it promises; `beside` is what is said of its metadata files."""
+        """Return the durability of a catalog in this database; `beside` describes its metadata files."""
         summary = f"{cls.flushes}; {beside}" if beside else cls.flushes
         return Durability(summary, cls.client_syncs, cls.server_syncs, COUNTED, cls.asked)
 
     @abstractmethod
     def address(self) -> str:
-        """Where clients find it, without a password; what has to be there before they come is made."""
+        """Return the address for clients, without a password; create what must exist before they connect."""
 
     @abstractmethod
     def asking(self) -> AbstractContextManager[Ask]:
-        """What asks it by SQL, and is no part of the library that works on it."""
+        """Return a context manager for SQL queries that are independent of the library that writes to the database."""
 
     @abstractmethod
     def size(self) -> int:
-        """Bytes on the disk."""
+        """Return the size on the disk in bytes."""
 
     def counters(self) -> Mapping[str, int]:
-        """What it has counted so far; nothing where it counts nothing."""
+        """Return the counters so far; empty if the database has none."""
         return {}
 
     @property
     def postgres(self) -> tuple[Postgres, str] | None:
-        """The PostgreSQL that it is in, and its name there; None where it is in none."""
+        """PostgreSQL server and the name of this database in it; None for other databases."""
         return None
 
     @abstractmethod
     def settings(self) -> Mapping[str, str]:
-        """What decides how durable a commit is, asked of it."""
+        """Return the settings that determine how durable a commit is, read from the database."""
 
     @abstractmethod
     def close(self) -> None:
-        """Remove what the run's own folder does not hold; safe to call twice."""
+        """Remove what is not in the run's own folder; safe to call twice."""
 
 
 class PostgresDatabase(Database):
@@ -99,7 +99,7 @@ class PostgresDatabase(Database):
         return name
 
     def address(self) -> str:
-        """A libpq connection string, which names a file that has the password; through a proxy where there is one."""
+        """Return a libpq connection string that refers to a password file; it uses a proxy if there is one."""
         address = conninfo_to_dict(self._postgres.database_dsn(self._name))
         password = address.pop("password", None)
         if password is not None:
@@ -110,7 +110,7 @@ class PostgresDatabase(Database):
         return make_conninfo(**{key: str(value) for key, value in address.items()})
 
     def _write_passfile(self, password: str) -> Path:
-        """Where libpq finds the password, so that neither SQL nor an order holds it."""
+        """Write libpq's password file and return its path, so that neither SQL nor an order contains the password."""
         path = self.context.directory / ".pgpass"
         escaped = password.replace("\\", "\\\\").replace(":", "\\:")
         path.unlink(missing_ok=True)
@@ -145,7 +145,7 @@ class PostgresDatabase(Database):
 
 
 class FileDatabase(Database):
-    """In a file, and those that its library puts beside it, below the run's own folder."""
+    """Database in a file, with the files that its library adds, below the run's own folder."""
 
     file_name: ClassVar[str]
 
@@ -173,7 +173,7 @@ def asking_sqlite(path: Path) -> Iterator[Ask]:
 
 
 def sqlite_settings(path: Path) -> dict[str, str]:
-    """What decides how durable a commit in the file at `path` is, asked of it."""
+    """Return the settings that determine how durable a commit in the file at `path` is, read from the file."""
     with asking_sqlite(path) as ask:
         return {"journal_mode": str(ask("PRAGMA journal_mode")[0][0])}
 
@@ -201,12 +201,12 @@ class DuckDBDatabase(FileDatabase):
     title = "a DuckDB file"
     file_name = "catalog.duckdb"
     flushes = "DuckDB flushes its write-ahead log at each commit"
-    client_syncs = PerWrite(1, 1.4)  # more than one where the log is written into the file
+    client_syncs = PerWrite(1, 1.4)  # more than one if the WAL is checkpointed into the file
     asked = "checkpoint_threshold asked of a DuckDB that reads the file"
 
     @contextmanager
     def asking(self) -> Iterator[Ask]:
-        """As soon as no client holds the file."""
+        """Yield a query function as soon as no client holds the file."""
         import duckdb
 
         until = time.monotonic() + LETTING_GO_S

@@ -1,4 +1,4 @@
-"""DuckLake as a catalog: every client is a DuckDB that works on the catalog's tables in a database by itself."""
+"""DuckLake as a catalog: each client is a DuckDB that directly accesses the catalog's tables in a database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import duckdb
 
 LAKE = "lake"
-BETWEEN = "__"  # the names of a namespace: schemas do not nest
+BETWEEN = "__"  # joins the names of a namespace, as schemas do not nest
 FLAT = "schemas do not nest and have no properties: a namespace's path is one name, and none of its properties is kept"
 TAKEN = "the creation of a schema that is there succeeds, and changes nothing"
 COMMENTS = "an update sets the comment of a table or a view, of which the last is kept"
@@ -38,7 +38,7 @@ def schema_of(path: Names) -> str:
 
 
 class DuckLakeSession(Session):
-    """One DuckDB, attached to the lake."""
+    """Session of one DuckDB, attached to the lake."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, columns: Iterable[str]) -> None:
         self._connection = connection
@@ -104,7 +104,7 @@ def _listing(schema: str, kind: str) -> str:
 
 
 def _status(said: str) -> int:
-    """What DuckDB's words are as a status: of a commit that another one overtook, of a name that is taken, ..."""
+    """Return the status for a DuckDB error message: a commit conflict, a name that is taken, ..."""
     text = said.lower()
     if "database is locked" in text:
         return LOCKED
@@ -117,7 +117,7 @@ _NOW = "SELECT {} FROM ducklake_{} WHERE end_snapshot IS NULL"
 
 
 class TablesReader(CatalogReader):
-    """Reads the catalog's own tables, as DuckLake's specification has them, without DuckDB; all rows at its making."""
+    """Reader of the catalog's own tables by DuckLake's specification, without DuckDB; reads all rows when created."""
 
     def __init__(self, ask: Ask) -> None:
         paths = {
@@ -156,7 +156,7 @@ class TablesReader(CatalogReader):
 
 
 class DuckLakeCatalog(LibraryCatalog):
-    """Over a database that `attached` says how DuckDB finds, by a text with a place for the database's address."""
+    """DuckLake over a database; `attached` is the ATTACH string, with a placeholder for the database's address."""
 
     format = "DuckLake"
     client = "DuckDB"
@@ -209,7 +209,7 @@ class DuckLakeCatalog(LibraryCatalog):
 
 
 class DuckLakePostgres(InPostgres, DuckLakeCatalog):
-    # Its client begins each transaction with an isolation of its own.
+    # Its client sets the isolation level of each transaction itself.
     name = "ducklake-catalog-postgres"
     title = "DuckLake, PostgreSQL"
     catalog = "DuckLake's tables in PostgreSQL"

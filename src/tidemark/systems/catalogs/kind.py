@@ -1,4 +1,4 @@
-"""Catalog servers: what can be done to one, declared and never found out by trying."""
+"""Interface of catalog servers; their capabilities are declared and never detected by trying."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import ClassVar
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import DEFAULT, System
 
-BEHIND, VOLATILE = "written behind", "volatile"  # levels of durability, beside the default: flushed at each commit
+BEHIND, VOLATILE = "written behind", "volatile"  # durability levels, other than the default: flushed at each commit
 type Names = Sequence[str]  # of a namespace: all names from the root
 
 
 class Entity(StrEnum):
-    """What a catalog keeps."""
+    """Kind of object in a catalog."""
 
     CATALOG = "catalog"
     NAMESPACE = "namespace"
@@ -26,26 +26,26 @@ class Entity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where requests go: `base` is http://host:port, `prefix` what stands before /namespaces in a path.
+    """Address of requests: `base` is http://host:port, `prefix` the part of a path before /namespaces.
 
-    `headers` are what each request has to show, a token among them: keep them out of logs.
+    `headers` are required in each request and include a token: keep them out of logs.
     """
 
     base: str
     prefix: str = "/v1"
-    separator: str = "%1F"  # of the names of a namespace, in a path
+    separator: str = "%1F"  # between the names of a namespace, in a path
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def namespaces(self, path: Names = ()) -> str:
-        """The address, from the root, of all namespaces or of one."""
+        """Return the path, from the root, of all namespaces or of one."""
         return f"{self.prefix}/namespaces" + (f"/{self.separator.join(path)}" if path else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An entity as a reader found it: `columns` of tables and views, by name, and the ids of a table's `snapshots`.
+    """Entity as a reader found it: names of the `columns` of tables and views, and ids of a table's `snapshots`.
 
-    They are those that lead to where its main branch is, oldest last.
+    The snapshots are those from the head of the main branch back to the first, oldest last.
     """
 
     properties: Mapping[str, str]
@@ -54,24 +54,24 @@ class Kept:
 
 
 class CatalogReader(ABC):
-    """Reads a catalog as another client than the one that wrote to it."""
+    """Reader of a catalog, independent of the client that wrote to it."""
 
     @abstractmethod
     def namespaces(self, path: Names) -> list[str]:
-        """The names of the children of a namespace, as often as they are listed."""
+        """Return the names of a namespace's children; a name that is listed twice is returned twice."""
 
     @abstractmethod
     def names(self, entity: Entity, path: Names) -> list[str]:
-        """The names of the tables, or the views, of a namespace, as often as they are listed."""
+        """Return the names of a namespace's tables or views; a name that is listed twice is returned twice."""
 
     @abstractmethod
     def fetch(self, entity: Entity, path: Names, name: str = "") -> Kept | None:
-        """One entity; None where the catalog says that it is not there."""
+        """Return one entity; None if the catalog reports that it does not exist."""
 
     def walk(self, path: Names) -> Iterator[tuple[str, ...]]:
-        """Every namespace from `path` down, in the order of listing; one that is listed twice comes twice.
+        """Yield every namespace from `path` down, in listing order; one that is listed twice is yielded twice.
 
-        None where `path` is not there. Who reads a catalog in which a child needs no parent finds it by itself.
+        Yield nothing if `path` does not exist. Readers of catalogs in which a child needs no parent override this.
         """
         if self.fetch(Entity.NAMESPACE, path) is not None:
             yield from self._listed(tuple(path))
@@ -83,10 +83,10 @@ class CatalogReader(ABC):
 
 
 class CatalogSystem(System):
-    """A catalog over one backend: a server that is spoken to by Iceberg's REST protocol, or a library's (`library`).
+    """Catalog over one backend: a server that implements Iceberg's REST protocol, or a client library (`library`).
 
-    `entities`: what can be made in it. `volatile`: nothing of it outlives the server. What a namespace is made with and
-    where it may lie is the protocol's; a server that departs from it says so here.
+    `entities` can be created in it. `volatile`: nothing in it outlives the server. The protocol defines the contents
+    and the location of a new namespace; a server that deviates from it declares so here.
     """
 
     kind: ClassVar[str] = "a catalog server"
@@ -94,54 +94,54 @@ class CatalogSystem(System):
     backend: ClassVar[str]  # "PostgreSQL"
     entities: ClassVar[frozenset[Entity]] = frozenset({Entity.NAMESPACE, Entity.TABLE, Entity.VIEW})
     volatile: ClassVar[bool] = False
-    writes_files: ClassVar[bool] = True  # metadata files, wherever they lie
-    behind: ClassVar[bool] = False  # a commit is answered before it is on the disk
-    keeps_properties: ClassVar[bool] = True  # of what is created, and each that is set; otherwise the last that was set
-    requests: ClassVar[frozenset[str] | None] = None  # by the names of their kinds, that it can do; None: all
-    # Of which it refuses one whose name is taken; of others it answers with success and makes nothing.
+    writes_files: ClassVar[bool] = True  # metadata files, in any location
+    behind: ClassVar[bool] = False  # a commit is acknowledged before it is on the disk
+    keeps_properties: ClassVar[bool] = True  # those at creation, and each one set later; otherwise the last one set
+    requests: ClassVar[frozenset[str] | None] = None  # names of the request kinds that it supports; None: all
+    # Entities whose creation it refuses if the name is taken; for others it reports success and creates nothing.
     refuses_taken: frozenset[Entity] = frozenset({Entity.NAMESPACE, Entity.TABLE, Entity.VIEW})
-    checks_parents: ClassVar[bool] = True  # refuses a table in a namespace that is not there
-    alone: ClassVar[str | None] = None  # why two users cannot work on it at once, where that is so
-    stores: ClassVar[bool] = True  # otherwise it keeps nothing, and there is nothing to hold it to
-    # What each entity that is missing from `entities` is not there for, in words.
+    checks_parents: ClassVar[bool] = True  # refuses a table in a namespace that does not exist
+    alone: ClassVar[str | None] = None  # why two users cannot use it at once; None if they can
+    stores: ClassVar[bool] = True  # otherwise it keeps nothing, and there is nothing to verify
+    # Reason for each entity that is missing from `entities`.
     reasons: ClassVar[Mapping[Entity, str]] = {
         Entity.CATALOG: "the server has one catalog, which is configured and not created by a request"
     }
 
     @property
     def durability_level(self) -> str:
-        """What is promised when a request is answered: catalogs are compared with those of the same level alone."""
+        """Durability of an answered request; catalogs are compared only with others of the same level."""
         return VOLATILE if self.volatile else BEHIND if self.behind else DEFAULT
 
     @property
     @abstractmethod
     def endpoint(self) -> Endpoint:
-        """Where requests go, the server having been asked for its prefix."""
+        """Address of requests, with the prefix that the server reports."""
 
     @abstractmethod
     def open_reader(self) -> CatalogReader:
-        """A reader with connections of its own."""
+        """Return a reader with its own connections."""
 
     @property
     @abstractmethod
     def reader(self) -> str:
-        """What `open_reader` reads through, and its version."""
+        """Name and version of what `open_reader` reads with."""
 
     def counters(self) -> Mapping[str, int]:
-        """What the backend has counted so far: transactions, bytes of its log, ...; nothing where it counts nothing."""
+        """Return the backend's counters so far: transactions, bytes of its log, ...; empty if it has none."""
         return {}
 
     @property
     def postgres(self) -> tuple[Postgres, str] | None:
-        """The PostgreSQL that it works on, and its database there; None where there is none, or it is not ours."""
+        """PostgreSQL that it uses, and its database there; None if there is none, or it is not Tidemark's."""
         return None
 
     def stored(self) -> tuple[int, int, int | None]:
-        """Metadata files, their bytes, and the bytes of the database; None where nobody can look."""
+        """Return the number and bytes of metadata files, and the bytes of the database (None if unknown)."""
         return 0, 0, None
 
     def reconnect(self) -> None:
-        """Its servers were started anew: forget where they were."""
+        """Forget the addresses of its servers, which were restarted."""
 
     def close(self) -> None:
         pass

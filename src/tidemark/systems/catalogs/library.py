@@ -1,7 +1,7 @@
-"""Catalogs without a server: a library in each client's own process works on a database that all of them share.
+"""Catalogs without a server: a library in each client's process accesses a database that all clients share.
 
-A user is a process with a session. What a session is asked for is what a REST server would be, and its answers are the
-statuses that one would give, so that outcomes are told apart in one way.
+A user is a process with a session. Sessions accept the requests of a REST server and answer with the same status codes,
+so that outcomes are classified in one way.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ PROCESSES = "each user is a process with a client of its own: no catalog server 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What entities are created with: the columns of tables, of 32-bit integers, and the properties of all."""
+    """Contents of new entities: the columns of tables (32-bit integers), and the properties of all entities."""
 
     columns: tuple[str, ...] = ("id",)
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
 class Session(ABC):
-    """One user's own client."""
+    """Client of one user."""
 
-    said: str = ""  # the last error in words
-    listed: Sequence[str] = ()  # names that the last request showed, where it was a listing
+    said: str = ""  # message of the last error
+    listed: Sequence[str] = ()  # names that the last request returned, if it was a listing
 
     @abstractmethod
     def perform(self, kind: str, path: Names, name: str, key: str) -> int:
-        """Do one request, by the name of its kind; the status that a server would answer with.
+        """Execute one request, given by the name of its kind; return the status that a server would answer with.
 
-        An append is one attempt: CONFLICT where another one was quicker.
+        An append is attempted once: CONFLICT if another one came first.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of connections and files."""
+        """Close connections and files."""
 
 
 class LibraryCatalog(CatalogSystem):
-    """A catalog that clients work on by themselves, each with a session in a process of its own."""
+    """Catalog that clients access directly, each with a session in its own process."""
 
     server: ClassVar[str] = "none"
     keeps_in: ClassVar[type[Database]]
-    modules: ClassVar[tuple[str, ...]]  # that a user's client is made of
+    modules: ClassVar[tuple[str, ...]]  # modules that a user's client needs
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -61,23 +61,23 @@ class LibraryCatalog(CatalogSystem):
 
     @property
     def endpoint(self) -> Endpoint:
-        """Nowhere: nothing is sent."""
+        """Empty address: no requests are sent."""
         return Endpoint("")
 
     def given(self) -> Mapping[str, str]:
-        """Make the catalog, unless it is there; what `load` and `open_session` need elsewhere, without secrets."""
+        """Create the catalog if necessary; return what `load` and `open_session` need elsewhere, without secrets."""
         found = {
             "address": self.database.address(),
             "directory": str(self.context.directory),
             "packages": os.pathsep.join(str(self.context.tools[tool]) for tool in self.tools),
         }
         self.load(found)
-        self.open_session(found, Contents()).close()  # makes the catalog's own tables
+        self.open_session(found, Contents()).close()  # creates the catalog's own tables
         return found
 
     @classmethod
     def load(cls, given: Mapping[str, str]) -> None:
-        """Import what clients are made of: once, before users part."""
+        """Import the clients' modules: once, before the users' processes fork."""
         take(filter(None, given["packages"].split(os.pathsep)))
         for name in cls.modules:
             import_module(name)
@@ -85,7 +85,7 @@ class LibraryCatalog(CatalogSystem):
     @classmethod
     @abstractmethod
     def open_session(cls, given: Mapping[str, str], contents: Contents) -> Session:
-        """A user's client, after `load`."""
+        """Return a user's client; `load` must have been called."""
 
     @property
     def postgres(self) -> tuple[Postgres, str] | None:

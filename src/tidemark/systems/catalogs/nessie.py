@@ -1,6 +1,6 @@
 """Project Nessie over each backend that it was found to run on.
 
-A table of its shows the last of its snapshots alone. Those before are in the history of its branch, commit by commit.
+A Nessie table lists only its last snapshot. Earlier ones are in the history of Nessie's branch, commit by commit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tidemark.systems.catalogs.over_postgres import DistanceOptions, OverPostgre
 from tidemark.systems.catalogs.reading import TIMEOUT_S, PyIcebergReader
 
 HISTORY = "/api/v2/trees/main/history"
-PAGE = 500  # commits that are asked for at once
+PAGE = 500  # commits per request
 NO_SNAPSHOT = -1
 ONE_HISTORY = (
     "all tables share one history: commits to different tables contend for its branch, as they do nowhere else here"
@@ -36,11 +36,11 @@ STAND_IN = (
     "WiredTiger; its speed says nothing of MongoDB's"
 )
 LAST_ALONE = "a table shows its last snapshot alone; those before are read from that history"
-FOUR_WRITES = PerWrite(4, 4.6)  # an update of a table is as many transactions of its backend
+FOUR_WRITES = PerWrite(4, 4.6)  # transactions of the backend per update of a table
 
 
 class NessieReader(PyIcebergReader):
-    """Reads as PyIceberg does, and a table's snapshots from the branch's history as it was when first asked for."""
+    """PyIceberg reader that takes a table's snapshots from the branch's history, fetched once at first use."""
 
     def fetch(self, entity: Entity, path: Names, name: str = "") -> Kept | None:
         kept = super().fetch(entity, path, name)
@@ -51,7 +51,7 @@ class NessieReader(PyIcebergReader):
 
     @cached_property
     def _committed(self) -> dict[tuple[str, ...], tuple[str, ...]]:
-        """The snapshots that each table had, from the last to the first; those of an update of its properties once."""
+        """Snapshots of each table, newest first; commits that repeat one (updates of properties) count once."""
         found: dict[tuple[str, ...], list[int]] = {}
         for commit in self._history():
             for operation in commit.get("operations", []):
@@ -60,7 +60,7 @@ class NessieReader(PyIcebergReader):
         return {key: tuple(str(snapshot) for snapshot, _ in groupby(snapshots)) for key, snapshots in found.items()}
 
     def _history(self) -> Iterator[dict[str, Any]]:
-        """All commits, the last one first."""
+        """Yield all commits, newest first."""
         asked = {"fetch": "ALL", "max-records": str(PAGE)}
         while True:
             with open_url(f"{self._endpoint.base}{HISTORY}?{urlencode(asked)}", TIMEOUT_S) as answer:
@@ -112,7 +112,7 @@ class NessieOverRocksDB(NessieSystem):
 
 
 class NessieOverPostgres(OverPostgres, NessieSystem):
-    Options: ClassVar[type[Options]] = DistanceOptions  # of isolation, its transactions may have a word of their own
+    Options: ClassVar[type[Options]] = DistanceOptions  # without isolation, as its transactions may set their own
     name = "nessie-jdbc-postgres"
     title = "Nessie, PostgreSQL"
     catalog = "Nessie over PostgreSQL"

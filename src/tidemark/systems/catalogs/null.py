@@ -1,4 +1,4 @@
-"""The catalog server that answers at once: what remains when it is measured is the load generator."""
+"""Catalog server that answers at once: measuring it gives the overhead of the load generator."""
 
 from __future__ import annotations
 

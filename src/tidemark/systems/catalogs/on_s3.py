@@ -1,4 +1,4 @@
-"""Catalog servers whose metadata files lie in an S3 server, and the reference server among them."""
+"""Catalog servers with metadata files in an S3 server, including the reference server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ON_S3 = "metadata files go to an S3 server (SeaweedFS) on loopback and not to lo
 
 
 class OnS3(RestSystem):
-    """Its service has a bucket."""
+    """Catalog server whose service has a bucket."""
 
     def stored(self) -> tuple[int, int, int | None]:
         service = self.running

@@ -1,4 +1,4 @@
-"""Servers over PostgreSQL, which may be some time away and isolate transactions as they are told."""
+"""Catalogs over PostgreSQL, with options for its round-trip time and its transaction isolation."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ SERIALIZED = (
 
 @dataclass(frozen=True, slots=True)
 class DistanceOptions(Options):
-    """Of a catalog over PostgreSQL."""
+    """Options of a catalog over PostgreSQL."""
 
     database_rtt_ms: int = field(default=0, metadata={"help": RTT_HELP, "minimum": 0})
 
 
 @dataclass(frozen=True, slots=True)
 class IsolationOptions(DistanceOptions):
-    """Of one whose transactions name no isolation by themselves."""
+    """Options of a catalog whose transactions set no isolation level themselves."""
 
     isolation: str = field(default=READ_COMMITTED, metadata={"help": ISOLATION_HELP, "choices": list(ISOLATIONS)})
 
 
 def remarks(options: Any) -> list[str]:
-    """What tables say of a catalog with `options`, where they differ from what it is without."""
+    """Return the notes that tables print for `options` of a catalog that differ from the defaults."""
     found = [AWAY.format(options.database_rtt_ms)] if options.database_rtt_ms else []
     return found + [SERIALIZED] * (getattr(options, "isolation", READ_COMMITTED) != READ_COMMITTED)
 
 
 class OverPostgres(RestSystem):
-    """Its service works on a database of its own in PostgreSQL."""
+    """Catalog server whose service uses its own database in PostgreSQL."""
 
     Options: ClassVar[type[Options]] = IsolationOptions
 
@@ -68,7 +68,7 @@ class OverPostgres(RestSystem):
 
 
 class InPostgres(LibraryCatalog):
-    """Its clients work on a database in PostgreSQL by themselves."""
+    """Catalog whose clients directly access a database in PostgreSQL."""
 
     Options: ClassVar[type[Options]] = DistanceOptions
     keeps_in: ClassVar[type[Database]] = PostgresDatabase

@@ -1,4 +1,4 @@
-"""Apache Polaris as a catalog server: by the path of a distribution or the address of a running one."""
+"""Apache Polaris as a catalog server, from the path of a distribution or the address of a running server."""
 
 from __future__ import annotations
 

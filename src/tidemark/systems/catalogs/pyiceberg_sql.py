@@ -1,4 +1,4 @@
-"""PyIceberg's SQL catalog: every client keeps the pointers to tables' metadata files in a database by itself."""
+"""PyIceberg's SQL catalog: each client directly updates the pointers to tables' metadata files in a database."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ NO_VIEWS = "PyIceberg's SQL catalog keeps no views: it raises NotImplementedErro
 
 
 class PyIcebergSession(Session):
-    """One catalog object, with one connection that it keeps."""
+    """Session with one catalog object, which keeps one connection."""
 
     def __init__(self, uri: str, warehouse: Path, contents: Contents) -> None:
         from pyiceberg.catalog.sql import SqlCatalog
         from pyiceberg.schema import Schema
         from pyiceberg.types import IntegerType, NestedField
 
-        # A plain path: PyIceberg does not decode a URI, and would make folders with the names that it is encoded by.
+        # A plain path: PyIceberg does not decode a URI, and would create folders with the encoded names.
         catalog: Any = SqlCatalog(CATALOG, uri=uri, warehouse=str(warehouse))
         self._catalog = catalog
         columns = enumerate(contents.columns, 1)
@@ -76,7 +76,7 @@ class PyIcebergSession(Session):
     def perform(self, kind: str, path: Names, name: str, key: str) -> int:
         try:
             found = self._does[kind](tuple(path), name, key)
-        except Exception as error:  # of the library, of SQLAlchemy or of the file system: what a user is told
+        except Exception as error:  # from the library, SQLAlchemy or the file system: the error that a user sees
             self.said = f"{type(error).__name__}: {error}"
             return _status(error)
         self.listed = [each[-1] for each in found] if kind.startswith("list") else ()
@@ -86,7 +86,7 @@ class PyIcebergSession(Session):
         self._catalog.load_table((*path, name)).transaction().set_properties({key: "1"}).commit_transaction()
 
     def _append(self, path: tuple[str, ...], name: str, key: str) -> None:
-        """Add a snapshot whose files nobody reads, on the condition that the branch still is where it was seen."""
+        """Add a snapshot whose files are never read, on the condition that the branch is still where it was loaded."""
         from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, SetSnapshotRefUpdate
 
         table = self._catalog.load_table((*path, name))
@@ -123,7 +123,7 @@ def _status(error: Exception) -> int:
 
 
 class RowsReader(CatalogReader):
-    """Reads the catalog's own rows, all at its making, and the metadata files that they name; without PyIceberg."""
+    """Reader of the catalog's own rows, all read when created, and of the metadata files in them; without PyIceberg."""
 
     def __init__(self, ask: Ask) -> None:
         self._properties: dict[tuple[str, ...], dict[str, str]] = {}
@@ -160,7 +160,7 @@ class RowsReader(CatalogReader):
 
 
 class PyIcebergSqlCatalog(LibraryCatalog):
-    """Over a database that SQLAlchemy reaches; metadata files lie in the run's own folder."""
+    """PyIceberg's catalog over a database that SQLAlchemy supports; metadata files are in the run's own folder."""
 
     format = "Iceberg"
     client = "PyIceberg"
@@ -188,12 +188,12 @@ class PyIcebergSqlCatalog(LibraryCatalog):
 
     @classmethod
     def uri(cls, address: str) -> str:
-        """The database's address as SQLAlchemy spells it."""
+        """Return the database's address as an SQLAlchemy URL."""
         raise NotImplementedError
 
     @staticmethod
     def warehouse(directory: Path) -> Path:
-        """Where metadata files lie."""
+        """Return the folder of the metadata files."""
         return directory / "warehouse"
 
     def open_reader(self) -> CatalogReader:

@@ -1,4 +1,4 @@
-"""Readers of a catalog server: PyIceberg where it can, and plain HTTP where it cannot."""
+"""Readers of a catalog server: PyIceberg where possible, plain HTTP otherwise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_THERE = 404
 
 
 class PyIcebergReader(CatalogReader):
-    """Lists and loads through PyIceberg; it cannot load a view, which is asked for over plain HTTP."""
+    """Reader that lists and loads with PyIceberg; it cannot load views, which are requested over plain HTTP."""
 
     def __init__(self, endpoint: Endpoint, uri: str, warehouse: str, oauth: OAuth | None = None) -> None:
         from pyiceberg.catalog.rest import RestCatalog
@@ -70,7 +70,7 @@ class PyIcebergReader(CatalogReader):
 
 
 def history(parents: Mapping[int, int | None], at: int | None) -> tuple[str, ...]:
-    """The ids of the snapshots from `at`, where the main branch is, back to the first; `parents` has each one's."""
+    """Return the snapshot ids from `at`, the head of the main branch, to the first; `parents` is by snapshot id."""
     found: list[str] = []
     while at is not None and at in parents and len(found) <= len(parents):
         found.append(str(at))
@@ -79,7 +79,7 @@ def history(parents: Mapping[int, int | None], at: int | None) -> tuple[str, ...
 
 
 class NullReader(CatalogReader):
-    """Of a catalog that keeps nothing."""
+    """Reader of a catalog that keeps nothing."""
 
     def namespaces(self, path: Names) -> list[str]:
         del path

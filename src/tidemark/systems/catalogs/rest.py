@@ -31,8 +31,8 @@ from tidemark.systems.catalogs.kind import CatalogReader, CatalogSystem, Endpoin
 from tidemark.systems.catalogs.reading import PyIcebergReader
 
 TIMEOUT_S = 10
-CHMOD = PerWrite(2, 2)  # programs that Hadoop's way of writing starts for a metadata file
-MARIADB_COMMIT = PerWrite(1, 1.4)  # more than one where it writes pages of its own meanwhile
+CHMOD = PerWrite(2, 2)  # programs that Hadoop's file output starts per metadata file
+MARIADB_COMMIT = PerWrite(1, 1.4)  # more than one if it writes its own pages in the meantime
 IN_CACHE = "metadata files stay in the page cache"
 UNCHECKED = "creates a table in a namespace that is not there, and answers with success"
 FORKS = (
@@ -42,13 +42,13 @@ FORKS = (
 
 
 class RestSystem(CatalogSystem):
-    """A server that speaks the REST protocol; a subclass names the service that runs it over a backend."""
+    """Server that implements the REST protocol; a subclass names the service that runs it over a backend."""
 
     format = "Iceberg"
     client = "HTTP"
     service: ClassVar[type[RestCatalog]]
     libraries = ("pyiceberg", "pyiceberg_core", "pydantic", "pydantic_core")
-    # Programs that the server starts to write a metadata file; None: it starts none.
+    # Programs that the server starts per metadata file; None: it starts none.
     starts: ClassVar[PerWrite | None] = None
 
     def __init_subclass__(cls, **given: Any) -> None:
@@ -59,7 +59,7 @@ class RestSystem(CatalogSystem):
 
     @classmethod
     def service_for(cls, options: Any) -> type[RestCatalog]:
-        """The service that runs it with `options`."""
+        """Return the service that runs it with `options`."""
         del options
         return cls.service
 
@@ -103,12 +103,12 @@ class RestSystem(CatalogSystem):
         return self.running.database
 
     def counters(self) -> Mapping[str, int]:
-        """Of PostgreSQL: transactions that wrote, and bytes of its log, both exact at any moment."""
+        """Return PostgreSQL's write transactions and WAL bytes, both exact at any moment; empty for other databases."""
         return {} if self.postgres is None else postgres_counters(*self.postgres)
 
     @property
     def warehouse(self) -> Path:
-        """Where metadata files lie."""
+        """Folder of the metadata files."""
         return Path(self.running.warehouse)
 
     def stored(self) -> tuple[int, int, int | None]:
@@ -122,7 +122,7 @@ class RestSystem(CatalogSystem):
         return len(sizes), sum(sizes), self.running.database_bytes()
 
     def settings(self) -> Mapping[str, str]:
-        """What decides how durable a commit is, as the running database says it."""
+        """Return the settings that determine how durable a commit is, as the running database reports them."""
         if self.postgres is None:
             return {}
         postgres, name = self.postgres
@@ -136,10 +136,10 @@ class RestSystem(CatalogSystem):
 
 
 class ReferenceServer(RestSystem):
-    """The server that the REST protocol is tested with."""
+    """Iceberg's reference server, which the REST protocol is tested with."""
 
     server = "Iceberg reference server"
-    checks_parents = False  # JdbcCatalog does not look
+    checks_parents = False  # JdbcCatalog does not check
     starts: ClassVar[PerWrite | None] = CHMOD
 
 

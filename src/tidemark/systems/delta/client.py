@@ -1,4 +1,4 @@
-"""Releases of delta-rs that the systems here were written for; they differ in nothing that must be known yet."""
+"""Known releases of delta-rs; so far they have no differences that matter here."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def installed_version() -> str:
 
 
 def reader_name() -> str:
-    """How the oracle's reader is named that reads through delta-rs."""
+    """Return the name of the oracle's reader that uses delta-rs."""
     import pyarrow as pa
 
     return f"{CLIENT} {installed_version()} (the log) and PyArrow {pa.__version__} (the Parquet files)"
 
 
 def address_for_duckdb(location: str) -> str:
-    """How DuckDB's extension is given a table: it takes a % in a plain path for the start of a printf conversion."""
+    """Return a table's address for DuckDB's extension, which parses a % in a plain path as a printf conversion."""
     return Path(location).as_uri() if location.startswith("/") else location
 
 
 def remark() -> str | None:
-    """What must be said of the installed delta-rs, if nothing here was written for it."""
+    """Return a note on the installed delta-rs if it is not a known release; otherwise None."""
     return releases.remark(CLIENT, RELEASES, installed_version())

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # DuckDB gives the table in an attached Delta directory the name of the alias.
 ALIAS = "trips"
-PERCENT = re.compile("%.?")  # its writer takes that for the start of a printf conversion
-CONFLICT = "commit conflict at version"  # in what DuckDB says of a commit that another one overtook
+PERCENT = re.compile("%.?")  # its writer takes this for the start of a printf conversion
+CONFLICT = "commit conflict at version"  # in DuckDB's message for a commit that lost to another one
 INVALID_LOG = (
     "what DuckDB 1.4.4 writes only DuckDB can read: the log's paths begin with a slash, and in place of a file's size "
     "it has its number of rows"
@@ -72,7 +72,7 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
         return self._ids_by_delta_rs() if Capability.READ_BY_OTHERS in self.capabilities else super().ids()
 
     def read(self) -> pa.Table:
-        # Where the log is valid, the reader that has least in common with the writer is delta-rs.
+        # If the log is valid, delta-rs is the reader that has least in common with the writer.
         return self._load().to_pyarrow_table() if Capability.READ_BY_OTHERS in self.capabilities else super().read()
 
     def data_files(self) -> Sequence[PurePath]:

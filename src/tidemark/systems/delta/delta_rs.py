@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 READER = ("delta",)  # DuckDB's extension
-FILES_LEFT = re.compile(r"files_ranges_pruned_statistics=(\d+) total")  # that the log left to be read
+FILES_LEFT = re.compile(r"files_ranges_pruned_statistics=(\d+) total")  # left to read after pruning by the log
 NO_FILES = "files_scanned=0"
 
 
@@ -47,7 +47,7 @@ class DeltaRs(DeltaTable):
         Capability.HISTORY,
     }
     Options: ClassVar[type[Options]] = DeltaRsOptions
-    written_through: ClassVar[tuple[str, ...]] = (".", LOG)  # it cannot be halted before its commit
+    written_through: ClassVar[tuple[str, ...]] = (".", LOG)  # it cannot be interrupted before its commit
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -102,7 +102,7 @@ class DeltaRs(DeltaTable):
         return self._listed()
 
     def merge(self) -> None:
-        # The handle that wrote knows the newest version; whoever writes has it, and need not load the table again.
+        # The writer's handle knows the newest version, so that a writing client need not load the table again.
         assert self._writer is not None
         self._writer.compact()
         self._writer.vacuum()

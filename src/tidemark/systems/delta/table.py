@@ -1,4 +1,4 @@
-"""What Delta tables have in common, whoever writes to them: location, creation, files, history."""
+"""Common base of Delta tables, for all writers: location, creation, files, history."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable as Table
 
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
-CLIENT_INTERVAL = 100  # of delta-rs, when nobody sets one
+CLIENT_INTERVAL = 100  # default of delta-rs
 LOG = "_delta_log"
 NO_SERVICE = "no catalog service"
 NOT_THROUGH = "durability: full: this file system cannot write through: a checkpoint is seen before it is on the disk"
-ENCODED = re.compile("%[0-9A-Fa-f]{2}")  # delta-rs decodes it, also in a plain path, and looks in another folder
+ENCODED = re.compile("%[0-9A-Fa-f]{2}")  # delta-rs decodes it, even in a plain path, and looks in another folder
 REGISTERED = "registered in, not committed through, Unity Catalog"
 
 
@@ -66,13 +66,13 @@ class DeltaRsOptions(DeltaOptions):
 
 
 class DeltaTable(Stored):
-    """A table on a path, created by delta-rs; its commits are files that appear in its log."""
+    """Table at a path, created by delta-rs; each of its commits is a new file in its log."""
 
     format: ClassVar[str] = "Delta Lake"
     catalog: str = "Delta log"
     durability: Durability = Durability("Data and log are left to the page cache; nothing is flushed to the disk.")
     full_syncs_per_write: ClassVar[PerWrite] = PerWrite(4, 4.5)  # data, log, their folders; checkpoints
-    written_through: ClassVar[tuple[str, ...]] = (LOG,)  # folders that are with `durability: full`
+    written_through: ClassVar[tuple[str, ...]] = (LOG,)  # folders with synchronous writes if `durability: full`
     never_in_paths: ClassVar[re.Pattern[str]] = ENCODED
     Options: ClassVar[type[Options]] = DeltaOptions
 
@@ -95,7 +95,7 @@ class DeltaTable(Stored):
         return super().unavailable(options)
 
     def _create(self, schema: pa.Schema) -> Table:
-        """A new table without rows; also for clients that cannot create one themselves."""
+        """Create an empty table; also for clients that cannot create one themselves."""
         from deltalake import DeltaTable as Table
 
         options = self.options
@@ -118,27 +118,27 @@ class DeltaTable(Stored):
         return table
 
     def _access(self) -> dict[str, str] | None:
-        """What delta-rs is told of the storage, where that is not the local disk."""
+        """Return delta-rs's options for the storage; None for the local disk."""
         return None if self.folder is None else self.folder.for_delta_rs()
 
     def _load(self) -> Table:
-        """The table as somebody else would open it now."""
+        """Return the table as a new client would open it now."""
         from deltalake import DeltaTable as Table
 
         access = None if self.folder is None else self.folder.for_readers().for_delta_rs()
         return Table(self._location, storage_options=access)
 
     def _listed(self) -> Sequence[PurePath]:
-        # delta-rs encodes names of folders for them to be parts of a URI, also where it leaves out the scheme.
+        # delta-rs encodes folder names for use in a URI, even if it omits the scheme.
         return [path_of(unquote(address)) for address in self._load().file_uris()]
 
     @property
     def place(self) -> Path:
-        """Where the table lies on the local disk, for other clients of it."""
+        """Path of the table on the local disk, for its other clients."""
         return Path(self._location)
 
     def footprint(self) -> Footprint:
-        # Hadoop's local file system leaves checksum files, with a dot before their names: no part of the format.
+        # Hadoop's local file system adds checksum files, with a leading dot: they are not part of the format.
         sizes = {path: size for path, size in self._sizes_below(self.place).items() if not path.name.startswith(".")}
         log = count_and_sum(size for path, size in sizes.items() if LOG in path.parts)
         data = count_and_sum(size for path, size in sizes.items() if LOG not in path.parts)
@@ -153,7 +153,7 @@ class DeltaTable(Stored):
         return int(self._load().count())
 
     def history(self) -> Sequence[Committed]:
-        """By the files of the log: what each says of its time, and of the rows of the files that it adds."""
+        """Return the commits by the log's files: the time of each, and the row counts of the files that it adds."""
         found = []
         for path in sorted(Path(self._location, LOG).glob("*.json")):
             entries = [json.loads(line) for line in path.read_text().splitlines()]
@@ -167,7 +167,7 @@ class DeltaTable(Stored):
         return [path for path in self._sizes_below(Path(self._location) / LOG) if path.parent.name == LOG]
 
     def _ids_by_delta_rs(self) -> pa.ChunkedArray:
-        # delta-rs tells which files are the table; it would take seven times as long to read 2,000 small ones itself.
+        # delta-rs only lists the table's files; it would take seven times as long to read 2,000 small ones itself.
         return read_ids(self._listed(), None if self.folder is None else self.folder.file_system())
 
     def settings(self) -> Mapping[str, str]:

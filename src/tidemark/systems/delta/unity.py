@@ -1,9 +1,9 @@
-"""Registration of a Delta table in Unity Catalog, by its REST interface.
+"""Registration of a Delta table in Unity Catalog, through its REST interface.
 
-delta-rs cannot open `uc://` tables on local storage: the open-source server answers its request for credentials
-with an empty object, and it requires cloud ones (delta-rs issue 3966). So the table is registered, its location
-asked for, and that path written to; commits do not pass through the catalog. No server is in a package registry,
-which is why no test here talks to one.
+delta-rs cannot open `uc://` tables on local storage: it requires cloud credentials, and the open-source server answers
+its request for them with an empty object (delta-rs issue 3966). The table is therefore registered, its location
+requested, and that path written to; commits do not pass through the catalog. No package registry has such a server,
+so that no test here uses one.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ TOKEN = "TIDEMARK_UNITY_TOKEN"
 
 
 def register(address: str, schema_name: str, schema: pa.Schema, location: Path) -> Path:
-    """Register an external table at `location`; where the catalog says that it lies.
+    """Register an external table at `location`; return the location that the catalog reports.
 
-    `schema_name` is "catalog.schema". A token is taken from the environment (TIDEMARK_UNITY_TOKEN). Raises
-    SystemFailure when the server refuses, or names a place that is not on this machine.
+    `schema_name` is "catalog.schema". A token is taken from the environment (TIDEMARK_UNITY_TOKEN). Raise SystemFailure
+    if the server refuses, or reports a location that is not on this machine.
     """
     catalog, _, below = schema_name.partition(".")
     name = f"tidemark_{secrets.token_hex(6)}"

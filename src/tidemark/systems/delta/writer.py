@@ -1,4 +1,4 @@
-"""delta-rs with a handle on a table that is there: of the process that made it, or of a further one."""
+"""delta-rs with a handle on an existing table, in the process that created it or in another one."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import DeltaTable as Table
 
-OVERTAKEN = "Failed to commit transaction"  # in what delta-rs says once it has tried as often as it may
+OVERTAKEN = "Failed to commit transaction"  # in delta-rs's message after its last retry
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaRsDoor(Door):
     location: str
-    access: Mapping[str, str] | None = field(repr=False)  # of the storage, where that is not the local disk
+    access: Mapping[str, str] | None = field(repr=False)  # to the storage; None for the local disk
     codec: str
-    retries: int | None  # of a commit that another one overtook; None: delta-rs's own number
+    retries: int | None  # of a commit that lost to another one; None: delta-rs's default
 
     def open(self) -> DeltaRsWriter:
         from deltalake import DeltaTable
@@ -48,7 +48,7 @@ class DeltaRsWriter(TableWriter):
         self._append = write_deltalake
 
     def write(self, rows: pa.Table) -> None:
-        # With the handle kept, delta-rs does not read the log again from its last checkpoint on.
+        # With the same handle, delta-rs does not reread the log from its last checkpoint.
         self._append(self.table, rows, mode="append", writer_properties=self.properties, commit_properties=self._commit)
 
     def write_known(self, rows: pa.Table, token: Token) -> None:
@@ -60,7 +60,7 @@ class DeltaRsWriter(TableWriter):
         self._append(self.table, rows, mode="append", writer_properties=self.properties, commit_properties=known)
 
     def has(self, token: Token) -> bool:
-        # delta-rs takes the same transaction twice: it has to be asked.
+        # delta-rs accepts the same transaction twice, so that it must be queried.
         self.table.update_incremental()
         last = self.table.transaction_version(token.writer)
         return last is not None and last >= token.number
@@ -94,14 +94,14 @@ class DeltaRsWriter(TableWriter):
         self.table.optimize.compact(writer_properties=self.properties, commit_properties=self._commit)
 
     def vacuum(self) -> None:
-        """Remove what was replaced; by default it stays for a week, in case somebody still reads the old version."""
+        """Remove replaced files; by default they are kept for a week, for readers of old versions."""
         self.table.vacuum(
             retention_hours=0, enforce_retention_duration=False, dry_run=False, commit_properties=self._commit
         )
 
     def maintenance(self) -> Mapping[str, Callable[[], object]]:
         def compact() -> None:
-            self.table.update_incremental()  # what others wrote meanwhile
+            self.table.update_incremental()  # what others wrote in the meantime
             self.compact()
 
         return {"compact": compact, "vacuum": self.vacuum, "checkpoint": self.table.create_checkpoint}

@@ -1,6 +1,6 @@
-"""What a DuckLake table holds, read from its catalog's own tables in SQL and its files, without DuckDB.
+"""Reader of a DuckLake table's contents, by SQL on its catalog's tables and from its files, without DuckDB.
 
-The tables are those of DuckLake's specification, whose releases 0.3 and 1.0 have in common what is asked for here.
+The tables are those of DuckLake's specification; all that is used here is the same in its releases 0.3 and 1.0.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ INLINED = """
 
 
 def reader_name() -> str:
-    """How the oracle's reader is named that reads in this way."""
+    """Return the name of the oracle's reader that uses this module."""
     import pyarrow as pa
 
     return f"psycopg {psycopg.__version__} (the catalog's tables) and PyArrow {pa.__version__} (the Parquet files)"
 
 
 def commits(catalog: Catalog) -> int:
-    """The snapshots that the catalog knows, creation and options included."""
+    """Return the number of snapshots in the catalog, including those for creation and options."""
     ((count,),) = catalog.execute("SELECT count(*) FROM ducklake_snapshot").fetchall()
     return int(count)
 
 
 def history(catalog: Catalog, table: str) -> list[Committed]:
-    """The snapshots that added rows to `table`, in files or inlined, in their order."""
+    """Return the snapshots that added rows to `table`, in files or inlined, in order."""
     counted: dict[int, int] = dict(catalog.execute(sql.SQL(ADDED).format(sql.Literal(table))).fetchall())
     for (inlined,) in catalog.execute(sql.SQL(INLINED).format(sql.Literal(table))).fetchall():
         rows = sql.SQL("SELECT begin_snapshot, count(*) FROM {} GROUP BY 1").format(sql.Identifier(inlined))
@@ -71,9 +71,9 @@ def history(catalog: Catalog, table: str) -> list[Committed]:
 
 
 def refused(catalog: Catalog) -> int:
-    """The transactions that PostgreSQL rolled back in the catalog's database: commits that another one overtook.
+    """Return how many transactions PostgreSQL rolled back in the catalog's database: commits that lost to others.
 
-    One writer alone has none. A session's are counted once it has ended.
+    A single writer has none. PostgreSQL counts those of a session once it has ended.
     """
     query = "SELECT xact_rollback FROM pg_stat_database WHERE datname = current_database()"
     ((count,),) = catalog.execute(query).fetchall()
@@ -81,7 +81,7 @@ def refused(catalog: Catalog) -> int:
 
 
 def ids(catalog: Catalog, table: str, file_system: FileSystem | None = None) -> pa.ChunkedArray:
-    """`ids_by` of a catalog in PostgreSQL."""
+    """Return the ids of a table by `ids_by`, for a catalog in PostgreSQL."""
 
     def ask(query: str) -> Sequence[tuple[Any, ...]]:
         return catalog.execute(query.encode()).fetchall()
@@ -92,10 +92,10 @@ def ids(catalog: Catalog, table: str, file_system: FileSystem | None = None) -> 
 def ids_by(
     ask: Ask, table: str, inlined_ids: Callable[[str], pa.ChunkedArray], file_system: FileSystem | None = None
 ) -> pa.ChunkedArray:
-    """The `id` column (int64) of `table`'s current rows, in files (of `file_system`) and inlined, in any order.
+    """Return the `id` column (int64) of `table`'s current rows, in files (of `file_system`) and inlined, in any order.
 
-    `inlined_ids`: those of the current rows in the catalog's table of that name. SystemFailure where rows were deleted:
-    nothing here ever does that, and this reader does not apply it.
+    `inlined_ids` returns those of the current rows in the catalog's table of that name. Raise SystemFailure if rows
+    were deleted: Tidemark never deletes any, and this reader does not apply deletes.
     """
     import pyarrow as pa
 
@@ -109,7 +109,7 @@ def ids_by(
 
 
 def _path(row: tuple[Any, ...]) -> PurePath:
-    """A data file's path: relative to its table's, that to its schema's, and that to the lake's, or absolute."""
+    """Return a data file's path, which is relative to its table's, schema's and lake's in this order, or absolute."""
     file, file_is_relative, table, table_is_relative, schema, schema_is_relative, lake = row
     path = str(file)
     for folder, is_relative in ((table, file_is_relative), (schema, table_is_relative), (lake, schema_is_relative)):

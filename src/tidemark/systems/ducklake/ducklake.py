@@ -1,4 +1,4 @@
-"""DuckLake with its catalog in PostgreSQL, inlining rows or not."""
+"""DuckLake with its catalog in PostgreSQL, with or without inlined rows."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ POSTGRES_DURABILITY = Durability(
 
 
 class CatalogInPostgres(DuckLakeTable):
-    """The catalog is a database of its own in PostgreSQL; its password never appears in SQL."""
+    """DuckLake with its own catalog database in PostgreSQL; its password never appears in SQL."""
 
     catalog: str = "PostgreSQL"
-    # A file's catalog is open to one process at a time, so that nobody can overtake there.
+    # A catalog in a file is open to one process at a time, so that commits cannot conflict there.
     capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {
         Capability.COMMIT_RETRY,
         Capability.WRITERS,
@@ -84,7 +84,7 @@ class CatalogInPostgres(DuckLakeTable):
         super().create(schema)
 
     def _write_passfile(self, password: str) -> Path:
-        """Where libpq finds the password, so that neither SQL nor an argument list holds it."""
+        """Write libpq's password file and return its path, so that neither SQL nor arguments contain the password."""
         path = self.context.directory / ".pgpass"
         escaped = password.replace("\\", "\\\\").replace(":", "\\:")
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -1,4 +1,4 @@
-"""DuckLake with its catalog in a DuckDB file, which holds the rows as well."""
+"""DuckLake with its catalog in a DuckDB file, which also holds the rows."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.duckdb_client import DuckDBAsker, asking, reader_name
 from tidemark.systems.ducklake.table import DuckLakeTable, Inlining
 
-CATALOG_FILE = "catalog.ducklake"  # beside it lies its log, whose name begins with this one
+CATALOG_FILE = "catalog.ducklake"  # its WAL lies next to it, with this name as prefix
 FILE_DURABILITY = Durability(
     "The commit is in the catalog file's log, flushed before it is acknowledged.",
-    client_syncs_per_write=PerWrite(1, 1.3),  # more where the log is moved into the file
+    client_syncs_per_write=PerWrite(1, 1.3),  # more if the WAL is checkpointed into the file
 )
 
 
 class CatalogInFile(DuckLakeTable):
-    """The catalog is a DuckDB file, which one DuckDB at a time may have open."""
+    """DuckLake with its catalog in a DuckDB file, which only one DuckDB at a time can open."""
 
     catalog: str = "DuckDB file"
     extensions: tuple[str, ...] = ("ducklake",)
@@ -56,8 +56,8 @@ class CatalogInFile(DuckLakeTable):
 
     @contextmanager
     def asking(self) -> Iterator[DuckDBAsker]:
-        # Two DuckDBs cannot have one file open, and a writer that closed it for the reader's sake would commit what
-        # it holds back, write its log into the file and start anew. A copy shows what is committed, and only that.
+        # Two DuckDBs cannot open one file, and a writer that closed it for the reader would commit what it holds back,
+        # checkpoint its WAL into the file and start again. A copy shows exactly what is committed.
         beside = self.context.directory / ".reader"
         beside.mkdir()
         try:
@@ -71,7 +71,7 @@ class CatalogInFile(DuckLakeTable):
 
 
 class DuckLakeInlined(Inlining, CatalogInFile):
-    full_syncs_per_write: ClassVar[PerWrite] = FILE_DURABILITY.client_syncs_per_write  # there is nothing else
+    full_syncs_per_write: ClassVar[PerWrite] = FILE_DURABILITY.client_syncs_per_write  # there are no other files
     name: ClassVar[str] = "ducklake-inlined"
     title: ClassVar[str] = "DuckLake + inlining"
     in_thesis: ClassVar[bool] = True

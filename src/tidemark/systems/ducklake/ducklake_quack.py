@@ -1,4 +1,4 @@
-"""DuckLake with its catalog in another process's DuckDB, which it reaches by DuckDB's Quack protocol."""
+"""DuckLake with its catalog in another process's DuckDB, accessed by DuckDB's Quack protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PROTOCOL = ("httpfs", "quack")
-COMMIT = PerWrite(6, 6.5)  # more where the log is moved into the file
+COMMIT = PerWrite(6, 6.5)  # more if the WAL is checkpointed into the file
 NOT_ATOMIC = (
     "a commit is six statements, each of them a transaction of the server's: one that is interrupted leaves a part of "
     "itself in the catalog"
@@ -71,7 +71,7 @@ class DuckLakeQuack(DuckLakeTable):
 
     @contextmanager
     def _asking(self) -> Iterator[Callable[[str], duckdb.DuckDBPyRelation]]:
-        """What has the server answer a query on the catalog's own tables; it knows no DuckLake."""
+        """Yield a function that has the server answer a query on the catalog's own tables, without DuckLake."""
         with connect(PROTOCOL, self.context.directory) as connection:
             connection.execute(self._catalog.secret())
             address = literal(self._catalog.address)

@@ -1,4 +1,4 @@
-"""DuckLake with its catalog in an SQLite file, which several processes of one machine may have open."""
+"""DuckLake with its catalog in an SQLite file, which several processes of one machine can open at once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakeTable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FILE = "catalog.sqlite"  # beside it lies its rollback journal, whose name begins with this one
+FILE = "catalog.sqlite"  # its rollback journal lies next to it, with this name as prefix
 LOSES_NAN = "DuckLake 0.3 makes null of NaN in rows that it inlines into SQLite"
-LOCKED = "database is locked"  # of a transaction that was rolled back, or that SQLite never committed
+LOCKED = "database is locked"  # for a transaction that was rolled back, or that SQLite never committed
 GIVES_UP = "a commit that finds the file locked by another writer is refused, and DuckLake does not try it again"
 CLINGS = (
     "a client whose commit meets a reader, or that reads while another one commits, keeps the file locked for all "
@@ -49,7 +49,7 @@ class DuckLakeSqlite(DuckLakeTable):
         "Parquet file to the page cache.",
         client_syncs_per_write=SYNCS,
     )
-    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(8, 8)  # the journal is a file that a write makes, too
+    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(8, 8)  # including the journal, a file that a write creates
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)

@@ -1,4 +1,4 @@
-"""Settings of DuckLakes: how many rows are inlined, and how commits are tried again where several clients make them."""
+"""Options of DuckLake: how many rows are inlined, and how conflicting commits of several clients are retried."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RetryingOptions(DuckLakeOptions):
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """What is set of a client, as SQL."""
+        """Settings of a client, as SQL."""
         given: Mapping[str, int | None] = {
             "ducklake_max_retry_count": self.commit_retries,
             "ducklake_retry_wait_ms": self.retry_wait_ms,

@@ -1,4 +1,4 @@
-"""What every DuckLake has, written by DuckDB, wherever its catalog is: its table, its files, its inlined rows."""
+"""Common base of DuckLake tables, written by DuckDB, for all catalogs: table, files, inlined rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ METADATA = f"__ducklake_metadata_{LAKE}"
 INLINES = frozenset({Capability.INLINING, Capability.FLUSH})
 LOSES_SIGN = "DuckLake 0.3 loses the sign of -0.0 in rows that it inlines"
 ADDING = f"CALL ducklake_add_data_files('{LAKE}', '{TABLE_NAME}', ?)"
-# What keeps a table small, by name. A merge alone removes nothing: older snapshots still need the small files.
+# Maintenance operations by name. A merge alone removes nothing: older snapshots still need the small files.
 MERGING = {
     "merge": f"CALL ducklake_merge_adjacent_files('{LAKE}')",
     "expire": f"CALL ducklake_expire_snapshots('{LAKE}', older_than => now())",
@@ -41,20 +41,20 @@ MERGING = {
 MARKING = f"CALL ducklake_set_commit_message('{LAKE}', 'tidemark', 'a batch', extra_info => {{}})"
 MARKED = f"SELECT count(*) FROM ducklake_snapshots('{LAKE}') WHERE commit_extra_info = {{}}"
 FLUSHING = {"flush": f"CALL ducklake_flush_inlined_data('{LAKE}')"}
-GAVE_UP_COMMIT = "Exceeded the maximum retry count"  # in what DuckLake says of a commit that others overtook
+GAVE_UP_COMMIT = "Exceeded the maximum retry count"  # in DuckLake's message for a commit that lost to others
 
 
 class DuckLakeTable(Stored, DuckDBSystem):
-    """What all of them share. A subclass says where the catalog is and up to how many rows are inlined."""
+    """Base class of all DuckLake tables; a subclass sets the catalog and the limit of inlined rows."""
 
     format: ClassVar[str] = "DuckLake"
     full_syncs_per_write: ClassVar[PerWrite] = PerWrite(2, 2)  # the file and its folder
     table = f"{LAKE}.{TABLE_NAME}"
     capabilities: frozenset[Capability] = TABLE | {Capability.MERGE, Capability.THREADS, Capability.ASKED}
     Options: ClassVar[type[Options]] = DuckLakeOptions
-    conflicts: ClassVar[tuple[str, ...]] = (GAVE_UP_COMMIT,)  # in what a client says of a commit that was refused
-    opens_within_s: ClassVar[float] = 0.0  # how long a further process tries to open it, while others lock its catalog
-    inlines_all: ClassVar[bool] = False  # where no option says how many rows
+    conflicts: ClassVar[tuple[str, ...]] = (GAVE_UP_COMMIT,)  # in a client's message for a refused commit
+    opens_within_s: ClassVar[float] = 0.0  # how long another process retries to open it while its catalog is locked
+    inlines_all: ClassVar[bool] = False  # without the option `inline_rows`
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -79,7 +79,7 @@ class DuckLakeTable(Stored, DuckDBSystem):
 
     @property
     def _row_limit(self) -> int:
-        """Writes of up to so many rows are inlined."""
+        """Number of rows up to which a write is inlined; 0 inlines none."""
         chosen: int | None = self.options.inline_rows
         if chosen is not None:
             return chosen
@@ -88,7 +88,7 @@ class DuckLakeTable(Stored, DuckDBSystem):
     @property
     @abstractmethod
     def _catalog_address(self) -> str:
-        """Where the catalog is, as DuckLake's ATTACH spells it; without secrets."""
+        """Location of the catalog as in DuckLake's ATTACH; without secrets."""
 
     @abstractmethod
     def _catalog_bytes(self) -> int: ...
@@ -98,7 +98,7 @@ class DuckLakeTable(Stored, DuckDBSystem):
         return (*access, self._attachment(self._catalog_address))
 
     def _attachment(self, address: str) -> str:
-        # The limit is always given: a later DuckLake inlines up to 10 rows when it is not.
+        # The limit is always given: without one, later DuckLake releases inline up to 10 rows.
         place = self._data if self.folder is None else self.folder.uri
         return (
             f"ATTACH {literal(f'ducklake:{address}')} AS {LAKE} "
@@ -164,7 +164,7 @@ class DuckLakeTable(Stored, DuckDBSystem):
         }
 
     def _check_inlining(self) -> None:
-        """Raise SystemFailure when rows were inlined in spite of the limit of 0."""
+        """Raise SystemFailure if rows were inlined despite a limit of 0."""
         found = self.inlined_rows()
         if self._row_limit == 0 and found:
             raise SystemFailure(
@@ -173,7 +173,7 @@ class DuckLakeTable(Stored, DuckDBSystem):
             )
 
     def _call(self, *statements: str) -> None:
-        """Run them to their ends: DuckDB goes on with some only while their rows are fetched."""
+        """Run statements to completion: DuckDB continues some of them only while their rows are fetched."""
         for statement in statements:
             self._writer.execute(statement).fetchall()
 
@@ -182,7 +182,7 @@ class DuckLakeTable(Stored, DuckDBSystem):
 
 
 class Inlining(DuckLakeTable):
-    """Every write stays in the catalog until `flush`, as the thesis's section 4.2.2 sets it."""
+    """DuckLake that keeps every write in the catalog until `flush`, as set in section 4.2.2 of the thesis."""
 
     inlines_all: ClassVar[bool] = True
     notes: tuple[str, ...] = (LOSES_SIGN,)

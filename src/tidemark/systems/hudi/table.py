@@ -1,9 +1,9 @@
-"""A Hudi table that others write, read without any client of Hudi's: by the names of its files, and by PyArrow.
+"""Hudi table that an engine writes, read without a Hudi client: through the names of its files, and by PyArrow.
 
-A base file's name tells its group and the instant that wrote it, and a file of the timeline (layout 2, of Hudi 1.0 and
-later) each instant and when it was completed. The newest file of each group whose instant was completed holds the
-table's rows (copy-on-write), each with the instant that wrote it. Instants that were moved out of the timeline are in
-Parquet files of its history.
+A base file's name contains its file group and the instant that wrote it; a file of the timeline (layout 2, of Hudi 1.0
+and later) contains an instant and its completion time. The newest file of each group with a completed instant holds
+the table's rows (copy-on-write), each with the instant that wrote it. Instants that were moved out of the timeline are
+in Parquet files of its history.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tidemark.systems.tables import Committed, TableSystem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-WRITTEN_BY = "_hoodie_commit_time"  # a column of Hudi's own
+WRITTEN_BY = "_hoodie_commit_time"  # a metadata column of Hudi's
 NAME = "trips"
 
 
 class HudiTable(TableSystem):
-    """Room for a table, which its first writer makes; what it holds from then on."""
+    """Hudi table in a folder that `create` prepares; its first writer creates the table itself."""
 
     format: ClassVar[str] = "Hudi"
     catalog: str = "Hudi timeline"
@@ -41,10 +41,10 @@ class HudiTable(TableSystem):
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
         self.place = context.directory / NAME
-        self._rows: dict[str, int] = {}  # of files by their names, which are never written to again
+        self._rows: dict[str, int] = {}  # by file name; a file is never written to again
 
     def create(self, schema: pa.Schema) -> None:
-        del schema  # the first writer's is taken
+        del schema  # the table takes the first writer's schema
         give(private_directory(self.place))
 
     def write(self, rows: pa.Table) -> None:
@@ -68,7 +68,7 @@ class HudiTable(TableSystem):
         return whole.select([name for name in whole.column_names if not name.startswith("_hoodie_")])
 
     def data_files(self) -> Sequence[PurePath]:
-        completed = self._completed()  # before the files are listed: those of a completed instant are all there
+        completed = self._completed()  # before the files are listed: all files of a completed instant then exist
         return newest(self.place.glob("*.parquet"), completed)
 
     def visible_rows(self) -> int:
@@ -81,7 +81,7 @@ class HudiTable(TableSystem):
         return sum(self._rows[path.name] for path in files)
 
     def history(self) -> Sequence[Committed]:
-        """A row counts for the commit that wrote it last: one that writes a key again takes its row over."""
+        """Return the commits; a row counts for the last commit that wrote it, even if its key existed before."""
         import pyarrow.parquet as pq
 
         rows: Counter[str] = Counter()
@@ -90,7 +90,7 @@ class HudiTable(TableSystem):
         return [Committed(at, rows[instant]) for instant, at in sorted(self._completed().items()) if rows[instant]]
 
     def footprint(self) -> Footprint:
-        # Hadoop's local file system leaves checksum files, with a dot before their names: no part of the format.
+        # Hadoop's local file system adds checksum files, with a leading dot: they are not part of the format.
         found = [path for path in files_below(self.place) if not path.name.startswith(".")]
         metadata = [path for path in found if METADATA in path.relative_to(self.place).parts]
         return Footprint(*count_and_bytes(set(found) - set(metadata)), *count_and_bytes(metadata), 0)
@@ -99,7 +99,7 @@ class HudiTable(TableSystem):
         pass
 
     def _completed(self) -> dict[str, float]:
-        """When each commit was completed, in milliseconds since 1970, by the instant that it was begun with."""
+        """Return the completion time of each commit (Unix time in ms), by the instant at which it began."""
         import pyarrow.parquet as pq
 
         found: dict[str, float] = {}
@@ -115,6 +115,6 @@ class HudiTable(TableSystem):
 
 
 def _milliseconds(instant: str) -> float:
-    """Since 1970, of an instant as Hudi spells it, in the zone of who wrote it, which is UTC here."""
+    """Return the Unix time in ms of an instant in Hudi's notation, in the writer's time zone, which is UTC here."""
     seconds = datetime.strptime(instant[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
     return seconds * 1000 + int(instant[14:17])

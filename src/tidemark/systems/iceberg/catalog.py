@@ -1,4 +1,4 @@
-"""The catalogs that an Iceberg table's commits can go through, and what the tables of results say of each."""
+"""Catalogs that an Iceberg table's commits can go through, and the description of each in the tables of results."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ NOT_OURS = Durability(
     remark="strace of the clients with the reference server; this catalog was not traced",
 )
 THESIS_HAD_POLARIS = "the catalog is Iceberg's reference server, the thesis's was Apache Polaris"
-# Hadoop's local file system sets a file's rights that way where its native library is not there.
+# Hadoop's local file system sets a file's permissions this way if its native library is missing.
 STARTS_CHMOD = "the catalog server starts 2 processes (chmod) a commit, by Hadoop's local file system"
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """One choice of `catalog`: its server, its name in tables, what must be said of it."""
+    """One choice of `catalog`: its server, its label in tables, its durability and its notes."""
 
     server: type[RestCatalog]
     label: str
@@ -77,7 +77,7 @@ REFERENCE_S3 = replace(
 
 
 def chosen_catalog(catalog: str, file_io: str, storage: str = LOCAL, rtt_ms: int | None = None) -> Catalog:
-    """What the options of these names choose."""
+    """Return the catalog that the options of these names choose."""
     if storage == S3:
         return REFERENCE_S3 if rtt_ms is None else replace(REFERENCE_S3, server=at_distance(rtt_ms))
     return REFERENCE_NIO if (catalog, file_io) == ("reference", NIO) else CATALOGS[catalog]
@@ -87,7 +87,7 @@ NOT_THE_THESIS = "the catalog is a server of the user's own, the thesis's was Ap
 
 
 def as_it_is(choice: Catalog, server: RestCatalog) -> Catalog:
-    """`choice` under its own name where `server` is not ours: then nothing is known of it but that it answers."""
+    """Return `choice`, relabelled if `server` is not Tidemark's: then nothing is known of it but that it answers."""
     if not server.is_external:
         return choice
     label = f"{choice.label}, {USERS_OWN}" if choice is POLARIS else f"Iceberg REST, {USERS_OWN}"

@@ -1,4 +1,4 @@
-"""Differences of PyIceberg's releases, as far as the systems here must know them."""
+"""Differences between PyIceberg's releases, as far as the systems here depend on them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ CLIENT = "PyIceberg"
 
 @dataclass(frozen=True, slots=True)
 class Release(releases.Release):
-    """What a PyIceberg release does differently."""
+    """Behaviour of a PyIceberg release."""
 
-    retries_commits: bool  # that another writer's commit overtook
-    shares_expiring_snapshots: bool  # one set for all tables of the process, which is added to for ever
-    asks_for_namespaces: bool  # whether one exists, without its properties
+    retries_commits: bool  # those that lost to another writer's
+    shares_expiring_snapshots: bool  # one set for all tables of the process, which only grows
+    asks_for_namespaces: bool  # can check that one exists without its properties
 
 
 # Oldest first.
@@ -38,19 +38,19 @@ def installed_version() -> str:
 
 
 def release() -> Release:
-    """The rules for the installed PyIceberg."""
+    """Return the rules for the installed PyIceberg."""
     return releases.nearest(CLIENT, RELEASES, installed_version())
 
 
 def catalog(access: Mapping[str, str]) -> RestCatalog:
-    """A new client of the REST catalog that `access` names by PyIceberg's own keys."""
+    """Return a new client of the REST catalog that `access` describes with PyIceberg's own keys."""
     from pyiceberg.catalog.rest import RestCatalog
 
     return RestCatalog("tidemark", **access)
 
 
 def before_commits(table: Table, do: Callable[[], None]) -> None:
-    """From now on call `do` before each request for a commit that is made by way of `table`, those tried again too."""
+    """Make `table` call `do` before each further commit request that goes through it, including retries."""
     catalog = cast(Any, table.catalog)
     commit = catalog.commit_table
 
@@ -62,7 +62,7 @@ def before_commits(table: Table, do: Callable[[], None]) -> None:
 
 
 def expire_snapshots(table: Table) -> None:
-    """Let all snapshots but the current one go, in a commit. The files that only they need stay where they are."""
+    """Expire all snapshots but the current one, in one commit. The files that only they need are not removed."""
     expiry = table.maintenance.expire_snapshots()
     if release().shares_expiring_snapshots:
         expiry._snapshot_ids_to_expire = set()
@@ -70,10 +70,10 @@ def expire_snapshots(table: Table) -> None:
 
 
 def reader_name() -> str:
-    """How the oracle's reader is named that reads through PyIceberg."""
+    """Return the name of the oracle's reader that uses PyIceberg."""
     return f"{CLIENT} {installed_version()}"
 
 
 def remark() -> str | None:
-    """What must be said of the installed PyIceberg, if nothing here was written for it."""
+    """Return a note on the installed PyIceberg if it is not a known release; otherwise None."""
     return releases.remark(CLIENT, RELEASES, installed_version())

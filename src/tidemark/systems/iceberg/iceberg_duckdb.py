@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CLIENT_SETTING = "httpfs_client_implementation"
-CONFLICT = "Conflict_409"  # in what DuckDB says of a commit that the catalog refused
+CONFLICT = "Conflict_409"  # in DuckDB's message for a commit that the catalog refused
 SLOW_HTTP = "DuckDB 1.4.4's default HTTP client adds some 40 ms to a commit; http_client: curl does not"
 
 
@@ -50,7 +50,7 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
         Capability.READ_BY_OTHERS,
         Capability.WRITERS,
     }
-    # The writer of 1.4.4 does not look at the table's property.
+    # The writer of 1.4.4 ignores the table's property.
     compressions: ClassVar[frozenset[str]] = frozenset({"snappy"})
     Options: ClassVar[type[Options]] = IcebergDuckDBOptions
 
@@ -61,8 +61,8 @@ class IcebergDuckDB(IcebergTable, DuckDBSystem):
         self.table = f"{CATALOG}.{self._namespace}.{TABLE}"
 
     def create(self, schema: pa.Schema) -> None:
-        # DuckDB does not make the folders of a table that it creates with rows, and 1.4.4's CREATE TABLE knows no
-        # properties, of which the codec is one. For PyIceberg the server makes the folders.
+        # DuckDB does not create the folders of a table that it creates with rows, and 1.4.4's CREATE TABLE accepts no
+        # properties, such as the codec. For PyIceberg the server creates the folders.
         table = self._create(schema)
         self._open()
         self._promise(table)

@@ -1,4 +1,4 @@
-"""Iceberg, written by PyIceberg through a REST catalog, with the table properties that decide how it grows."""
+"""Iceberg, written by PyIceberg through a REST catalog, with the table properties that determine its growth."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class IcebergPyIceberg(IcebergTable):
         Capability.HISTORY,
     }
     not_maintained: ClassVar[str | None] = "small files stay: PyIceberg has no call that merges them"
-    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(7, 8)  # metadata's folder before the commit and after it
+    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(7, 8)  # the metadata folder before and after the commit
     no_bundles: ClassVar[str] = "PyIceberg takes in files without field ids alone, unlike those that it writes"
     Options: ClassVar[type[Options]] = PyIcebergOptions
 
@@ -126,7 +126,7 @@ class IcebergPyIceberg(IcebergTable):
     def create(self, schema: pa.Schema) -> None:
         set_workers(self.context.threads)
         self._table = self._create(schema)
-        # Chosen once, so that a write costs nothing of ours.
+        # Chosen once, so that Tidemark adds no cost to a write.
         self._append = self._table.append if self.options.expire_every is None else self._append_and_expire
         self._promise(self._table)
 
@@ -173,7 +173,7 @@ class IcebergPyIceberg(IcebergTable):
         return self._load().scan().to_arrow()
 
     def answer(self, asked: Filter) -> Answered:
-        """PyIceberg has no filter for a text that contains another: rows are looked through once they are read."""
+        """Query with PyIceberg, which has no substring filter: `contains` is applied to rows after they are read."""
         import pyarrow.compute as pc
 
         assert self._table is not None

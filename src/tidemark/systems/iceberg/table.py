@@ -1,4 +1,4 @@
-"""What Iceberg tables have in common, whoever writes to them: catalog, creation, files, history."""
+"""Common base of Iceberg tables, for all writers: catalog, creation, files, history."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORKERS = "PYICEBERG_MAX_WORKERS"
 
 
 def set_workers(threads: int) -> None:
-    """Give PyIceberg `threads` workers; its pool is one for the process, made when first used."""
+    """Set the number of PyIceberg's workers to `threads`; a process has one pool, which is created at first use."""
     from pyiceberg.utils.concurrent import ExecutorFactory
 
     os.environ[WORKERS] = str(threads)
@@ -44,7 +44,7 @@ def set_workers(threads: int) -> None:
 
 
 def workers() -> int:
-    """The workers that PyIceberg's pool has."""
+    """Return the number of workers in PyIceberg's pool."""
     from pyiceberg.utils.concurrent import ExecutorFactory
 
     return int(cast(Any, ExecutorFactory.get_or_create())._max_workers)
@@ -71,7 +71,7 @@ class IcebergOptions(StorageOptions):
 
 
 class IcebergTable(Stored):
-    """A table in the REST catalog, created by PyIceberg. A subclass says how rows are written and read."""
+    """Table in the REST catalog, created by PyIceberg; a subclass defines how rows are written and read."""
 
     format: ClassVar[str] = "Iceberg"
     catalog: str = REFERENCE.label
@@ -79,7 +79,7 @@ class IcebergTable(Stored):
     in_thesis: ClassVar[bool] = True
     notes: tuple[str, ...] = REFERENCE.notes
     needs: ClassVar[tuple[type[Service], ...]] = (REFERENCE.server,)
-    # Data, manifest, list of manifests and metadata, its checksums where Hadoop wrote it, and two folders.
+    # Data, manifest, manifest list and metadata, its checksums if Hadoop wrote it, and two folders.
     full_syncs_per_write: ClassVar[PerWrite] = PerWrite(6, 7)
     full_summary: ClassVar[str] = (
         f"{SUMMARY} The server writes the file of metadata within the commit: a power failure before that is synced "
@@ -123,35 +123,35 @@ class IcebergTable(Stored):
 
     @property
     def identifier(self) -> tuple[str, str]:
-        """The table's namespace and name in the catalog, for other clients of it."""
+        """Namespace and name of the table in the catalog, for its other clients."""
         return self._namespace, TABLE
 
     def _access(self, folder: Folder | None) -> dict[str, str]:
-        """What a client of the catalog is made with, whose files are in the `folder` of a bucket, if not here."""
+        """Return the properties for a catalog client; `folder` is a bucket's, or None for files on the local disk."""
         access, shown = self._rest.oauth, {}
         if access is not None:
             shown = {
                 "credential": f"{access.client_id}:{access.client_secret}",
                 "oauth2-server-uri": access.token_uri,
                 "scope": access.scope,
-                # Files on a local disk need no credentials, and a server that has none refuses to be asked.
+                # Files on a local disk need no credentials, and a server without any refuses a request for them.
                 "header.X-Iceberg-Access-Delegation": "",
             }
         files = {} if folder is None else folder.for_pyiceberg()
         return {"uri": self._rest.uri, "warehouse": self._rest.warehouse, **shown, **files}
 
     def _catalog(self, folder: Folder | None) -> RestCatalog:
-        """A new client of the catalog."""
+        """Return a new client of the catalog."""
         return pyiceberg_client.catalog(self._access(folder))
 
     def _load(self) -> Table:
-        """The table as somebody else would open it now."""
+        """Return the table as a new client would open it now."""
         folder = None if self.folder is None else self.folder.for_readers()
         table: Table = self._catalog(folder).load_table((self._namespace, TABLE))
         return table
 
     def _properties(self) -> dict[str, str]:
-        """Properties to create the table with. Without a codec the reference server would set zstd."""
+        """Return the properties to create the table with. Without a codec the reference server would set zstd."""
         return {CODEC: self.context.codec}
 
     def _create(self, schema: pa.Schema) -> Table:
@@ -161,7 +161,7 @@ class IcebergTable(Stored):
         self._empty_bytes = self._rest.database_bytes() or 0
         database = self._rest.database
         self.durability = NOT_OURS if database is None else promised(self.durability, self.durability_level, *database)
-        # A plain path: DuckDB 1.4.4 does not understand the scheme file. Another's catalog has its own rules.
+        # A plain path: DuckDB 1.4.4 does not support the scheme `file`. An external catalog has its own rules.
         ours = self._rest.places_are_free and not self._rest.is_external
         location = str(self._rest.place(self.context.directory / "table")) if ours else None
         if self.folder is not None:
@@ -171,12 +171,12 @@ class IcebergTable(Stored):
         return table
 
     def _promise(self, table: Table) -> None:
-        """What the option `durability` says; at the end of a subclass's `create`."""
+        """Apply the option `durability`; a subclass calls this at the end of its `create`."""
         if self.durability_level == FULL:
             self._keep_promise_below(self._synced(table))
 
     def _synced(self, table: Table) -> Path:
-        """The table's folder; SystemFailure where nobody here can promise that what lies in it is on the disk."""
+        """Return the table's folder; raise SystemFailure if Tidemark cannot ensure that its files are on the disk."""
         if self._rest.is_external:
             raise SystemFailure("durability: full cannot be had of a catalog that is not ours; leave it at default.")
         directory = self._directory(table)
@@ -188,7 +188,7 @@ class IcebergTable(Stored):
         return directory
 
     def _directory(self, table: Table) -> Path | None:
-        """Where the table lies, when that is a disk of this machine."""
+        """Return the table's folder; None if it is not on a disk of this machine."""
         location = table.location()
         path = Path(path_of(location))
         return path if location.startswith(("/", "file:")) and path.is_dir() else None
@@ -203,8 +203,8 @@ class IcebergTable(Stored):
         if directory is None and self.folder is None:
             return Footprint(0, 0, 0, 0, None, f"the table lies at {table.location()}, not on this machine")
         place = path_of(table.location())
-        # Hadoop's local file system leaves a checksum file, with a dot before its name, beside what the reference
-        # server and Polaris write. A part of neither the format nor the table, it is not counted.
+        # Hadoop's local file system adds a checksum file, with a leading dot, to each file of the reference server and
+        # Polaris. It is part of neither the format nor the table, and is not counted.
         sizes = {path: size for path, size in self._sizes_below(Path(place)).items() if not path.name.startswith(".")}
         data = count_and_sum(size for path, size in sizes.items() if path.is_relative_to(place / "data"))
         metadata = count_and_sum(size for path, size in sizes.items() if not path.is_relative_to(place / "data"))
@@ -215,7 +215,7 @@ class IcebergTable(Stored):
         return [path_of(task.file.file_path) for task in self._load().scan().plan_files()]
 
     def commits(self) -> int:
-        """Creation, and the number of the last commit: expired snapshots count as well."""
+        """Return the number of the last commit plus one for the creation, so that expired snapshots count as well."""
         return 1 + int(self._load().last_sequence_number)
 
     def visible_rows(self) -> int:
@@ -224,7 +224,7 @@ class IcebergTable(Stored):
         return int(summary["total-records"] or 0) if summary and "total-records" in summary else 0
 
     def history(self) -> Sequence[Committed]:
-        """By the snapshots' summaries; those that replace files, and those that were expired, are not among them."""
+        """Return the commits by the snapshots' summaries, without file replacements and expired snapshots."""
         found = []
         for snapshot in sorted(self._load().snapshots(), key=lambda each: each.sequence_number or 0):
             summary = snapshot.summary
@@ -235,7 +235,7 @@ class IcebergTable(Stored):
 
     def settings(self) -> Mapping[str, str]:
         table = self._load()
-        # Polaris adds `created-at`: a moment is no setting, and would make any two runs differ.
+        # Polaris adds `created-at`: a timestamp is not a setting, and would make any two runs differ.
         kept = {name: value for name, value in table.properties.items() if not name.endswith("-at")}
         database = self._rest.database
         promises = {} if database is None else shown(database[0].durability_settings(database[1]))

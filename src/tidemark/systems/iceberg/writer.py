@@ -1,4 +1,4 @@
-"""A PyIceberg of its own in a further process."""
+"""Separate PyIceberg client in another process."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class PyIcebergWriter(TableWriter):
 
     def maintenance(self) -> Mapping[str, Callable[[], object]]:
         def expire() -> None:
-            self._table.refresh()  # what others wrote meanwhile
+            self._table.refresh()  # what others wrote in the meantime
             pyiceberg_client.expire_snapshots(self._table)
 
         return {"expire": expire}

@@ -1,6 +1,6 @@
-"""The formats on Spark in the releases that LHBench measured (Delta 2.2.0, Iceberg 1.1.0 and 0.14.0 on Spark 3.3.0).
+"""Formats on Spark in the releases that LHBench measured (Delta 2.2.0, Iceberg 1.1.0 and 0.14.0 on Spark 3.3.0).
 
-Its Hudi, 0.12.0, is in no package registry.
+Hudi 0.12.0, which it measured as well, is in no package registry.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tidemark.systems.lakehouses.spark import COPY_ON_WRITE, MODE, ModeOptions
 
 
 class DeltaOnSparkBefore(DeltaOnSpark):
-    """A merge copies the files of rows that change: deletion vectors came later."""
+    """Delta before deletion vectors: a merge copies the files of changed rows."""
 
     name: ClassVar[str] = "delta-on-spark-before"
     title: ClassVar[str] = "Delta 2.2 (Spark 3.3)"
@@ -35,7 +35,7 @@ class DeltaOnSparkBefore(DeltaOnSpark):
 class IcebergBeforeOptions(ModeOptions):
     @property
     def format_version(self) -> int:
-        """Of the table; 3 came later."""
+        """Format version of the table; version 3 came later."""
         return 2
 
 
@@ -53,7 +53,7 @@ class IcebergOnSparkBefore(IcebergOnSpark):
 
 
 class IcebergOnSparkBeforeCow(IcebergOnSparkBefore):
-    """What the paper measured of this release; so does the release where nobody says otherwise."""
+    """Iceberg in copy-on-write mode, which the paper measured of this release and which is its default."""
 
     name: ClassVar[str] = "iceberg-on-spark-before-cow"
     title: ClassVar[str] = "Iceberg 1.1 (Spark 3.3), CoW"

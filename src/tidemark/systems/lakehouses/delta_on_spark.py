@@ -1,4 +1,4 @@
-"""Delta Lake on Spark; a merge copies the files of rows that change, or marks those rows in deletion vectors."""
+"""Delta Lake on Spark; a merge copies the files of changed rows, or marks those rows in deletion vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hudi on Spark; a merge copies the files of rows that change, or appends logs to them."""
+"""Hudi on Spark; a merge copies the files of changed rows, or appends logs to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iceberg on Spark, in a catalog that is a folder; a merge copies files, or writes deletes beside them."""
+"""Iceberg on Spark, with a folder as catalog; a merge copies files, or adds delete files to them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class IcebergOnSpark(SparkLakehouse):
         return self.warehouse / NAMESPACE / table
 
     def register(self, table: str, written: Written) -> None:
-        """The table's first metadata file, and the hint that names it; then its own library writes all others anew."""
+        """Write the table's first metadata file and the hint that names it; Iceberg then rewrites all others."""
         self._registered[table] = written
         source, folder = written.metadata[self.reader], self.location(table) / "metadata"
         folder.mkdir(parents=True)
@@ -68,13 +68,13 @@ class IcebergOnSpark(SparkLakehouse):
         return self.location(table) / "metadata"
 
     def _placed(self, table: str) -> list[str]:
-        del table  # where the catalog puts it
+        del table  # the catalog chooses the location
         return []
 
     def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
         del key
         modes = {f"write.{command}.mode": self.options.mode for command in ("merge", "update", "delete")}
-        # With a writer a partition open at once, thousands of partitions do not fit into memory; rows come sorted.
+        # With one open writer per partition, thousands of partitions do not fit into memory; rows arrive sorted.
         apart = {"write.spark.fanout.enabled": "false"} if date else {}
         version = {"format-version": str(self.options.format_version), "write.parquet.compression-codec": "snappy"}
         return (self._creating(table, query, date, {**version, **modes, **apart}),)

@@ -1,4 +1,4 @@
-"""Parquet files and nothing else, on Spark: what the formats are held against when tables are loaded and read."""
+"""Plain Parquet files on Spark: the baseline of the formats for loading and reading tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ParquetOnSpark(SparkLakehouse):
     merges: ClassVar[bool] = False
 
     def register(self, table: str, written: Written) -> None:
-        """A view that lists all folders once, now: files alone have nowhere to keep what a listing finds."""
+        """Create a view that lists all folders once, now: plain files have no metadata to keep a listing in."""
         self._registered[table] = written
         source = f"USING parquet OPTIONS (path {text(written.folder)})"
         self._spark.sql(f"CREATE TEMPORARY VIEW {table} {source}", f"list {table}", REGISTER_S)

@@ -1,4 +1,4 @@
-"""What table formats on Spark have in common: a database of their own in the session, its statements, and its times."""
+"""Common base of table formats on Spark: a separate database in the session, its statements, and their times."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tidemark.services.spark.server import Spark
 from tidemark.systems.base import USERS_OWN, Capability, Context, Durability, Options
 from tidemark.systems.lakehouses.kind import Lakehouse, Ran, Written
 
-STATEMENT_S = 3600.0  # the longest that one statement may take
-REGISTER_S = 1800.0  # that it may take to list files that lie there
+STATEMENT_S = 3600.0  # limit of one statement
+REGISTER_S = 1800.0  # limit to list existing files
 COPY_ON_WRITE, MERGE_ON_READ = "copy-on-write", "merge-on-read"
 SHORT = {COPY_ON_WRITE: "CoW", MERGE_ON_READ: "MoR"}
-# As LHBench sets them; the codec, so that formats are compared and not what they compress with.
+# As in LHBench; the codec is set so that formats are compared and not codecs.
 COMMON = {
     "spark.sql.broadcastTimeout": "7200",
     "spark.sql.crossJoin.enabled": "true",
@@ -43,18 +43,18 @@ class ModeOptions(Options):
 
 
 class SparkLakehouse(Lakehouse):
-    """A session is the engine's own: one is started for each series."""
+    """Table format in a Spark session, which is the engine's own: an engine is started for each series."""
 
     kind: ClassVar[str] = Lakehouse.kind
     client: ClassVar[str] = "Spark SQL"
     catalog: str = "none but files"
     capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.READ_BY_OTHERS})
-    needs: ClassVar[tuple[type[Service], ...]]  # the first is the Spark that knows the format
+    needs: ClassVar[tuple[type[Service], ...]]  # the first is the Spark that supports the format
     durability: Durability = Durability(
         "Files are left to the page cache.", counted=None, remark="nothing is counted of what writes tables whole"
     )
-    told: ClassVar[Mapping[str, str]] = {}  # to the session, of the format
-    release: ClassVar[str] = ""  # behind the names of its jars, where other systems have them in other versions
+    told: ClassVar[Mapping[str, str]] = {}  # settings of the session for the format
+    release: ClassVar[str] = ""  # suffix of its jars' names, if other systems have other versions of them
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -78,7 +78,7 @@ class SparkLakehouse(Lakehouse):
         self._use()
 
     def _use(self) -> None:
-        """Make a place for tables, and the one where plain names are looked for."""
+        """Create the database for tables, and resolve unqualified names in it."""
         self._spark.sql(f"CREATE DATABASE {self._database}")
         self._spark.sql(f"USE {self._database}")
 
@@ -96,7 +96,7 @@ class SparkLakehouse(Lakehouse):
         return self._spark.logged(folder)
 
     def parquet(self, path: Path) -> str:
-        """A view of the session, made when it is first asked for: a catalog may know no files by their paths."""
+        """Return a view of the session, created at first use: a catalog may not accept files by their paths."""
         if path not in self._sources:
             name = f"source_{len(self._sources)}"
             self._spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING parquet OPTIONS (path {text(path)})")
@@ -117,7 +117,7 @@ class SparkLakehouse(Lakehouse):
         return super().footprint(table)
 
     def _metadata(self, table: str) -> Path | None:
-        """Where the metadata of a table of registered files lie."""
+        """Return the metadata folder of a table of registered files; None if it has none."""
         return self._registered[table].metadata.get(self.reader)
 
     def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
@@ -127,7 +127,7 @@ class SparkLakehouse(Lakehouse):
     def _creating(
         self, table: str, query: str, date: str | None, options: Mapping[str, str], properties: str = "TBLPROPERTIES"
     ) -> str:
-        """CREATE TABLE ... AS SELECT, as LHBench writes it; sorted by `date` where that parts the table."""
+        """Return LHBench's CREATE TABLE ... AS SELECT; sorted by `date` if the table is partitioned by it."""
         words = [f"CREATE TABLE {table} USING {self.reader}"]
         if options:
             pairs = ", ".join(f"{text(name)} = {text(value)}" for name, value in options.items())
@@ -163,7 +163,7 @@ class SparkLakehouse(Lakehouse):
         self._sources.clear()
 
 
-# Of the jars, those by whose versions a session is known.
+# Jars whose versions identify a session.
 NAMED = (
     "spark-sql",
     "delta-spark",
@@ -175,5 +175,5 @@ NAMED = (
 
 
 def text(value: object) -> str:
-    """`value` as a text of Spark's SQL."""
+    """Return `value` as a Spark SQL string literal."""
     return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"

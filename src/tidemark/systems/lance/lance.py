@@ -64,7 +64,7 @@ class Lance(FullDurability):
         super().__init__(context, options)
         take(context.tools.values())
         self.say(client.remark())
-        self._location = context.directory / "table.lance"  # by the end of its name DuckDB knows it
+        self._location = context.directory / "table.lance"  # DuckDB recognises it by this suffix
         self._writer: LanceWriter | None = None
 
     def create(self, schema: pa.Schema) -> None:
@@ -102,7 +102,7 @@ class Lance(FullDurability):
         return self._load().to_table()
 
     def _load(self) -> LanceDataset:
-        """The table as somebody else would open it now."""
+        """Return the table as a new client would open it now."""
         import lance
 
         return lance.dataset(str(self._location))
@@ -126,7 +126,7 @@ class Lance(FullDurability):
         return self._newest().rows
 
     def history(self) -> Sequence[Committed]:
-        """By the manifests: when each was made, and by how many rows it has more than the one before."""
+        """Return the commits by the manifests: the time of each, and its row count minus the previous one's."""
         versions = [manifests.read(path) for path in manifests.paths(self._location)]
         grown = ((after.at_ms, after.rows - before.rows) for before, after in pairwise(versions))
         return [Committed(at_ms, rows) for at_ms, rows in grown if rows > 0]

@@ -1,7 +1,7 @@
-"""What a Lance table says of itself in its manifests, read without Lance: each is whole, and one more comes a commit.
+"""Reader of a Lance table's manifests, without Lance: each manifest is complete, and each commit adds one.
 
-The format is Lance's own (table.proto): a message of protocol buffers with its length before it, whose place stands in
-the last bytes of the file.
+The format is Lance's own (table.proto): a protocol buffers message, preceded by its length. Its offset is in the last
+bytes of the file.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = "_versions"
-LAST_VERSION = (1 << 64) - 1  # files are named by what is left to it, so that the newest comes first
-TAIL = struct.Struct("<QHH4s")  # place of the message, major and minor version, MAGIC
+LAST_VERSION = (1 << 64) - 1  # files are named by this minus the version, so that the newest comes first
+TAIL = struct.Struct("<QHH4s")  # offset of the message, major and minor version, MAGIC
 MAGIC = b"LANC"
 FRAGMENTS, TIMESTAMP = 2, 7  # fields of a manifest
 FILES, PHYSICAL_ROWS = 2, 4  # of a fragment
 PATH = 1  # of a file
 SECONDS, NANOSECONDS = 1, 2  # of a timestamp
-VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5  # kinds of values
+VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5  # wire types
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """One version of the table."""
 
-    at_ms: float  # since 1970
+    at_ms: float  # Unix time
     rows: int
-    files: tuple[str, ...]  # below the table's folder `data`
+    files: tuple[str, ...]  # in the table's folder `data`
 
 
 def paths(table: Path) -> list[Path]:
-    """The manifests of the table in a folder, oldest first."""
+    """Return the manifests of the table in a folder, oldest first."""
     return sorted((table / FOLDER).glob("*.manifest"), reverse=True)
 
 
@@ -41,7 +41,7 @@ def version_of(path: Path) -> int:
 
 
 def read(path: Path) -> Manifest:
-    """ValueError for a file that is no manifest."""
+    """Read a manifest; raise ValueError if the file is not one."""
     content = memoryview(path.read_bytes())
     place, _, _, magic = TAIL.unpack(content[-TAIL.size :])
     if magic != MAGIC:
@@ -62,7 +62,7 @@ def read(path: Path) -> Manifest:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int, memoryview]]:
-    """Each field of a message, in their order: its number, and its value, an integer or bytes that may be a message."""
+    """Yield the number of each field of a message, its integer value, and its bytes, which may be a message."""
     place, nothing = 0, message[:0]
     while place < len(message):
         key, place = _varint(message, place)
@@ -82,7 +82,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int, memoryview]]:
 
 
 def _varint(message: memoryview, place: int) -> tuple[int, int]:
-    """The integer that begins at `place`, and where it ends."""
+    """Return the integer that begins at `place`, and the offset after it."""
     number = shift = 0
     while True:
         byte = message[place]

@@ -1,4 +1,4 @@
-"""Lance with a handle on a table that is there: of the process that made it, or of a further one."""
+"""Lance with a handle on an existing table, in the process that created it or in another one."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 DATA = "data"  # the folder of a table's data files
 WRITER, NUMBER = "tidemark.writer", "tidemark.number"  # properties of a commit that has a token
-OVERTAKEN = "commit conflict for version"  # in what Lance says once it has tried as often as it may
+OVERTAKEN = "commit conflict for version"  # in Lance's message after its last retry
 MISFIT = "append with different schema"
 
 
 @dataclass(frozen=True, slots=True)
 class LanceDoor(Door):
     location: str
-    packages: tuple[str, ...]  # the folders that Lance lies in
-    retries: int | None  # of a commit that another one overtook; None: Lance's own number
+    packages: tuple[str, ...]  # folders with Lance's packages
+    retries: int | None  # of a commit that lost to another one; None: Lance's default
 
     def open(self) -> LanceWriter:
         take(self.packages)
@@ -45,7 +45,7 @@ class LanceWriter(TableWriter):
         self._retries = door.retries
 
     def write(self, rows: pa.Table) -> None:
-        # With the handle kept, Lance looks only for commits that came after its version.
+        # With the same handle, Lance only looks for commits after its version.
         if self._retries is None:
             self.table = self._append(rows, self.table, mode="append")
         else:
@@ -93,12 +93,12 @@ class LanceWriter(TableWriter):
         self.table.optimize.compact_files()
 
     def cleanup(self) -> None:
-        """Remove versions but the newest, and what only they have; by default they stay for two weeks."""
+        """Remove all versions but the newest, and files only they use; by default they are kept for two weeks."""
         self.table.cleanup_old_versions(older_than=timedelta(0))
 
     def maintenance(self) -> Mapping[str, Callable[[], object]]:
         def compact() -> None:
-            self.refresh()  # what others wrote meanwhile
+            self.refresh()  # what others wrote in the meantime
             self.compact()
 
         return {"compact": compact, "cleanup": self.cleanup}

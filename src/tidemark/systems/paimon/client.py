@@ -1,4 +1,4 @@
-"""Releases of Paimon's Python client that its system was written for; there is one."""
+"""Known releases of Paimon's Python client; there is one."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def installed_version() -> str:
 
 
 def remark() -> str | None:
-    """What must be said of the installed client, if nothing here was written for it."""
+    """Return a note on the installed client if it is not a known release; otherwise None."""
     return releases.remark(CLIENT, RELEASES, installed_version())

@@ -1,4 +1,4 @@
-"""Apache Paimon, written by its Python client: tables without a primary key, in a catalog of the file system."""
+"""Apache Paimon, written by its Python client: tables without a primary key, in a file system catalog."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Paimon(FullDurability):
     }
     no_bundles: ClassVar[str] = "its client commits what its own writers prepared, and no files that are there"
     durability: Durability = Durability("Data, manifests and snapshot are left to the page cache; nothing is flushed.")
-    # Data, three manifests, snapshot, hint and their folders; now and then a merge of manifests.
+    # Data, three manifests, snapshot, hint and their folders; occasionally a merge of manifests.
     full_syncs_per_write: ClassVar[PerWrite] = PerWrite(9, 10)
     Options: ClassVar[type[Options]] = PaimonOptions
 
@@ -112,7 +112,7 @@ class Paimon(FullDurability):
         return Footprint(*data, *rest, 0)
 
     def commits(self) -> int:
-        """The table's creation, which is no snapshot, and each of these."""
+        """Return the number of snapshots plus one for the table's creation, which is no snapshot."""
         last = snapshots.newest(self._folder)
         return 1 + (last.number if last else 0)
 

@@ -1,4 +1,4 @@
-"""What a Paimon table says of itself in its snapshots and manifests, read without Paimon's client."""
+"""Reader of a Paimon table's snapshots and manifests, without Paimon's client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 FOLDER, PREFIX = "snapshot", "snapshot-"
 MANIFESTS = "manifest"
-ADDED = 0  # the kind of an entry; the other says that a file is no part of the table any more
+ADDED = 0  # kind of an entry; the other kind removes a file from the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,11 @@ class Snapshot:
     """One commit."""
 
     number: int  # from 1
-    at_ms: float  # since 1970
-    kind: str  # APPEND where rows came
-    rows: int  # of the table after it
-    more: int  # of those, how many it brought
-    user: str  # and its own number for the commit
+    at_ms: float  # Unix time
+    kind: str  # APPEND if rows were added
+    rows: int  # of the table after the commit
+    more: int  # rows that the commit added
+    user: str  # the committing user; `identifier` is that user's number for the commit
     identifier: int
     manifest_lists: tuple[str, ...]
 
@@ -42,7 +42,7 @@ class Snapshot:
 
 
 def numbers(table: Path) -> list[int]:
-    """Of the snapshots of the table in a folder, oldest first."""
+    """Return the numbers of the snapshots of the table in a folder, oldest first."""
     names = (path.name.removeprefix(PREFIX) for path in (table / FOLDER).glob(f"{PREFIX}*"))
     return sorted(int(name) for name in names if name.isdigit())
 
@@ -52,13 +52,13 @@ def snapshot(table: Path, number: int) -> Snapshot:
 
 
 def newest(table: Path) -> Snapshot | None:
-    """None where nothing was committed yet."""
+    """Return the newest snapshot; None if nothing was committed yet."""
     found = numbers(table)
     return snapshot(table, found[-1]) if found else None
 
 
 def data_files(table: Path) -> list[Path]:
-    """The files that hold the table's rows, by the manifests of its newest snapshot."""
+    """Return the files that hold the table's rows, by the manifests of its newest snapshot."""
     last = newest(table)
     added: dict[Path, None] = {}
     removed: set[Path] = set()

@@ -1,4 +1,4 @@
-"""Paimon's Python client with a table that is there: of the process that made it, or of a further one."""
+"""Paimon's Python client with an existing table, in the process that created it or in another one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DATABASE, TABLE = "tidemark", "trips"
-OVERTAKEN = "commit conflicts between multiple jobs"  # in what it says once it has tried as often as it may
+OVERTAKEN = "commit conflicts between multiple jobs"  # in its message after the last retry
 
 
 def open_catalog(warehouse: Path) -> Any:
@@ -24,7 +24,7 @@ def open_catalog(warehouse: Path) -> Any:
 
 
 def folder_of(warehouse: Path) -> Path:
-    """Where the table lies in a warehouse of the file system."""
+    """Return the table's folder in a warehouse of the file system."""
     return warehouse / f"{DATABASE}.db" / TABLE
 
 
@@ -37,7 +37,7 @@ class PaimonDoor(Door):
 
 
 class PaimonWriter(TableWriter):
-    """A writer of streams, whose commits have a user, which is one of its own, and a number that grows."""
+    """Stream writer, whose commits have a user that is unique to it, and an increasing number."""
 
     def __init__(self, warehouse: Path, table: Any) -> None:
         self._folder, self._table = folder_of(warehouse), table
@@ -71,13 +71,13 @@ class PaimonWriter(TableWriter):
         return False
 
     def fate(self, error: Exception) -> Fate:
-        # Where the commit itself ended with an error the client does not know what became of it.
+        # If the commit itself raised an error, the client does not know its outcome.
         if OVERTAKEN in str(error):
             return Fate.CONFLICT if error.__cause__ is None else Fate.UNKNOWN
         return Fate.FAILED if isinstance(error, (ValueError, KeyError)) else Fate.UNKNOWN
 
     def refresh(self) -> None:
-        """What was written and not committed must not come with the next commit."""
+        """Start a new writer, so that rows that were not committed are not part of the next commit."""
         self._end()
         self._begin(self._by)
 

@@ -1,4 +1,4 @@
-"""Flink SQL with Iceberg's sink: the topic goes into an Iceberg table, one commit a checkpoint."""
+"""Flink SQL with Iceberg's sink: the topic is written to an Iceberg table, with one commit per checkpoint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidemark.systems.pipelines.into_iceberg import IntoIceberg
 from tidemark.systems.pipelines.kind import TIME, TYPES, Source, columns, quoted
 from tidemark.systems.tables import TableSystem
 
-PARALLELISM = 1  # as many as the topic has partitions
+PARALLELISM = 1  # the number of partitions of the topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +88,12 @@ class FlinkIceberg(IntoIceberg):
             self._flink.cancel(self._job)
 
     def settings(self) -> Mapping[str, str]:
-        """What the job was given, without names and addresses that differ from run to run."""
+        """Return the settings of the job, without names and addresses that differ between runs."""
         return self._settings
 
 
 def _events(source: Source) -> dict[str, str]:
-    """What Flink's table of events is: the whole topic, from its first event on and without an end."""
+    """Return the options of Flink's source table: the complete topic, from its first event and without an end."""
     return {
         "connector": "kafka",
         "topic": source.topic,

@@ -1,4 +1,4 @@
-"""What pipelines into Iceberg have in common, whatever runs them: a table in the REST catalog, and the way to it."""
+"""Common base of pipelines into Iceberg, for all engines: a table in the REST catalog, and access to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTHING_ACKNOWLEDGED = "a pipeline acknowledges nothing to anybody"
 
 
 class IntoIceberg(PipelineSystem):
-    """Its table is made, and read back, by PyIceberg; the catalog is the reference server, or one of the user's own."""
+    """Pipeline into a table that PyIceberg creates and reads; the catalog is the reference server or the user's own."""
 
     format: ClassVar[str] = "Iceberg"
     catalog: str = REFERENCE.label
@@ -41,6 +41,6 @@ class IntoIceberg(PipelineSystem):
         return Variant(cls.name, IcebergPyIceberg, PyIcebergOptions(), cls.title)
 
     def _reached(self) -> Mapping[str, str]:
-        """How a client of the catalog is told where it is; one of the user's own may have a single warehouse."""
+        """Return the properties that connect a client to the catalog; a user's own one may have a single warehouse."""
         named = {"warehouse": self._catalog.warehouse} if self._catalog.warehouse else {}
         return {"uri": self._catalog.uri, **named}

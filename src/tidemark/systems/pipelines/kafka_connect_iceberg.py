@@ -1,4 +1,4 @@
-"""Kafka Connect with Iceberg's own sink connector: the topic goes into an Iceberg table, commits by the clock alone."""
+"""Kafka Connect with Iceberg's sink connector: the topic is written to an Iceberg table, with commits by time only."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class KafkaConnectIceberg(IntoIceberg):
         self._kafka = cast(Kafka, context.services[Kafka])
         self._token = secrets.token_hex(6)
         self._config: Mapping[str, str] = {}
-        self._commits: Mapping[str, str] = {}  # what it was told of when to commit
+        self._commits: Mapping[str, str] = {}  # its settings for commits
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
@@ -81,7 +81,7 @@ class KafkaConnectIceberg(IntoIceberg):
 
     @property
     def _control(self) -> str:
-        """The topic by which its tasks and their coordinator speak to one another."""
+        """Topic through which its tasks and their coordinator communicate."""
         return f"tidemark-control-{self._token}"
 
     def start(self, source: Source, table: TableSystem, interval_ms: int) -> None:
@@ -104,7 +104,7 @@ class KafkaConnectIceberg(IntoIceberg):
         self._worker.create(self._connector, self._config)
 
     def _of_the_worker(self, source: Source) -> dict[str, str]:
-        """What a worker of the user's own may have otherwise, and what is ours to say of one that is ours."""
+        """Return settings that a user's own worker may have differently, or those specific to Tidemark's worker."""
         if not self._worker.is_external:
             return {
                 "iceberg.catalog.io-impl": FILES,
@@ -143,5 +143,5 @@ class KafkaConnectIceberg(IntoIceberg):
         return DEFAULT
 
     def settings(self) -> Mapping[str, str]:
-        """What the connector was given, without names and addresses that differ from run to run."""
+        """Return the settings of the connector, without names and addresses that differ between runs."""
         return {**self._commits, **self._worker.told}

@@ -1,13 +1,13 @@
-"""Pipelines: programs that read a topic themselves and write what they read to a table, when they see fit.
+"""Pipelines: programs that read a topic themselves and write its events to a table, on their own schedule.
 
-    table = pipeline.destination(options).open_as(TableSystem, context)     its table, and who reads it
+    table = pipeline.destination(options).open_as(TableSystem, context)     its table, and the reader of it
     table.create(schema)
     pipeline.start(source, table, interval_ms)
-    ...                                                       table.visible_rows() says how far it has come
-    pipeline.kill(); pipeline.again()                         a crash, and a start from what it has kept
+    ...                                                       table.visible_rows() returns its progress
+    pipeline.kill(); pipeline.again()                         a crash, and a restart from its saved state
     pipeline.stop()
 
-Nothing of it is measured inside: what it did is in the table's own history, as `TableSystem.history` tells it.
+Nothing is measured inside a pipeline: its work is in the table's own history, as `TableSystem.history` returns it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tidemark.systems.tables import TableSystem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Arrow's types, as far as JSON has their values, in the SQL of engines: but for times, whose names differ.
+# SQL types by Arrow type, for values that JSON supports; without times, whose types have other names in each engine.
 TYPES = {
     "int32": "INT",
     "int64": "BIGINT",
@@ -41,7 +41,7 @@ TIME = "timestamp[us]"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A topic of one partition. Event k lies at offset k, has the id k, and is an object of JSON with all columns."""
+    """Topic with one partition; event k is at offset k, has the id k, and is a JSON object with all columns."""
 
     bootstrap: str  # the broker's address
     topic: str
@@ -49,10 +49,10 @@ class Source:
 
 
 class PipelineSystem(System):
-    """One program that reads one topic and writes one table."""
+    """Program that reads one topic and writes one table."""
 
     kind: ClassVar[str] = "a pipeline"
-    exactly_once: ClassVar[str]  # how it sees to it that each event is in the table once, in words
+    exactly_once: ClassVar[str]  # how it ensures that each event is in the table once, in words
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -62,12 +62,12 @@ class PipelineSystem(System):
 
     @classmethod
     def engine(cls, options: Any) -> type[Service]:
-        """The server that it runs in: the first that it needs."""
+        """Return the server that it runs in, which is the first that it needs."""
         return cls.needs_for(options)[0]
 
     @classmethod
     def why_no_kill(cls, options: Any, config: ServicesConfig) -> str | None:
-        """Why it is not to be killed where the configuration's servers are `config`; None where it can be."""
+        """Return why it must not be killed if the configuration's servers are `config`; None if it can be."""
         engine = cls.engine(options)
         if engine.address_in(config) is None:
             return None
@@ -76,11 +76,11 @@ class PipelineSystem(System):
     @classmethod
     @abstractmethod
     def destination(cls, options: Any) -> Variant:
-        """The system that makes its table and reads it back."""
+        """Return the system that creates its table and reads it back."""
 
     @classmethod
     def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
-        """What it needs itself, and what its table does."""
+        """Return the services that it needs itself, and those of its table."""
         return (*cls.needs, *cls.destination(options).needs)
 
     @classmethod
@@ -90,33 +90,33 @@ class PipelineSystem(System):
 
     @abstractmethod
     def start(self, source: Source, table: TableSystem, interval_ms: int) -> None:
-        """Begin to read `source` from its first event, and commit to `table` about every `interval_ms`.
+        """Start to read `source` from its first event, and to commit to `table` about every `interval_ms`.
 
-        Returns once it is at work. Raises ServiceError or SystemFailure where it does not start.
+        Return once it is running. Raise ServiceError or SystemFailure if it does not start.
         """
 
     @abstractmethod
     def kill(self) -> None:
-        """SIGKILL to all its processes; what it reads from and writes to goes on."""
+        """Send SIGKILL to all its processes; the servers that it reads from and writes to keep running."""
 
     @abstractmethod
     def again(self) -> None:
-        """After `kill`: start anew, as an operator would, and go on from what it has kept."""
+        """Restart it after `kill`, as an operator would, to continue from its saved state."""
 
     @abstractmethod
     def check(self) -> None:
-        """Raise ServiceError or SystemFailure, with the end of its log, where it should run and does not."""
+        """Raise ServiceError or SystemFailure, with the end of its log, if it should run and does not."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End it, and remove what it kept outside of its table; nothing happens when it does not run."""
+        """Stop it, and remove its state outside of its table; no effect if it is not running."""
 
     def pids(self) -> list[int]:
-        """The first of its processes that belong to no service: their children are found."""
+        """Return the pipeline's root processes that belong to no service; their children are found from them."""
         return []
 
     def ended_seconds(self) -> float:
-        """Processor time of those of `pids` that were killed."""
+        """Return the CPU time in seconds of those of `pids` that were killed."""
         return 0.0
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ class PipelineSystem(System):
 
 
 def columns(schema: pa.Schema, types: Mapping[str, str], engine: str) -> str:
-    """As SQL declares them, by `types` of `engine` for Arrow's; SystemFailure where JSON has no such values."""
+    """Return SQL column declarations, by `types` of `engine`; raise SystemFailure for types that are not in it."""
     return ", ".join(f"{quoted(field.name)} {_type(field, types, engine)}" for field in schema)
 
 
@@ -138,5 +138,5 @@ def _type(column: pa.Field, types: Mapping[str, str], engine: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name in SQL, whatever it is made of."""
+    """Return `name` as an SQL identifier, whatever characters it contains."""
     return "`" + name.replace("`", "``") + "`"

@@ -1,4 +1,4 @@
-"""What Spark's pipelines have in common, whichever format they write: the topic, the stream, and its kills."""
+"""Common base of Spark's pipelines, for all formats: the topic, the stream, and its kills."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ ALIGNED = "its batches begin at multiples of the interval, and not an interval a
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Where a stream writes to."""
+    """Destination of a stream."""
 
     format: str
-    table: str | None = None  # in a catalog; None: an option says where
+    table: str | None = None  # in a catalog; None: an option sets the location
     options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)  # of the session
 
 
 class SparkPipeline(PipelineSystem):
-    """One query of Spark Structured Streaming: a batch each interval, a commit each batch that has events."""
+    """One query of Spark Structured Streaming: one batch per interval, and one commit per batch with events."""
 
-    needs: ClassVar[tuple[type[Service], ...]]  # the first is the Spark that knows the format
+    needs: ClassVar[tuple[type[Service], ...]]  # the first is the Spark that supports the format
     capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
     durability: Durability = Durability(
         "Files, those of checkpoints among them, are left to the page cache.",
         counted=None,
         remark="a pipeline acknowledges nothing to anybody",
     )
-    time: ClassVar[str] = "TIMESTAMP_NTZ"  # the type of a time, which has no zone; the session's is UTC
+    time: ClassVar[str] = "TIMESTAMP_NTZ"  # the type of a time, which has no zone; the session's zone is UTC
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
@@ -53,13 +53,13 @@ class SparkPipeline(PipelineSystem):
 
     @classmethod
     def why_no_kill(cls, options: Any, config: ServicesConfig) -> str | None:
-        """Its driver is ours also where its executors are not."""
+        """Return None: the driver is Tidemark's even if the executors are not."""
         del options, config
         return None
 
     @abstractmethod
     def _sink(self, table: TableSystem) -> Sink:
-        """How `table`, which was made and is empty, is written to."""
+        """Return how to write to `table`, which is newly created and empty."""
 
     def start(self, source: Source, table: TableSystem, interval_ms: int) -> None:
         sink = self._sink(table)
@@ -98,7 +98,7 @@ class SparkPipeline(PipelineSystem):
             self._spark.cancel(self._job)
 
     def settings(self) -> Mapping[str, str]:
-        """What the stream was given, without names and addresses that differ from run to run."""
+        """Return the settings of the stream, without names and addresses that differ between runs."""
         return self._trigger
 
     @classmethod

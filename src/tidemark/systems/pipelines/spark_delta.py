@@ -1,4 +1,4 @@
-"""Spark Structured Streaming with Delta's sink: the topic goes into a Delta table on a path, one commit a batch."""
+"""Spark Structured Streaming with Delta's sink: writes the topic to a Delta table at a path, one commit per batch."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class DeltaForSpark(DeltaRs):
-    """A table made by delta-rs that Spark takes.
+    """Delta table created by delta-rs that Spark accepts.
 
-    For a column that may not be null delta-rs lists no feature beside the one for times without a zone
-    ("invariants"), and Delta's own library refuses such a table.
+    For a column that is not nullable, delta-rs does not list the feature "invariants" in addition to the one for
+    timestamps without a zone, and Delta's own library refuses such a table.
     """
 
     def create(self, schema: pa.Schema) -> None:

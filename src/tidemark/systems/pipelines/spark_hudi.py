@@ -1,4 +1,4 @@
-"""Spark Structured Streaming with Hudi's sink: the topic goes into a Hudi table on a path, one commit a batch."""
+"""Spark Structured Streaming with Hudi's sink: writes the topic to a Hudi table at a path, one commit per batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark Structured Streaming with Iceberg's sink: the topic goes into an Iceberg table, one commit a batch."""
+"""Spark Structured Streaming with Iceberg's sink: writes the topic to an Iceberg table, one commit per batch."""
 
 from __future__ import annotations
 

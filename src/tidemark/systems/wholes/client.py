@@ -1,8 +1,8 @@
-"""A client that writes and reads whole tables, a program of its own: `python -I client.py`.
+"""Client that writes and reads complete tables, as a separate program: `python -I client.py`.
 
-It is run by whichever Python has the release that is measured, so that it imports nothing of this package. Its first
-line of input is an order, each further one a question, all of them JSON; it answers each with a line of JSON. A time is
-taken around the client library's own calls and nothing else; sources are read, and results kept, before and after.
+It is run by the Python that has the measured release, and therefore imports nothing of this package. The first line of
+its input is an order, each further line a question, all of them JSON; it answers each with a line of JSON. Times cover
+only the client library's own calls; sources are read before them, and results stored after them.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-BESIDE = "tidemark.systems.wholes.through"  # whose clients are loaded from this folder, for those alone who name one
-PEAK = "5"  # what makes the kernel forget the most memory that a process had
+BESIDE = "tidemark.systems.wholes.through"  # loaded from this folder, only for orders that name one of its clients
+PEAK = "5"  # resets the peak memory of a process in the kernel
 
 
 class Client(ABC):
-    """One library. Its modules are loaded by its constructor, when the process is bound to its processors."""
+    """Client of one library; its constructor loads the modules, after the process was bound to its processors."""
 
     packages: tuple[str, ...]
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.order = order
         self.codec: str = order["codec"]
-        self.steps: Mapping[str, int] = {}  # parts of the last write, in nanoseconds, where the library tells any
+        self.steps: Mapping[str, int] = {}  # parts of the last write, in nanoseconds, if the library reports any
 
     def hold(self, table: pa.Table, keys: Sequence[str]) -> Any:
-        """The rows as the library takes them, each known by its `keys`; before the time."""
+        """Return the rows in the library's form, each identified by its `keys`; not timed."""
         del keys
         return table
 
     def prepare(self, source: str) -> None:
-        """Let others than this process have the rows of the file `source`; before the time."""
+        """Make the rows of the file `source` available to other processes; not timed."""
         del source
 
     @abstractmethod
     def write(self, address: str, table: Any) -> None:
-        """Make a new table at `address` of what `hold` returned; THE timed call."""
+        """Create a table at `address` from what `hold` returned. This is the timed call."""
 
     @abstractmethod
     def read(self, address: str) -> pa.Table:
-        """The whole table at `address`, in memory; THE timed call."""
+        """Return the complete table at `address`, in memory. This is the timed call."""
 
 
 class DeltaRs(Client):
@@ -91,7 +91,7 @@ class ParquetFile(Client):
 
 
 class ParquetOnHdfs(ParquetFile):
-    """The same file through hdfs-native's client alone, which hands the NameNode and DataNode what it is given."""
+    """The same file through hdfs-native's client only, which passes its input to the NameNode and DataNode."""
 
     packages = ("pyarrow", "hdfs-native")
 
@@ -111,7 +111,7 @@ class ParquetOnHdfs(ParquetFile):
 
 
 def connected(order: dict[str, Any]) -> duckdb.DuckDBPyConnection:
-    """A DuckDB of the client's own, as the order has it."""
+    """Return a DuckDB of the client, as configured in the order."""
     import duckdb
 
     connection = duckdb.connect(":memory:", config=order["config"])
@@ -121,12 +121,12 @@ def connected(order: dict[str, Any]) -> duckdb.DuckDBPyConnection:
 
 
 def quoted(text: str) -> str:
-    """As SQL has it."""
+    """Return `text` as an SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 class DuckDBDelta(DeltaRs):
-    """delta-rs writes; DuckDB reads by its extension for Delta, in this process."""
+    """Tables that delta-rs writes and DuckDB reads with its Delta extension, in this process."""
 
     packages: tuple[str, ...] = ("deltalake", "duckdb", "pyarrow")
 
@@ -141,7 +141,7 @@ class DuckDBDelta(DeltaRs):
 
 
 class DuckDBDeltaOnHdfs(DuckDBDelta):
-    """delta-rs tells which files the table has; DuckDB reads them over hdfs-native's file system of fsspec."""
+    """Tables whose files delta-rs lists and DuckDB reads through hdfs-native's fsspec file system."""
 
     packages = (*DuckDBDelta.packages, "hdfs-native", "fsspec")
 
@@ -158,7 +158,7 @@ class DuckDBDeltaOnHdfs(DuckDBDelta):
 
 
 class PyIceberg(Client):
-    """Tables of a catalog in SQLite, which is made before any of them; `address` is a table's name."""
+    """Tables in an SQLite catalog, which is created before any of them; `address` is a table's name."""
 
     packages = ("pyiceberg", "pyarrow")
 
@@ -184,7 +184,7 @@ class PyIceberg(Client):
 
 
 class DuckLake(Client):
-    """Tables of a catalog in SQLite, which is made before any of them; `address` is a table's name."""
+    """Tables in an SQLite catalog, which is created before any of them; `address` is a table's name."""
 
     packages = ("duckdb", "pyarrow")
 
@@ -223,12 +223,12 @@ CLIENTS: dict[str, type[Client]] = {
     "parquet-hdfs": ParquetOnHdfs,
     "none": Nothing,
 }
-# Classes of the file beside.
+# Classes of the file BESIDE.
 CLIENTS_BESIDE = {"legacy": "Legacy", "arrow-kafka-delta": "ArrowKafkaDelta", "warm-spark": "WarmSpark"}
 
 
 def chosen(name: str) -> Any:
-    """The class of the client `name`, which has what `Client` has."""
+    """Return the class of the client `name`, which has the members of `Client`."""
     if name in CLIENTS:
         return CLIENTS[name]
     module = BESIDE.rpartition(".")[2]
@@ -240,7 +240,7 @@ def chosen(name: str) -> Any:
 
 
 def peak_bytes() -> int:
-    """The most resident memory since it was last forgotten."""
+    """Return the peak resident memory in bytes since it was last reset."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
@@ -248,7 +248,7 @@ def peak_bytes() -> int:
 
 
 def timed(work: Callable[[], Any]) -> tuple[dict[str, int], Any]:
-    """What `work` took and returns: `start_ns` is of time.perf_counter_ns, `cpu_ns` of all threads of the process."""
+    """Return the cost and the result of `work`: `start_ns` is of time.perf_counter_ns, `cpu_ns` of all threads."""
     gc.collect()
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text(PEAK)
@@ -288,9 +288,9 @@ def say(answer: dict[str, Any]) -> None:
 
 def main() -> None:
     order = json.loads(sys.stdin.readline())
-    # Before anything is imported: libraries make as many threads as there are processors for them.
+    # Before anything is imported: libraries create as many threads as they have processors.
     os.sched_setaffinity(0, order["processors"])
-    # Packages that the stack does not have, after all of its own.
+    # Packages that the stack does not have, after all of the stack's.
     sys.path += order["packages"]
     client: Client = chosen(order["client"])(order)
     say({"versions": {name: version(name) for name in client.packages}})
@@ -300,7 +300,7 @@ def main() -> None:
             say(write(client, asked) if asked["do"] == "write" else read(client, asked))
         except Exception as error:
             say({"error": f"{type(error).__name__}: {error}"})
-    # Threads of the client may abort a process that ends as others do.
+    # Threads of the client library may abort a process that ends normally.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""Delta tables written whole by delta-rs: on the local disk and on HDFS, by two of its releases."""
+"""Delta tables written in one call by delta-rs: on the local disk and on HDFS, by two of its releases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEFORE = "deltalake-before"
 
 
 class WholeDelta(WholeSystem):
-    """`write_deltalake` of a table in memory; `DeltaTable(...).to_pyarrow_table()`."""
+    """Writes by `write_deltalake` from a table in memory; reads by `DeltaTable(...).to_pyarrow_table()`."""
 
     format: ClassVar[str] = "Delta Lake"
     client: ClassVar[str] = "delta-rs"
@@ -51,7 +51,7 @@ class WholeDelta(WholeSystem):
 
     @abstractmethod
     def _log(self, name: str) -> str:
-        """The entries of its log, which has one commit."""
+        """Return the entries of the table's log, which has one commit."""
 
     def counted(self, name: str) -> int:
         sizes = self.listed(name)

@@ -1,6 +1,6 @@
-"""What is there without a table format: one Parquet file, on the local disk and on HDFS; and nothing at all.
+"""Baselines without a table format: one Parquet file, on the local disk and on HDFS, and no storage at all.
 
-A file is the least that writing the same rows costs, nothing is what the harness costs.
+A file gives the minimum cost of writing the same rows, the null system the overhead of the harness.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FILE = "rows.parquet"
 
 
 class OneFile(WholeSystem):
-    """`pyarrow.parquet.write_table` and `read_table`."""
+    """Writes by `pyarrow.parquet.write_table`, reads by `read_table`."""
 
     format: ClassVar[str] = "Parquet"
     client: ClassVar[str] = "PyArrow"
@@ -65,7 +65,7 @@ class ParquetLocal(OneFile):
 
 
 class ParquetHdfs(ParquetOnHdfs, OneFile):
-    """Through hdfs-native's client in Python, whose code in Rust delta-rs has as well."""
+    """File on HDFS through hdfs-native's Python client, whose Rust code is also part of delta-rs."""
 
     name: ClassVar[str] = "parquet-hdfs"
     title: ClassVar[str] = "Parquet file, HDFS"
@@ -86,7 +86,7 @@ class ParquetHdfs(ParquetOnHdfs, OneFile):
 
 
 class NullTables(WholeSystem):
-    """Accepts and drops."""
+    """System that accepts and discards tables."""
 
     name: ClassVar[str] = "null-tables"
     title: ClassVar[str] = "Null"

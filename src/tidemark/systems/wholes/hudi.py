@@ -1,4 +1,4 @@
-"""Hudi tables on HDFS that applications of Spark write whole, copy-on-write, and that are read by names and DuckDB."""
+"""Copy-on-write Hudi tables on HDFS, written completely by Spark applications, read by their file names and DuckDB."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tidemark.systems.wholes.on_hdfs import FETCHED, OnHdfs, ParquetOnHdfs
 
 UPSERT, BULK_INSERT = "upsert", "bulk_insert"
 WARM = "its session holds the rows in memory, and has written them once, before the first write that is timed"
-TASKS = "5"  # of a shuffle, as the feature store has it
+TASKS = "5"  # of a shuffle, as in the feature store
 
 
 class ThroughSpark(OnHdfs):
-    """What it asks an application of Spark for: `sink`, whose options may name the table's keys."""
+    """Tables written by a Spark application on request; the options of `sink` may name the table's keys."""
 
     is_slow: ClassVar[bool] = True
     jobs: ClassVar[type[SparkJobs]]
@@ -38,7 +38,7 @@ class ThroughSpark(OnHdfs):
 
     @classmethod
     def versions(cls) -> Mapping[str, str]:
-        """Of the jars that the format brings."""
+        """Return the versions of the format's jars."""
         (lock,) = (name for name in cls.jobs.locks if name not in ("spark", "spark-avro"))
         return {jar.artifact: jar.version for jar in read_jar_lock(jar_lock(lock))}
 
@@ -96,7 +96,7 @@ class WholeHudi(ThroughSpark, ParquetOnHdfs):
 
 
 class SparkHudiHdfs(WholeHudi):
-    """The legacy path's last part alone: no Kafka, no Avro, no start of an application."""
+    """Last part of the legacy path only, without Kafka, Avro and the start of an application."""
 
     name: ClassVar[str] = "spark-hudi-hdfs"
     notes: tuple[str, ...] = (*WholeHudi.notes, WARM)
@@ -105,7 +105,7 @@ class SparkHudiHdfs(WholeHudi):
 
 
 class SparkHudiBulk(WholeHudi):
-    """The same without looking keys up."""
+    """Bulk insert: the same without key lookups."""
 
     name: ClassVar[str] = "spark-hudi-bulk"
     notes: tuple[str, ...] = (*WholeHudi.notes, WARM)
@@ -114,7 +114,7 @@ class SparkHudiBulk(WholeHudi):
 
 
 class SparkDeltaHdfs(ThroughSpark, DeltaRsHdfs):
-    """Delta, written by Spark: against delta-rs the engine alone differs, against Hudi on Spark the format alone."""
+    """Delta, written by Spark: differs from delta-rs only in the engine, and from Hudi on Spark only in the format."""
 
     name: ClassVar[str] = "spark-delta-hdfs"
     notes: tuple[str, ...] = (

@@ -1,13 +1,13 @@
-"""Tables that are written whole: each is new, made of one table in memory by one call, and read back by another.
+"""Tables that are written and read in one call each; every table is new, and made from one table in memory.
 
     system = variant.open_as(WholeSystem, context)
-    system.order(processors)                    what the client's process is told first
-    system.address("table-1")                   where it puts a table
+    system.order(processors)                    the first message to the client's process
+    system.address("table-1")                   where the client writes a table
     system.fetched("table-1", folder)           its files, where another reader can open them
     system.remove("table-1")
 
-The client is a program of its own, `client.py`, so that it can be bound to processors, be of another release than what
-the harness runs on, and be killed.
+The client is a separate program, `client.py`, so that it can be bound to processors, use another release than the
+harness, and be killed.
 """
 
 from __future__ import annotations
@@ -26,77 +26,77 @@ CLIENT = "tidemark.systems.wholes.client"
 
 
 def program() -> Path:
-    """The file of the client's program."""
+    """Return the file of the client's program."""
     return PACKAGE.parent.joinpath(*CLIENT.split(".")).with_suffix(".py")
 
 
 class WholeSystem(System):
-    """One client and one place for tables."""
+    """One client and one location for tables."""
 
     kind: ClassVar[str] = "a place for whole tables"
     capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK})
     durability: Durability = Durability(
         "Nothing is flushed to the disk.", counted=None, remark="as its client has it; nothing was counted"
     )
-    library: ClassVar[str]  # which of the program's clients
-    reads: ClassVar[bool] = True  # otherwise its client writes alone: what it wrote is read by another system
-    is_slow: ClassVar[bool] = False  # goes through servers that take their time: the section says apart how often
-    of_release_before: ClassVar[str | None] = None  # the lock in envs/tools whose environment runs the client
+    library: ClassVar[str]  # name of the client in the program
+    reads: ClassVar[bool] = True  # otherwise its client only writes, and another system reads its tables
+    is_slow: ClassVar[bool] = False  # goes through slow servers: the section's `slow` sets its repetitions
+    of_release_before: ClassVar[str | None] = None  # lock in envs/tools that runs the client; None: this environment
 
     @property
     def python(self) -> Path:
-        """The interpreter that runs the client."""
+        """Interpreter that runs the client."""
         if self.of_release_before is None:
             return Path(sys.executable)
         return self.context.tools[self.of_release_before].parents[2] / "bin" / "python"
 
     def order(self, processors: Collection[int]) -> dict[str, Any]:
-        """What the client is told before its first table; `processors` are those that it may use."""
+        """Return the first message to the client; `processors` are those that it may use."""
         beside = [str(self.context.tools[tool]) for tool in self.tools if tool != self.of_release_before]
         told = {"client": self.library, "codec": self.context.codec, "packages": beside}
         return {**told, "processors": sorted(processors)}
 
     def environment(self) -> Mapping[str, str]:
-        """What the client's environment has beside what is the same for all."""
+        """Return environment variables of the client in addition to those that are the same for all."""
         return {}
 
     def make_room(self, name: str) -> None:
-        """Make what a write of the table `name` finds there; before the time."""
+        """Create what a write of the table `name` requires; not timed."""
 
     @abstractmethod
     def address(self, name: str) -> str:
-        """Where the client puts the table `name`."""
+        """Return where the client writes the table `name`."""
 
     @property
     @abstractmethod
     def reader(self) -> str:
-        """What `relation` is read by, and by which way its files come there."""
+        """Name of the reader of `relation`, and how the files reach it."""
 
     @abstractmethod
     def fetched(self, name: str, folder: Path) -> Path:
-        """The files of the table `name` on the local disk: where they are, or copied into the new folder `folder`."""
+        """Return the files of the table `name` on the local disk: in place, or copied into the new folder `folder`."""
 
     @abstractmethod
     def relation(self, place: Path) -> str:
-        """What DuckDB selects from to read the table that `fetched` returned the place of."""
+        """Return what DuckDB selects from to read the table at `place`, which `fetched` returned."""
 
-    extensions: ClassVar[tuple[str, ...]] = ()  # of DuckDB, which `relation` needs
+    extensions: ClassVar[tuple[str, ...]] = ()  # DuckDB extensions that `relation` needs
 
     @abstractmethod
     def listed(self, name: str) -> Mapping[str, int]:
-        """The files of the table `name`, from its folder, with their sizes in bytes, as those say who keep them."""
+        """Return the size in bytes of each file of the table `name`, by relative path, as its storage reports it."""
 
     @abstractmethod
     def counted(self, name: str) -> int:
-        """The rows of the table `name` by its own metadata; SystemFailure where a file that it names is not whole."""
+        """Return the row count in the metadata of the table `name`; raise SystemFailure if a file is incomplete."""
 
     @abstractmethod
     def footprint(self, name: str) -> Footprint:
-        """Files and bytes of the table `name`."""
+        """Return the files and bytes of the table `name`."""
 
     @abstractmethod
     def remove(self, name: str) -> None:
-        """Remove the table `name`; nothing happens where there is none."""
+        """Remove the table `name`; no effect if it does not exist."""
 
     def close(self) -> None:
         pass

@@ -1,7 +1,7 @@
-"""What users would ask for beside Delta: Iceberg by PyIceberg, and DuckLake, each with a catalog in SQLite.
+"""Alternatives that users would consider in addition to Delta: PyIceberg and DuckLake, with SQLite catalogs.
 
-Their catalogs are made before the first table. Which files a table has is asked of PyIceberg, or of DuckLake's catalog
-in plain SQL, and not of the process that wrote it; DuckDB reads them.
+The catalogs are created before the first table. The list of a table's files comes from PyIceberg, or from DuckLake's
+catalog by plain SQL, and not from the process that wrote it; DuckDB reads the files.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ METADATA = "SELECT metadata_location FROM iceberg_tables WHERE table_name = ?"
 
 
 class Lake(WholeSystem):
-    """Its tables are folders below the context's; which files count is in the catalog."""
+    """Tables in folders below the context's; the catalog lists the files that belong to them."""
 
     @abstractmethod
     def _files(self, name: str) -> Sequence[tuple[Path, int]]:
-        """The data files of the table `name`, each with its rows by the catalog."""
+        """Return the data files of the table `name`, each with its row count in the catalog."""
 
     def address(self, name: str) -> str:
         return name

@@ -1,4 +1,4 @@
-"""Whole tables on HDFS: where they are, how their files come back, which servers they need."""
+"""Complete tables on HDFS: their paths, how their files are fetched, and the servers that they need."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FETCHED = "of files fetched over HTTP (WebHDFS)"
 
 
 class OnHdfs(WholeSystem):
-    """What the servers of HDFS say of its files, they say over HTTP."""
+    """Tables on HDFS, whose servers report on the files over HTTP."""
 
     notes: tuple[str, ...] = (ONE_COPY, FROM_MEMORY)
     needs: ClassVar[tuple[type[Service], ...]] = (NameNode, DataNode)
@@ -39,7 +39,7 @@ class OnHdfs(WholeSystem):
         return {**super().order(processors), "names": self.names.address}
 
     def path(self, name: str) -> str:
-        """No two runs use one path: the folder's name is that of the run, and servers are of one sitting."""
+        """Return a path that is unique to the run, by the name of its folder; each `Sitting` has its own servers."""
         return f"/{self.context.directory.name}/{name}"
 
     def address(self, name: str) -> str:
@@ -57,18 +57,18 @@ class OnHdfs(WholeSystem):
 
 
 class ParquetOnHdfs(OnHdfs):
-    """Tables whose rows are those of some files of Parquet below their folders, and that keep no count of them."""
+    """Tables whose rows are in some of the Parquet files below their folders, and that store no row count."""
 
     @abstractmethod
     def parquet(self, place: Path) -> Sequence[Path]:
-        """The files that hold the rows of the table that `fetched` returned the place of."""
+        """Return the files that hold the rows of the table at `place`, which `fetched` returned."""
 
     def relation(self, place: Path) -> str:
         files = ", ".join(map(duckdb_client.literal, self.parquet(place)))
         return f"read_parquet([{files}])"
 
     def counted(self, name: str) -> int:
-        """By the footers of its files: they are all fetched."""
+        """Return the row count by the footers of the table's files, all of which are fetched."""
         import pyarrow.parquet as pq
 
         folder = Path(tempfile.mkdtemp(dir=self.context.directory))

@@ -1,4 +1,4 @@
-"""The client's process, seen from here: told what to write and read, heard within a time, ended for certain."""
+"""The client's process, controlled by the harness: requests have timeouts, and the process is reliably stopped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOOK_S = 0.5
 
 
 class Client:
-    """A context manager; the client's libraries are loaded once it is entered, on the processors that it may use."""
+    """Context manager of the client's process; entering it loads the libraries, on the processors that it may use."""
 
     def __init__(self, system: WholeSystem, processors: Collection[int], folder: Path) -> None:
         self._log = folder / "client.log"
@@ -48,19 +48,19 @@ class Client:
         return self._process.pid
 
     def is_alive(self) -> bool:
-        """Also once it was told to end."""
+        """Return whether the process is running; also True after it was stopped on purpose."""
         return self._is_over or self._process.poll() is None
 
     def write(self, source: Path, keys: Sequence[str], address: str, timeout_s: float) -> dict[str, Any]:
-        """Have the rows of the file `source`, known by `keys`, written as a new table; what the client says of it."""
+        """Let the client write the rows of the file `source`, with these `keys`, as a new table; return its answer."""
         return self._ask({"do": "write", "source": str(source), "keys": list(keys), "at": address}, timeout_s)
 
     def read(self, address: str, keep: Path | None, timeout_s: float) -> dict[str, Any]:
-        """Have the table read whole, and what was read put into the file `keep`; what the client says of it."""
+        """Let the client read the complete table, and store it in the file `keep` if given; return its answer."""
         return self._ask({"do": "read", "at": address, "keep": str(keep) if keep else None}, timeout_s)
 
     def kill(self) -> None:
-        """End it at once; any thread may call."""
+        """Kill the process; any thread may call."""
         self._is_over = True
         self._process.kill()
 

@@ -1,7 +1,7 @@
-"""Delta tables that delta-rs writes and DuckDB reads, in the client's own process: no server stands between.
+"""Delta tables that delta-rs writes and DuckDB reads, in the client's own process and without a server.
 
-The reads of the legacy path go through a Flight server, which has the same DuckDB and the same client of HDFS: against
-those, these tell what the server costs; against delta-rs's own reads they tell what the engine does.
+The reads of the legacy path go through a Flight server with the same DuckDB and the same HDFS client. Compared with
+those, these reads show the cost of the server; compared with delta-rs's own reads, they show that of the engine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tidemark.systems.wholes.on_hdfs import OnHdfs
 
 
 def told(extensions: Sequence[str], processors: Collection[int], statements: Sequence[str] = ()) -> dict[str, Any]:
-    """What an order says of the DuckDB that a client has: what it loads, then does, with a thread a processor."""
+    """Return the part of an order for the client's DuckDB: its extensions and statements, one thread per processor."""
     files = [str(duckdb_client.extension_file(each)) for each in extensions]
     config = {
         "threads": len(processors),
@@ -27,7 +27,7 @@ def told(extensions: Sequence[str], processors: Collection[int], statements: Seq
 
 
 class ReadByDuckDB(WholeDelta):
-    """What both have in common: writes are delta-rs's, as those of the system that it reads as well."""
+    """Common base: delta-rs writes, as in the systems in which it also reads."""
 
     client: ClassVar[str] = "delta-rs writes, DuckDB reads"
     libraries: ClassVar[tuple[str, ...]] = ("deltalake", "duckdb", "_duckdb", "duckdb_extension_*")
@@ -41,7 +41,7 @@ class ReadByDuckDB(WholeDelta):
 
 
 class DuckDBDeltaLocal(ReadByDuckDB, DeltaRsLocal):
-    """`delta_scan`."""
+    """Local tables, read by `delta_scan`."""
 
     name: ClassVar[str] = "duckdb-delta-local"
     title: ClassVar[str] = "delta-rs, read by DuckDB, local disk"
@@ -49,7 +49,7 @@ class DuckDBDeltaLocal(ReadByDuckDB, DeltaRsLocal):
 
 
 class DuckDBDeltaHdfs(ReadByDuckDB, DeltaRsHdfs):
-    """`read_parquet` of the files that delta-rs says the table has: DuckDB's extension for Delta knows no HDFS."""
+    """Tables on HDFS, read by `read_parquet` of the files that delta-rs lists: DuckDB's Delta extension has no HDFS."""
 
     name: ClassVar[str] = "duckdb-delta-hdfs"
     title: ClassVar[str] = "delta-rs, read by DuckDB, HDFS"

@@ -1,7 +1,7 @@
-"""Clients that write through servers: rows to Kafka and on by an application of Spark, or by Spark alone.
+"""Clients that write through servers: rows go through Kafka and a Spark application, or through Spark alone.
 
-Loaded by `client.py`, from its own folder, for the systems that name it; imports nothing of this package either. A
-client's `steps` tell the parts of its last write in nanoseconds, by the names in STEPS.
+`client.py` loads this file, from its own folder, for the systems that name it; it imports nothing of this package
+either. A client's `steps` are the parts of its last write in nanoseconds, by the names in STEPS.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 UPLOAD, APPLICATION, KAFKA, TASKS, DRIVER, HDFS = "upload", "application", "kafka", "tasks", "driver", "hdfs"
 STEPS = (UPLOAD, APPLICATION, KAFKA, TASKS, DRIVER, HDFS)
-LONGEST_S = 86_400.0  # who waits for the client ends it before
+LONGEST_S = 86_400.0  # the harness stops the client before this
 BATCH_ROWS = 1_000
-# As Arrow spells the types of TPC-H's columns, in Avro; a decimal is spelled with its digits.
+# Avro types of TPC-H's columns, by Arrow's names; the name of a decimal contains its digits.
 AVRO = {
     "int64": "long",
     "int32": "int",
@@ -37,7 +37,7 @@ Span = Sequence[int]
 
 
 def avro_schema(table: pa.Table) -> dict[str, Any]:
-    """Of one row of the table; each value may be missing. ValueError for a type that TPC-H does not have."""
+    """Return the Avro schema of one row, with nullable values; raise ValueError for a type that TPC-H does not have."""
     import pyarrow as pa
 
     fields = []
@@ -54,9 +54,9 @@ def avro_schema(table: pa.Table) -> dict[str, Any]:
 
 
 def divided(began: int, done: int, *layers: Iterable[Span]) -> list[int]:
-    """The time from `began` to `done`, divided: to each layer when a span of it was under way and none of those before.
+    """Divide the time from `began` to `done`: each layer gets the time of its spans outside those of earlier layers.
 
-    What is left, when no span was, is the last number.
+    The last number is the time without any span.
     """
     layered = list(layers)
     edges = sorted(
@@ -75,7 +75,7 @@ def divided(began: int, done: int, *layers: Iterable[Span]) -> list[int]:
 
 
 class Producing:
-    """Sends a table's rows to a topic of its own, and waits until the broker has all of them."""
+    """Producer that sends a table's rows to a separate topic, and waits until the broker has all of them."""
 
     def __init__(self, order: Mapping[str, Any]) -> None:
         import confluent_kafka
@@ -89,7 +89,7 @@ class Producing:
         return f"{self._prefix}-{PurePosixPath(address).name}"
 
     def send(self, messages: Iterable[tuple[bytes | None, bytes]], topic: str, headers: list[tuple[str, bytes]]) -> int:
-        """How many there were; ValueError where the broker did not take all."""
+        """Send `messages` and return their number; raise ValueError if the broker did not accept all."""
         producer = self._make({"bootstrap.servers": self.bootstrap})
         self._delivered, sent = 0, 0
         for key, value in messages:
@@ -112,14 +112,14 @@ class Producing:
 
 
 class Asking:
-    """Has tables written by applications of Spark."""
+    """Client of the Spark applications that write tables."""
 
     def __init__(self, order: Mapping[str, Any]) -> None:
         self._jobs: str = order["jobs"]
         self._sink: dict[str, Any] = order["sink"]
 
     def ask(self, path: str, order: Mapping[str, Any]) -> dict[str, Any]:
-        """What the application answers; OSError with its reason where it fails."""
+        """Return the answer of the application; raise OSError with its reason if it fails."""
         request = urllib.request.Request(f"{self._jobs}/{path}", json.dumps(order).encode())
         try:
             with urllib.request.urlopen(request, timeout=LONGEST_S) as answer:
@@ -128,7 +128,7 @@ class Asking:
             raise OSError(str(json.load(error)["error"])) from error
 
     def sink(self, address: str, keys: Sequence[str]) -> dict[str, Any]:
-        """The table to be written, with the options that depend on its keys."""
+        """Return the description of the table to write, with the options that depend on its keys."""
         options = {
             name: text.format(keys=",".join(keys), first=keys[0]) for name, text in self._sink["options"].items()
         }
@@ -136,7 +136,7 @@ class Asking:
 
 
 def parts_of(answer: Mapping[str, Any]) -> dict[str, int]:
-    """An application's time: of stages that read Kafka, of calls of HDFS, of other stages, and the rest."""
+    """Return the parts of an application's time: stages that read Kafka, HDFS calls, other stages, and the rest."""
     kafka, hdfs, tasks, driver = divided(
         answer["began_ns"], answer["done_ns"], answer["kafka"], answer["hdfs"], answer["tasks"]
     )
@@ -144,7 +144,7 @@ def parts_of(answer: Mapping[str, Any]) -> dict[str, int]:
 
 
 class Legacy:
-    """Rows of pandas, each as one message of Avro; an application of Spark for each table; reads by Arrow Flight."""
+    """Pandas rows, each as one Avro message; one Spark application per table; reads by Arrow Flight."""
 
     packages = ("confluent-kafka", "pandas", "fastavro", "pyarrow")
 
@@ -163,12 +163,12 @@ class Legacy:
         self.steps: dict[str, int] = {}
 
     def hold(self, table: pa.Table, keys: Sequence[str]) -> pd.DataFrame:
-        """The rows as the feature store's client has them before it writes."""
+        """Return the rows in the form that the feature store's client has before it writes."""
         self._schema, self._keys = avro_schema(table), keys
         return table.to_pandas(date_as_object=True)
 
     def prepare(self, source: str) -> None:
-        """Nobody else needs the rows."""
+        """Do nothing: no other process needs the rows."""
 
     def write(self, address: str, rows: pd.DataFrame) -> None:
         subject, topic = PurePosixPath(address).name, self._producing.topic(address)
@@ -204,7 +204,7 @@ class Legacy:
 
 
 class ArrowKafkaDelta:
-    """Batches of rows in Arrow's own form, each as one message; then delta-rs writes what was read of the topic."""
+    """Record batches in Arrow's format, each as one message; then delta-rs writes what was read from the topic."""
 
     packages = ("confluent-kafka", "deltalake", "pyarrow")
 
@@ -224,7 +224,7 @@ class ArrowKafkaDelta:
         return table
 
     def prepare(self, source: str) -> None:
-        """Nobody else needs the rows."""
+        """Do nothing: no other process needs the rows."""
 
     def write(self, address: str, table: pa.Table) -> None:
         topic = self._producing.topic(address)
@@ -263,7 +263,7 @@ class ArrowKafkaDelta:
 
 
 class WarmSpark:
-    """A session of Spark that runs already, has written, and holds the rows in its memory before they are written."""
+    """Running Spark session, which has written before, and holds the rows in memory before they are written."""
 
     packages = ("pyarrow",)
 
@@ -278,7 +278,7 @@ class WarmSpark:
         return table
 
     def prepare(self, source: str) -> None:
-        """Have the session take the rows of the file `source` into its memory, and at first write them once."""
+        """Load the rows of the file `source` into the session's memory; the first call also writes them once."""
         self._asking.ask("session", {"hold": source})
         if self._practice is not None:
             self._asking.ask("session", self._asking.sink(self._practice, self._keys))

@@ -1,4 +1,4 @@
-"""Whole tables that go through Kafka: the legacy path of the study on delta-rs, and delta-rs behind the same broker."""
+"""Complete tables through Kafka: the legacy path of the study on delta-rs, and delta-rs behind the same broker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LegacyOptions(Options):
 
 
 class ThroughKafka(OnHdfs):
-    """Each table has a topic of its own with one partition, made before and removed after it."""
+    """Tables through a separate topic each, with one partition, which is created before and removed after the table."""
 
     is_slow: ClassVar[bool] = True
 
@@ -68,13 +68,13 @@ class ThroughKafka(OnHdfs):
 
     def close(self) -> None:
         for topic in tuple(self._topics):
-            with suppress(ServiceError):  # a broker that ended takes its topics with it
+            with suppress(ServiceError):  # a stopped broker's topics no longer exist
                 self._drop(topic)
         super().close()
 
 
 class Legacy(ThroughKafka, WholeHudi):
-    """Rows, one by one, to Kafka; an application of Spark, started for each table, upserts them into Hudi."""
+    """Legacy path: rows go to Kafka one by one; a Spark application, started per table, upserts them into Hudi."""
 
     name: ClassVar[str] = "legacy"
     title: ClassVar[str] = "Legacy path (Kafka, Spark, Hudi), HDFS"
@@ -101,7 +101,7 @@ class Legacy(ThroughKafka, WholeHudi):
 
 
 class ArrowKafkaDelta(ThroughKafka, DeltaRsHdfs):
-    """Batches of 1,000 rows in Arrow's form to Kafka; delta-rs writes what it reads of the topic."""
+    """Batches of 1,000 rows go to Kafka in Arrow's format; delta-rs writes what is read from the topic."""
 
     name: ClassVar[str] = "arrow-kafka-delta"
     title: ClassVar[str] = "Arrow batches, Kafka, delta-rs, HDFS"
