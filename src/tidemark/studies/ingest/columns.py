@@ -1,4 +1,4 @@
-"""What tables of all parts have: the oracle's column, and how a quantity stands in a cell."""
+"""Columns shared by the tables of all parts: the oracle's verdict, and the cell of a quantity."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tidemark.studies.ingest.quantities import ABANDONED, CONFLICTS, ERRORS
 
 VERDICT = Column("verdict", "Oracle")
 SHARES = (CONFLICTS, ABANDONED, ERRORS)
-NEAR = 20.0  # percent of the rate of the system that stores nothing, above which a rate is the harness's in part
+NEAR = 20.0  # percent of the null system's rate; above it, a rate is limited in part by the harness
 UNEQUAL = (
     "Systems do not promise the same when a commit is acknowledged: see 'At the acknowledgement' before comparing them."
 )
 
 
 def verdict_of(series: Series) -> Cell:
-    """What the oracle says of its hot runs."""
+    """Return the oracle's verdict on hot runs: Missing if the series has no runs, None if it has no hot runs."""
     if not series.runs:
         return Missing(series.missing())
     if not series.runs[0].manifest.oracle.applicable:
@@ -27,7 +27,7 @@ def verdict_of(series: Series) -> Cell:
 
 
 def hot_cell(workshop: Workshop, quantity: Quantity, series: Series) -> Cell:
-    """Nothing where no run is there: the oracle's column says why."""
+    """Return the cell of a quantity over hot runs; None without runs, as the oracle's column gives the reason."""
     if not series.runs:
         return None
     unit, factor = _as_shown(quantity)
@@ -35,7 +35,7 @@ def hot_cell(workshop: Workshop, quantity: Quantity, series: Series) -> Cell:
 
 
 def _as_shown(quantity: Quantity) -> tuple[str, float]:
-    """Its unit in tables, and what brings it to that: of shares percent."""
+    """Return the unit in tables and the factor that converts to it; shares are shown in percent."""
     return ("%", 100.0) if quantity in SHARES else (quantity.unit, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""The page's cells with ours beside them, where the page contradicts itself, and what is not measured here."""
+"""Tables of kyma's cells next to Tidemark's, of its page's contradictions, and of what is not measured here."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NOT_HERE = (
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables ingest-kyma, -contradictions and -not-here."""
+    """Yield the tables ingest-kyma, ingest-contradictions and ingest-not-here."""
     yield _cells(workshop)
     yield _contradictions(workshop)
     columns = (Column("what", "What"), Column("reason", "Why it is not measured"))
@@ -50,7 +50,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def _cells(workshop: Workshop) -> Table:
-    """Each cell that the page prints, what follows from it, and ours where a cell has the same shape."""
+    """Return the table of each printed cell with the values derived from it, followed by Tidemark's series."""
     rows: list[list[Cell]] = []
     for each in published.cells():
         row: list[Cell] = [f"kyma ({each.policy}), table {each.table}", each.rows, each.workers, each.rows_per_s]
@@ -93,7 +93,7 @@ def _cells(workshop: Workshop) -> Table:
 
 
 def _contradictions(workshop: Workshop) -> Table:
-    """Sentences of the page against its own numbers."""
+    """Return the table of the page's sentences next to values computed from its own numbers."""
     evidence = IngestEvidence(workshop.measures)
     requests = partial(printed_requests_a_file, evidence)
     said = (
@@ -143,7 +143,7 @@ def _contradictions(workshop: Workshop) -> Table:
 
 
 def mistakes(measures: Measures) -> str:
-    """Where the page's own numbers say another thing than its text."""
+    """Return the sentence on contradictions between the page's text and its own numbers."""
     evidence = IngestEvidence(measures)
     rates, objects, kills = (
         each(evidence)[0].estimate(unit)

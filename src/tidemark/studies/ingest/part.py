@@ -1,4 +1,4 @@
-"""What a part of the study brings to its results, and which runs are of it."""
+"""Contribution of a part to the study's results, and the selection of a part's runs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tidemark.studies.ingest.parts import part_of
 
 @dataclass(frozen=True, slots=True)
 class PartResults:
-    """`tables` are modules with tables, and `figures` names the one that has its figures.
+    """Results of a part: `tables` are modules with tables, and `figures` names its module of figures, if it has one.
 
-    `sentences` are the chapter's by their names there, `findings` those that the paper and the report begin with.
-    `quantities` are those that no other part has, `code` the files of the package that compute them.
+    `sentences` are those of the chapter, by name; `findings` are those that open the paper and the report.
+    `quantities` are those that no other part has; `code` lists the files of the package that compute them.
     """
 
     tables: tuple[Tables, ...]
@@ -29,5 +29,5 @@ class PartResults:
 
 
 def of_part(run_set: RunSet, part: str) -> RunSet:
-    """The series of the study that belong to `part`."""
+    """Return `run_set` with only the series that belong to `part`."""
     return replace(run_set, series=tuple(each for each in run_set.series if part_of(each.mode) == part))

@@ -1,8 +1,8 @@
-"""The parts of the study, each a folder beside this file: the settings of its series, a stage, and results of its own.
+"""Parts of the study, each a folder next to this file: the settings of its series, a stage, and results.
 
-settings.py   the class of its settings, which knows its series: named here
-stage.py      staged(ingest, rig, name, seconds, show, settings): what happens in its windows; named in workload.py
-results.py    RESULTS: its tables, figures, sentences and findings; named in results.py
+settings.py   the class of its settings, which plans its series; registered here
+stage.py      staged(ingest, rig, name, seconds, show, settings): its measurement window; registered in workload.py
+results.py    RESULTS: its tables, figures, sentences and findings; registered in results.py
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ BY_WORD = {word: part for part, settings in PARTS.items() for word in settings.w
 
 
 def settings_of(spec: SeriesSpec) -> IngestSettings:
-    """The settings of a series, of the class of its part."""
+    """Return the settings of a series, as an instance of its part's class."""
     return PARTS[dict(spec.settings)["part"]].of(spec)
 
 
 def part_of(mode: str) -> str:
-    """The part that a series belongs to, by its mode."""
+    """Return the part that a series belongs to, given its mode."""
     return BY_WORD[mode.partition("-")[0]]

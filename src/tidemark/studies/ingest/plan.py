@@ -1,4 +1,4 @@
-"""The series of the study: those of its parts, each of which knows its own."""
+"""Plan of the study: the series of all its parts, each of which plans its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidemark.systems.variants import spec_of, variant, with_defaults
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
+    """Return the series of `config` under one stack, in no particular order; `base` has the fields that they share."""
     ingest = _section(config)
     missing = config.services.why_no_polaris()
     made: list[SeriesSpec] = []
@@ -36,7 +36,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
 
 
 def limits(config: Config) -> list[str]:
-    """Nothing: more writers than processors are what the study asks about."""
+    """Check the section and return no limits: more writers than processors are what the study examines."""
     for part in PARTS.values():
         list(part.cells(_section(config)))
     return []

@@ -1,6 +1,6 @@
-"""What kyma's page prints of ingest (kyma.csv, typed from it), its machine and its software.
+"""Ingest numbers printed on kyma's page (kyma.csv, typed from it), with its machine and its software.
 
-A rate is anywhere between `lowest` and `highest`, as it was rounded. Its cells lasted 10 seconds.
+Printed rates are rounded: a rate lies anywhere between `lowest` and `highest`. Each cell lasted 10 seconds.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from tidemark.results.publication import printed_rows
 ORIGIN = "kyma"
 SECONDS = 10
 DIRECT, STAGED, BUNDLED = "direct", "staged", "bundled"
-THRESHOLD_ROWS = 8_000  # of the buffer, above which it is flushed
-KILLS = 2  # of its test of crashes; none lost anything
+THRESHOLD_ROWS = 8_000  # rows in the buffer, above which it is flushed
+KILLS = 2  # hard kills in its crash test; none lost anything
 TWO_NODES_REQUESTS, TWO_NODES_CONFLICTS = 100, 207
-TWO_NODES_AT_ONCE = 20  # of these requests; by its script test-a-two-nodes.sh, the page has no such number
-BEHIND = (500_000, 1_000_000)  # rows a second of those that it is "~10× behind"
+TWO_NODES_AT_ONCE = 20  # of these requests, concurrent; from its script test-a-two-nodes.sh, not on the page
+BEHIND = (500_000, 1_000_000)  # rows/s of the systems that it is "~10× behind"
 HARDWARE = {"CPU": "not told (one laptop)", "Memory": "not told", "Disk": "not told"}
 SOFTWARE = {"kyma": "development build of 2026-04-19", "PostgreSQL": "not told, in Docker", "MinIO": "not told"}
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """One cell of its tables; what it does not print is None."""
+    """One cell of the page's tables; values that it does not print are None."""
 
-    table: int  # in the order of the page
+    table: int  # number of the table on the page, from 1
     policy: str
-    rows: int  # of a request
+    rows: int  # per request
     workers: int
     rows_per_s: float
     lowest: float
     highest: float
     p99_ms: float | None
     files: int | None
-    least_files: int | None  # where it prints a bound, as in "1300+ extents"
+    least_files: int | None  # set if it prints a lower bound, as in "1300+ extents"
     errors: int | None
 
     @property
@@ -54,12 +54,12 @@ class Printed:
 
 @cache
 def cells() -> tuple[Printed, ...]:
-    """All of them, in the order of the page."""
+    """Return all cells, in the order of the page."""
     return printed_rows(Path(__file__).with_name("kyma.csv"), Printed)
 
 
 def cell(table: int, policy: str, rows: int, workers: int) -> Printed:
-    """One of them; KeyError where the page has none."""
+    """Return one cell; raise KeyError if the page has no such cell."""
     for each in cells():
         if (each.table, each.policy, each.rows, each.workers) == (table, policy, rows, workers):
             return each

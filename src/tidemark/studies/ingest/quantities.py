@@ -1,6 +1,6 @@
-"""The quantities of the study: commits and rows a second, times of commits, refusals, fairness, files.
+"""Quantities of the study: commits and rows per second, commit latency, refusals, fairness, files.
 
-A run whose table does not hold what was acknowledged has counts of what is wrong, and no speed: it is Absent.
+A run whose table does not hold what was acknowledged has counts of what is wrong; its speeds raise Absent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, REFUSED, UNKNOWN
 from tidemark.studies.ingest.tail.settings import TAIL
 
-SERVERLESS = ("harness", "writers", "clients")  # groups of processes that are no server
+SERVERLESS = ("harness", "writers", "clients")  # process groups that are not servers
 NOT_COMPARABLE = "not comparable: the table does not hold what was acknowledged"
 UNSOUND = {
     FAULTS: "writers and servers were killed in it",
@@ -32,7 +32,7 @@ UNSOUND = {
     CUT: "the power was cut in it",
     TAIL: "its requests came by a schedule",
 }
-CELLS = 64  # stretches of a window that fairness is resampled by
+CELLS = 64  # equal parts of a window, which are resampled for fairness
 
 
 def _sound(run: Run) -> Run:
@@ -51,7 +51,7 @@ def outcomes(run: Run) -> NDArray[np.str_]:
 
 
 def acked_inside(run: Run) -> NDArray[np.bool_]:
-    """Which attempts were acknowledged before the window's end."""
+    """Return bool[attempts]: True if acknowledged before the window's end; raise Absent if none was."""
     ends = run.column("start_ns") + run.column("elapsed_ns")
     found: NDArray[np.bool_] = (outcomes(run) == ACKED) & (ends <= run.manifest.elapsed_ns)
     if not found.any():
@@ -60,28 +60,28 @@ def acked_inside(run: Run) -> NDArray[np.bool_]:
 
 
 def is_group(run: Run) -> bool:
-    """Whether requests of clients were gathered into commits, so that what is noted are requests."""
+    """Return True if a front gathered client requests into commits, so that each record is a request."""
     return dict(run.manifest.config).get("part") == GROUP
 
 
 def _requests(run: Run) -> Replicates:
-    """Acknowledged batches by the length of the window; each of them is a commit, but behind a front."""
+    """Return acknowledged batches per second of the window; each batch is a commit, except behind a front."""
     chosen = acked_inside(_sound(run))
     return _rate(run, (run.column("start_ns") + run.column("elapsed_ns"))[chosen], "requests")
 
 
 def _commits(run: Run) -> Replicates:
-    """Acknowledged commits by the length of the window."""
+    """Return acknowledged commits per second of the window."""
     chosen = acked_inside(_sound(run))
     ends = (run.column("start_ns") + run.column("elapsed_ns"))[chosen]
-    if is_group(run):  # a commit ends for clients when the first of its requests is answered
+    if is_group(run):  # for clients, a commit ends when the first of its requests is answered
         order = np.argsort(ends, kind="stable")
         ends = ends[order][np.unique(run.column("commit")[chosen][order], return_index=True)[1]]
     return _rate(run, ends, "commits")
 
 
 def _rate(run: Run, ends: NDArray[np.int64], name: str) -> Replicates:
-    """How many a second, of what ended at `ends` inside the window."""
+    """Return the rate per second of operations that ended at `ends` (ns) inside the window."""
     ends = np.sort(ends)
     between = np.maximum(np.diff(ends, prepend=0), 1)
     between[-1] += max(run.manifest.elapsed_ns - int(ends[-1]), 0)  # the parts add up to the window
@@ -93,7 +93,7 @@ def _rows(run: Run) -> Replicates:
 
 
 def _latency(run: Run, probability: float) -> Replicates:
-    """Of commits that were acknowledged, from the first try on, in the order of time."""
+    """Return a quantile of commit latency (ms), from the first try to the acknowledgement, by samples in time order."""
     chosen = acked_inside(_sound(run))
     times = np.maximum(run.column("response_ns")[chosen], 1)
     least = round(1 / (1 - probability))
@@ -104,7 +104,7 @@ def _latency(run: Run, probability: float) -> Replicates:
 
 
 def refusals(run: Run) -> tuple[int, int, str]:
-    """Commits that were refused, those that were tried, and who counted them."""
+    """Return the number of commits refused, the number tried, and the counter: "catalog", "client" or "caller"."""
     found: dict[str, Any] = dict(run.manifest.found)
     outcome, told = outcomes(run), run.column("commits")
     if found["refused"] is not None:
@@ -117,7 +117,7 @@ def refusals(run: Run) -> tuple[int, int, str]:
 
 
 def _share(run: Run, part: int, whole: int, name: str) -> Replicates:
-    """A share with an interval after Jeffreys."""
+    """Return a share with a Jeffreys interval; raise Absent if `whole` is 0."""
     if whole == 0:
         raise Absent("there was none")
     draws = generator(run.label, name).beta(part + 0.5, whole - part + 0.5, REPLICATES)
@@ -130,7 +130,7 @@ def _conflicts(run: Run) -> Replicates:
 
 
 def _conflicts_a_commit(run: Run) -> Replicates:
-    """Refused for each that succeeded, by the odds of the share."""
+    """Return refused commits per acknowledged commit: the odds of the refused share."""
     share = _conflicts(run)
     assert share.draws is not None
     if share.value >= 1:
@@ -141,7 +141,7 @@ def _conflicts_a_commit(run: Run) -> Replicates:
 
 
 def _ended(run: Run, ends: tuple[str, ...]) -> Replicates:
-    """Of the batches that came to an end, the share with one of these."""
+    """Return the share of completed batches whose outcome is one of `ends`."""
     outcome = outcomes(run)
     ended = int(np.isin(outcome, (ACKED, GIVEN_UP, FAILED, UNKNOWN)).sum())
     return _share(run, int(np.isin(outcome, ends).sum()), ended, " ".join(ends))
@@ -162,7 +162,7 @@ def _doubled_rows(run: Run) -> Replicates:
 
 
 def _fairness(run: Run) -> Replicates:
-    """Jain's index of the writers' acknowledged commits: 1 where all have as many, 1/N where one has all."""
+    """Return Jain's index of the writers' acknowledged commits: 1 if all have equally many, 1/N if one has all."""
     chosen = acked_inside(_sound(run))
     given = dict(run.manifest.config)
     writers = int(given["clients" if is_group(run) else "writers"])
@@ -180,11 +180,11 @@ def _fairness(run: Run) -> Replicates:
 def _jain(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     squares = counts.shape[1] * (counts**2).sum(axis=1)
     found: NDArray[np.float64] = counts.sum(axis=1) ** 2 / np.maximum(squares, 1)
-    return np.where(squares > 0, found, 1.0)  # where nobody has any, nobody has less
+    return np.where(squares > 0, found, 1.0)  # without any commits, all writers are equal
 
 
 def _files(run: Run) -> Replicates:
-    """Data files on the disk for each commit that was acknowledged, those of refused commits among them."""
+    """Return data files on disk per acknowledged commit; files of refused commits are included."""
     found: dict[str, Any] = dict(run.manifest.found)
     if "commits" not in found:
         raise Absent("nothing is committed in the window")
@@ -194,18 +194,18 @@ def _files(run: Run) -> Replicates:
 
 
 def _of_the_table(run: Run, by: str) -> Replicates:
-    """Requests that were acknowledged, those before the window among them, for each of something."""
+    """Return acknowledged requests, including those before the window, per commit or per data file (`by`)."""
     found: dict[str, Any] = dict(_sound(run).manifest.found)
     if not is_group(run):
         raise Absent("there is no front")
-    count = found["commits"] if by == "commits" else found["referenced_files"] - 1  # the first is the table's own
+    count = found["commits"] if by == "commits" else found["referenced_files"] - 1  # less that of the first commit
     if count < 1:
         raise Absent("no data file is kept")
     return known(found["requests"] / count)
 
 
 def _cpu(run: Run, groups: Callable[[str], bool]) -> Replicates:
-    """Milliseconds of processors for 1,000 acknowledged rows, over the whole seconds of the window."""
+    """Return CPU milliseconds per 1,000 acknowledged rows, over the full seconds of the window."""
     _sound(run)
     seconds = run.seconds()
     spent = [float(np.nansum(percent * seconds.length)) / 100 for name, percent in seconds.groups if groups(name)]

@@ -1,4 +1,4 @@
-"""Which system for many writers: what the report's first table asks of each."""
+"""Questions on many writers that the report's first table answers for each system."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PERCENT = 100.0
 
 
 def _shared(asked: Asked) -> list[Series]:
-    """Series of one table, by the number of writers."""
+    """Return the series with one table for all writers, by number of writers; raise Absent if none has runs."""
     own = [each for each in asked.series if part_of(each.mode) == WRITERS]
     found = [each for each in own if mode_of(each.mode)[0] == ONE and each.runs]
     if not found:
@@ -43,7 +43,7 @@ def _alone(quantity: Quantity) -> Answering:
 
 
 def _many(quantity: Quantity, factor: float = 1.0) -> Answering:
-    """With the most writers that there are."""
+    """Return a function that answers from the series with the most writers."""
 
     def answer(asked: Asked, _mode: str | None) -> Replicates:
         found = asked.measures.hot(quantity, _shared(asked)[-1]).scaled(factor)
@@ -72,7 +72,7 @@ def _kills(asked: Asked, _mode: str | None) -> str:
 
 
 def _with_cuts(asked: Asked) -> Series:
-    """As the configuration has the system, and not as it was asked to be for the cut."""
+    """Return the power-cut series with the configured durability, not the one with full durability; or raise Absent."""
     found = [each for each in asked.series if part_of(each.mode) == CUT and not each.mode.endswith(FULL)]
     if not found:
         raise Absent("its power was not cut")
@@ -89,7 +89,7 @@ def _cuts(asked: Asked, _mode: str | None) -> str:
 
 
 def _gathered(asked: Asked) -> Series:
-    """Of requests that are gathered in a buffer, the series with the most clients."""
+    """Return the series of staged requests with the most clients; raise Absent if none has runs."""
     own = [each for each in asked.series if part_of(each.mode) == GROUP and shape_of(each.mode)[0] == STAGED]
     found = [each for each in own if each.runs]
     if not found:

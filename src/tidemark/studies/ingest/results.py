@@ -1,4 +1,4 @@
-"""How the study's runs become results: its quantities, tables, figures, claims and what it brings to the paper."""
+"""Results of the study: its quantities, tables, figures and claims, and its contribution to the paper."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PARTS = (
     faults.RESULTS,
     cut.RESULTS,
     maintenance.RESULTS,
-)  # in this order
+)  # in the order of the results
 QUANTITIES = replace(
     OF_COMMITS,
     all=(*OF_COMMITS.all, *(quantity for part in PARTS for quantity in part.quantities)),

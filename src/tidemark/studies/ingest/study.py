@@ -1,4 +1,4 @@
-"""Many writers on one table: kyma's performance page, and what the thesis left to others."""
+"""Study of many writers on one table: kyma's performance page, and a question that the thesis left open."""
 
 from __future__ import annotations
 

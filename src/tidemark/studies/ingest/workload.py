@@ -1,4 +1,4 @@
-"""The study's workload: many writers, each a process with a client of its own, append to one table in a closed loop."""
+"""Workload of the study: many writer processes, each with its own client, append to one table in a closed loop."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from tidemark.studies.ingest.load.crew import Writing
 
-WRITERS, CLIENTS = "writers", "clients"  # who writes to the table, and who asks a front to
-# What happens in the windows of each part. In full, since the digest of the code that measures follows such names.
+WRITERS, CLIENTS = "writers", "clients"  # process groups: writers of the table, and clients of a front
+# Modules with the measurement window of each part. Full names, since the digest of measuring code follows such names.
 STAGES = {
     "writers": "tidemark.studies.ingest.writers.stage",
     "group": "tidemark.studies.ingest.group.stage",
@@ -42,7 +42,7 @@ Staged = Callable[..., AbstractContextManager[Stage[Any]]]
 
 
 class Ingest(Workload):
-    """Writers begin at one moment and commit batch after batch, as soon as the one before is acknowledged."""
+    """Writers that start together, each committing its next batch as soon as the previous one is acknowledged."""
 
     name = "ingest"
     measurement = 1
@@ -51,11 +51,11 @@ class Ingest(Workload):
         super().__init__(spec, variant, trips, private)
         self.settings: IngestSettings = settings_of(spec)
         self._writing: Writing | None = None
-        self.disk: Disk | None = None  # of a sitting whose power is to be cut
+        self.disk: Disk | None = None  # set while the series runs, if its power is to be cut
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
-        """Also where the table may be written by one process alone: a single writer is another one than its maker."""
+        """Return why the series cannot run, also if only one process may write: writers do not create the table."""
         system = variant.system
         refused = system.refuses_writers(variant.options) if issubclass(system, TableSystem) else None
         return super().unavailable(spec, variant) or refused or settings_of(spec).refused_by(variant)
@@ -68,7 +68,7 @@ class Ingest(Workload):
 
     @contextmanager
     def placed(self, work: Path) -> Iterator[None]:
-        """On a disk of their own, where the power is to be cut."""
+        """Mount a separate disk on `work` if the power is to be cut."""
         if not isinstance(self.settings, CutSettings):
             yield
             return
@@ -76,7 +76,7 @@ class Ingest(Workload):
             yield
 
     def started(self, work: Path) -> AbstractContextManager[None]:
-        del work  # writers are of a window: they are given its table when they start
+        del work  # writers belong to a window: they receive its table when they start
         return nullcontext()
 
     def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[Stage[Any]]:
@@ -85,7 +85,7 @@ class Ingest(Workload):
 
     @contextmanager
     def working(self, writing: Writing) -> Iterator[None]:
-        """While this lasts, these are the ones whose processes are told from the others."""
+        """Attribute the processes of `writing` to this workload's groups while the context is active."""
         self._writing = writing
         try:
             yield
@@ -109,7 +109,7 @@ class Ingest(Workload):
         return writers
 
     def _beside(self, name: str) -> list[int]:
-        """The process of this name beside the writers of a maintained table."""
+        """Return the pids of the process `name` that runs next to the writers of a maintained table."""
         from tidemark.studies.ingest.maintenance.crew import KeptCrew
 
         return self._writing.beside(name) if isinstance(self._writing, KeptCrew) else []
@@ -119,7 +119,7 @@ class Ingest(Workload):
 
     @property
     def warms_up(self) -> bool:
-        """Writers are started anew for each window: they warm up by commits of their own, before a hot one."""
+        """False: each window starts new writers, which warm up with their own commits before a hot window."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""What a cut of the power cost: of what was acknowledged before it, what is there after it."""
+"""Losses by a power cut: rows acknowledged before it, compared with the rows present after it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What the data files hold, each read by itself: int64 ids, and how many files there are and cannot be read."""
+    """Contents of the data files, each read separately: int64 ids, and the counts of all and of unreadable files."""
 
     ids: Ints
     files: int
@@ -35,26 +35,26 @@ class Remains:
             files += 1
             try:
                 parts.append(pq.read_table(path, columns=["id"]).column(0).drop_null().to_numpy())
-            except Exception:  # empty, or without its end, in whatever way
+            except Exception:  # any error that an empty or truncated file causes
                 unreadable += 1
         return cls(np.concatenate(parts), files, unreadable)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Rows, but where batches are said."""
+    """Cost of one power cut; counts are rows unless they are named as batches."""
 
     acked: int  # before the cut, by writers in the window
-    lost: int  # of those, what is not there after it
-    oldest_lost_s: float | None  # how long before the cut the first of the lost was acknowledged
-    synced: int  # of the table's beginnings, which were on the disk before the window
+    lost: int  # acknowledged rows that are missing after the cut
+    oldest_lost_s: float | None  # seconds from the first lost acknowledgement to the cut; None without a loss
+    synced: int  # rows of the table's first commits, which were on disk before the window
     synced_lost: int
-    doubled: int  # rows that are there more than once
-    partial: int  # batches of which some rows are there and some are not
-    unknown: int  # batches that were under way at the cut
-    done: int  # of those, what is there
-    left_in_files: int  # lost rows that are in a data file which can be read by itself
-    said: str  # why nobody can read the table; empty where somebody can
+    doubled: int  # rows that are present more than once
+    partial: int  # batches of which only some rows are present
+    unknown: int  # batches that were in flight at the cut
+    done: int  # batches in flight that are present
+    left_in_files: int  # lost rows in a data file that can be read separately
+    said: str  # why the table cannot be read; empty if it can
 
     @property
     def holds(self) -> bool:
@@ -67,9 +67,9 @@ class Cost:
 def cost(
     records: Sequence[Ints], cut_ns: int, synced: int, rows: int, seen: Ints | None, said: str, remains: Remains
 ) -> Cost:
-    """Of writers' `records`, from the one with number 1; the table began with `synced` batches; a batch has `rows`.
+    """Return the cost by the `records` of writers 1, 2, ...; the table began with `synced` batches of `rows` rows.
 
-    `seen`: the ids that another client reads after the cut; None where it cannot, for the reason that is `said`.
+    `seen` are the ids that another client reads after the cut; None if it cannot, for the reason in `said`.
     """
     there = np.zeros(0, np.int64) if seen is None else seen
     acked, ended, doubt = [_ids(OF_TABLE, np.zeros(0, np.int64), rows)], [np.zeros(0, np.int64)], []
@@ -102,5 +102,5 @@ def cost(
 
 
 def _ids(number: int, batches: Ints, rows: int) -> Ints:
-    """int64[batches, rows]: the ids of a writer's batches."""
+    """Return int64[batches, rows]: the ids of a writer's batches."""
     return (number << ID_BITS) + rows * batches[:, None] + np.arange(rows, dtype=np.int64)

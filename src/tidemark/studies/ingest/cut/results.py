@@ -1,4 +1,4 @@
-"""What is made of cuts of the power."""
+"""Results of the power cuts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writers of one table, until the power is cut."""
+"""Settings of the part `cut`: writers of one table until the power is cut."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from tidemark.systems.variants import SystemEntry
 
 CUT = "cut"
 CUT_WRITERS = 2  # of one table
-DURABILITY = "durability"  # the option of systems
+DURABILITY = "durability"  # name of the systems' option
 
 
 @dataclass(frozen=True, slots=True)
 class CutSettings(IngestSettings):
-    """Writers of one table on a disk of its own, with its servers' data beside it; a batch is a commit."""
+    """Writers of one table on a dedicated disk that also holds its servers' data; a batch is a commit."""
 
     words = (CUT,)
 
     writers: int
-    tries: int  # at a batch, where the client reports that another commit came first
-    durability: str  # DEFAULT: as the configuration has the system; FULL: with that option
-    outside: str = ""  # a server that it stands on and that was not started here
+    tries: int  # per batch, while the client reports that another commit came first
+    durability: str  # DEFAULT: as configured; FULL: with that option
+    outside: str = ""  # servers that the system needs and that were not started here
 
     @property
     def label(self) -> str:
@@ -39,7 +39,7 @@ class CutSettings(IngestSettings):
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
-        """Each system as it is, and with `durability: full` where it has that option and does not have it set."""
+        """Yield each system as configured, and with `durability: full` if it has that option and does not set it."""
         chosen, given = section.sizes[CUT]["systems"], section.given
         for name in chosen:
             one_of(name, section.known, (SECTION, "protocols", section.protocol, CUT, "systems"), section.origin)
@@ -66,7 +66,7 @@ class CutSettings(IngestSettings):
             )
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
-        """One for each cut, of a new table on new servers; none where nothing is kept, so that nothing can be lost."""
+        """Return a series per cut, on a new table and new servers; none if nothing is kept, as nothing can be lost."""
         if Capability.READ_BACK not in chosen.system.capabilities:
             return []
         sizes = section.sizes[CUT]

@@ -1,4 +1,4 @@
-"""What a window happens on that ends with a cut of the power: a table and its servers on a disk of their own."""
+"""Measurement window that ends with a power cut: a table and its servers on a dedicated disk."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from tidemark.runs.manifest import SystemPart
     from tidemark.studies.ingest.workload import Ingest
 
-EARLIEST = 0.5  # share of the window before which the power is not cut
+EARLIEST = 0.5  # earliest moment of the cut, as a share of the window
 TABLE = "table"
 
 
 class CutStage(WrittenStage):
-    """One table; `staged` makes it."""
+    """Window on one table that ends with a power cut; made by `staged`."""
 
     def __init__(
         self, ingest: Ingest, rig: Rig, directory: Path, table: TableSystem, crew: Survivors, disk: Disk, seen: Seen
@@ -53,12 +53,12 @@ class CutStage(WrittenStage):
         self._found: dict[str, Any] = {}
 
     def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
-        """One, after which no server runs."""
+        """Yield once; no server runs afterwards."""
         del window, until_seconds
         yield
 
     def advance(self, window: IngestWindow, until_seconds: float) -> None:
-        """Writers write until all stand still at once; then what is on the disk is copied, and all are killed."""
+        """Let writers write, stop all processes at once, copy the contents of the disk, then kill the processes."""
         start = self._crew.go()
         if self._abandoned.wait(self._share * until_seconds) or not self._all_have_written(start):
             return
@@ -73,7 +73,7 @@ class CutStage(WrittenStage):
         self._started = start
 
     def _all_have_written(self, start_ns: int) -> bool:
-        """Whether each writer has had a commit acknowledged; waits for that, unless it is abandoned."""
+        """Return True once each writer has an acknowledged commit, False if abandoned; SystemFailure after BACK_S."""
         deadline = time.monotonic() + BACK_S
         while not all(self._crew.acked_since(number, start_ns) for number in self._crew.numbers):
             if time.monotonic() > deadline:
@@ -86,7 +86,7 @@ class CutStage(WrittenStage):
         self._abandoned.set()
 
     def finish(self, window: IngestWindow) -> None:
-        """With the power back, the servers start on what the disk has."""
+        """Restore the disk from the copy, start the servers on it, and reconnect."""
         if self._started is not None:
             self._disk.come_back()
             self._rig.servers.start()
@@ -111,7 +111,7 @@ class CutStage(WrittenStage):
         return Findings(self._oracle(paid, found, time.perf_counter() - began), self._footprint())
 
     def _footprint(self) -> Footprint:
-        """By the files alone: the table may be one that nobody can read."""
+        """Return the footprint by the files alone, since the table may be unreadable."""
         files = set(files_below(self.directory / TABLE))
         data = {path for path in files if path.suffix == ".parquet"}
         return Footprint(*count_and_bytes(data), *count_and_bytes(files - data), None, "the power was cut under it")
@@ -128,19 +128,19 @@ class CutStage(WrittenStage):
 
 
 class Seen:
-    """What is known of a table before its window: who it is, and what of its commits is on the disk by their return."""
+    """State before the window: table description, and which commit data is durable when `write` returns."""
 
     def __init__(self, ingest: Ingest, rig: Rig, table: TableSystem, folder: Path) -> None:
         self.system: SystemPart = system_part(rig.variant, table, ingest.schema)
         self.at_risk, commits = commits_at_risk(ingest, rig, table, folder, 0.0)
-        self.batches = 1 + commits  # that the table has
+        self.batches = 1 + commits  # in the table
 
 
 @contextmanager
 def staged(
     ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: CutSettings
 ) -> Iterator[CutStage]:
-    """A table in the folder `name`, on the disk with all that it has so far, and writers that note elsewhere."""
+    """Yield a stage: a table in the folder `name`, synced to disk, and writers whose records lie outside that disk."""
     directory = private_directory(rig.work / name)
     disk = ingest.disk
     assert disk is not None, "the series was placed on no disk of its own"

@@ -1,4 +1,4 @@
-"""Cuts of the power as runs recorded them, the table of what each left, and what is said of them."""
+"""Power cuts as recorded in runs, the table of their losses, and the sentence on them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tidemark.studies.ingest.cut.settings import CUT
 from tidemark.studies.ingest.part import of_part
 
 UNREAD = "CANNOT BE READ"
-LONGEST = 200  # characters of what a reader says
+LONGEST = 200  # characters shown of a reader's error
 
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """All cuts of one series."""
+    """All power cuts of one series."""
 
     series: Series
     each: tuple[dict[str, Any], ...]
@@ -34,7 +34,7 @@ class Cuts:
 
     @property
     def asked(self) -> str:
-        """The level of durability that the system was asked for."""
+        """The durability level requested from the system."""
         return str(self.series.runs[0].manifest.system.durability_level)
 
     @property
@@ -43,7 +43,7 @@ class Cuts:
 
     @property
     def unread(self) -> str:
-        """Why nobody can read the table after one of them; empty where all can be read."""
+        """The reason why the table cannot be read after one of the cuts; empty if it can be read after all."""
         return next((cut["said"] for cut in self.each if cut["said"]), "")
 
     def total(self, name: str) -> int:
@@ -61,18 +61,18 @@ class Cuts:
 
     @property
     def level(self) -> Cell:
-        """The class of the promise, as the kernel told of commits before the window."""
+        """The durability class by the kernel's page state after commits before the window, or Missing."""
         found = self.each[0]["at_acknowledgement"]
         return found["level"] if "level" in found else Missing(f"not measurable here: {found['excused']}")
 
 
 def series_with_cuts(run_set: RunSet) -> tuple[Series, ...]:
-    """The series of the part, with runs or without."""
+    """Return the series of the part, including those without runs."""
     return of_part(run_set, CUT).select(harness=False)
 
 
 def all_cuts(run_set: RunSet) -> list[Cuts]:
-    """Absent, with the reason where there is one, where no power was cut."""
+    """Return the cuts of each series with runs; raise Absent, with the reason if it is known, if there are none."""
     found = series_with_cuts(run_set)
     done = [Cuts.of(series) for series in found if series.runs]
     if not done:
@@ -81,7 +81,7 @@ def all_cuts(run_set: RunSet) -> list[Cuts]:
 
 
 def costly(series: Series) -> Replicates:
-    """The share of cuts after which not all is there that was acknowledged, with an interval after Jeffreys."""
+    """Return the share of cuts that did not keep all acknowledged rows, with a Jeffreys interval; or raise Absent."""
     if not series.runs:
         raise Absent(series.missing())
     cuts = Cuts.of(series)
@@ -91,7 +91,7 @@ def costly(series: Series) -> Replicates:
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Table ingest-power-cut."""
+    """Yield the table ingest-power-cut."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in series_with_cuts(workshop.run_set):
@@ -155,7 +155,7 @@ def _row(cuts: Cuts) -> list[Cell]:
 
 
 def cut_sentence(run_set: RunSet) -> str:
-    """What a loss of power leaves of what was acknowledged."""
+    """Return the sentence on what power cuts leave of acknowledged rows."""
     found = all_cuts(run_set)
     count = sum(len(cuts.each) for cuts in found)
     said = f"The power is cut {count:,} time{'s' if count > 1 else ''} under two writers."

@@ -1,7 +1,7 @@
-"""What of a commit is on the disk when it is acknowledged: its files, and the log of the catalog's database.
+"""Durability of a commit at its acknowledgement: pages not yet on disk of its files and of the catalog's WAL.
 
-A commit's files are those that appeared below the table's folder while it was written. Each is asked for its dirty
-pages right after the acknowledgement, before the kernel has a reason to write them back by itself.
+A commit's files are those that appeared below the table's folder while it was written. Each is checked for dirty
+pages right after the acknowledgement, before the kernel has a reason to write them back.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
     from tidemark.measure.workload import Rig
     from tidemark.studies.ingest.workload import Ingest
 
-COMMITS = 10  # whose files are looked at
+COMMITS = 10  # whose files are checked
 LOOK_S = 0.1
-NOTHING, RECORD, ALL = "D0", "D1", "D2"  # of a commit that is flushed: nothing, its record in the catalog, or all of it
+NOTHING, RECORD, ALL = "D0", "D1", "D2"  # flushed part of a commit: nothing, its record in the catalog, or all of it
 OUTSIDE = "a server that it stands on was not started here"
 
 
 @dataclass(frozen=True, slots=True)
 class AtRisk:
-    """Of so many commits; a file is dirty that has a page which is not on the disk at the acknowledgement.
+    """Durability of `commits` commits: a file is dirty if one of its pages is not on disk at the acknowledgement.
 
-    `seconds` are from the last acknowledgement until no file of these commits was dirty; None where that was not seen.
+    `seconds` run from the last acknowledgement until no file of these commits was dirty; None if that was not seen.
     """
 
     commits: int
     data_files: int
     dirty_data_files: int
-    other_files: int  # of the table: its log, manifests, metadata
+    other_files: int  # other files of the table: log, manifests, metadata
     dirty_other_files: int
-    log_dirty: int | None  # commits at which the catalog's database had not flushed its log; None where there is none
+    log_dirty: int | None  # commits at which the catalog's database had not flushed its WAL; None without a database
     seconds: float | None
-    watched_seconds: float  # the longest that one would have waited for that
+    watched_seconds: float  # upper limit of the wait for that
 
     @property
     def level(self) -> str:
-        """The class of the promise, as it was seen."""
+        """The durability class, as observed."""
         if self.dirty_data_files == self.dirty_other_files == 0 and not self.log_dirty:
             return ALL
         return NOTHING if self.log_dirty is None or self.log_dirty == self.commits else RECORD
@@ -64,12 +64,12 @@ class AtRisk:
 def look(
     table: TableSystem, batch: Callable[[int], pa.Table], folder: Path, postgres: Postgres | None, watch_seconds: float
 ) -> AtRisk | str:
-    """Write batches to `table`, which keeps its files below `folder`, and look at each commit's; see `why_not` before.
+    """Write batches to `table`, whose files lie below `folder`, and check each commit's files; call `why_not` first.
 
-    `postgres`: what holds the catalog, where one does. Why nothing can be told, where no commit's file is seen here.
+    `postgres` holds the catalog, or is None. Return a reason as str if no file of a commit appears on this machine.
     """
     writer = table.door().open()
-    found: dict[Path, bool] = {}  # whether it was dirty
+    found: dict[Path, bool] = {}  # True if dirty
     log_dirty = 0
     known = _files(folder)
     for number in range(COMMITS):
@@ -100,7 +100,7 @@ def look(
 def commits_at_risk(
     ingest: Ingest, rig: Rig, table: TableSystem, folder: Path, watch_seconds: float
 ) -> tuple[dict[str, Any], int]:
-    """`look`, as JSON has it, or why nobody can tell as `excused`; and how many commits it took."""
+    """Return `look` as JSON, or {"excused": reason} if it is not possible, and the number of commits made."""
     servers = rig.servers.by_class
     if reason := why_not(folder, servers.values()):
         return {"excused": reason}, 0
@@ -112,26 +112,26 @@ def commits_at_risk(
 
 
 def why_not(folder: Path, services: Iterable[Service]) -> str | None:
-    """Why nothing can be told of a table below `folder` that stands on `services`; None where it can."""
+    """Return why a table below `folder` that uses `services` cannot be checked, or None if it can."""
     if any(service.is_external for service in services):
         return OUTSIDE
     return cachestat.why_not(folder)
 
 
 def _files(folder: Path) -> set[Path]:
-    """Without what is no part of the table: such names begin with a dot."""
+    """Return the table's files; files and folders whose names begin with a dot are not part of it."""
     below = (path for path in files_below(folder) if not path.name.startswith("."))
     return {path for path in below if not any(part.startswith(".") for part in path.relative_to(folder).parts)}
 
 
 def _dirty(path: Path) -> bool:
-    with suppress(FileNotFoundError):  # a file of the moment
+    with suppress(FileNotFoundError):  # a temporary file
         return cachestat.pages(path).at_risk > 0
     return False
 
 
 def _until_safe(files: list[Path], watch_seconds: float) -> float | None:
-    """Seconds until no page of `files` waits for the disk; None where some still do after `watch_seconds`."""
+    """Return the seconds until no page of `files` is dirty, or None if some still are after `watch_seconds`."""
     began = time.monotonic()
     waiting = files
     while waiting := [path for path in waiting if _dirty(path)]:

@@ -1,4 +1,4 @@
-"""The table of what of a commit is on the disk when it is acknowledged."""
+"""Table ingest-durability: the parts of a commit that are on disk when it is acknowledged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidemark.studies.ingest.faults.settings import FAULTS
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Table ingest-durability."""
+    """Yield the table ingest-durability."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in series_with_kills(workshop.run_set, (FAULTS,)):
@@ -65,5 +65,5 @@ def _cells(found: dict[str, Any]) -> list[Cell]:
 
 
 def _percent(part: int | None, whole: int) -> Cell:
-    """Nothing where there is none to be dirty."""
+    """Return `part` in percent of `whole`; None if there is nothing that could be dirty."""
     return None if part is None or not whole else 100 * part / whole

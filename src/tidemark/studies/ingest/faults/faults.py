@@ -1,4 +1,4 @@
-"""Kills in an open window: when, of what, how long nobody could write, and what was there once all wrote again."""
+"""Kills during a window: moments, victims, downtimes, and the table's contents once all writers write again."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tidemark.studies.ingest.faults.survivors import Survivors
 from tidemark.systems.tables import TableSystem
 
 WRITER = "writer"
-FIRST_SHARE, LAST_SHARE = 0.1, 0.5  # of its part of the window, in which a kill comes
-BACK_S = 60.0  # the longest that one waits until all write again
+FIRST_SHARE, LAST_SHARE = 0.1, 0.5  # range of a kill's moment, as shares of its part of the window
+BACK_S = 60.0  # longest wait until all write again
 LOOK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What another client saw in the table while others wrote: int64 ids, or why it could not read."""
+    """Contents of the table as read by another client during writes: int64 ids, or None and the reason in `said`."""
 
     ids: NDArray[np.int64] | None
     said: str = ""
@@ -41,18 +41,18 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """One kill. Moments are of the clock of all processes, in nanoseconds."""
+    """One kill. Moments are nanoseconds of the clock that all processes share."""
 
     victim: str
     title: str
     killed_ns: int
-    started_ns: int  # it answers, or the new writer's client is open
-    back_ns: int  # each that it concerns has had a commit acknowledged that began after the kill
-    look: Look  # after that
+    started_ns: int  # the server answers, or the new writer's client is open
+    back_ns: int  # each affected writer has had a commit acknowledged that began after the kill
+    look: Look  # taken after `back_ns`
 
 
 class Victim(Protocol):
-    """A server, or another process that is killed as a whole and started again on what it left."""
+    """Server, or another process, that is killed entirely and restarted on the data that it left."""
 
     @property
     def name(self) -> str: ...
@@ -69,7 +69,7 @@ class Victim(Protocol):
 
 
 class Witnesses(Protocol):
-    """Who write, or have written for them, and see what a kill costs."""
+    """Processes that write, or have a front write for them, and record the effect of a kill."""
 
     @property
     def numbers(self) -> Sequence[int]: ...
@@ -80,7 +80,7 @@ class Witnesses(Protocol):
 
 
 class Faults:
-    """Kills the victims in turn, `kills` times each, and waits after each kill until all write again."""
+    """Schedule that kills the victims in turn, `kills` times each, and waits after each kill until all write again."""
 
     def __init__(
         self,
@@ -93,9 +93,9 @@ class Faults:
         *,
         of_writers: bool = True,
     ) -> None:
-        """`reconnect` shows all where the `others` are after one was started again.
+        """Plan the kills. `reconnect` gives all clients the addresses of `others` after one of them was restarted.
 
-        `of_writers`: whether one of the crew, which are Survivors then, is a victim as well.
+        With `of_writers`, one of the crew, which must then be Survivors, is a victim as well.
         """
         self._crew, self._table, self._reconnect = crew, table, reconnect
         self._rng = random.Random(seed)
@@ -104,10 +104,10 @@ class Faults:
         self._abandoned = threading.Event()
         self.kills: list[Kill] = []
         self.undisturbed = Look(None, "not looked at")  # before the first kill
-        self.undisturbed_ns = 0  # the moment until when all that was acknowledged must be seen by that look
+        self.undisturbed_ns = 0  # that look must contain all that was acknowledged until this moment
 
     def abandon(self) -> None:
-        """Called from another thread: let `play` end."""
+        """Make `play` end; called from another thread."""
         self._abandoned.set()
 
     @property
@@ -115,10 +115,10 @@ class Faults:
         return self._abandoned.is_set()
 
     def play(self, start_ns: int, seconds: float) -> None:
-        """All kills, each in its part of so many `seconds`, or later where the one before took longer.
+        """Perform all kills, each in its part of `seconds`, or later if the previous one took longer.
 
-        These begin once all write; the kills end where nobody can read the table any more. ServiceError or
-        SystemFailure where something is not back after BACK_S.
+        The parts begin once all write; the kills end early if the table becomes unreadable. Raise ServiceError or
+        SystemFailure if a process is not back after BACK_S.
         """
         part = seconds / len(self._turns)
         start_ns = self._until_written(self._crew.numbers, start_ns, "the window was opened")
@@ -131,7 +131,7 @@ class Faults:
             if self.is_abandoned:
                 return
             self.kills.append(self._kill_other(victim) if victim else self._kill_writer())
-            if self.kills[-1].look.ids is None:  # no later kill answers for a table that nobody can read
+            if self.kills[-1].look.ids is None:  # the table is unreadable: later kills would show nothing
                 break
         self._wait_until(start_ns + round(seconds * 1e9))
 
@@ -158,7 +158,7 @@ class Faults:
         return Kill(victim.name, victim.title, killed_ns, started_ns, back_ns, Look.at(self._table))
 
     def _until_written(self, numbers: Sequence[int], since_ns: int, happened: str) -> int:
-        """When each of these writers had a commit acknowledged that it began after `since_ns`."""
+        """Return the time (ns) by which each writer had a commit acknowledged that it began after `since_ns`."""
         deadline, moments = time.monotonic() + BACK_S, dict.fromkeys(numbers, 0)
         while missing := [number for number, moment in moments.items() if not moment]:
             for number in missing:

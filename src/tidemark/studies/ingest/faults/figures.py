@@ -1,4 +1,4 @@
-"""The figure of kills: acknowledged rows a second, with each kill and what came back after it."""
+"""Figure ingest-faults: acknowledged rows per second, with each kill and the recovery from it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tidemark.studies.ingest.quantities import outcomes
 
 TITLE = "Acknowledged rows while writers and servers are killed"
 BIN_S = 0.1
-PANEL, APART = 0.95, 0.50  # inches of each system, and of what is above it
-MOST = 8  # systems in one picture
-NAMED = 12  # kills of a system: more of them stand too close for their names
-LETTER = 0.0065  # of a panel's width; a name that would run into the next is its first letter
-ABOVE = 1.24  # of a panel's height: where the system's name stands, over those of what was killed
+PANEL, APART = 0.95, 0.50  # inches: height of a system's panel, and of the part of it above the axes
+MOST = 8  # systems in one figure
+NAMED = 12  # kills per system up to which they are named; more are too close
+LETTER = 0.0065  # width of a letter in panel widths; a name that would overlap the next is shown as its initial
+ABOVE = 1.24  # position of the system's name in axes heights, above the names of the victims
 SHADE = "#d9d9d9"
 
 
@@ -31,7 +31,7 @@ def sketches() -> Iterator[Sketch]:
 
 
 def timelines(studio: Studio) -> Drawn:
-    """A panel a system, and in it a bar each 100 ms; from each kill until all write again it is grey."""
+    """Draw a panel per system with a bar per 100 ms, grey from each kill until all write again."""
     found = all_killed(studio.run_set)
     shown = found[:MOST]
     if not shown:

@@ -1,4 +1,4 @@
-"""Kills of writers, servers and fronts, as recorded: what each cost, and what so many of them leave room for."""
+"""Recorded kills of writers, servers and fronts: the cost of each, and the loss probability they leave possible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tidemark.studies.ingest.part import of_part
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """All kills of one victim in one run. Counts are of batches, but those of `lost` and `doubled`: rows."""
+    """All kills of one victim in one run. Counts are batches, except `lost` and `doubled`, which are rows."""
 
     series: Series
     run: Run
@@ -28,7 +28,7 @@ class Kills:
 
     @property
     def is_unread(self) -> bool:
-        """Whether nobody could read the table after the last of them."""
+        """True if the table could not be read after the last kill."""
         return bool(self.each[-1]["said"])
 
     def total(self, name: str) -> int:
@@ -36,49 +36,49 @@ class Kills:
 
     @property
     def down_s(self) -> list[float]:
-        """From each kill until all that it concerns had a commit acknowledged again."""
+        """Seconds from each kill until all affected writers had a commit acknowledged again."""
         return [kill["down_s"] for kill in self.each]
 
     @property
     def with_loss(self) -> int:
-        """After how many an acknowledged row was gone, or there twice, or a batch in part, or nobody could read."""
+        """Number of kills after which a row was lost or doubled, a batch was partial, or the table was unreadable."""
         return sum(not kill["holds"] for kill in self.each)
 
     @property
     def at_most(self) -> float:
-        """What the probability that a kill costs something may be at most, by so many (95 %)."""
+        """Upper bound (95 %) on the probability that a kill costs something, by this number of kills."""
         return at_most(self.with_loss, len(self.each))
 
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """One run with kills; `orphans` are data files that are there after it and not of the table."""
+    """One run with kills; `orphans` are data files on disk after it that are not part of the table."""
 
     series: Series
     run: Run
     kills: tuple[Kills, ...]  # by victim
-    undisturbed: dict[str, Any]  # what was found before the first kill
+    undisturbed: dict[str, Any]  # findings before the first kill
     orphans: int
 
     @property
     def retry(self) -> str:
-        """What a writer did with a batch whose outcome it did not know."""
+        """The writers' handling of a batch of unknown outcome."""
         return retry_of(self.series)
 
     @property
     def named(self) -> str:
-        """The system, and whether its writers sent again."""
+        """The system's title, and whether its writers resend batches."""
         also = {NEVER: "", CHECK: ", sent again after a look", BLIND: ", sent again blindly"}
         return f"{self.series.title}{also[self.retry]}"
 
     @property
     def holds_undisturbed(self) -> bool:
-        """Otherwise a loss after a kill may be none of the kill's."""
+        """True if nothing was wrong before the first kill; otherwise a kill may not be the cause of a later loss."""
         return bool(self.undisturbed["holds"])
 
     @property
     def each(self) -> list[dict[str, Any]]:
-        """All kills, in the order of time."""
+        """All kills, in time order."""
         return sorted((kill for kills in self.kills for kill in kills.each), key=lambda kill: kill["moment_s"])
 
     @property
@@ -87,12 +87,12 @@ class Killed:
 
     @property
     def words(self) -> str:
-        """What the oracle says of the table after all of them."""
+        """The oracle's verdict on the table after all kills."""
         return str(_found(self.run)["oracle"]["words"])
 
 
 def retry_of(series: Series) -> str:
-    """The key `retry` of a series with kills."""
+    """Return the key `retry` of a series with kills."""
     last = series.mode.rpartition("-")[2]
     return last if last in (CHECK, BLIND) else NEVER
 
@@ -102,12 +102,12 @@ def _found(run: Run) -> dict[str, Any]:
 
 
 def series_with_kills(run_set: RunSet, parts: Sequence[str] = (FAULTS, FRONT)) -> tuple[Series, ...]:
-    """The series of these parts, with runs or without."""
+    """Return the series of these parts, including those without runs."""
     return tuple(series for part in parts for series in of_part(run_set, part).select(harness=False))
 
 
 def killed_of(series: Series) -> Iterator[Killed]:
-    """Each run of a series with kills."""
+    """Yield each run of a series with kills."""
     for run in series.runs:
         found = _found(run)
         faults = found["faults"]
@@ -125,7 +125,7 @@ def killed_of(series: Series) -> Iterator[Killed]:
 
 
 def all_killed(run_set: RunSet) -> list[Killed]:
-    """Of all series; Absent where nothing was killed."""
+    """Return the runs with kills of all series; raise Absent if nothing was killed."""
     found = [killed for series in series_with_kills(run_set) for killed in killed_of(series)]
     if not found:
         raise Absent("nothing was killed")
@@ -133,9 +133,9 @@ def all_killed(run_set: RunSet) -> list[Killed]:
 
 
 def costly(series: Series) -> Replicates:
-    """The share of kills after which an acknowledged row was not there once, with an interval after Jeffreys.
+    """Return the share of kills after which an acknowledged row was not present once, with a Jeffreys interval.
 
-    Absent where nothing was killed, or where rows are lost without any kill.
+    Raise Absent if nothing was killed, or if rows are lost without any kill.
     """
     found = list(killed_of(series))
     if not found:
@@ -148,7 +148,7 @@ def costly(series: Series) -> Replicates:
 
 
 def twice(found: Sequence[Series]) -> Replicates:
-    """The share of kills after which a row is there twice in a table of these, with an interval after Jeffreys."""
+    """Return the share of kills after which a row is doubled in a table of these series, with a Jeffreys interval."""
     each = [kill for series in found for killed in killed_of(series) for kill in killed.each]
     if not each:
         raise Absent("nobody sent a batch of an unknown outcome again: the key ingest.retry says who does")
@@ -158,7 +158,7 @@ def twice(found: Sequence[Series]) -> Replicates:
 
 
 def kept_sentence(run_set: RunSet) -> str:
-    """What is there after kills, and what so many of them say of the next one."""
+    """Return the sentence on the tables after kills, and on the bound that they set for the next one."""
     found = all_killed(run_set)
     each = [kill for killed in found for kill in killed.each]
     said = f"While rows are appended to a table, a process that writes them or a server is killed {len(each):,} times."
@@ -186,7 +186,7 @@ def kept_sentence(run_set: RunSet) -> str:
 
 
 def doubt_sentence(run_set: RunSet) -> str:
-    """What became of batches whose writer could not know."""
+    """Return the sentence on the final status of batches whose outcome the writer could not know."""
     found = all_killed(run_set)
     unknown, done, not_done = (
         sum(kills.total(name) for killed in found for kills in killed.kills) for name in ("unknown", "done", "not_done")
@@ -201,7 +201,7 @@ def doubt_sentence(run_set: RunSet) -> str:
 
 
 def down_sentence(run_set: RunSet) -> str:
-    """How long nobody could commit."""
+    """Return the sentence on the time during which no commit was possible."""
     worst: dict[str, tuple[float, float, str]] = {}
     for killed in all_killed(run_set):
         for kills in killed.kills:
@@ -217,7 +217,7 @@ def down_sentence(run_set: RunSet) -> str:
 
 
 def on_disk_sentence(run_set: RunSet) -> str:
-    """Which class of promise each system was seen to keep."""
+    """Return the sentence on the durability class observed for each system."""
     seen: dict[str, list[str]] = {}
     excused = []
     for series in series_with_kills(run_set, (FAULTS,)):

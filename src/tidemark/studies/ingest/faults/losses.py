@@ -1,6 +1,6 @@
-"""What each kill cost: what was acknowledged before it and is gone after it, and what became of what was in doubt.
+"""Cost of each kill: acknowledged rows that are missing after it, and the final status of batches of unknown outcome.
 
-A batch counts for one kill alone: what a look misses that an earlier one missed already is not counted again.
+A batch counts for one kill only: a loss that an earlier look already found is not counted again.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """One kill and what was found after it. Batches, but where rows are said; moments from the window's opening."""
+    """One kill and the findings after it. Counts are batches unless named as rows; moments count from the opening."""
 
     victim: str
     title: str
     moment_s: float
     started_s: float  # from the kill until the server answers, or the new writer's client is open
-    down_s: float  # from the kill until each that it concerns had a commit acknowledged again
-    in_flight: int  # attempts that were under way at the kill
-    acked: int  # acknowledged since the kill before
-    unknown: int  # whose outcome their writer does not know, since the kill before
-    done: int  # of those, as they were read back at the end
+    down_s: float  # from the kill until each affected writer had a commit acknowledged again
+    in_flight: int  # attempts in flight at the kill
+    acked: int  # acknowledged since the previous kill
+    unknown: int  # of unknown outcome to their writer, since the previous kill
+    done: int  # unknown batches that were present when read back at the end
     not_done: int
-    lost: int  # rows that were acknowledged before the kill, and are not there after it
-    doubled: int  # rows that are there more than once
-    partial: int  # batches of which some rows are there and some are not
+    lost: int  # rows that were acknowledged before the kill and are missing after it
+    doubled: int  # rows that are present more than once
+    partial: int  # batches of which only some rows are present
     holds: bool
-    said: str = ""  # why nobody could look
+    said: str = ""  # why the table could not be read
 
 
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
-    """What was found before the first kill: rows that are lost or doubled, and batches in part, without any."""
+    """Findings before the first kill: lost or doubled rows and partial batches, caused without any kill."""
 
     lost: int
     doubled: int
@@ -55,10 +55,10 @@ class Undisturbed:
 
 @dataclass(slots=True)
 class _Writer:
-    """One writer's batches by their numbers, and what was found of them so far."""
+    """One writer's batches by sequence number, and the findings on them so far."""
 
     attempts: Mapping[str, Ints]
-    acked_ns: Ints  # the moment; NEVER
+    acked_ns: Ints  # moment of the acknowledgement, or NEVER
     missed: NDArray[np.bool_]
     doubled: Ints  # rows
     partial: NDArray[np.bool_]
@@ -73,9 +73,9 @@ class _Writer:
         return cls(columns, acked_ns, nothing, np.zeros(count, np.int64), nothing.copy())
 
     def look(self, counts: Ints, until_ns: int) -> tuple[int, int, int]:
-        """Rows that are lost now of what was acknowledged until then, rows doubled now, batches partial now.
+        """Return newly lost rows of those acknowledged until `until_ns`, newly doubled rows, newly partial batches.
 
-        `counts`: int64[batches, rows], how often each id is there.
+        `counts` is int64[batches, rows]: how often each id is present.
         """
         there = (counts > 0).sum(axis=1)
         gone = (self.acked_ns <= until_ns) & (there < counts.shape[1]) & ~self.missed
@@ -98,7 +98,7 @@ def account(
     final: Look,
     rows: int,
 ) -> tuple[Undisturbed, list[Loss]]:
-    """What was lost before any kill, and by each; `records` of the writers from number 1, `rows` of a batch."""
+    """Return the losses before any kill and by each kill; `records` are of writers 1, 2, ..., `rows` per batch."""
     writers = [_Writer.of(each) for each in records]
 
     def found(look: Look, until_ns: int) -> tuple[int, int, int]:
@@ -119,7 +119,7 @@ def account(
             acked += int(((writer.acked_ns > previous_ns) & (writer.acked_ns <= kill.killed_ns)).sum())
             begun, outcome = writer.attempts["start_ns"], writer.attempts["outcome"]
             ended = np.where(outcome == SENT, NEVER, begun + writer.attempts["elapsed_ns"])
-            alive = (outcome != SENT) | (begun >= previous_back_ns)  # a killed writer's last call is under way no more
+            alive = (outcome != SENT) | (begun >= previous_back_ns)  # a killed writer's last call has ended
             in_flight += int(((begun <= kill.killed_ns) & (ended >= kill.killed_ns) & alive).sum())
             doubt = np.isin(outcome, (SENT, NUMBERS[UNKNOWN])) & (begun >= previous_back_ns) & (begun < until_ns)
             batches = writer.attempts["sequence"][doubt]
@@ -149,12 +149,12 @@ def account(
 
 
 def plain(undisturbed: Undisturbed, losses: Sequence[Loss]) -> dict[str, Any]:
-    """Both as JSON has them."""
+    """Return both as JSON values."""
     return {"undisturbed": asdict(undisturbed), "kills": [asdict(each) for each in losses]}
 
 
 def _counts(look: Look, number: int, batches: int, rows: int) -> Ints:
-    """int64[batches, rows]: how often each id of a writer was seen."""
+    """Return int64[batches, rows]: how often each id of a writer was seen."""
     if look.ids is None:
         return np.zeros((batches, rows), np.int64)
     own = (look.ids & ((1 << ID_BITS) - 1))[(look.ids >> ID_BITS) == number]

@@ -1,4 +1,4 @@
-"""What is made of kills, and of what is on the disk at an acknowledgement."""
+"""Results of the kills, and of durability at the acknowledgement."""
 
 from __future__ import annotations
 

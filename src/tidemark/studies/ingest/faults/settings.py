@@ -1,4 +1,4 @@
-"""Writers of one table, while writers and servers are killed."""
+"""Settings of the part `faults`: writers of one table, while writers and servers are killed."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tidemark.systems.base import Capability, Variant
 from tidemark.systems.variants import SystemEntry
 
 FAULTS = "faults"
-NEVER, CHECK, BLIND = "never", "check", "blind"  # of `retry`
+NEVER, CHECK, BLIND = "never", "check", "blind"  # values of `retry`
 FAULT_WRITERS = 2  # of one table
-KILL_SECONDS = 5.0  # of a window, for each kill
+KILL_SECONDS = 5.0  # length of a window per kill
 
 
 @dataclass(frozen=True, slots=True)
 class FaultSettings(IngestSettings):
-    """Writers of one table; they, and the servers, are killed; a batch is a commit."""
+    """Writers of one table, which are killed, as are the servers; a batch is a commit."""
 
     words = (FAULTS,)
 
     writers: int
-    tries: int  # at a batch, where the client reports that another commit came first
+    tries: int  # per batch, while the client reports that another commit came first
     kills: int  # of a writer, and of each server
-    retry: str  # after an outcome that a writer does not know: never, check or blind
+    retry: str  # of a batch of unknown outcome: never, check or blind
     watch_seconds: float  # the longest wait until the kernel has written a commit's files to the disk
 
     @property
@@ -54,7 +54,7 @@ class FaultSettings(IngestSettings):
             )
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
-        """One, as long as its kills take; none where nothing is kept, so that nothing can be lost."""
+        """Return one series, long enough for its kills; none if nothing is kept, as nothing can be lost."""
         del section
         if Capability.READ_BACK not in chosen.system.capabilities:
             return []

@@ -1,4 +1,4 @@
-"""What a window with kills happens on: one table, writers that outlive their servers, and who kills both."""
+"""Measurement window with kills: one table, writers that outlive their servers, and the kills of both."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLE = "table"
 
 
 class KilledStage(WrittenStage):
-    """One table, whoever writes to it, and kills; a subclass says of whom."""
+    """Window on one table with writers and kills; a subclass defines the victims."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class KilledStage(WrittenStage):
 
 
 class FaultStage(KilledStage):
-    """Writers and servers are killed; `staged` makes it."""
+    """Window in which writers and servers are killed; made by `staged`."""
 
     _durability: dict[str, Any]
 
@@ -89,7 +89,7 @@ class FaultStage(KilledStage):
 def staged(
     ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: FaultSettings
 ) -> Iterator[FaultStage]:
-    """A table in the folder `name` with a first commit, and writers' processes, waiting, with who kills them."""
+    """Yield a stage: a table in the folder `name` with a first commit, waiting writers, and the kills of them."""
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("making the table")

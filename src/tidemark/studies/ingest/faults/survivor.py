@@ -1,14 +1,14 @@
-"""A program of its own: a writer that outlives the servers that it writes through.
+"""Stand-alone program: a writer that outlives the servers that it writes through.
 
     python -m tidemark.studies.ingest.faults.survivor
 
-It is given its `LastingOrder` on standard input, pickled, and then a line at a time:
+It reads its `LastingOrder`, pickled, from standard input, and then exchanges lines:
 
-    says "ready", is told "go", and later "end", says "done <errors as JSON>"
+    prints "ready", reads "go", and later "end", prints "done <errors as JSON>"
 
-After a write whose outcome is not certain it lets its client go and opens another one, again and again until one opens
-or it is told to end. What it does with a batch that is in doubt is `retry`: NEVER sends it again, so that its rows are
-there once or not at all; CHECK looks for its token, and sends it again where that is not there; BLIND sends it again.
+After a write of unknown outcome it closes its client and opens another one, repeatedly until one opens or it reads
+"end". `retry` decides on the batch of that write: NEVER does not resend it, so that its rows are present once or not
+at all; CHECK looks for its token, and resends it if the token is missing; BLIND resends it.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WRITER = "writer"
-BACK_OFF_S = 0.05  # before a client is opened anew
+BACK_OFF_S = 0.05  # before a client is reopened
 
 
 @dataclass(frozen=True, slots=True)
 class LastingOrder(Order):
-    """`place` is a file with the door as it is now: a server that was started again may have another address."""
+    """Order of a survivor. `place` is a file with the current `Door`: a restarted server may have another address."""
 
     place: Path
     retry: str = NEVER
 
 
 def leave_door(door: Door, place: Path) -> None:
-    """Write `door` to the file `place`, which may hold secrets, for all who open it from now on."""
+    """Write `door` to the file `place` (mode 0600, as it may hold secrets), for clients opened from now on."""
     beside = place.with_name(f"{place.name}.new")
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         pickle.dump(door, file)
@@ -59,7 +59,7 @@ def find_door(place: Path) -> Door:
 
 
 class Survivor(Loop):
-    """The loop of a writer, which opens its client anew when it does not know what became of a write."""
+    """Writer loop that reopens its client after a write of unknown outcome."""
 
     def __init__(self, order: LastingOrder, records: Records) -> None:
         self._place, self._retry = order.place, order.retry
@@ -67,11 +67,11 @@ class Survivor(Loop):
         super().__init__(order, find_door(order.place).open(), records)
 
     def end(self) -> None:
-        """Called from another thread: begin no batch any more."""
+        """Begin no further batch; called from another thread."""
         self._end_ns = 0
 
     def close(self) -> None:
-        with suppress(Exception):  # a client whose server is gone may be unable to
+        with suppress(Exception):  # closing may fail if the client's server is gone
             self._writer.close()
 
     def _token(self, sequence: int) -> Token:
@@ -90,7 +90,7 @@ class Survivor(Loop):
         return self._retry == BLIND or not self._is_there(sequence, attempt)
 
     def _is_there(self, sequence: int, attempt: int) -> bool:
-        """Whether the batch is committed: then it counts as acknowledged from now on. False where it is told to end."""
+        """Return True if the batch is committed, and record it as acknowledged; False if not, or if it must end."""
         while not self._is_over():
             began = time.perf_counter_ns()
             try:
@@ -112,7 +112,7 @@ class Survivor(Loop):
             self._open()
 
     def _open(self) -> None:
-        """Let the client go, and open another one as soon as that is possible."""
+        """Close the client, and open another one as soon as that is possible."""
         self.close()
         while True:
             time.sleep(BACK_OFF_S)
@@ -126,7 +126,7 @@ class Survivor(Loop):
 
 
 def _until_told(survivor: Survivor) -> None:
-    sys.stdin.buffer.readline()  # "end", or nothing where whoever would say it is gone
+    sys.stdin.buffer.readline()  # "end", or end of file if the parent is gone
     survivor.end()
 
 

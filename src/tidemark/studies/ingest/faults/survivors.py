@@ -1,4 +1,4 @@
-"""Writers that go on when one of them, or a server, is killed: each that is killed gets a successor."""
+"""Writers that continue when one of them, or a server, is killed: each killed writer gets a successor."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from tidemark.studies.ingest.workload import Ingest
 
 SURVIVOR = "tidemark.studies.ingest.faults.survivor"
-MOST_A_SECOND = 10_000  # attempts of one writer, for which there is room
+MOST_A_SECOND = 10_000  # attempts of one writer that its records have room for
 DOOR = ".door"
 
 
 class Survivors(Members):
-    """In the beginning `count` writers, numbered from 1."""
+    """Writers, initially `count` of them, numbered from 1."""
 
     def __init__(self, order: Callable[[int], LastingOrder], count: int, folder: Path) -> None:
-        """`order` gives what the writer of a number is told; each number is used once."""
+        """Create the group; `order` returns the order for a writer's number, and each number is used once."""
         super().__init__()
         self._order, self._count, self._folder = order, count, folder
         self._killed: set[int] = set()
@@ -54,21 +54,21 @@ class Survivors(Members):
 
     @property
     def numbers(self) -> list[int]:
-        """Of those that live."""
+        """Numbers of the writers that were not killed."""
         return [member.order.number for member in self._living]
 
     def ended_seconds(self) -> float:
         return self._ended_seconds
 
     def go(self) -> int:
-        """Let all of them write; the moment before the first may have begun (ns)."""
+        """Start all writers; return the time (ns) before the first may have begun."""
         start = time.perf_counter_ns()
         for member in self._members:
             member.tell("go")
         return start
 
     def kill(self, number: int) -> int:
-        """Kill the writer of this `number`; the moment before (ns)."""
+        """Kill the writer with this `number`; return the time (ns) just before."""
         member = self._members[number - 1]
         self._ended_seconds += cpu_seconds(member.process.pid)
         self._killed.add(number)
@@ -78,7 +78,7 @@ class Survivors(Members):
         return moment
 
     def succeed(self) -> tuple[int, int]:
-        """Start a writer in place of one that was killed, and let it write; its number, and when it was ready (ns)."""
+        """Start a writer in place of a killed one and let it write; return its number and when it was ready (ns)."""
         member = self._join()
         member.heard("ready")
         ready_ns = time.perf_counter_ns()
@@ -86,14 +86,14 @@ class Survivors(Members):
         return member.order.number, ready_ns
 
     def acked_since(self, number: int, moment_ns: int) -> int | None:
-        """When the first commit was acknowledged that the writer began at `moment_ns` or later; None before that."""
+        """Return when (ns) the first commit begun at `moment_ns` or later was acknowledged, or None if none was yet."""
         columns = dict(zip(FIELDS, self._members[number - 1].records().T, strict=True))
         chosen = (columns["start_ns"] >= moment_ns) & (columns["outcome"] == NUMBERS[ACKED])
         ends = (columns["start_ns"] + columns["elapsed_ns"])[chosen]
         return int(ends[0]) if len(ends) else None
 
     def end(self) -> int:
-        """Have all of them end what they are at, and begin nothing more; when they were told so (ns)."""
+        """Make all writers finish their batch and begin no other; return the time (ns) of that request."""
         moment = time.perf_counter_ns()
         for member in self._living:
             member.tell("end")
@@ -117,9 +117,9 @@ def surviving(
     stack: ExitStack,
     retry: str = NEVER,
 ) -> Survivors:
-    """Writers of `table`, waiting, with room for what they note in so many `seconds`; they are ended with `stack`.
+    """Return waiting writers of `table`, with room for records of `seconds` seconds; `stack` ends them.
 
-    What they note lies in `folder`, and so does the table's door, which `show_door` changes.
+    `folder` holds their records and the table's `Door`, which `show_door` replaces.
     """
     show_door(table, folder)
 
@@ -144,5 +144,5 @@ def surviving(
 
 
 def show_door(table: TableSystem, folder: Path) -> None:
-    """Have writers whose `folder` this is open the table where it is now."""
+    """Write the table's current `Door` to `folder`, for the writers that use this folder."""
     leave_door(table.door(), folder / DOOR)

@@ -1,4 +1,4 @@
-"""The table of what is there after kills of writers, servers and fronts."""
+"""Table ingest-faults: the contents of tables after kills of writers, servers and fronts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WITHOUT = "rows are lost without any kill, see ingest-outcomes"
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Table ingest-faults."""
+    """Yield the table ingest-faults."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in series_with_kills(workshop.run_set):

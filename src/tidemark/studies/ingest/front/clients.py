@@ -1,12 +1,12 @@
-"""A program of its own: clients of a front, in a closed loop, that connect again when the front is gone.
+"""Stand-alone program: clients of a front, in a closed loop, that reconnect when the front is gone.
 
     python -m tidemark.studies.ingest.front.clients
 
-It is given its `LastingLoad` on standard input, pickled, and then a line at a time:
+It reads its `LastingLoad`, pickled, from standard input, and then exchanges lines:
 
-    says "ready", is told "go", and later "end", says "done <errors as JSON>"
+    prints "ready", reads "go", and later "end", prints "done <errors as JSON>"
 
-A request whose connection ended without an answer is not sent again: its rows are there once, or not at all.
+A request whose connection ended without an answer is not resent: its rows are present once, or not at all.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from pathlib import Path
 
 from tidemark.studies.ingest.load.requests import Asking, Clients, Load
 
-BACK_OFF_S = 0.05  # before a client connects again
+BACK_OFF_S = 0.05  # before a client reconnects
 
 
 @dataclass(frozen=True, slots=True)
 class LastingLoad(Load):
-    """`place` is a file with the front's port as it is now: one that was started again has another."""
+    """Load of reconnecting clients. `place` is a file with the front's current port: a restarted front has another."""
 
     place: Path
 
 
 def leave_port(port: int, place: Path) -> None:
-    """Write `port` to the file `place`, for all who connect from now on."""
+    """Write `port` to the file `place`, for clients that connect from now on."""
     beside = place.with_name(f"{place.name}.new")
     beside.write_text(f"{port}\n")
     beside.replace(place)
 
 
 class LastingClients(Clients):
-    """All of them at work until they are told to end."""
+    """All clients of a front, running until they are stopped."""
 
     def __init__(self, load: LastingLoad) -> None:
         super().__init__(load)
@@ -47,7 +47,7 @@ class LastingClients(Clients):
         self._is_over = False
 
     def end(self) -> None:
-        """Called from another thread: begin no request any more."""
+        """Begin no further request; called from another thread."""
         self._is_over = True
 
     async def until_told(self) -> None:
@@ -62,7 +62,7 @@ class LastingClients(Clients):
         await asyncio.gather(*map(one, self._all))
 
     async def _connect(self, client: Asking) -> None:
-        """Where that is possible now."""
+        """Try once to connect `client` to the front, and keep the error if that fails."""
         host, _ = self._load.address
         load = replace(self._load, address=(host, int(self._place.read_text())))
         try:
@@ -72,7 +72,7 @@ class LastingClients(Clients):
 
 
 def _until_told(clients: LastingClients) -> None:
-    sys.stdin.buffer.readline()  # "end", or nothing where whoever would say it is gone
+    sys.stdin.buffer.readline()  # "end", or end of file if the parent is gone
     clients.end()
 
 

@@ -1,4 +1,4 @@
-"""A front that is started again when it was killed, and its clients, which connect to it again."""
+"""A front that is restarted after each kill, and its clients, which reconnect to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLACE = ".front"
 
 
 class LastingFront(Fronted):
-    """A context manager, as `Fronted` is; its front is a victim of kills, its clients see what a kill costs."""
+    """Context manager like `Fronted`; its front is the victim of kills, its clients record the effect of a kill."""
 
     name = "front"
     title = "the buffer's process"
@@ -31,7 +31,7 @@ class LastingFront(Fronted):
         self.numbers = list(range(1, clients + 1))
         self._place = folder / PLACE
         self._ended_seconds = 0.0
-        self._is_killed = False  # and was not started again yet
+        self._is_killed = False  # and not restarted yet
 
     def _load(self, port: int) -> LastingLoad:
         leave_port(port, self._place)
@@ -42,45 +42,45 @@ class LastingFront(Fronted):
 
     @property
     def log_path(self) -> Path:
-        """Of the front; one that is started again goes on with it."""
+        """The front's log; a restarted front appends to it."""
         return self._programs[0].log
 
     def ended_seconds(self) -> float:
         return self._ended_seconds
 
     def has_failed(self) -> bool:
-        """Whether the clients, or a front that nobody killed, ended otherwise than at the end of their work."""
+        """Return True if the clients, or a front that was not killed, ended with an error."""
         looked_at = self._programs[1:] if self._is_killed else self._programs
         return any(each.process.poll() not in (None, 0) for each in looked_at)
 
     def go(self) -> int:
-        """Let all clients ask; the moment before the first may have begun (ns)."""
+        """Start all clients; return the time (ns) before the first may have begun."""
         start = time.perf_counter_ns()
         self.asking.tell("go")
         return start
 
     def kill(self) -> None:
-        """End the front at once (SIGKILL), whatever waits in it."""
+        """Kill the front at once (SIGKILL), even if requests wait in it."""
         front = self._programs[0]
         self._ended_seconds += cpu_seconds(front.process.pid)
         self._is_killed = True
         front.end()
 
     def start(self) -> None:
-        """Start another front, and show clients where it is."""
+        """Start another front, and publish its port to the clients."""
         self._programs[0] = front = self._front()
         leave_port(int(front.heard("ready")), self._place)
         self._is_killed = False
 
     def acked_since(self, number: int, moment_ns: int) -> int | None:
-        """When the first request was acknowledged that the client sent at `moment_ns` or later; None before that."""
+        """Return when (ns) the first request sent at `moment_ns` or later was acknowledged, or None if none was yet."""
         columns = dict(zip(FIELDS, self._noted(number).T, strict=True))
         chosen = (columns["start_ns"] >= moment_ns) & (columns["outcome"] == NUMBERS[ACKED])
         ends = (columns["start_ns"] + columns["elapsed_ns"])[chosen]
         return int(np.min(ends)) if len(ends) else None
 
     def end(self) -> int:
-        """Have clients send nothing more, and the front commit what it has; when they were told so (ns)."""
+        """Stop the clients and have the front commit what it holds; return the time (ns) of the request to stop."""
         moment = time.perf_counter_ns()
         self.asking.tell("end")
         words = self.asking.hear("done", time.monotonic() + DRAIN_S)

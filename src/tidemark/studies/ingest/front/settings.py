@@ -1,4 +1,4 @@
-"""Clients behind a front that gathers their requests, while its process is killed."""
+"""Settings of the part `front`: clients behind a front that gathers their requests, while its process is killed."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tidemark.systems.base import Capability, Variant
 from tidemark.systems.variants import SystemEntry
 
 FRONT = "front"
-ROWS, CLIENTS = 50, 32  # of a request, and each with a connection: the shape that kyma has the most clients of
+ROWS, CLIENTS = 50, 32  # rows per request, and clients with a connection each: kyma's shape with the most clients
 
 
 @dataclass(frozen=True, slots=True)
 class FrontSettings(IngestSettings):
-    """Clients of a front whose buffer is a commit (staged); the front is killed; a batch is a request."""
+    """Clients of a front whose buffer is a commit (staged) and which is killed; a batch is a request."""
 
     words = (FRONT,)
 
     clients: int
     kills: int
-    tries: int  # of the front, at a commit that others overtake
+    tries: int  # of the front, per commit, while other commits come first
     max_rows: int
     max_bytes: int
     max_age_ms: float
@@ -42,12 +42,12 @@ class FrontSettings(IngestSettings):
 
     @property
     def rules(self) -> Policy:
-        """The front's policy with its numbers."""
+        """The front's policy with its parameters."""
         return Staged(self.max_rows, self.max_bytes, self.max_age_ms)
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
-        """The systems of the part `group`, which looks at their names."""
+        """Yield the systems of the part `group`, which validates their names."""
         kills, given = section.sizes["kills"], section.given[GROUP]
         chosen = [entry for entry in section.systems if entry.name in section.sizes[GROUP]["systems"]]
         for entry in chosen if kills else ():
@@ -67,7 +67,7 @@ class FrontSettings(IngestSettings):
             )
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
-        """One, as long as its kills take; none where nothing is kept, so that nothing can be lost."""
+        """Return one series, long enough for its kills; none if nothing is kept, as nothing can be lost."""
         del section, config
         if Capability.READ_BACK not in chosen.system.capabilities:
             return []

@@ -1,4 +1,4 @@
-"""What a window with kills of a front happens on: one table, the front, and clients that connect again."""
+"""Measurement window with kills of a front: one table, the front, and clients that reconnect."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ from tidemark.studies.ingest.window.stage import fresh_table
 if TYPE_CHECKING:
     from tidemark.studies.ingest.workload import Ingest
 
-MOST_A_SECOND = 2_000  # requests of one client, for which there is room
-WRITERS = 1  # clients of the table that the front has: one buffer is committed at a time
+MOST_A_SECOND = 2_000  # requests of one client that its records have room for
+WRITERS = 1  # table clients of the front: one buffer is committed at a time
 
 
 class FrontStage(KilledStage):
-    """The front is killed; `staged` makes it."""
+    """Window in which the front is killed; made by `staged`."""
 
     def new_window(self) -> GroupWindow:
         return GroupWindow(self._ingest.settings.rows)
 
     def describe(self, window: IngestWindow) -> Description:
-        """As of writers, but that the front's commits are not the clients' requests."""
+        """Describe the window as for writers, except that the front's commits are not the clients' requests."""
         made = super().describe(window)
         commits = commits_of(self._records, [kill.killed_ns for kill in self._faults.kills])
         return replace(made, found={**made.found, "requests": made.found["commits"], "commits": commits})
 
 
 def commits_of(records: Sequence[NDArray[np.int64]], killed_ns: Sequence[int]) -> int:
-    """Commits that hold acknowledged requests: each front, which ended at one of these moments, numbers its own."""
+    """Return the number of commits with acknowledged requests; each front, ended at `killed_ns`, numbers its own."""
     seen = set[tuple[int, int]]()
     for noted in records:
         columns = dict(zip(FIELDS, noted.T, strict=True))
@@ -61,7 +61,7 @@ def commits_of(records: Sequence[NDArray[np.int64]], killed_ns: Sequence[int]) -
 def staged(
     ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: FrontSettings
 ) -> Iterator[FrontStage]:
-    """A table in the folder `name` with a first commit, a front before it, and its clients, waiting."""
+    """Yield a stage: a table in the folder `name` with a first commit, a front before it, and waiting clients."""
     directory = private_directory(rig.work / name)
     with ExitStack() as stack:
         if not rig.spec.keep_tables:

@@ -1,4 +1,4 @@
-"""The figure of the part `group`: what gathering requests changes, with what kyma's page prints as ticks."""
+"""Figure ingest-group: the effect of gathering requests, with the values printed on kyma's page as ticks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidemark.studies.ingest.group.tables import gains
 
 TITLE = "Gathered requests over one commit a request"
 ROW, LEFT, GAP = 0.26, 1.55, 0.25  # inches
-APART = 0.17  # of a row, from its middle to a policy's line
+APART = 0.17  # distance from a row's middle to a policy's line, in rows
 
 
 def sketches() -> Iterator[Sketch]:
@@ -26,7 +26,7 @@ def sketches() -> Iterator[Sketch]:
 
 
 def group(studio: Studio) -> Drawn:
-    """Rows a second (left) and p99 (right) of staged (filled) and bundled (hollow) requests over direct ones."""
+    """Draw rows per second (left) and p99 (right) of staged (filled) and bundled (hollow) requests over direct ones."""
     found: dict[tuple[str, int, int], dict[str, tuple[Estimate, Estimate | None]]] = {}
     runs: list[Run] = []
     for policy in (STAGED, BUNDLED):
@@ -70,7 +70,7 @@ def group(studio: Studio) -> Drawn:
 
 
 def _printed(policy: str, rows: int, clients: int) -> tuple[list[float], list[float]]:
-    """kyma's rates and p99 over those of its direct requests, of each table of its page that has both."""
+    """Return kyma's rates and p99 over those of its direct requests, from each table of its page that has both."""
     cells = [each for each in published.cells() if (each.rows, each.workers) == (rows, clients)]
     direct = {each.table: each for each in cells if each.policy == published.DIRECT}
     mine = [each for each in cells if each.policy == policy and each.table in direct]

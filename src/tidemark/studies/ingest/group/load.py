@@ -1,4 +1,4 @@
-"""A front and its clients, two processes: seen from here as a crew of writers is."""
+"""A front and its clients, two processes, controlled through the same interface as a crew of writers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FRONT, CLIENTS = "tidemark.ingest.serve", "tidemark.studies.ingest.load.requests
 
 
 class Fronted:
-    """A context manager: the front listens and all clients are connected when it is entered."""
+    """Context manager for a front and its clients: on entry the front listens and all clients are connected."""
 
     def __init__(
         self,
@@ -34,14 +34,14 @@ class Fronted:
         folder: Path,
         program: str = CLIENTS,
     ) -> None:
-        """`most`: requests of one client that there is room for; `program`: the module that all clients run in."""
+        """Set up both; records have room for `most` requests per client; `program` is the module of all clients."""
         self._order, self._trips, self._rows, self._folder, self._program = order, trips, rows, folder, program
         self._uncounted, self._most = uncounted, most
         self._records = tuple(folder / f".records-{number}" for number in range(1, clients + 1))
         self._programs: list[Program] = []
         self._abandoned = False
         self.said: tuple[str, ...] = ()
-        self.told: dict[str, Any] = {}  # by the front, at its end
+        self.told: dict[str, Any] = {}  # final report of the front
 
     def __enter__(self) -> Self:
         try:
@@ -59,7 +59,7 @@ class Fronted:
         return Program("front", FRONT, self._order, self._folder)
 
     def _load(self, port: int) -> Load:
-        """What the clients of a front that listens at `port` are told."""
+        """Return the load for the clients of a front that listens at `port`."""
         return Load(
             (HOST, port), self._order.token, self._trips, self._rows, self._uncounted, self._records, self._most
         )
@@ -70,7 +70,7 @@ class Fronted:
 
     @property
     def pids(self) -> list[int]:
-        """Of the front."""
+        """Pids of the front."""
         return [each.process.pid for each in self._programs[:1]]
 
     @property
@@ -79,7 +79,7 @@ class Fronted:
 
     @property
     def asking(self) -> Program:
-        """The clients."""
+        """The program of all clients."""
         return self._programs[1]
 
     def ended_seconds(self) -> float:
@@ -94,7 +94,7 @@ class Fronted:
         clients.heard("warm")
 
     def write(self, seconds: float) -> int | None:
-        """Have all clients ask for so long; when they began (ns), or None where it was abandoned."""
+        """Run all clients for `seconds`; return the start time (ns), or None if abandoned."""
         _, clients = self._programs
         start = time.perf_counter_ns() + HEAD_START_NS
         clients.tell("go", start, start + round(seconds * 1e9))
@@ -108,7 +108,7 @@ class Fronted:
         return start
 
     def _drain(self, words: str) -> None:
-        """End the front, once the clients have ended and said these words."""
+        """End the front, once the clients have ended; `words` are the clients' errors as JSON."""
         front = self._programs[0]
         front.process.terminate()
         ended = front.hear("done", time.monotonic() + READY_S)
@@ -118,11 +118,11 @@ class Fronted:
         self.said = tuple(dict.fromkeys((*self.told["said"], *json.loads(words))))
 
     def abandon(self) -> None:
-        """Called from another thread: let `write` end."""
+        """Make `write` end; called from another thread."""
         self._abandoned = True
 
     def records(self) -> list[NDArray[np.int64]]:
-        """Of each client, in the order of their numbers."""
+        """Return the records of each client, by client number."""
         return [self._noted(number) for number in range(1, len(self._records) + 1)]
 
     def _noted(self, number: int) -> NDArray[np.int64]:

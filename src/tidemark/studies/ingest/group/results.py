@@ -1,4 +1,4 @@
-"""What is made of requests that a front gathers."""
+"""Results of requests that a front gathers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the chapter says of the part `group`, computed."""
+"""Sentences of the chapter on the part `group`, computed from runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tidemark.studies.ingest.quantities import ERRORS, REQUESTS, REQUESTS_A_FILE
 
 class Gathering(SentenceWriter):
     def sentences(self) -> dict[str, Written]:
-        """All sentences by name."""
+        """Return all sentences by name."""
         return {
             f"ingest-group-{name}": write
             for name, write in (
@@ -39,7 +39,7 @@ class Gathering(SentenceWriter):
         return self._gained(BUNDLED, "With the files of several buffers in one commit (bundled)")
 
     def _gained(self, policy: str, how: str) -> str:
-        """Rows a second and p99 over those of one commit a request."""
+        """Return the sentence on rows per second and p99 of `policy` over those of one commit per request."""
         found = gains(self.measures, policy)
         if not found:
             raise Absent(f"no requests were {policy} and committed one by one as well")
@@ -61,7 +61,7 @@ class Gathering(SentenceWriter):
         return f"{said}."
 
     def files(self) -> str:
-        """Requests a data file, and what becomes of errors."""
+        """Return the sentence on requests per data file."""
         parts = []
         for series in in_order(self.run_set):
             if shape_of(series.mode)[0] != DIRECT and not series.is_harness:
@@ -74,7 +74,7 @@ class Gathering(SentenceWriter):
         return f"A data file holds so many requests, where each would have been a file: {listed(parts)}."
 
     def oracle(self) -> str:
-        """Whether what was acknowledged through the front is there."""
+        """Return the sentence on whether rows acknowledged through the front are present, and on errors."""
         part = of_part(self.run_set, GROUP)
         checked = [run for run in part.runs if run.manifest.oracle.applicable]
         if not checked:
@@ -90,7 +90,7 @@ class Gathering(SentenceWriter):
         )
 
     def generator(self) -> str:
-        """What clients and front do when nothing is committed, and which rates come near it."""
+        """Return the sentence on the request rates without commits, and on the series whose rates come near them."""
         all_series = in_order(self.run_set)
         parts, above, others = [], [], 0
         for series in all_series:

@@ -1,4 +1,4 @@
-"""Clients behind a front, which commits their requests one by one or gathered."""
+"""Settings of the part `group`: clients behind a front, which commits their requests one by one or gathered."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ GROUP = "group"
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings(IngestSettings):
-    """Clients behind a front, which commits their requests by a policy; a batch is a request."""
+    """Clients behind a front that commits their requests by a policy; a batch is a request."""
 
     words = tuple(POLICIES)
 
     policy: str
     clients: int
-    writers: int  # clients of the table that the front has, each in a thread; a bundled policy has one more
-    tries: int  # of the front, at a commit that others overtake
+    writers: int  # table clients of the front, one thread each; a bundled policy has one more
+    tries: int  # of the front, per commit, while other commits come first
     max_rows: int
     max_bytes: int
     max_age_ms: float
@@ -43,7 +43,7 @@ class GroupSettings(IngestSettings):
 
     @property
     def rules(self) -> Policy:
-        """The policy with its numbers."""
+        """The policy with its parameters."""
         chosen = POLICIES[self.policy]
         return chosen(**{field.name: getattr(self, field.name) for field in fields(chosen)})
 
@@ -75,7 +75,7 @@ class GroupSettings(IngestSettings):
             )
 
     def refused_by(self, chosen: Variant) -> str | None:
-        """Several files as one commit are not for every client."""
+        """Return why a client cannot commit several files at once, or None if it can or the policy does not need it."""
         system = chosen.system
         if self.policy != BUNDLED or not issubclass(system, TableSystem):
             return None
@@ -83,7 +83,7 @@ class GroupSettings(IngestSettings):
 
 
 def shape_of(mode: str) -> tuple[str, int, int]:
-    """The policy, rows a request and clients of a series of the part by its mode."""
+    """Return policy, rows per request and number of clients, given the mode of a series of the part."""
     policy, _, shape = mode.partition("-")
     rows, _, clients = shape.partition("x")
     return policy, int(rows), int(clients)

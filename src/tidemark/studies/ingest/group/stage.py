@@ -1,4 +1,4 @@
-"""The part `group`: clients behind a front that commits their requests by a policy."""
+"""Measurement window of the part `group`: clients behind a front that commits their requests by a policy."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from tidemark.studies.ingest.workload import Ingest
     from tidemark.systems.tables import TableSystem
 
-MOST_A_SECOND = 20_000  # requests of one client, for which there is room
+MOST_A_SECOND = 20_000  # requests of one client that its records have room for
 ROWS_A_FLUSH = 1_000_000  # more than any flush has
 
 
 class GroupWindow(IngestWindow):
-    """A row a request; `commit` is the number of the commit that holds it."""
+    """Window with one row per request; `commit` is the number of the commit that holds it."""
 
     def take(self, records: Sequence[NDArray[np.int64]], start_ns: int) -> None:
         super().take(records, start_ns)
@@ -39,7 +39,7 @@ class GroupWindow(IngestWindow):
 
 
 class GroupStage(IngestStage):
-    """One table, a front, and its clients."""
+    """Window on one table, a front, and its clients."""
 
     def __init__(
         self, ingest: Ingest, rig: Rig, directory: Path, tables: Sequence[TableSystem], crew: Fronted, warms: bool
@@ -51,7 +51,7 @@ class GroupStage(IngestStage):
         return GroupWindow(self._ingest.settings.rows)
 
     def describe(self, window: IngestWindow) -> Description:
-        """As of writers, but that the front's commits are not the clients' requests."""
+        """Describe the window as for writers, except that the front's commits are not the clients' requests."""
         made = super().describe(window)
         requests = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
         told = self._fronted.told
@@ -64,7 +64,7 @@ class GroupStage(IngestStage):
 def staged(
     ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: GroupSettings
 ) -> Iterator[GroupStage]:
-    """A table in the folder `name` with a first commit, a front before it, and its clients, waiting."""
+    """Yield a stage: a table in the folder `name` with a first commit, a front before it, and waiting clients."""
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("making the table")

@@ -1,4 +1,4 @@
-"""The table of the part `group`: each shape of requests under each policy, beside kyma's."""
+"""Table ingest-group: each shape of requests under each policy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TITLES = {
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Table ingest-group."""
+    """Yield the table ingest-group."""
     all_series = in_order(workshop.run_set)
     rows: list[list[Cell]] = []
     for series in all_series:
@@ -82,7 +82,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def in_order(run_set: RunSet) -> list[Series]:
-    """The series of the part by shape, then by system, then by policy."""
+    """Return the series of the part by shape, then by system, then by policy."""
     policies = list(POLICIES)
     found = list(of_part(run_set, GROUP).select())
     systems = list(dict.fromkeys(each.system for each in found))
@@ -95,13 +95,13 @@ def in_order(run_set: RunSet) -> list[Series]:
 
 
 def of_shape(all_series: list[Series], series: Series, policy: str) -> Series | None:
-    """The series of the same system and shape under `policy`."""
+    """Return the series of the same system and shape under `policy`, or None."""
     wanted = (policy, *shape_of(series.mode)[1:])
     return next((each for each in all_series if each.system == series.system and shape_of(each.mode) == wanted), None)
 
 
 def null_share(measures: Measures, all_series: list[Series], series: Series) -> Cell:
-    """Requests a second as percent of those that the null system answers one by one."""
+    """Return requests per second in percent of the null system's with one commit per request; None if not available."""
     wanted = (DIRECT, *shape_of(series.mode)[1:])
     null = next((each for each in all_series if each.is_harness and shape_of(each.mode) == wanted), None)
     if null is None or series.is_harness or not series.runs:
@@ -114,7 +114,7 @@ def null_share(measures: Measures, all_series: list[Series], series: Series) -> 
 
 
 def gains(measures: Measures, policy: str) -> list[tuple[Series, Estimate, Estimate | None]]:
-    """Each series under `policy` with rows a second and, where runs have enough requests, p99 over the direct ones."""
+    """Return each series under `policy` with rows/s and p99 over the direct ones; p99 is None with too few requests."""
     all_series = in_order(measures.run_set)
     found = []
     for series in all_series:

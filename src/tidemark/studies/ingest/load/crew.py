@@ -1,4 +1,4 @@
-"""The writers' processes, seen from here: started with their orders, let go at one moment, heard, ended for certain."""
+"""Control of the writers' processes: started with their orders, released together, awaited, and reliably stopped."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tidemark.studies.ingest.load.writer import Order
 
 WRITER = "tidemark.studies.ingest.load.writer"
 READY_S = 120.0
-DRAIN_S = 60.0  # after the window's end, for what is under way
-HEAD_START_NS = 50_000_000  # from the word to the moment that all begin
+DRAIN_S = 60.0  # after the window's end, for operations in flight
+HEAD_START_NS = 50_000_000  # from the start command to the common start
 LOOK_S = 0.2
 
 
 class Writing(Protocol):
-    """Writers' processes, however they are led."""
+    """Interface to the writers' processes, however they are controlled."""
 
     said: tuple[str, ...]  # their first errors
 
@@ -40,20 +40,20 @@ class Writing(Protocol):
     def pids(self) -> list[int]: ...
 
     def ended_seconds(self) -> float:
-        """Processor time of those of them that were ended before their work was."""
+        """Return the CPU seconds of the processes that were ended before their work was done."""
 
     def has_failed(self) -> bool:
-        """Whether one of them ended otherwise than at the end of its work."""
+        """Return True if one of the processes ended with an error."""
 
     def records(self) -> list[NDArray[np.int64]]:
-        """Of each writer, in the order of their numbers."""
+        """Return the records of each writer, by writer number."""
 
 
 class Program:
-    """A Python program in a process of its own, which is given its order, told lines and says lines."""
+    """Python program in a separate process, which receives an order and exchanges lines with this one."""
 
     def __init__(self, name: str, module: str, order: object, folder: Path) -> None:
-        """`name` is what messages and the log in `folder` call it; `order` is pickled."""
+        """Start `module`; `name` is used in messages and for the log in `folder`; `order` is pickled."""
         self.name = name
         self.log = folder / f"{name.replace(' ', '-')}.log"
         self._said = b""
@@ -80,7 +80,7 @@ class Program:
             raise self._failure("ended on its own") from error
 
     def hear(self, expected: str, deadline: float) -> str | None:
-        """What it says after the word `expected`; None where it says nothing by `deadline`."""
+        """Return the rest of its next line after the word `expected`, or None if no line comes by `deadline`."""
         assert self.process.stdout is not None
         while b"\n" not in self._said:
             if select.select([self.process.stdout], [], [], LOOK_S)[0]:
@@ -116,19 +116,19 @@ class Program:
 
 
 class Member(Program):
-    """One writer's process, of the module `program`."""
+    """Process of one writer, which runs the module `program`."""
 
     def __init__(self, order: Order, folder: Path, program: str = WRITER) -> None:
         super().__init__(f"writer {order.number}", program, order, folder)
         self.order = order
 
     def records(self) -> NDArray[np.int64]:
-        """int64[attempts, fields of a record], in the order of time; also of one that was killed."""
+        """Return int64[attempts, fields of a record] in time order, also for a writer that was killed."""
         return noted(self.order.records, self.order.most, self.name)
 
 
 def noted(path: Path, most: int, who: str) -> NDArray[np.int64]:
-    """The records in a file, as `Member.records` has them; MachineError where there was no room for all of them."""
+    """Return the records in a file, as `Member.records` does; raise MachineError if they filled the file."""
     count = int(np.fromfile(path, np.int64, 1)[0])
     if count >= most:
         raise MachineError(f"{who} tried more than {most:,} commits, for which there is no room")
@@ -136,15 +136,15 @@ def noted(path: Path, most: int, who: str) -> NDArray[np.int64]:
 
 
 class Members(ABC):
-    """A context manager: all writers have opened their clients when it is entered, and none runs when it is left."""
+    """Context manager for writers: on entry all have opened their clients, and after exit none runs."""
 
     def __init__(self) -> None:
-        self._members: list[Member] = []  # in the order of their numbers
+        self._members: list[Member] = []  # by writer number
         self.said: tuple[str, ...] = ()
 
     @abstractmethod
     def _start(self) -> None:
-        """Start those that there are in the beginning, one after the other, as `_members`."""
+        """Start the initial writers, one after the other, as `_members`."""
 
     def __enter__(self) -> Self:
         try:
@@ -162,7 +162,7 @@ class Members(ABC):
 
     @property
     def _living(self) -> list[Member]:
-        """Without those that were killed."""
+        """The writers that were not killed."""
         return self._members
 
     @property
@@ -170,7 +170,7 @@ class Members(ABC):
         return [member.process.pid for member in self._living]
 
     def has_failed(self) -> bool:
-        """Whether one that nobody killed ended otherwise than at the end of its work."""
+        """Return True if a writer that was not killed ended with an error."""
         return any(member.process.poll() not in (None, 0) for member in self._living)
 
     def records(self) -> list[NDArray[np.int64]]:
@@ -178,10 +178,10 @@ class Members(ABC):
 
 
 class Crew(Members):
-    """Writers that nobody disturbs: as many as there are orders."""
+    """Undisturbed writers, one for each order."""
 
     def __init__(self, orders: Sequence[Order], folder: Path, program: str = WRITER) -> None:
-        """`program` is the module that each of them runs."""
+        """Set up the writers; `program` is the module that each of them runs."""
         super().__init__()
         self._orders, self._folder, self._program = orders, folder, program
         self._abandoned = False
@@ -192,21 +192,21 @@ class Crew(Members):
 
     @property
     def asking(self) -> Program:
-        """The first of them."""
+        """The first writer."""
         return self._members[0]
 
     def ended_seconds(self) -> float:
         return 0.0
 
     def warm(self) -> None:
-        """Have all of them write, at once, what is not counted."""
+        """Have all writers write their uncounted warm-up batches at the same time."""
         for member in self._members:
             member.tell("write")
         for member in self._members:
             member.heard("warm")
 
     def write(self, seconds: float) -> int | None:
-        """Have all of them write for so long; when they began (ns), or None where it was abandoned."""
+        """Run all writers for `seconds`; return the start time (ns), or None if abandoned."""
         start = time.perf_counter_ns() + HEAD_START_NS
         for member in self._members:
             member.tell("go", start, start + round(seconds * 1e9))
@@ -222,5 +222,5 @@ class Crew(Members):
         return start
 
     def abandon(self) -> None:
-        """Called from another thread: let `write` end."""
+        """Make `write` end; called from another thread."""
         self._abandoned = True

@@ -1,4 +1,4 @@
-"""What a writer notes of each attempt, in memory that outlives it: a file that it maps, whole numbers of 8 bytes."""
+"""Records of a writer's attempts, in memory that outlives it: a mapped file of 8-byte integers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tidemark.studies.ingest.outcomes import SENT
 
 FIELDS = ("start_ns", "elapsed_ns", "sequence", "attempt", "outcome", "commits")
 WIDTH = len(FIELDS)
-NOT_TOLD = -1  # in place of how many commits the client tried
+NOT_TOLD = -1  # in place of the number of commits tried, if the client does not report it
 
 
 class Records:
-    """The writer's end. The file begins with the number of records, in the place of one; then one an attempt."""
+    """The writer's side. The file begins with the number of records, in a slot of its size; then one per attempt."""
 
     def __init__(self, path: Path, most: int) -> None:
         size = 8 * WIDTH * (most + 1)
@@ -29,7 +29,7 @@ class Records:
         return self._numbers[0] >= self._most
 
     def begin(self, start_ns: int, sequence: int, attempt: int) -> int:
-        """Note that a commit is about to be tried; its place, for `end`."""
+        """Record that a commit is about to be tried; return the record's position, for `end`."""
         numbers, count = self._numbers, self._numbers[0] + 1
         place = WIDTH * count
         numbers[place], numbers[place + 2], numbers[place + 3] = start_ns, sequence, attempt

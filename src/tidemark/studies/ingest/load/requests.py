@@ -1,9 +1,9 @@
-"""A program of its own: all clients of a front, each a connection, in a closed loop and in one thread.
+"""Stand-alone program: all clients of a front, one connection each, in a closed loop and in one thread.
 
     python -m tidemark.studies.ingest.load.requests
 
-It is given its `Load` on standard input, pickled, and is spoken to as `writer` is. A client sends its next request when
-the one before is answered; each request is a record of its client, with the number of the commit that holds it.
+It reads its `Load`, pickled, from standard input, and follows the protocol of `writer`. A client sends its next request
+when the previous one is answered; each request is a record of its client, with the number of the commit that holds it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TOLD = {
     Outcome.BUSY: NUMBERS[FAILED],
     Outcome.UNKNOWN: NUMBERS[UNKNOWN],
 }
-BUSY_S = 0.01  # before another request, after one that was not taken in
+BUSY_S = 0.01  # pause after a request that was not accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class Load:
     token: str
     trips: Path
     rows: int
-    uncounted: int  # requests of each client
-    records: tuple[Path, ...]  # a file a client
-    most: int  # requests of one that there is room for
+    uncounted: int  # warm-up requests per client
+    records: tuple[Path, ...]  # one file per client
+    most: int  # requests per client that its records have room for
 
 
 class Asking:
@@ -57,7 +57,7 @@ class Asking:
         self._connection: Connection | None = None
 
     async def open(self, load: Load, schema: pa.Schema) -> None:
-        """Also anew, after a connection that has ended."""
+        """Connect to the front; close the previous connection first, if there was one."""
         if self._connection is not None:
             self._connection.close()
         self._connection, self.gone = await Connection.open(load.address, load.token, schema), False
@@ -75,7 +75,7 @@ class Asking:
 
 
 class Clients:
-    """All of them at work; what was not acknowledged is in `said`."""
+    """All clients of a front; `said` holds the first outcomes that were not acknowledgements."""
 
     def __init__(self, load: Load) -> None:
         self.said: list[str] = []

@@ -1,13 +1,13 @@
-"""A program of its own: one writer with a client of its own, in a closed loop.
+"""Stand-alone program: one writer with its own client, in a closed loop.
 
     python -m tidemark.studies.ingest.load.writer
 
-It is given its `Order` on standard input, pickled, and then a line at a time:
+It reads its `Order`, pickled, from standard input, and then exchanges lines:
 
-    says "ready", is told "write", says "warm", is told "go <start> <end>", says "done <errors as JSON>"
+    prints "ready", reads "write", prints "warm", reads "go <start> <end>", prints "done <errors as JSON>"
 
-`write` has it write the batches that are not counted; `start` and `end` are nanoseconds of the kernel's monotonic
-clock, which all processes share. It begins no batch after `end`, and does not try one again.
+On `write` it writes the uncounted warm-up batches; `start` and `end` are nanoseconds of the kernel's monotonic
+clock, which all processes share. After `end` it begins no batch, and retries none.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from tidemark.systems.writers import Door, TableWriter
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SLICES = 64  # different batches of trips, which a writer goes through again and again
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.005, 0.2  # before another try: at most, doubled with each
-MOST_KEPT, LONGEST = 3, 400  # errors in words, and characters of one
-ID_BITS = 40  # of a row's id, below the number of its writer
+SLICES = 64  # different batches of trips, which a writer cycles through
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.005, 0.2  # upper bound of the wait before a retry, doubled with each try; its maximum
+MOST_KEPT, LONGEST = 3, 400  # error messages kept, and characters of one
+ID_BITS = 40  # low bits of a row's id, below its writer's number
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +46,16 @@ class Order:
     uncounted: int
     seed: int
     records: Path
-    most: int  # attempts that there is room for
+    most: int  # attempts that its records have room for
 
 
 def batches(trips: Path, rows: int, number: int) -> Callable[[int], pa.Table]:
-    """A function from a batch's sequence number to its rows: trips, with ids that no other batch has."""
+    """Return a function from a batch's sequence number to its rows: trips, with ids that no other batch has."""
     return partial(prepared(trips, rows), number)
 
 
 def prepared(trips: Path, rows: int) -> Callable[[int, int], pa.Table]:
-    """As `batches`, for all writers: a function from a writer's number and its batch's to the rows."""
+    """Return `batches` for all writers: a function from writer number and sequence number to the rows."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -77,7 +77,7 @@ def prepared(trips: Path, rows: int) -> Callable[[int, int], pa.Table]:
 
 
 class Loop:
-    """The writer at work; what it did is in its records, the first errors in `said`."""
+    """Loop of a writer; its attempts are in its records, the first errors in `said`."""
 
     def __init__(self, order: Order, writer: TableWriter, records: Records) -> None:
         self.said: list[str] = []
@@ -100,7 +100,7 @@ class Loop:
         return time.perf_counter_ns() >= self._end_ns or self._records.is_full
 
     def _commit(self) -> None:
-        """One batch, tried until it is acknowledged, or refused for certain, or unknown."""
+        """Write one batch, with retries until it is acknowledged, definitely refused, or of unknown outcome."""
         sequence, self._sequence = self._sequence, self._sequence + 1
         rows, records, writer, clock = self._batch(sequence), self._records, self._writer, time.perf_counter_ns
         for attempt in range(1, self._order.tries + 1):
@@ -119,23 +119,23 @@ class Loop:
             self._refresh(outcome)
             if not self._is_to_be_tried(outcome, sequence, attempt) or self._is_over():
                 return
-            writer = self._writer  # it may be another one now
+            writer = self._writer  # a subclass may have replaced it
 
     def _write(self, writer: TableWriter, rows: pa.Table, sequence: int) -> None:
         del sequence
         writer.write(rows)
 
     def _is_to_be_tried(self, outcome: str, sequence: int, attempt: int) -> bool:
-        """Whether a batch is sent again after an attempt that was not acknowledged."""
+        """Return True if a batch is to be resent after an attempt that was not acknowledged."""
         del sequence, attempt
         return outcome == CONFLICT
 
     def _refresh(self, outcome: str) -> None:
-        """Look at the table anew, after an attempt that was not acknowledged."""
+        """Refresh the client's view of the table, after an attempt that was not acknowledged."""
         del outcome
         try:
             self._writer.refresh()
-        except Exception as error:  # the next attempt says what it comes to
+        except Exception as error:  # the next attempt shows the consequences
             self._keep(error)
 
     def _keep(self, error: Exception) -> None:

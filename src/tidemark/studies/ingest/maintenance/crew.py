@@ -1,4 +1,4 @@
-"""The writers of a window with, beside them, who keeps their table small and who reads it."""
+"""Writers of a window, and next to them a process that maintains their table and one that reads it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WATCHING = "tidemark.studies.ingest.maintenance.watcher"
 
 
 class KeptCrew(Crew):
-    """`calls` and `polls` are known after `write`; without an `upkeep` nobody keeps the table small."""
+    """Writers with a reader, and a maintainer unless `upkeep` is None; `calls` and `polls` are known after `write`."""
 
     def __init__(self, orders: Sequence[Order], door: Door, upkeep: Upkeep | None, folder: Path) -> None:
         super().__init__(orders, folder)
@@ -49,7 +49,7 @@ class KeptCrew(Crew):
             program.end()
 
     def beside(self, name: str) -> list[int]:
-        """The process of this name, READER or KEEPER, where there is one."""
+        """Return the pid of the process `name`, READER or KEEPER, in a list; [] if there is none."""
         return [program.process.pid for program in self._beside if program.name == name]
 
     def has_failed(self) -> bool:

@@ -1,4 +1,4 @@
-"""The figure of maintenance: files and commits over time, with and without."""
+"""Figure ingest-maintenance: files and commit latency over time, with and without maintenance."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.studies.ingest.maintenance.kept import Kept, kept_of, pairs, words_of
 
 TITLE = "Small files and commits over time, with and without maintenance"
-PANEL, APART = 1.05, 0.42  # inches of each system, and of what is above it
+PANEL, APART = 1.05, 0.42  # inches: height of a system's panel, and of the part of it above the axes
 LEFT, GAP, RIGHT = 0.55, 0.6, 0.15
-MOST = 8  # systems in one picture
+MOST = 8  # systems in one figure
 BINS = 16
 SHADE = "#d9d9d9"
 DASHED = (0, (3, 2))
@@ -28,7 +28,7 @@ def sketches() -> Iterator[Sketch]:
 
 
 def over_time(studio: Studio) -> Drawn:
-    """A row a system: data files on the left, the median commit on the right; grey while a call lasts."""
+    """Draw a row per system: data files on the left, the median commit on the right; grey during a call."""
     found = [(kept_of(own), kept_of(control) if control else []) for own, control in pairs(studio.run_set) if own.runs]
     if not found:
         raise Absent("no table was maintained while it was written to")
@@ -53,7 +53,7 @@ def over_time(studio: Studio) -> Drawn:
                 middles, medians = _medians(one)
                 sns.lineplot(x=middles, y=medians, ax=both[1], **how)
             else:
-                height = 0.06 if runs is kept else 0.26  # below the line of the other, which seldom comes near zero
+                height = 0.06 if runs is kept else 0.26  # below the other line, which is seldom near zero
                 both[1].text(0.5, height, f"{name}: {words_of([one])}", transform=both[1].transAxes, ha="center",
                              fontsize=style.SMALL)  # fmt: skip
         for axes, what in zip(both, ("files", "ms"), strict=True):
@@ -80,7 +80,7 @@ def over_time(studio: Studio) -> Drawn:
 
 
 def _medians(one: Kept) -> tuple[list[float], list[float]]:
-    """The middle of each part of the window that has commits, and their median in milliseconds."""
+    """Return the middle (s) of each part of the window that has commits, and the median of these commits (ms)."""
     begins, ends = one.commits
     width = one.run.elapsed_s / BINS
     places = np.floor(ends / width).astype(int)

@@ -1,4 +1,4 @@
-"""Files and bytes of a table over time, looked at from a thread while others write to it."""
+"""Files and bytes of a table over time, sampled in a thread while writers write to it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tidemark.systems.tables import TableSystem
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What lay in the table's folder and catalog; files that no snapshot needs any more are among them."""
+    """Size of a table's folder and catalog at one moment, including files that no snapshot needs any more."""
 
-    moment_ns: int  # of the clock of all processes
+    moment_ns: int  # of the clock that all processes share
     footprint: Footprint
 
     def plain(self) -> dict[str, int | None]:
@@ -25,7 +25,7 @@ class Size:
 
 
 class Growth:
-    """`sizes` in the order of time; a look that failed, because a file went while it was looked at, is only counted."""
+    """Sampler of a table: `sizes` in time order; a look that failed, as a file vanished meanwhile, is only counted."""
 
     def __init__(self, table: TableSystem, every_s: float) -> None:
         self._table, self._every_s = table, every_s
@@ -35,7 +35,7 @@ class Growth:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Look every so many seconds while this lasts."""
+        """Sample the size every `every_s` seconds while the context is active."""
         thread = threading.Thread(target=self._watch, daemon=True)
         thread.start()
         try:

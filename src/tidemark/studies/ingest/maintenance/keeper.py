@@ -1,10 +1,10 @@
-"""A program of its own: one client that keeps a table small while others write to it.
+"""Stand-alone program: one client that maintains a table, to keep it small, while others write to it.
 
     python -m tidemark.studies.ingest.maintenance.keeper
 
-It is given its `Upkeep` on standard input, pickled, says "ready", is told "go <start> <end>" (nanoseconds of the clock
-that all processes share), and says "done <calls as JSON>", each a `Call`. A round is all that the client offers, one
-after the other; a round begins every so many seconds from `start`, and none after `end`.
+It reads its `Upkeep`, pickled, from standard input, prints "ready", reads "go <start> <end>" (nanoseconds of the clock
+that all processes share), and prints "done <calls as JSON>", each a `Call`. A round is all operations that the client
+offers, one after the other; rounds begin every `every_s` seconds, counted from `start`, and none begins after `end`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tidemark.machine.processes import forget_peak, peak_bytes
 from tidemark.studies.ingest.load.writer import LONGEST
 from tidemark.systems.writers import Door, TableWriter
 
-DONE = "done"  # otherwise the words of `Fate`
+DONE = "done"  # otherwise a value of `Fate`
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Upkeep:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of the client. `outcome` is DONE or a `Fate`, `said` its error; `peak_bytes` are of the process."""
+    """One call of the client: `outcome` is DONE or a `Fate`, `said` its error, `peak_bytes` memory of the process."""
 
     operation: str
     round: int
@@ -44,7 +44,7 @@ class Call:
 
 
 def rounds(client: TableWriter, start_ns: int, end_ns: int, every_s: float) -> Iterator[Call]:
-    """Each call, once it returned. A round that is due while the one before lasts is left out."""
+    """Yield each call once it has returned. A round that is due during the previous one is delayed until its end."""
     operations, due_ns, number = client.maintenance(), start_ns, 0
     while True:
         due_ns = max(due_ns + round(every_s * 1e9), time.perf_counter_ns())
@@ -63,7 +63,7 @@ def rounds(client: TableWriter, start_ns: int, end_ns: int, every_s: float) -> I
             ended = time.perf_counter_ns()
             yield Call(name, number, began, ended - began, outcome, said, peak_bytes())
             if outcome != DONE:
-                with suppress(Exception):  # the next call says what it comes to
+                with suppress(Exception):  # the next call shows the consequences
                     client.refresh()
 
 

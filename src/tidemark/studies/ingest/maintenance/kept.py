@@ -1,4 +1,4 @@
-"""What runs beside maintenance recorded: its calls, commits while one lasts and between them, reads, files."""
+"""Recorded runs of the part `maintenance`: calls, commits during and between them, reads, files."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tidemark.studies.ingest.quantities import NOT_COMPARABLE, outcomes
 from tidemark.systems.writers import Fate
 
 Floats = NDArray[np.float64]
-FEWEST_ROUNDS = 3  # for an interval
+FEWEST_ROUNDS = 3  # needed for an interval
 
 
 @dataclass(frozen=True)
 class Kept:
-    """One run of the part; moments and lengths in seconds of the window."""
+    """One run of the part; moments and durations are seconds of the window."""
 
     series: Series
     run: Run
@@ -52,12 +52,12 @@ class Kept:
         return sizes
 
     def calls_of(self, operation: str | None) -> list[dict[str, Any]]:
-        """Of one operation, or all."""
+        """Return the calls of one operation, or all calls if it is None."""
         return [call for call in self.calls if operation in (None, call["operation"])]
 
     @cached_property
     def commits(self) -> tuple[Floats, Floats]:
-        """float64[commits] twice: when each acknowledged one began, by its first try, and when it ended."""
+        """First try and end of each acknowledged commit, in seconds and by end: float64[commits] twice."""
         acked = outcomes(self.run) == ACKED
         ends = (self.run.column("start_ns") + self.run.column("elapsed_ns"))[acked]
         begins = ends - self.run.column("response_ns")[acked]
@@ -65,28 +65,28 @@ class Kept:
         return begins[order] / 1e9, ends[order] / 1e9
 
     def beside(self, begins: Floats, ends: Floats, operation: str | None = None) -> NDArray[np.bool_]:
-        """bool[stretches]: which of these stretches of time a call of the operation, or any, has a part of."""
+        """Return bool[intervals]: True if a call of `operation`, or any call if None, overlaps the interval."""
         found = np.zeros(len(begins), bool)
         for call in self.calls_of(operation):
             found |= (begins < call["moment_s"] + call["seconds"]) & (ends > call["moment_s"])
         return found
 
     def times_ms(self, during: bool, operation: str | None = None) -> Floats:
-        """Of commits that a call lasted beside, or of those that no call at all did."""
+        """Return the latencies (ms) of commits that overlap a call of `operation`, or of those that overlap no call."""
         begins, ends = self.commits
         beside = self.beside(begins, ends, operation if during else None)
         found: Floats = 1000 * (ends - begins)[beside if during else ~beside]
         return found
 
     def pause_s(self, during: bool) -> float | None:
-        """The longest time without an acknowledgement to any writer, among those that a call has a part of, or not."""
+        """Return the longest time (s) without any acknowledgement, among those that overlap a call, or that do not."""
         ends = self.commits[1]
         gaps, beside = np.diff(ends), self.beside(ends[:-1], ends[1:])
         chosen = gaps[beside if during else ~beside]
         return float(chosen.max()) if len(chosen) else None
 
     def rounds_s(self) -> Floats:
-        """How long the calls of each round took together; of those without one that failed."""
+        """Return the total duration of the calls of each round; rounds with a failed call are left out."""
         rounds: dict[int, list[dict[str, Any]]] = {}
         for call in self.calls:
             rounds.setdefault(call["round"], []).append(call)
@@ -113,7 +113,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Counts of all rows by a client beside the writers; `backwards`: fewer rows than an earlier one had seen."""
+    """Counts of all rows by a client during writes; `backwards` are those with fewer rows than an earlier one."""
 
     count: int
     failed: int
@@ -128,12 +128,12 @@ def kept_of(series: Series) -> list[Kept]:
 
 
 def is_maintained(series: Series) -> bool:
-    """Whether it is a series with maintenance, and no control or series of another part."""
+    """Return True for a series with maintenance, not for a control or a series of another part."""
     return series.mode.partition("-")[0] == MAINTAINED
 
 
 def pairs(run_set: RunSet, stack: str | None = None) -> list[tuple[Series, Series | None]]:
-    """Each series with maintenance, and the same without."""
+    """Return each series with maintenance and its control without it, or None if there is no control."""
     found = of_part(run_set, MAINTENANCE).select(stack=stack, harness=False)
     own = [each for each in found if is_maintained(each)]
     controls = {each.system: each for each in found if each not in own}
@@ -141,12 +141,12 @@ def pairs(run_set: RunSet, stack: str | None = None) -> list[tuple[Series, Serie
 
 
 def operations(kept: Sequence[Kept]) -> list[str]:
-    """What was done, in its order."""
+    """Return the names of the operations performed, in their order."""
     return list(dict.fromkeys(call["operation"] for each in kept for call in each.calls))
 
 
 def sound(kept: Sequence[Kept]) -> None:
-    """Absent where a run's table does not hold what was acknowledged."""
+    """Raise Absent if there is no run, or a run's table does not hold what was acknowledged."""
     if not kept:
         raise Absent("not measured")
     if not all(each.is_exact for each in kept):
@@ -154,7 +154,7 @@ def sound(kept: Sequence[Kept]) -> None:
 
 
 def commit_ms(kept: Sequence[Kept], probability: float, during: bool, operation: str | None = None) -> Replicates:
-    """A quantile of the time of commits, by blocks of them."""
+    """Return a quantile of commit latency (ms), with a block bootstrap; raise Absent if there are too few commits."""
     sound(kept)
     times = np.concatenate([each.times_ms(during, operation) for each in kept])
     least = round(1 / (1 - probability))
@@ -165,13 +165,13 @@ def commit_ms(kept: Sequence[Kept], probability: float, during: bool, operation:
 
 
 def slowed(kept: Sequence[Kept], probability: float, operation: str | None = None) -> Replicates:
-    """The quantile of commits beside a call over that of commits beside none."""
+    """Return the quantile of commits during a call over that of commits outside all calls."""
     during, between = (commit_ms(kept, probability, *which) for which in ((True, operation), (False, None)))
     return during.ratio(between)
 
 
 def round_s(kept: Sequence[Kept]) -> Replicates:
-    """The median length of a round of maintenance, resampled by rounds."""
+    """Return the median duration (s) of a maintenance round, with a bootstrap over rounds."""
     sound(kept)
     found = np.concatenate([each.rounds_s() for each in kept])
     if not len(found):
@@ -185,7 +185,7 @@ def round_s(kept: Sequence[Kept]) -> Replicates:
 
 
 def wrong(kept: Sequence[Kept]) -> Replicates:
-    """The share of acknowledged rows that are not there, or there more than once, with an interval after Jeffreys."""
+    """Return the share of acknowledged rows that are missing or present more than once, with a Jeffreys interval."""
     oracles = [each.run.manifest.oracle for each in kept]
     bad, rows = sum(each.missing + each.duplicated for each in oracles), sum(each.expected for each in oracles)
     draws = generator("wrong", kept[0].series.id).beta(bad + 0.5, max(rows - bad, 0) + 0.5, REPLICATES)
@@ -193,12 +193,12 @@ def wrong(kept: Sequence[Kept]) -> Replicates:
 
 
 def failed_calls(kept: Sequence[Kept], operation: str | None = None) -> tuple[int, int]:
-    """Calls that were refused because a commit came first, and those that ended in another error."""
+    """Return the number of calls refused because a commit came first, and of those that ended in another error."""
     ended = [call["outcome"] for each in kept for call in each.calls_of(operation)]
     refused = ended.count(str(Fate.CONFLICT))
     return refused, len(ended) - ended.count(DONE) - refused
 
 
 def words_of(kept: Sequence[Kept]) -> str:
-    """What the oracle says of the tables."""
+    """Return the oracle's verdicts on the tables, without repetitions."""
     return "; ".join(dict.fromkeys(each.found["oracle"]["words"] for each in kept))

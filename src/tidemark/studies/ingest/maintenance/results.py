@@ -1,4 +1,4 @@
-"""What is made of maintenance beside writers."""
+"""Results of maintenance during writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tidemark.studies.ingest.part import PartResults
 
 
 def values(run_set: RunSet) -> dict[str, str]:
-    """What the chapter says of how a table is maintained; a dash in run sets that are older than the part."""
+    """Return the maintenance settings shown in the chapter; "-" in run sets that are older than the part."""
     given = run_set.config.values.get(MAINTENANCE, {})
     names = {"writers": "writers", "rows": "rows", "every": "every_seconds"}
     return {f"ingest-maintenance-{name}": str(given.get(key, "-")) for name, key in names.items()}

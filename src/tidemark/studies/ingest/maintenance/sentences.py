@@ -1,4 +1,4 @@
-"""What the chapter says of maintenance beside writers, computed."""
+"""Sentences of the chapter on maintenance during writes, computed from runs."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from tidemark.studies.ingest.maintenance.kept import (
 
 class Maintaining(SentenceWriter):
     def sentences(self) -> dict[str, Written]:
-        """All sentences by name."""
+        """Return all sentences by name."""
         said = (self.held, self.slowed, self.calls, self.files, self.reads)
         return {f"ingest-maintenance-{write.__name__}": write for write in said}
 
     def _maintained(self) -> list[tuple[list[Kept], list[Kept]]]:
-        """Runs with maintenance, and those of the same system without."""
+        """Return the runs with maintenance and those of the same system without; raise Absent if there are none."""
         found = [(kept_of(own), kept_of(other) if other else []) for own, other in pairs(self.run_set) if own.runs]
         if not found:
             raise Absent("no table was maintained while it was written to")
         return found
 
     def wrong(self) -> str:
-        """Which tables do not hold beside maintenance; Absent where all do."""
+        """Return the sentence on tables that maintenance breaks; raise Absent if all hold."""
         said = []
         for kept, control in self._maintained():
             if not all(each.is_exact for each in kept):
@@ -46,7 +46,7 @@ class Maintaining(SentenceWriter):
         return f"Maintenance beside writers breaks what was acknowledged: {'; '.join(said)}."
 
     def held(self) -> str:
-        """What the oracle says of each."""
+        """Return the sentences on the oracle's verdict on each table."""
         held = [_title(kept) for kept, _ in self._maintained() if all(each.is_exact for each in kept)]
         said = [f"Beside maintenance, every acknowledged row is there once in {listed(held)}."] if held else []
         with suppress(Absent):
@@ -54,7 +54,7 @@ class Maintaining(SentenceWriter):
         return " ".join(said)
 
     def slowed(self) -> str:
-        """Median and p99 of commits beside a call over those of commits beside none."""
+        """Return the sentence on median and p99 of commits during a call over those of commits outside all calls."""
         parts, longer, told = [], 0, 0
         for kept, _ in self._maintained():
             with suppress(Absent):
@@ -69,7 +69,7 @@ class Maintaining(SentenceWriter):
         )
 
     def calls(self) -> str:
-        """How long rounds take beside writers, and how many calls were refused."""
+        """Return the sentence on the duration of rounds during writes, and on refused calls."""
         parts = []
         for kept, _ in self._maintained():
             refused, failed = failed_calls(kept)
@@ -82,7 +82,7 @@ class Maintaining(SentenceWriter):
         return f"A round of maintenance beside writers takes, in the median: {listed(parts)}."
 
     def files(self) -> str:
-        """Data files after the window, with and without."""
+        """Return the sentence on data files after the window, with and without maintenance."""
         parts = []
         for kept, control in self._maintained():
             if control:
@@ -93,7 +93,7 @@ class Maintaining(SentenceWriter):
         return f"Data files on the disk after a window of the same length: {'; '.join(parts)}."
 
     def reads(self) -> str:
-        """What a client that counts rows saw."""
+        """Return the sentence on the results of a client that counts rows."""
         count = failed = 0
         who = []
         for kept, _ in self._maintained():

@@ -1,4 +1,4 @@
-"""Writers of one table, and a client that keeps it small beside them."""
+"""Settings of the part `maintenance`: writers of one table, and a client that keeps it small meanwhile."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tidemark.systems.tables import TableSystem
 from tidemark.systems.variants import SystemEntry
 
 MAINTENANCE = "maintenance"
-MAINTAINED, LEFT = "maintained", "left"  # the table is kept small, or left as it comes
-READER, KEEPER = BESIDE = ("reader", "maintenance")  # processes beside the writers
-# The same lake with its rows in the catalog, which nobody else need write to: wherever the first is measured.
+MAINTAINED, LEFT = "maintained", "left"  # with maintenance, or left without it as a control
+READER, KEEPER = BESIDE = ("reader", "maintenance")  # processes next to the writers
+# The same lake with its rows in the catalog: measured wherever the first is, even if the section does not list it.
 INLINED = {"ducklake": "ducklake-inlined-postgres"}
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceSettings(IngestSettings):
-    """Writers of one table, a client that reads it, and one that keeps it small, or none as a control."""
+    """Writers of one table, a client that reads it, and one that maintains it, or none as a control."""
 
     words = (MAINTAINED, LEFT)
 
     writers: int
-    tries: int  # at a batch, where the client reports that another commit came first
-    every_seconds: float  # from one round of maintenance to the next; 0: no maintenance
-    look_seconds: float  # from one look at files and bytes to the next
+    tries: int  # per batch, while the client reports that another commit came first
+    every_seconds: float  # between the starts of two rounds of maintenance; 0: no maintenance
+    look_seconds: float  # between two samples of files and bytes
 
     @property
     def label(self) -> str:
@@ -64,7 +64,7 @@ class MaintenanceSettings(IngestSettings):
                 )
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
-        """One run, whose writers commit what is not counted before it; none where nothing is kept."""
+        """Return series of one run, whose writers warm up with uncounted commits; none if nothing is kept."""
         del config
         if Capability.READ_BACK not in chosen.system.capabilities:
             return []
@@ -75,7 +75,7 @@ class MaintenanceSettings(IngestSettings):
         ]
 
     def refused_by(self, chosen: Variant) -> str | None:
-        """Not every client maintains; the control needs none that does."""
+        """Return why a client cannot maintain its table, or None if it can or the series is the control."""
         system = chosen.system
         if not self.every_seconds or not issubclass(system, TableSystem):
             return None

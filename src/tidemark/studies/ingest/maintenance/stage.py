@@ -1,4 +1,4 @@
-"""What a window of the part happens on: a table, its writers, who reads it, and who keeps it small."""
+"""Measurement window of the part `maintenance`: a table, its writers, a reader, and a maintainer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class MaintenanceStage(IngestStage):
-    """One table; `staged` makes it."""
+    """Window on one table; made by `staged`."""
 
     def __init__(
         self, ingest: Ingest, rig: Rig, directory: Path, table: TableSystem, crew: KeptCrew, growth: Growth
@@ -50,7 +50,7 @@ class MaintenanceStage(IngestStage):
 
 
 def told(start_ns: int, table: TableSystem, crew: KeptCrew, growth: Growth) -> dict[str, Any]:
-    """As JSON has it; moments are seconds of the window."""
+    """Return the findings on maintenance as JSON; moments are seconds of the window."""
     return {
         "left_undone": table.not_maintained,
         "calls": [_call(call, start_ns) for call in crew.calls],
@@ -67,7 +67,7 @@ def _call(call: Call, start_ns: int) -> dict[str, Any]:
 
 
 def _reads(polls: Polls, start_ns: int) -> dict[str, Any]:
-    """Each as when it began, how long it took and what it counted (null where it failed), and the first errors."""
+    """Return the start, duration and row count of each read (null if it failed), and the first errors."""
     rows = [None if count == NOT_COUNTED else count for count in polls.rows]
     return {
         "moment_s": [_seconds(began - start_ns) for began in polls.start_ns],
@@ -85,7 +85,7 @@ def _seconds(nanoseconds: int) -> float:
 def staged(
     ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: MaintenanceSettings
 ) -> Iterator[MaintenanceStage]:
-    """A table in the folder `name` with a first commit, and all processes, waiting."""
+    """Yield a stage: a table in the folder `name` with a first commit, and all processes, waiting."""
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("making the table")

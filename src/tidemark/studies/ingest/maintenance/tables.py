@@ -1,4 +1,4 @@
-"""The table of maintenance: each operation of each system, and what it does to commits beside it."""
+"""Table ingest-maintenance: each operation of each system, and its effect on concurrent commits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tidemark.studies.ingest.maintenance.kept import (
 from tidemark.studies.ingest.quantities import NOT_COMPARABLE, refusals
 
 MEGABYTE = 1e6
-WHOLE, NOTHING = "all of it", "none"  # in place of an operation
+WHOLE, NOTHING = "all of it", "none"  # shown in place of an operation
 COLUMNS = (
     SYSTEM, Column("operation", "Maintenance"), Column("verdict", "Oracle"), Column("calls", "Calls"),
     Column("conflicts", "Calls refused"), Column("errors", "Calls failed"), Column("median", "Call, median", "s"),
@@ -52,7 +52,7 @@ QUANTILES = (0.5, 0.99)
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Table ingest-maintenance."""
+    """Yield the table ingest-maintenance."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series, control in pairs(workshop.run_set):
@@ -91,7 +91,7 @@ def _of_series(series: Series) -> Iterator[list[Cell]]:
 
 
 def _whole(series: Series, operation: str, kept: Sequence[Kept]) -> list[Cell]:
-    """All that was done together, or a control."""
+    """Return the row of all operations together, or of a control."""
     exact = all(each.is_exact for each in kept)
     elapsed = sum(each.run.elapsed_s for each in kept)
     within = sum(int((each.commits[1] <= each.run.elapsed_s).sum()) for each in kept)
@@ -130,7 +130,7 @@ def _whole(series: Series, operation: str, kept: Sequence[Kept]) -> list[Cell]:
 
 
 def _calls(kept: Sequence[Kept], operation: str | None) -> list[Cell]:
-    """How many, refused, failed; median and longest; share of the window; peak memory."""
+    """Return the cells of calls: number, refused, failed; median and longest; share of the window; peak memory."""
     calls = [call for each in kept for call in each.calls_of(operation)]
     if not calls:
         return [0, *[None] * 6]

@@ -1,9 +1,9 @@
-"""A program of its own: one client that counts the rows of a table, again and again, while others write to it.
+"""Stand-alone program: one client that counts the rows of a table repeatedly while others write to it.
 
     python -m tidemark.studies.ingest.maintenance.watcher
 
-It is given the table's door on standard input, pickled, and is spoken to as `keeper` is; what it says at last are
-`Polls`. It keeps its client when a count fails, as a program would that reads a table.
+It reads the table's `Door`, pickled, from standard input, and follows the protocol of `keeper`, but prints `Polls`
+after "done". It keeps its client when a count fails, as an ordinary reader of a table would.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOT_COUNTED = -1
 
 @dataclass(slots=True)
 class Polls:
-    """A place each in the first three: when a count began and how long it took, and its rows, or NOT_COUNTED."""
+    """Counts of rows, one per position: the start, the duration, and the rows or NOT_COUNTED."""
 
     start_ns: list[int] = field(default_factory=list)
     elapsed_ns: list[int] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Figure ingest-pruning: files that a query is left to read, a row a system and a column a filter."""
+"""Figure ingest-pruning: files that a query is left to read, one row per system and one column per filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made of filtered queries. What they read is no speed of a stream, and not among the findings."""
+"""Results of filtered queries. The files that they read are no speed of a stream, and not among the findings."""
 
 from __future__ import annotations
 

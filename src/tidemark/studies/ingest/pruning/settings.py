@@ -1,4 +1,4 @@
-"""A table of many files, which is asked for filtered rows."""
+"""Settings of the part `pruning`: a table of many files, and queries for filtered rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PRUNE = "prune"
 
 @dataclass(frozen=True, slots=True)
 class PruningSettings(IngestSettings):
-    """One table of so many files, each a commit of `rows`, and queries of which some need not read all of them."""
+    """One table of `files` files, each a commit of `rows` rows, and queries, some of which need not read all files."""
 
     words = (PRUNE,)
 
@@ -30,7 +30,7 @@ class PruningSettings(IngestSettings):
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
-        """Of systems as shipped that tell what files they read."""
+        """Yield the systems as shipped that report which files they read."""
         given = section.given
         for entry, files in itertools.product(section.as_shipped, section.sizes["pruned"]):
             if Capability.PLANS in registry()[entry.like].capabilities:
@@ -38,5 +38,5 @@ class PruningSettings(IngestSettings):
 
 
 def files_of(mode: str) -> int:
-    """Files of the table, of a series of the part by its mode."""
+    """Return the number of files in the table, given the mode of a series of the part."""
     return int(mode.rpartition("-")[2])

@@ -1,4 +1,4 @@
-"""What a window of queries happens on: a table of as many files as the series asks for."""
+"""Measurement window of queries, on a table with the series' number of files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 def staged(
     ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: PruningSettings
 ) -> AbstractContextManager[asking.AskingStage]:
-    """A table in the folder `name`, full, its client open."""
+    """Return the context manager of a stage: a filled table in the folder `name`, with an open client."""
     del ingest, seconds
     return asking.staged(rig, name, show, settings.files, settings.rows)

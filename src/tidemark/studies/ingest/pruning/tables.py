@@ -1,4 +1,4 @@
-"""What is made of files read: quantities, the table ingest-pruning, a sentence."""
+"""Files read by queries: quantities, the table ingest-pruning, a sentence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tidemark.systems.apart import BY_NAME, PREDICATES
 
 
 def files_read(run: Run, predicate: str) -> int:
-    """The most that any of the queries with the predicate was left to read; Absent for runs of another part."""
+    """Return the most files that a query with `predicate` was left to read; raise Absent for runs of another part."""
     if dict(run.manifest.config).get("part") != PRUNING:
         raise Absent("no query is asked")
     return int(run.column("files")[run.words("predicate") == predicate].max())
@@ -39,12 +39,12 @@ QUANTITIES = tuple(
 
 
 def series_of(measures: Measures) -> list[Series]:
-    """All of the part, tables of fewer files first."""
+    """Return all series of the part, tables with fewer files first."""
     return sorted(of_part(measures.run_set, PRUNING).select(harness=False), key=lambda each: files_of(each.mode))
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """A row a system and number of files, a column a predicate; first what no reader can do without."""
+    """Yield the table: a row per system and number of files, a column per predicate; the least possible comes first."""
     rows: list[list[Cell]] = []
     found = series_of(workshop.measures)
     for files in sorted({files_of(each.mode) for each in found}):
@@ -77,7 +77,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 class Pruning(SentenceWriter):
     def fewest(self) -> str:
-        """Which systems read files that they need not, and for what."""
+        """Return the sentence on systems that read more files than necessary, and for which filters."""
         parts = []
         for series in (each for each in series_of(self.measures) if each.hot_runs):
             files, run = files_of(series.mode), series.hot_runs[0]

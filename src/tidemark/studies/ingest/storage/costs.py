@@ -1,4 +1,4 @@
-"""What the study knows of the cost of a commit: by the number of writers, and by the distance of an object store."""
+"""Commit costs measured by the study: by number of writers, and by distance of an object store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidemark.studies.ingest.writers.settings import ONE, WRITERS, mode_of
 
 
 def costs(measures: Measures) -> Iterator[Cost]:
-    """Of writers of one table in a closed loop; with a flaw where the table does not hold what was acknowledged."""
+    """Yield the costs for closed-loop writers of one table, with a flaw if it does not hold what was acknowledged."""
     for series in measures.run_set.series:
         part = part_of(series.mode)
         one_table = part == STORAGE or (part == WRITERS and mode_of(series.mode)[0] == ONE)

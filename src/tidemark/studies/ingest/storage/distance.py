@@ -1,4 +1,4 @@
-"""What distance to an object store does to a commit: serial round trips, by the slope of its time against them."""
+"""Effect of an object store's distance on commits: serial round trips, the slope of latency over round-trip time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidemark.studies.ingest.writers.settings import ONE
 
 
 def far(measures: Measures) -> dict[str, list[Series]]:
-    """The series of the part by system, the nearest first."""
+    """Return the series of the part by system, the nearest store first."""
     found: dict[str, list[Series]] = {}
     for each in measures.run_set.select(harness=False):
         if part_of(each.mode) == STORAGE:
@@ -25,12 +25,12 @@ def far(measures: Measures) -> dict[str, list[Series]]:
 
 
 def local(measures: Measures, system: str) -> Series | None:
-    """One writer of the same system, with its files on the local disk."""
+    """Return the series of one writer of the same system with files on the local disk, or None."""
     return next((each for each in measures.run_set.select(mode=f"{ONE}-1") if each.system == system), None)
 
 
 def medians(measures: Measures, series: list[Series]) -> list[tuple[int, Replicates]]:
-    """The median commit, in milliseconds, by the distance in milliseconds; those that there are."""
+    """Return pairs of the round trip and the median commit, both in milliseconds; Absent medians are left out."""
     found = []
     for each in series:
         with suppress(Absent):
@@ -39,10 +39,10 @@ def medians(measures: Measures, series: list[Series]) -> list[tuple[int, Replica
 
 
 def round_trips(measures: Measures, series: list[Series]) -> Replicates:
-    """Milliseconds that the median commit takes longer for each that the store is farther away (Theil 1950, Sen 1968).
+    """Return the slope of the median commit over the store's round trip, both in ms (Theil 1950, Sen 1968).
 
-    That is how many times a commit waits for the store, one after the other. Absent for fewer than two distances;
-    without an interval where one of the medians, of too few commits, has none.
+    It is the number of serial waits of a commit for the store. Raise Absent for fewer than two distances; the slope
+    has no interval if one of the medians, of too few commits, has none.
     """
     found = medians(measures, series)
     if len(found) < 2:

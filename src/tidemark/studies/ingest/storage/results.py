@@ -1,4 +1,4 @@
-"""What is made of files in an object store."""
+"""Results of files in an object store."""
 
 from __future__ import annotations
 

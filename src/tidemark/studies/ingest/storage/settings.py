@@ -1,4 +1,4 @@
-"""One writer, whose table's files are in an S3 server some milliseconds away."""
+"""Settings of the part `storage`: one writer, whose table's files are in an S3 server some milliseconds away."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAR = "s3"
 
 @dataclass(frozen=True, slots=True)
 class StorageSettings(WritersSettings):
-    """One writer, whose table's files are in an S3 server so far away."""
+    """One writer, whose table's files are in an S3 server with a round trip of `rtt_ms` milliseconds."""
 
     words = (FAR,)
 
@@ -31,7 +31,7 @@ class StorageSettings(WritersSettings):
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
-        """Of systems as shipped that may have their files there."""
+        """Yield the systems as shipped that can keep their files in an S3 server."""
         common = {name: section.given[name] for name in ("rows", "uncounted", "tries")}
         for entry, rtt_ms in itertools.product(section.as_shipped, section.sizes["rtts"]):
             if "rtt_ms" in {each.name for each in fields(registry()[entry.like].Options)}:
@@ -41,5 +41,5 @@ class StorageSettings(WritersSettings):
 
 
 def rtt_of(mode: str) -> int:
-    """Milliseconds to the store, of a series of the part by its mode."""
+    """Return the round trip to the store in milliseconds, given the mode of a series of the part."""
     return int(mode.rpartition("-")[2])

@@ -1,4 +1,4 @@
-"""One writer whose table's files are in an S3 server: the table ingest-storage, and what the chapter says of it."""
+"""Table ingest-storage of one writer with files in an S3 server, and the chapter's sentences on it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 class Storage(SentenceWriter):
     def trips(self) -> str:
-        """How often a commit waits for the store, system by system, the fewest first."""
+        """Return the sentence on the number of waits of a commit for the store, by system, the fewest first."""
         parts = []
         for series in far(self.measures).values():
             with suppress(Absent):
@@ -63,7 +63,7 @@ class Storage(SentenceWriter):
         )
 
     def against_local(self) -> str:
-        """What the store costs where it is not far, against files on the local disk."""
+        """Return the sentence on the cost of a store without delay, compared with files on the local disk."""
         parts = []
         for system, series in far(self.measures).items():
             with suppress(Absent):

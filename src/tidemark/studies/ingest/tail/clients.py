@@ -1,8 +1,8 @@
-"""A program of its own: all clients of a front, which ask by one schedule; a free one takes the oldest due request.
+"""Stand-alone program: all clients of a front, on one schedule; a free client takes the oldest due request.
 
     python -m tidemark.studies.ingest.tail.clients
 
-It is given its `Load` on standard input, pickled, and is spoken to as `dialogue` says.
+It reads its `Load`, pickled, from standard input, and follows the protocol of `dialogue`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tidemark.studies.ingest.tail.schedule import Due
 
 
 class Scheduled(Clients):
-    """Clients that all share one schedule, or are each in a closed loop; `runner` has their event loop."""
+    """Clients that all share one schedule, or each run a closed loop; `runner` has their event loop."""
 
     def __init__(self, load: Load, runner: asyncio.Runner) -> None:
         super().__init__(load)

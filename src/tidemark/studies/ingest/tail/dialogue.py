@@ -1,13 +1,13 @@
-"""How a program that asks by a schedule is spoken to, in lines, whether it is one writer or all clients of a front.
+"""Line protocol of a program that sends requests by a schedule, be it one writer or all clients of a front.
 
-    says "ready"
-    is told "write",                                  says "warm": what is not counted was written
-    is told "close <seconds> <most>",                 says "closed": so long, or so many requests, in a closed loop
-    is told "pace <arrivals> <rate> <seconds> <longest wait> <seed> ...",   says "paced": the schedule is made
-    is told "go <start> <end>",                       says "done <errors as JSON>", once all was taken or given up
+    prints "ready"
+    reads "write",                            prints "warm": the uncounted requests were sent
+    reads "close <seconds> <most>",           prints "closed": after that time, or `most` requests, in a closed loop
+    reads "pace <arrivals> <rate> <seconds> <longest wait> <seed> ...",     prints "paced": the schedule is made
+    reads "go <start> <end>",                 prints "done <errors as JSON>", once all was taken or given up
 
-`end` is where the schedule ends; its last requests may start later. What was meant when is left in `NOTES` of the
-folder that the program works in.
+`end` is where the schedule ends; its last requests may start later. The intended starts are left in `NOTES` in the
+working directory of the program.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ NOTES = "meant.npz"
 
 
 class Asking(Protocol):
-    """Who asks: a writer, or clients, each with records of its own."""
+    """Sender of requests: a writer, or clients, each with its own records."""
 
     said: list[str]
 
     def warm(self) -> None:
-        """Ask for what is not counted."""
+        """Send the uncounted warm-up requests."""
 
     def in_closed_loop(self, end_ns: int, most: int) -> None:
-        """As fast as the answers come, until `end_ns`, or until so many requests were asked."""
+        """Send each request when the previous one is answered, until `end_ns` or until `most` requests were sent."""
 
     def by_schedule(self, due: Due) -> list[list[int]]:
-        """By a schedule; of each that has records, the intended starts of its requests in their order."""
+        """Send requests by a schedule; return the intended starts of each client's requests, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What a program leaves of its schedule."""
+    """Notes that a program leaves on its schedule."""
 
-    meant: tuple[NDArray[np.int64], ...]  # of each that has records, a nanosecond a request
+    meant: tuple[NDArray[np.int64], ...]  # intended starts in nanoseconds, for each client with records
     scheduled: int
     overloaded: bool
 
@@ -73,7 +73,7 @@ def _leave(due: Due, meant: list[list[int]]) -> None:
 
 
 def follow(asking: Asking) -> None:
-    """Say "ready" and do what standard input says, to the end."""
+    """Print "ready" and follow the commands on standard input, to the end."""
     print("ready", flush=True)
     offsets, longest_ns = None, 0
     for line in sys.stdin.buffer:

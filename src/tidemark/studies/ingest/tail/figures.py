@@ -1,4 +1,4 @@
-"""Figures of the part `tail`: p99 against the offered rate, and all quantiles beside those of the closed loop."""
+"""Figures of the part `tail`: p99 against the offered rate, and all quantiles next to those of the closed loop."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tidemark.studies.ingest.tail.settings import ONE, cell_of
 from tidemark.studies.ingest.tail.tables import in_order, overloaded
 
 RATES_TITLE, QUANTILES_TITLE = "99th percentile of responses against the rate", "Times by quantile, three ways"
-BESIDE = 0.5  # percent of the closed loop's rate, from one line to the next
+BESIDE = 0.5  # offset from one line to the next, in percent of the closed loop's rate
 LEFT = 0.55  # inches
 ACROSS = 3  # panels side by side
 WAYS = {"by schedule": responses, "corrected": corrected, "closed loop": closed}
-MOST_POINTS = 400  # of a line
+MOST_POINTS = 400  # per line
 
 
 def sketches() -> Iterator[Sketch]:
@@ -34,7 +34,7 @@ def sketches() -> Iterator[Sketch]:
 
 
 def rates(studio: Studio) -> Drawn:
-    """A line a system and target; overloaded rates hollow, with an arrow: they are lower bounds."""
+    """Draw a line per system and target; overloaded rates are hollow with an arrow, since they are lower bounds."""
     made = style.frame(style.PAGE, 2.3)
     axes = made.axes(LEFT, 2.35)
     runs: list[Run] = []
@@ -42,7 +42,7 @@ def rates(studio: Studio) -> Drawn:
     percents: set[int] = set()
     found = _lines(studio)
     points: list[dict[str, object]] = []
-    bounds: list[dict[str, object]] = []  # those of them that are lower bounds
+    bounds: list[dict[str, object]] = []  # points that are lower bounds
     look, dashes = Look({}, {}), {}
     for place, line in enumerate(found):
         target, _, arrivals = cell_of(line[0].mode)
@@ -83,7 +83,7 @@ def rates(studio: Studio) -> Drawn:
 
 
 def _lines(studio: Studio) -> list[list[Series]]:
-    """Series of one system, target and kind of arrivals, by their rates."""
+    """Return a list of series, by rate, for each system, target and kind of arrivals."""
     found: dict[tuple[str, str, str], list[Series]] = {}
     for series in in_order(studio.run_set):
         if not series.is_harness:
@@ -93,7 +93,7 @@ def _lines(studio: Studio) -> list[list[Series]]:
 
 
 def quantiles(studio: Studio) -> Drawn:
-    """A panel a system and target, at the highest rate that was worked off; the first hot run."""
+    """Draw a panel per system and target, of the first hot run at the highest rate without overload."""
     shown = []
     for line in _lines(studio):
         fit = [each for each in line if each.hot_runs and each.hot_runs[0].manifest.oracle.verdict]
@@ -131,15 +131,15 @@ def quantiles(studio: Studio) -> Drawn:
 
 
 def _curves(series: Series, panel: int) -> pd.DataFrame:
-    """The times of a series' first hot run by quantile, in each of the ways."""
+    """Return the times of a series' first hot run by quantile, measured in each of the ways."""
     found = {way: _by_quantile(times(series.hot_runs[0])) for way, times in WAYS.items()}
     each = [pd.DataFrame({"panel": panel, "way": way, "beyond": x, "ms": y}) for way, (x, y) in found.items()]
     return pd.concat(each, ignore_index=True)
 
 
 def _by_quantile(times: Times) -> tuple[np.ndarray, np.ndarray]:
-    """1 / (1 - q), and the order statistic at q in milliseconds; as many points as a line can show."""
+    """Return 1 / (1 - q) and the order statistic at q in milliseconds, for at most MOST_POINTS points."""
     ordered = np.sort(times) / 1e6
     count = len(ordered)
-    beyond = np.unique(np.rint(np.geomspace(1, count, MOST_POINTS)).astype(np.int64))[::-1]  # samples from it on
+    beyond = np.unique(np.rint(np.geomspace(1, count, MOST_POINTS)).astype(np.int64))[::-1]  # samples from the point on
     return count / beyond, ordered[count - beyond]

@@ -1,4 +1,4 @@
-"""The rate of a window: how fast those who ask are in a closed loop before it, and a share of that."""
+"""Offered rate of a window: a share of the rate that the same clients reach in a closed loop before it."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ MOST_CLOSED = 20_000  # requests of the closed loop: enough for its tail, and it
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What was asked in a closed loop before the window, all together, in the order of time."""
+    """Requests of all clients in the closed loop before the window, in time order."""
 
     seconds: float  # from the first start to the last end
-    response_ns: NDArray[np.int64]  # of those that were acknowledged, from their first try on
-    cycle_ns: int  # the median time from one start of an asker to its next: what a request is expected to take
+    response_ns: NDArray[np.int64]  # of acknowledged requests, from their first try on
+    cycle_ns: int  # median time between two starts of one client: the expected duration of a request
 
     @property
     def rate(self) -> float:
-        """Acknowledged requests a second: the capacity."""
+        """Acknowledged requests per second: the capacity."""
         return len(self.response_ns) / self.seconds
 
 
 def closed(records: Sequence[NDArray[np.int64]], since_ns: int) -> Closed:
-    """Of what began at `since_ns` or later; SystemFailure where nothing was acknowledged."""
+    """Return the requests that began at `since_ns` or later; raise SystemFailure if too few were acknowledged."""
     import numpy as np
 
     starts, ends, cycles, last = [], [], [], since_ns
@@ -58,7 +58,7 @@ def closed(records: Sequence[NDArray[np.int64]], since_ns: int) -> Closed:
 
 @dataclass(slots=True)
 class Pace:
-    """How a window comes to its rate, which is known once `set` was called."""
+    """Rate of a window, which is known once `set` was called."""
 
     settings: TailSettings
     seconds: float  # of the window
@@ -67,12 +67,12 @@ class Pace:
 
     @property
     def rate(self) -> float:
-        """Requests a second of the schedule."""
+        """Requests per second of the schedule."""
         assert self.closed is not None, "the closed loop comes first"
         return self.closed.rate * self.settings.percent / 100
 
     def set(self, asking: Program, records: Callable[[], Sequence[NDArray[np.int64]]]) -> None:
-        """Have `asking` write what is not counted, then ask in a closed loop; and tell it its schedule."""
+        """Have `asking` warm up, then run a closed loop, then make its schedule."""
         given = self.settings
         asking.tell("write")
         asking.heard("warm")

@@ -1,7 +1,7 @@
-"""The quantities of the part `tail`: times from the intended start, and what a closed loop would have said instead.
+"""Quantities of the part `tail`: times from the intended start, and those that a closed loop would report instead.
 
-Where a window is overloaded, requests that never began are not among the times, and those that did began before them:
-what is given are lower bounds, and tables say so.
+In an overloaded window, requests that never began are not among the times, and those that did began before them:
+the values are lower bounds, and tables mark them as such.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tidemark.studies.ingest.tail.settings import TAIL
 
 type Times = NDArray[np.int64]
 
-SPARSE = 0.99  # a quantile beyond it needs ten samples that are longer, and one up to it needs one
+SPARSE = 0.99  # a quantile above it needs ten longer samples, one up to it needs one
 
 
 def _found(run: Run) -> dict[str, Any]:
-    """Absent for a run of another part, and where the table does not hold what was acknowledged."""
+    """Return the findings; raise Absent for a run of another part, or whose table lacks what was acknowledged."""
     if dict(run.manifest.config).get("part") != TAIL:
         raise Absent("requests came when those before were answered, and by no schedule")
     if not run.manifest.oracle.verdict:
@@ -40,38 +40,38 @@ def is_overloaded(run: Run) -> bool:
 
 
 def responses(run: Run) -> Times:
-    """From the intended start to the acknowledgement, of all requests that were due in the window and acknowledged."""
+    """Return the times (ns) from intended start to acknowledgement, of all acknowledged requests due in the window."""
     _found(run)
     found: Times = run.column("response_ns")[outcomes(run) == ACKED]
     return found
 
 
 def waits(run: Run) -> Times:
-    """From the intended start to the first try, of the same."""
+    """Return the times (ns) from intended start to first try, of the same requests."""
     _found(run)
     found: Times = run.column("wait_ns")[outcomes(run) == ACKED]
     return found
 
 
 def services(run: Run) -> Times:
-    """From the first try to the acknowledgement, of the same."""
+    """Return the times (ns) from first try to acknowledgement, of the same requests."""
     return responses(run) - waits(run)
 
 
 def closed(run: Run) -> Times:
-    """The raw times of the closed loop before the window."""
+    """Return the raw times (ns) of the closed loop before the window."""
     return np.array(_found(run)["closed"]["response_ns"], np.int64)
 
 
 def corrected(run: Run) -> Times:
-    """The same, with what HdrHistogram adds where a request is expected every median cycle."""
+    """Return the same with HdrHistogram's correction, for an expected interval of the median cycle."""
     return with_omitted(closed(run), int(_found(run)["closed"]["cycle_ns"]))
 
 
 def with_omitted(times: Times, expected: int) -> Times:
-    """`times`, in their order, each that is above `expected` followed by itself less 1, 2, ... times that, down to it.
+    """Return `times` in order, each above `expected` followed by itself less 1, 2, ... times `expected`, down to it.
 
-    That is how HdrHistogram corrects for coordinated omission (recordValueWithExpectedInterval).
+    This is HdrHistogram's correction for coordinated omission (recordValueWithExpectedInterval).
     """
     each = np.maximum(times // expected, 1)
     steps = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
@@ -95,7 +95,7 @@ def _longest(run: Run) -> Replicates:
 
 
 def _utilisation(run: Run) -> Replicates:
-    """The requests that come in a second, times the mean service, of one that takes them one after the other."""
+    """Return the offered rate times the mean service time, in percent, of one writer that serves serially."""
     rate = float(_found(run)["schedule"]["requests_per_s"])
     if len(set(run.column("writer").tolist())) > 1:
         raise Absent("the requests of many clients share a commit")

@@ -1,4 +1,4 @@
-"""What is made of requests that come by a schedule."""
+"""Results of requests sent by a schedule."""
 
 from __future__ import annotations
 

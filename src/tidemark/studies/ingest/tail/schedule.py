@@ -1,12 +1,12 @@
-"""When requests are meant to start, whatever became of those before, and who takes which of them.
+"""Open-loop schedule: intended starts of requests, whatever the fate of earlier ones, and their distribution.
 
     due = Due(start_ns + intended(POISSON, 45.0, 8.0, seed), limits)
-    while (meant_ns := due.take(clock())) is not None:      the oldest that nobody took; it may lie ahead
-        ...wait until then, ask, note meant_ns
+    while (meant_ns := due.take(clock())) is not None:      the oldest not yet taken; it may lie ahead
+        ...wait until then, send, note meant_ns
 
-A request whose time came while everybody was busy starts late, and its response is counted from when it was meant to
-start: a stall delays all requests that came during it. In a closed loop it delays one, and the others are never asked
-(coordinated omission).
+A request that falls due while all clients are busy starts late, and its response time counts from its intended
+start: a stall delays all requests that fall due during it. In a closed loop it delays one, and the others are never
+sent (coordinated omission).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 POISSON, CONSTANT = "poisson", "constant"
 ARRIVALS = (POISSON, CONSTANT)
-MOST_DUE = 100_000  # requests that are due and nobody has taken: beyond, the rate is too high
+MOST_DUE = 100_000  # due requests that are not yet taken: beyond it, the rate is too high
 
 
 def intended(arrivals: str, rate: float, seconds: float, seed: tuple[int, ...]) -> NDArray[np.int64]:
-    """int64[requests]: nanoseconds from a window's opening to each intended start, all inside its `seconds`.
+    """Return int64[requests]: nanoseconds from a window's opening to each intended start, all inside its `seconds`.
 
-    `rate` a second: with random gaps (exponential, from `seed`), or all of one length.
+    `rate` is per second; gaps are random (exponential, from `seed`) or all of one length.
     """
     import numpy as np
 
@@ -44,16 +44,16 @@ def intended(arrivals: str, rate: float, seconds: float, seed: tuple[int, ...]) 
 
 @dataclass(slots=True)
 class Due:
-    """A schedule that is worked off, oldest first. `overloaded`: it was given up, as work came faster than it went."""
+    """Schedule served oldest first. `overloaded`: given up, as requests fell due faster than they were served."""
 
-    starts: list[int]  # nanoseconds of the clock that is asked, ascending
+    starts: list[int]  # nanoseconds of the clients' clock, ascending
     longest_wait_ns: int
     most: int = MOST_DUE
     taken: int = 0
     overloaded: bool = False
 
     def take(self, now_ns: int) -> int | None:
-        """The intended start of the oldest request that nobody took; None where none is left, or it is overloaded."""
+        """Return the intended start of the oldest request not yet taken; None if none is left, or if overloaded."""
         if self.overloaded or self.taken == len(self.starts):
             return None
         oldest = self.starts[self.taken]
@@ -66,7 +66,7 @@ class Due:
 
 
 def work_off(due: Due, ask: Callable[[], None], clock: Callable[[], int], sleep: Callable[[float], None]) -> list[int]:
-    """Ask for one request after the other, none before its time; the intended starts of those, in the same order."""
+    """Send one request after the other, none before its time; return their intended starts, in the same order."""
     taken: list[int] = []
     while (meant := due.take(clock())) is not None:
         while (ahead := meant - clock()) > 0:

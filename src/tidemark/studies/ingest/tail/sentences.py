@@ -1,4 +1,4 @@
-"""What the chapter says of the part `tail`, computed."""
+"""Sentences of the chapter on the part `tail`, computed from runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tidemark.studies.ingest.tail.tables import in_order, null_share, overloaded
 
 class Tail(SentenceWriter):
     def sentences(self) -> dict[str, Written]:
-        """All sentences by name."""
+        """Return all sentences by name."""
         return {
             "ingest-open-responses": self.responses,
             "ingest-open-closed": self.omitted,
@@ -43,7 +43,7 @@ class Tail(SentenceWriter):
         return [each for each in self._measured() if not overloaded(each)]
 
     def responses(self) -> str:
-        """The p99 of responses at each rate that was worked off."""
+        """Return the sentence on the p99 of responses at each rate without overload."""
         parts = []
         for series in self._worked_off():
             with suppress(Absent):
@@ -54,7 +54,7 @@ class Tail(SentenceWriter):
         return f"Counted from their intended starts, 99 of 100 requests are acknowledged within {listed(parts)}."
 
     def omitted(self) -> str:
-        """What a closed loop does not see, and whether the usual correction brings it back."""
+        """Return the sentence on delays that a closed loop misses, and whether the usual correction restores them."""
         parts, ratios, corrected = [], [], []
         for series in self._worked_off():
             with suppress(Absent):
@@ -81,7 +81,7 @@ class Tail(SentenceWriter):
         return f"More came than was worked off, so that times are lower bounds: {listed(found)}."
 
     def slower(self) -> str:
-        """Where commits took so much longer than in the closed loop that its rate says too little of the load."""
+        """Return the sentence on windows with slower commits, where the closed loop's rate understates the load."""
         parts = []
         for series in self._measured():
             with suppress(Absent):
@@ -96,7 +96,7 @@ class Tail(SentenceWriter):
         )
 
     def generator(self) -> str:
-        """What the load generator can do with one writer, and how late it is by itself."""
+        """Return the sentence on the load generator's capacity with one writer, and on its own lateness."""
         all_series = [each for each in in_order(self.run_set) if cell_of(each.mode)[0] == ONE]
         null = next((each for each in all_series if each.is_harness), None)
         if null is None:

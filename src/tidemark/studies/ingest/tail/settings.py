@@ -1,4 +1,4 @@
-"""Requests that come by a schedule, at a share of what the same writer or front reaches in a closed loop."""
+"""Settings of the part `tail`: requests by a schedule, at a share of the closed-loop rate of the same clients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tidemark.systems.base import Variant
 from tidemark.systems.variants import SystemEntry
 
 TAIL = "tail"
-ONE = "one"  # a writer of the table, and no front before it
+ONE = "one"  # a writer of the table, without a front
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class TailSettings(IngestSettings):
     words = (TAIL,)
 
     target: str  # ONE or STAGED
-    percent: int  # of the requests a second of the closed loop before the window
+    percent: int  # of the closed loop's request rate before the window
     arrivals: str
     closed_seconds: float
-    longest_wait_seconds: float  # of a request that is due: beyond, the cell is overloaded
-    clients: int  # connections of the front; 1 where there is none
+    longest_wait_seconds: float  # of a due request: beyond it, the window is overloaded
+    clients: int  # connections of the front; 1 without a front
     tries: int
-    max_rows: int  # of the front's buffer, and so on; they decide nothing where there is none
+    max_rows: int  # of the front's buffer, as the following; without effect if there is no front
     max_bytes: int
     max_age_ms: float
 
@@ -47,7 +47,7 @@ class TailSettings(IngestSettings):
 
     @property
     def rules(self) -> Policy:
-        """The front's policy with its numbers."""
+        """The front's policy with its parameters."""
         return Staged(self.max_rows, self.max_bytes, self.max_age_ms)
 
     @classmethod
@@ -79,13 +79,13 @@ class TailSettings(IngestSettings):
             )
 
     def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
-        """With a window of its own length, where the protocol has one."""
+        """Return the series, with the part's own window length if the protocol sets one."""
         seconds = section.sizes[TAIL]["window_seconds"]
         own = spec if seconds is None else replace(spec, window_seconds=float(seconds))
         return IngestSettings.series(self, own, section, chosen, config)
 
 
 def cell_of(mode: str) -> tuple[str, int, str]:
-    """The target, the percent of the capacity and the arrivals of a series of the part by its mode."""
+    """Return target, percent of the capacity and arrivals, given the mode of a series of the part."""
     _, target, percent, *arrivals = mode.split("-")
     return target, int(percent), arrivals[0] if arrivals else POISSON

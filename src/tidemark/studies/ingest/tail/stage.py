@@ -1,4 +1,4 @@
-"""The part `tail`: a table, and a writer or a front with its clients, that are asked by a schedule."""
+"""Measurement window of the part `tail`: a table, and a writer or a front with its clients, on a schedule."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from tidemark.studies.ingest.workload import Ingest
     from tidemark.systems.tables import TableSystem
 
-# Modules that run as programs of their own.
+# Modules that run as stand-alone programs.
 WRITER, CLIENTS = "tidemark.studies.ingest.tail.writer", "tidemark.studies.ingest.tail.clients"
 
 
 class TailStage(IngestStage):
-    """One table, whoever asks, and the rate that they are asked at."""
+    """Window on one table, with its writer or front, and the offered rate."""
 
     def __init__(
         self, ingest: Ingest, rig: Rig, directory: Path, table: TableSystem, crew: Crew | Fronted, pace: Pace
@@ -46,7 +46,7 @@ class TailStage(IngestStage):
         return TailWindow(self._ingest.settings.rows, of_front=self._ingest.settings.has_front)
 
     def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
-        """One. Before every window, the cold one too, the capacity is measured: the rate is a share of it."""
+        """Yield once. Before every window, including the cold one, measure the capacity: the rate is a share of it."""
         self._pace.set(self._crew.asking, self._crew.records)
         yield from super().stretches(window, until_seconds)
 
@@ -57,7 +57,7 @@ class TailStage(IngestStage):
         super().finish(window)
 
     def describe(self, window: IngestWindow) -> Description:
-        """As of writers; and the closed loop with its raw times, the rate, and what became of the schedule."""
+        """Describe the window as for writers; add the closed loop's raw times, the rate, and the schedule's outcome."""
         assert isinstance(window, TailWindow) and window.notes is not None and self._pace.closed is not None
         made, closed, notes = super().describe(window), self._pace.closed, window.notes
         found: dict[str, Any] = {
@@ -86,7 +86,7 @@ class TailStage(IngestStage):
 def staged(
     ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: TailSettings
 ) -> Iterator[TailStage]:
-    """A table in the folder `name` with a first commit, and a writer, or a front with its clients, waiting."""
+    """Yield a stage: a table in the folder `name` with a first commit, and a waiting writer, or front with clients."""
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("making the table")
@@ -103,7 +103,7 @@ def staged(
 def _crew(
     ingest: Ingest, rig: Rig, table: TableSystem, settings: TailSettings, seconds: float, directory: Path
 ) -> Crew | Fronted:
-    """Its records have room for the closed loop and for a window of `seconds`."""
+    """Return the writer or the front; its records have room for the closed loop and for a window of `seconds`."""
     a_second = MOST_OF_A_CLIENT if settings.has_front else MOST_A_SECOND
     most = MOST_CLOSED + settings.uncounted * settings.tries + math.ceil(seconds * a_second)
     if settings.has_front:

@@ -1,4 +1,4 @@
-"""The table of the part `tail`: times of requests that come by a schedule, beside those of the closed loop."""
+"""Table ingest-tail: times of requests by a schedule, next to those of the closed loop."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TIMES = (
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Table ingest-tail."""
+    """Yield the table ingest-tail."""
     all_series = in_order(workshop.run_set)
     rows: list[list[Cell]] = []
     for series in all_series:
@@ -85,7 +85,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def in_order(run_set: RunSet) -> list[Series]:
-    """The series of the part by target, then by system, then by rate."""
+    """Return the series of the part by target, then by system, arrivals and rate."""
     found = list(of_part(run_set, TAIL).select())
     systems = list(dict.fromkeys(each.system for each in found))
 
@@ -97,7 +97,7 @@ def in_order(run_set: RunSet) -> list[Series]:
 
 
 def overloaded(series: Series) -> list[Run]:
-    """Those of its hot runs that were given up."""
+    """Return the hot runs that were given up as overloaded."""
     return [run for run in series.hot_runs if is_overloaded(run)]
 
 
@@ -109,7 +109,7 @@ def overload(series: Series) -> Cell:
 
 
 def late(series: Series) -> Cell:
-    """Requests of all hot runs that were due in their windows and did not begin inside."""
+    """Return the number of requests of all hot runs that were due in a window and did not begin inside it."""
     counts = []
     for run in series.hot_runs:
         begins = run.column("start_ns")[run.column("attempt") == 1]
@@ -119,12 +119,12 @@ def late(series: Series) -> Cell:
 
 
 def understated(measures: Measures, series: Series) -> Replicates:
-    """The response's p99 over the raw p99 of the closed loop before."""
+    """Return the p99 of responses over the raw p99 of the closed loop before."""
     return measures.hot(RESPONSE_P99, series).ratio(measures.hot(CLOSED_P99, series))
 
 
 def null_share(measures: Measures, all_series: list[Series], series: Series) -> Cell:
-    """The offered rate as percent of what the null system's closed loop reaches; None behind a front, which waits."""
+    """Return the offered rate in percent of the null system's closed loop; None behind a front, as its timer waits."""
     null = next((each for each in all_series if each.is_harness and cell_of(each.mode)[0] == ONE), None)
     if null is None or series.is_harness or not series.runs or cell_of(series.mode)[0] != ONE:
         return None

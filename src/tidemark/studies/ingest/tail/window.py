@@ -1,4 +1,4 @@
-"""What one window by a schedule left behind: a row an attempt, with when its request was meant to start."""
+"""Samples of one window by a schedule: a row per attempt, timed from the intended start of its request."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TailWindow(IngestWindow):
-    """`response_ns` is counted from the intended start, and `wait_ns` is the part of it before the first try.
+    """Window in which `response_ns` counts from the intended start; `wait_ns` is the part of it before the first try.
 
-    What was due in the window and began after its end is among the attempts: who left it out would leave out the
-    longest waits. A window that was given up as overloaded is as long as the work went on.
+    Attempts that were due in the window and began after its end are included; leaving them out would omit the longest
+    waits. A window that was given up as overloaded ends with its last attempt.
     """
 
     notes: Notes | None = None
-    of_front: bool = False  # whose answers name the commit that holds a request
+    of_front: bool = False  # its answers name the commit that holds a request
 
     def take(self, records: Sequence[NDArray[np.int64]], start_ns: int) -> None:
         IngestWindow.take(self, records, start_ns)
@@ -37,7 +37,7 @@ class TailWindow(IngestWindow):
                 sequence = columns["sequence"][own]
                 meant[own] = starts[sequence - sequence.min()] - start_ns
         ends = columns["start_ns"] + columns["elapsed_ns"]
-        service = columns["response_ns"]  # from the first try on, as the loop has it
+        service = columns["response_ns"]  # from the first try on, as in the closed loop
         columns["response_ns"] = ends - meant
         columns["wait_ns"] = columns["response_ns"] - service
         if self.of_front:

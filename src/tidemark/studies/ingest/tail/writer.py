@@ -1,8 +1,8 @@
-"""A program of its own: one writer that commits by a schedule.
+"""Stand-alone program: one writer that commits by a schedule.
 
     python -m tidemark.studies.ingest.tail.writer
 
-It is given the `Order` of a writer on standard input, pickled, and is spoken to as `dialogue` says.
+It reads a writer's `Order`, pickled, from standard input, and follows the protocol of `dialogue`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tidemark.studies.ingest.tail.schedule import Due, work_off
 
 
 class Scheduled(Loop):
-    """A writer's loop, closed or by a schedule; a request is a batch, tried as often as in a closed loop."""
+    """Writer loop, closed or by a schedule; a request is a batch, with as many tries as in a closed loop."""
 
     def warm(self) -> None:
         self.count(self._order.uncounted)

@@ -1,6 +1,6 @@
-"""The oracle: acknowledged rows are there, once, as another client reads them; and no row that was refused is.
+"""Oracle: each acknowledged row is present once, as read by another client, and no refused row is present.
 
-What it finds is a result of this study and makes no run void: a system that loses acknowledged rows is shown as one.
+Its findings are a result of this study and invalidate no run: a system that loses acknowledged rows is shown as such.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, SENT, UNKNOWN
 
-OF_TABLE = 0  # the number of the writer that a table's first rows are of
+OF_TABLE = 0  # writer number of a table's first rows
 REFUSED_BATCH, UNKNOWN_BATCH, ACKED_BATCH = 0, 1, 2
 
 
 @dataclass(slots=True)
 class Finding:
-    """Rows, but where batches are said. A row of an unknown outcome may be there once or not at all."""
+    """Counts of rows, unless named as batches. A row of unknown outcome may be present once or not at all."""
 
     expected: int = 0  # acknowledged
     found: int = 0
-    lost: int = 0  # acknowledged, and not there
-    doubled: int = 0  # ids that are there more than once
-    risen: int = 0  # ids that were refused, and are there
-    phantom: int = 0  # that nobody wrote
-    partial: int = 0  # batches of which some rows are there and some are not
-    done: int = 0  # batches of an unknown outcome that are there
-    not_done: int = 0  # and that are not
+    lost: int = 0  # acknowledged, but missing
+    doubled: int = 0  # ids that are present more than once
+    risen: int = 0  # ids that were refused, but are present
+    phantom: int = 0  # ids that no writer wrote
+    partial: int = 0  # batches of which only some rows are present
+    done: int = 0  # batches of unknown outcome that are present
+    not_done: int = 0  # batches of unknown outcome that are missing
     unread: str | None = None  # why the table could not be read
 
     @property
@@ -51,7 +51,7 @@ class Finding:
 
     @property
     def words(self) -> str:
-        """What is wrong; "exact" where nothing is."""
+        """Description of what is wrong; "exact" if nothing is."""
         if self.unread:
             return f"cannot be read: {self.unread}"
         names = ("lost", "doubled", "risen", "phantom")
@@ -61,7 +61,7 @@ class Finding:
 
 
 def states(records: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What became of each batch of a writer, by its number: the best of what became of its attempts."""
+    """Return int64[batches]: each batch's final status, which is the best status of its attempts."""
     columns = dict(zip(FIELDS, records.T, strict=True))
     outcome = columns["outcome"]
     attempts = np.full(len(outcome), REFUSED_BATCH)
@@ -73,7 +73,7 @@ def states(records: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def look(ids: pa.ChunkedArray, batches: Mapping[int, NDArray[np.int64]], rows: int) -> Finding:
-    """Hold the `ids` of a table to what became of the batches, of `rows` each, of the writers that wrote to it."""
+    """Compare the `ids` of a table with the final status of its writers' `batches`, of `rows` rows each."""
     seen = ids.drop_null().to_numpy()
     finding = Finding(found=len(ids), phantom=ids.null_count)
     writers, places = seen >> ID_BITS, seen & ((1 << ID_BITS) - 1)

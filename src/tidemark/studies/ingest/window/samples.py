@@ -1,4 +1,4 @@
-"""What one window left behind: a row an attempt at a commit, of all writers."""
+"""Samples of one window: a row per attempt at a commit, of all writers."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tidemark.studies.ingest.outcomes import ACKED, OUTCOMES
 
 @dataclass(slots=True)
 class IngestWindow:
-    """`elapsed_ns` is the window's length; what was under way at its end is among the attempts."""
+    """Attempts of one window of length `elapsed_ns`, including those in flight at its end."""
 
     rows_a_batch: int
     elapsed_ns: int = 0
     writers: int = 0
-    columns: dict[str, NDArray[Any]] = field(default_factory=dict)  # in the order of time
+    columns: dict[str, NDArray[Any]] = field(default_factory=dict)  # in time order
     said: tuple[str, ...] = ()
 
     def take(self, records: Sequence[NDArray[np.int64]], start_ns: int) -> None:
-        """Turn what the writers noted, from the one with number 1, into rows; what began before the window is left out.
+        """Convert the records of writers 1, 2, ... into rows; attempts that began before the window are left out.
 
-        An attempt without an end, of a writer that was killed, has taken no time that anybody knows: 0.
+        An attempt without an end, of a writer that was killed, has an unknown duration, which is stored as 0.
         """
         made: dict[str, list[NDArray[Any]]] = {}
         for number, noted in enumerate(records, 1):
@@ -45,7 +45,7 @@ class IngestWindow:
         self.columns = {name: values[order] for name, values in joined.items()}
         self.columns["outcome"] = np.array(OUTCOMES, object)[self.columns["outcome"]]
         self.columns["rows"] = np.where(self.columns["outcome"] == ACKED, self.rows_a_batch, 0)
-        self.columns["commit"] = np.full(self.operations, NOT_TOLD, np.int64)  # its number, where there is a front
+        self.columns["commit"] = np.full(self.operations, NOT_TOLD, np.int64)  # commit number, set only behind a front
         self.writers = len(records)
 
     @property
@@ -54,7 +54,7 @@ class IngestWindow:
 
     @property
     def rows(self) -> int:
-        """Rows that were acknowledged."""
+        """Number of acknowledged rows."""
         return int(self.columns["rows"].sum())
 
     def elapsed(self) -> NDArray[np.int64]:
@@ -62,7 +62,7 @@ class IngestWindow:
         return found
 
     def budget(self) -> dict[str, int]:
-        """Of the average writer: inside calls that were acknowledged, inside others, and the rest, waits included."""
+        """Return the average writer's time (ns) inside acknowledged calls, inside others, and the rest with waits."""
         starts, ends = self.columns["start_ns"], self.columns["start_ns"] + self.columns["elapsed_ns"]
         inside = np.minimum(ends, self.elapsed_ns) - np.minimum(starts, self.elapsed_ns)
         acked = self.columns["outcome"] == ACKED

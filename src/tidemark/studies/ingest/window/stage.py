@@ -1,4 +1,4 @@
-"""What a window happens on: fresh tables with a first commit in each, and processes of writers, their clients open."""
+"""Measurement window: new tables with a first commit in each, and writers' processes with open clients."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from tidemark.studies.ingest.group.load import Fronted
     from tidemark.studies.ingest.workload import Ingest
 
-MOST_A_SECOND = 500_000  # attempts of one writer, for which there is room; one that accepts and drops makes 130,000
-COLD_RUN = "run-0"  # whose first commits belong to it
+MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for; the null system reaches 130,000
+COLD_RUN = "run-0"  # includes the first commits: no warm-up before it
 
 
 class WrittenStage(Stage[IngestWindow]):
-    """One table, or as many as writers, and what is found in them after a window. A subclass has the window."""
+    """Window on one table, or one per writer, and the check of their contents. A subclass defines the timed part."""
 
     def __init__(
         self, ingest: Ingest, rig: Rig, directory: Path, tables: Sequence[TableSystem], writing: Writing
@@ -52,7 +52,7 @@ class WrittenStage(Stage[IngestWindow]):
         return IngestWindow(self._ingest.settings.rows)
 
     def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
-        """One."""
+        """Yield once, then check the servers."""
         del window, until_seconds
         yield
         self._rig.servers.check()
@@ -68,7 +68,7 @@ class WrittenStage(Stage[IngestWindow]):
             raise SystemFailure(f"not one commit was acknowledged; the first errors: {'; '.join(window.said)}")
 
     def check(self, window: IngestWindow, last: bool, show: Show) -> Findings:
-        del last  # nothing is done after the last run alone
+        del last  # the last run needs no extra work
         show("oracle")
         reader = self._tables[0].reader
         footprint = together([table.footprint() for table in self._tables])
@@ -84,7 +84,7 @@ class WrittenStage(Stage[IngestWindow]):
         return Findings(Oracle(finding.is_exact, True, *counts, reader, seconds), footprint)
 
     def _look(self, known: dict[int, NDArray[np.int64]]) -> Finding:
-        """Each table by itself, with the writers that it had: all of them, or one."""
+        """Check each table separately, with the writers that it had: all of them, or one."""
         import numpy as np
 
         whole, first = Finding(), np.array([ACKED_BATCH])
@@ -103,7 +103,7 @@ class WrittenStage(Stage[IngestWindow]):
         acked = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
         found: dict[str, Any] = {
             "oracle": {**self._finding.plain(), "words": self._finding.words},
-            "commits": acked,  # of writers, uncounted ones among them
+            "commits": acked,  # of writers, including uncounted ones
             "refused": None if None in refused else sum(count for count in refused if count is not None),
             "referenced_files": self._referenced,
             "first_errors": list(window.said),
@@ -118,7 +118,7 @@ class WrittenStage(Stage[IngestWindow]):
 
 
 class IngestStage(WrittenStage):
-    """Writers that nobody disturbs; `staged` makes it."""
+    """Window of undisturbed writers; made by `staged`."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class IngestStage(WrittenStage):
         self._crew, self._warms = crew, warms
 
     def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
-        """One. Before a hot window, all writers have written together what is not counted."""
+        """Yield once. Before a hot window, have all writers write their warm-up batches together."""
         if self._warms:
             self._crew.warm()
         yield from super().stretches(window, until_seconds)
@@ -147,15 +147,15 @@ class IngestStage(WrittenStage):
 
 
 def versions() -> dict[str, str]:
-    """Of what the harness itself works with."""
+    """Return the versions of the libraries that the harness itself uses."""
     return {"PyArrow": pa.__version__, "Python": platform.python_version()}
 
 
 def fresh_table(ingest: Ingest, rig: Rig, folder: Path, stack: ExitStack, rows_per_write: int) -> TableSystem:
-    """A table in `folder` with a first commit, of as many rows as a batch; closed with `stack`."""
+    """Return a table in `folder` with a first commit, of as many rows as a batch; `stack` closes it."""
     table = rig.variant.open_as(TableSystem, rig.context(private_directory(folder), rows_per_write))
     stack.callback(table.close)
     table.create(ingest.schema)
-    # The first commits of some clients to an empty table do not look whether another one was quicker.
+    # Some clients do not check for a conflict when they make the first commit to an empty table.
     table.write(batches(ingest.trips, ingest.settings.rows, OF_TABLE)(0))
     return table

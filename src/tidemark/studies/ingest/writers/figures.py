@@ -1,4 +1,4 @@
-"""Figures of the study: commits a second, and the share of commits that is refused, against the number of writers."""
+"""Figures of the part `writers`: commits per second, and the share of refused commits, against number of writers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidemark.studies.ingest.part import of_part
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS
 from tidemark.studies.ingest.writers.settings import ONE, OWN, WRITERS, mode_of
 
-APART = 0.03  # of a doubling of writers, from one system to the next
+APART = 0.03  # offset from one system to the next, in doublings of writers
 COMMITS_TITLE, CONFLICTS_TITLE = "Commits a second to one table", "Share of commits tried that are refused"
 
 
@@ -26,7 +26,7 @@ def sketches() -> Iterator[Sketch]:
 
 
 def commits(studio: Studio) -> Drawn:
-    """Of one table (lines) and of a table each (hollow), both axes logarithmic."""
+    """Draw commits/s of one table (lines) and of a table per writer (hollow), both axes logarithmic."""
     notes = [
         "Hot runs, closed loop; lines: all writers append to one table; hollow: a table each, which tells contention "
         "for the table from a busy machine. Bars: 95 % intervals. What the load generator can do is in the table "
@@ -36,7 +36,7 @@ def commits(studio: Studio) -> Drawn:
 
 
 def conflicts(studio: Studio) -> Drawn:
-    """Of one table, as far as catalog, client or caller tell."""
+    """Draw the share of refused commits to one table, as far as catalog, client or caller report it."""
     notes = [
         "Hot runs; of all commits that were tried on one table, those that were refused because another one came "
         "first. For DuckLake its catalog counts them, for PyIceberg the client; for the others it is what the client's "
@@ -78,7 +78,7 @@ def _lines(studio: Studio, quantity: Quantity, title: str, what: str, notes: lis
     if log:
         plots.log_axis(axes, "y")
     else:
-        axes.set_ylim(bottom=-0.03 * axes.get_ylim()[1])  # a mark at zero is seen whole
+        axes.set_ylim(bottom=-0.03 * axes.get_ylim()[1])  # shows a mark at zero completely
         axes.yaxis.set_major_formatter(plots.plain_ticks())
     axes.grid()
     axes.set_xlabel("writers, log scale")

@@ -1,4 +1,4 @@
-"""What is made of many writers."""
+"""Results of many writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the study's chapter says, computed: each sentence takes its verb from an interval, or says why it cannot."""
+"""Sentences of the chapter, computed: each takes its verb from an interval, or states why it cannot."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, P50
 from tidemark.studies.ingest.settings import RETRIES
 from tidemark.studies.ingest.writers.settings import ONE, OWN, WRITERS, mode_of
 
-GENERATOR_SHARE = 20.0  # percent of the null system's rate, above which the load generator must be told of
+GENERATOR_SHARE = 20.0  # percent of the null system's rate, above which the load generator must be mentioned
 
 
 class Writer(SentenceWriter):
-    """Of the part `writers`."""
+    """Sentences on the part `writers`."""
 
     @property
     def run_set(self) -> RunSet:
         return of_part(self.measures.run_set, WRITERS)
 
     def sentences(self) -> dict[str, Written]:
-        """All sentences by name."""
+        """Return all sentences by name."""
         made = {}
         for name, write in (
             ("alone", self.alone),
@@ -50,14 +50,14 @@ class Writer(SentenceWriter):
 
     @property
     def _most(self) -> int:
-        """The most writers of one table; Absent where there is one writer alone."""
+        """The most writers of one table; raises Absent if no table had several."""
         found = [mode_of(each.mode)[1] for each in self.run_set.select(harness=False) if mode_of(each.mode)[0] == ONE]
         if max(found, default=1) == 1:
             raise Absent("no table had several writers")
         return max(found)
 
     def _said(self, quantity: Quantity, series: list[Series], unit: str | None = None) -> list[str]:
-        """The quantity of each that has it, with its name, the largest first."""
+        """Return the quantity of each series that has it, with the title, largest first; raise Absent if none has."""
         found: list[tuple[Estimate, str]] = []
         for each in series:
             with suppress(Absent):
@@ -72,7 +72,7 @@ class Writer(SentenceWriter):
         return f"One writer, undisturbed, commits at these rates: {listed(said)}."
 
     def scaling(self) -> str:
-        """What so many writers commit at, over one: by systems whose tables hold what they acknowledged."""
+        """Return the sentence on commits of the most writers over one, by systems that hold what they acknowledged."""
         most = self._most
         alone = {each.system: each for each in self._of(1)}
         parts, more, fewer = [], 0, 0
@@ -91,7 +91,7 @@ class Writer(SentenceWriter):
         )
 
     def contention(self) -> str:
-        """One table over a table each: what the table is to blame for, and not the machine."""
+        """Return the sentence on one table over a table per writer: the loss due to the table, not to the machine."""
         own = [each for each in self.run_set.select(harness=False) if mode_of(each.mode)[0] == OWN]
         if not own:
             raise Absent("no writers had a table each")
@@ -125,7 +125,7 @@ class Writer(SentenceWriter):
         )
 
     def retrying(self) -> str:
-        """What users' own settings of retries change, where a variant has them."""
+        """Return the sentence on the effect of users' own retry settings, if a variant has them."""
         most = self._most
         shipped = {each.runs[0].manifest.system.base: each for each in self._of(most) if each.runs and not _set(each)}
         parts = []
@@ -165,7 +165,7 @@ class Writer(SentenceWriter):
         return f"Jain's index of the commits of {most} writers, which is 1 where all have as many: {listed(said)}."
 
     def lost(self) -> str:
-        """Which systems lose or double what they acknowledged, plainly, and how to see it."""
+        """Return the sentence on systems that lose or double what they acknowledged, and on how to reproduce it."""
         parts: dict[str, list[str]] = {}
         for series in self.run_set.select(harness=False):
             for run in series.runs:
@@ -207,7 +207,7 @@ class Writer(SentenceWriter):
         )
 
     def generator(self) -> str:
-        """What writers do when a commit costs nothing, and which rates come near it."""
+        """Return the sentence on writers' rates when a commit costs nothing, and on rates that come near them."""
         parts, above = [], []
         for writers in sorted({mode_of(each.mode)[1] for each in self.run_set.select()}):
             null = next((each for each in self._of(writers, harness=True) if each.is_harness), None)
@@ -237,6 +237,6 @@ class Writer(SentenceWriter):
 
 
 def _set(series: Series) -> bool:
-    """Whether its retries are not those that the client is shipped with."""
+    """Return True if the series has other retry settings than the client as shipped."""
     options = dict(series.runs[0].manifest.system.options)
     return any(options.get(name) is not None for name in RETRIES)

@@ -1,4 +1,4 @@
-"""Many writers of one table, or of a table each."""
+"""Settings of the part `writers`: many writers of one table, or of a table each."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSetti
 from tidemark.systems.variants import SystemEntry
 
 WRITERS = "writers"
-ONE, OWN = "one", "own"  # all write one table, or each a table of its own
+ONE, OWN = "one", "own"  # all write one table, or each a separate one
 
 
 @dataclass(frozen=True, slots=True)
 class WritersSettings(IngestSettings):
-    """Many writers, each a process of its own; a batch is a commit."""
+    """Many writers, each a separate process; a batch is a commit."""
 
     words: ClassVar[tuple[str, ...]] = (ONE, OWN)
 
     writers: int
     tables: str  # ONE or OWN
-    tries: int  # at a batch, where the client reports that another commit came first
+    tries: int  # per batch, while the client reports that another commit came first
 
     @property
     def label(self) -> str:
@@ -43,11 +43,11 @@ class WritersSettings(IngestSettings):
         counts = [*((ONE, count) for count in sizes["writers"]), *((OWN, count) for count in sizes["own"])]
         for entry, (tables, writers) in itertools.product(section.systems, counts):
             if only_retries(entry) and (tables == OWN or writers == 1):
-                continue  # nobody refuses these a commit
+                continue  # without conflicts, there is nothing to retry
             yield entry, cls(part=WRITERS, writers=writers, tables=tables, **common)
 
 
 def mode_of(mode: str) -> tuple[str, int]:
-    """ONE or OWN, and the number of writers, of a series of the part by its mode."""
+    """Return ONE or OWN and the number of writers, given the mode of a series of the part."""
     tables, _, writers = mode.partition("-")
     return tables, int(writers)

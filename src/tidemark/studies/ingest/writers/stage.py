@@ -1,4 +1,4 @@
-"""What a window of undisturbed writers happens on: fresh tables with a first commit in each, and their processes."""
+"""Measurement window of undisturbed writers: new tables with a first commit in each, and the writers' processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def staged(
     ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: WritersSettings
 ) -> Iterator[IngestStage]:
-    """Tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
+    """Yield a stage: tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("making the tables")

@@ -1,4 +1,4 @@
-"""Tables of what was measured: speed by writers, scaling, what became of commits, settings."""
+"""Tables of the part `writers`: speed by number of writers, scaling, outcomes of commits, settings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COUNTED_BY = {
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables ingest-writers, -scaling, -outcomes and -settings."""
+    """Yield the tables ingest-writers, ingest-scaling, ingest-outcomes and ingest-settings."""
     yield _writers(workshop)
     yield _scaling(workshop)
     yield _outcomes(workshop)
@@ -49,7 +49,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def in_order(workshop: Workshop) -> list[Series]:
-    """All series of the part `writers`: of one table by writers, then of a table each."""
+    """Return all series of the part `writers`: those of one table by number of writers, then those of a table each."""
     found = of_part(workshop.run_set, WRITERS).select()
     return sorted(found, key=lambda each: (mode_of(each.mode)[0] == OWN, mode_of(each.mode)[1]))
 
@@ -60,7 +60,7 @@ def _mode(series: Series) -> list[Cell]:
 
 
 def _null_share(workshop: Workshop, series: Series) -> Cell:
-    """The rate as a share of that of the system that stores nothing, with as many writers."""
+    """Return the commit rate in percent of the null system's rate with as many writers."""
     null = next((each for each in workshop.run_set.select(mode=series.mode) if each.is_harness), None)
     if null is None or series.is_harness or not series.runs:
         return None
@@ -106,7 +106,7 @@ def _writers(workshop: Workshop) -> Table:
 
 
 def _scaling(workshop: Workshop) -> Table:
-    """What more writers bring, and what a table each would bring them."""
+    """Return the table of gains from more writers, and from a table for each of them."""
     all_series = in_order(workshop)
     found = {(series.system, *mode_of(series.mode)): series for series in all_series}
     rows: list[list[Cell]] = []
@@ -135,7 +135,7 @@ def _scaling(workshop: Workshop) -> Table:
 
 
 def _outcomes(workshop: Workshop) -> Table:
-    """What became of the commits of each run, and what its oracle found."""
+    """Return the table of the outcomes of each run's commits, and of its oracle's findings."""
     all_series = in_order(workshop)
     rows: list[list[Cell]] = []
     for series in all_series:
