@@ -101,7 +101,7 @@ class StreamsSection:
 
     @classmethod
     def parse(cls, given: Mapping[str, Any], protocol: str, services: ServicesConfig, origin: Origin) -> StreamsSection:
-        """Parse and check the section. Raises ConfigError, with the place of the key, for unknown names."""
+        """Parse the section. Raises ConfigError, with the place of the key, for unknown names."""
         one_of(protocol, given["protocols"], ("protocol",), origin)
         for name in given["sweeps"]:
             one_of(name, [MAIN, *given["sweep"]], (SECTION, "sweeps"), origin)
