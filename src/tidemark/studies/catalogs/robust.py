@@ -31,7 +31,7 @@ class Kills:
 
     @property
     def lost_of_window(self) -> int | None:
-        """Lost entities and updates of the run's own; None if they could not be read."""
+        """Lost entities and updates of the run itself; None if they could not be read."""
         return None if self.window is None else sum(self.window[name] for name in ("lost", "lost_updates", "torn"))
 
     def total(self, name: str) -> int:
@@ -97,7 +97,7 @@ def crashes(run_set: RunSet) -> Iterator[Kills | tuple[Series, str]]:
 
 
 def crash_sentence(run_set: RunSet) -> str:
-    """Return what exists after kills, and the bound on a loss that their number gives. Raises Absent without kills."""
+    """Return sentences on what exists after kills, and the bound on a loss. Raises Absent if nothing was killed."""
     kills = [each for each in crashes(run_set) if isinstance(each, Kills)]
     if not kills:
         raise Absent("no server was killed")
@@ -136,7 +136,7 @@ def _stuck(kills: Kills) -> str:
 
 
 def churn_sentence(run_set: RunSet) -> str:
-    """Return the results of renames and drops, and repeated names in listings. Raises Absent if there were none."""
+    """Return sentences on renames and drops, and on repeated names in listings. Raises Absent if there were none."""
     asked = done = listings = twice = undead = 0
     for run in (run for series in run_set.select(harness=False) for run in series.runs):
         churned = np.isin(run.words("part"), CHURN.parts)

@@ -85,7 +85,7 @@ class Writer(SentenceWriter):
         return f"One request at a time, the medians of hot runs are: {'; '.join(parts)}."
 
     def order(self) -> str:
-        """Return the order of creations by cost, as far as intervals distinguish them."""
+        """Return a sentence on the order of creations by cost, as far as intervals distinguish them."""
         found = []
         for series in self._of(ALONE):
             with suppress(Absent):
@@ -101,7 +101,7 @@ class Writer(SentenceWriter):
         return f"{ours}; the report's old layer had view > table > namespace."
 
     def backend(self) -> str:
-        """Return the cost of the database itself: one operation of one server over different backends."""
+        """Return a sentence on the cost of the database itself: one operation of one server, over other backends."""
         by_name = {series.system: series for series in self._of(ALONE)}
         if MEMORY not in by_name:
             raise Absent("the server was not measured in memory")
@@ -118,7 +118,7 @@ class Writer(SentenceWriter):
         )
 
     def statements(self) -> str:
-        """Return the SQL statements per request, for databases that count them."""
+        """Return a sentence on the SQL statements per request, for databases that count them."""
         parts = []
         for name, words in (("create table", "creates a table"), ("read", "reads"), ("append", "appends to a table")):
             found = []
@@ -133,7 +133,7 @@ class Writer(SentenceWriter):
         return f"In SQL statements to its database, with one user a request costs: {'; '.join(parts)}."
 
     def distance(self) -> str:
-        """Return the round trips to the database, for systems measured at two distances from it."""
+        """Return a sentence on the round trips to the database, for systems measured at two distances from it."""
         parts = []
         for pair in pairs(self.run_set):
             if pair.users == ALONE:
@@ -181,7 +181,7 @@ class Writer(SentenceWriter):
         )
 
     def appends(self) -> str:
-        """Return the cost of a stream's commit race: adding a snapshot if no other one was added first."""
+        """Return a sentence on a stream's commit race: the cost of adding a snapshot if no other one was first."""
         most = self.most_users
         parts = []
         for series in self._of(most):
@@ -197,7 +197,7 @@ class Writer(SentenceWriter):
         )
 
     def _transactions(self, users: int) -> str:
-        """Return the results of appends through the endpoint for several tables; empty if no part has them."""
+        """Return a sentence on appends through the endpoint for several tables; empty if no part has them."""
         parts = []
         for series in self._of(users):
             for run in series.hot_runs[:1]:
@@ -215,7 +215,7 @@ class Writer(SentenceWriter):
         return robust.crash_sentence(self.run_set)
 
     def generator(self) -> str:
-        """Return the cost of a request to the null server, and its largest shares of responses."""
+        """Return a sentence on the cost of a request to the null server, and its largest share of a response."""
         parts = []
         for users in dict.fromkeys((ALONE, self.most_users)):
             null = next((each for each in self._of(users, harness=True) if each.is_harness), None)
@@ -271,7 +271,7 @@ class Writer(SentenceWriter):
         return f"They do not promise the same when they answer. {'. '.join(found)}."
 
     def mistakes(self) -> str:
-        """Return where the report's text has another sign than its own appendix."""
+        """Return sentences on where the report's text has another sign than its own appendix."""
         evidence = CatalogEvidence(self.measures)
         changes = []
         for case in ("50/50", "99/01"):

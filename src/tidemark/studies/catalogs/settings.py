@@ -16,7 +16,7 @@ CREATE, CRASH = "create", "crash"
 CRASH_USERS = 8  # users during kills, or the nearest measured number below
 ALONE = 1  # users of a sequential series
 LONGEST_PATH = 255  # characters of a namespace's path that fit into the reference server's databases
-COUNTED_DEPTH, COUNTED_REQUESTS = 3, 16  # of the tree, and requests about one table, while statements are counted
+COUNTED_DEPTH, COUNTED_REQUESTS = 3, 16  # tree depth, and requests about one table, while statements are counted
 USERS = "users-"
 
 

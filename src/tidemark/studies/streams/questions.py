@@ -126,7 +126,7 @@ def _flushes(asked: Asked, mode: str | None) -> bool:
 
 
 def _slower(asked: Asked, mode: str | None) -> Replicates:
-    """Return the growth in %. Raises Absent if no change was seen and too few commits would hide even a doubling."""
+    """Return the growth in %. Raises Absent if none was seen and even a doubling would not show: too few commits."""
     found = asked.measures.hot(RELATIVE_GROWTH, asked.main(mode)).scaled(PERCENT)
     estimate = found.estimate("%")
     if estimate.low is None or estimate.high is None:

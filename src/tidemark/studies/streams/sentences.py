@@ -206,7 +206,7 @@ class Writer(SentenceWriter):
         return f"{WAY[mode]}, {most.title} leaves the most files, {number(most.value.value, 3)} per commit."
 
     def pair(self, first: str, second: str, mode: str) -> str:
-        """Compare the throughput of two systems; return an empty string if the configuration lacks either."""
+        """Return a sentence that compares two systems' throughputs; empty if the configuration lacks either."""
         a, b = self.run_set.find(first, mode), self.run_set.find(second, mode)
         if a is None or b is None:
             return ""
@@ -244,7 +244,7 @@ class Writer(SentenceWriter):
         return f"{whole} The factor is {ends}."
 
     def flush(self) -> str:
-        """Return the cost per row of moving rows into few files, by flushing inlined rows or by merging small files."""
+        """Return sentences on the cost per row of moving rows into few files, by flushing inlined rows or merging."""
         flushes = [
             (run.manifest.flush.seconds / run.manifest.flush.rows * 1e6, f"{series.title} ({series.mode_title})")
             for mode in MODES
@@ -264,7 +264,7 @@ class Writer(SentenceWriter):
 
 
 def _costs(what: str, found: list[tuple[float, str]]) -> str:
-    """Return the lowest and highest cost of `what` in µs per row; an empty string if `found` is empty."""
+    """Return a sentence on the lowest and highest cost of `what` in µs per row; empty if `found` is empty."""
     if not found:
         return ""
     (least, first), (most, last) = min(found), max(found)

@@ -31,7 +31,7 @@ from locust.exception import StopUser
 BROKEN = 0  # status of a request without any answer
 ZEROS = ("start_ns", "elapsed_ns", "late_ns", "status", "user", "doubled")
 MOST_KEPT = 10  # answers that are kept as text
-APPENDS = ("APPEND", "TRANSACTION")  # kinds of request that consist of several
+APPENDS = ("APPEND", "TRANSACTION")  # kinds of request that consist of several requests
 CONFLICT = 409  # status of a commit that came too late
 SECOND_NS, LOOK_S = 1_000_000_000, 0.05
 FAILING = 500  # and above: the server failed

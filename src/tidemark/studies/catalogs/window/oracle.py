@@ -125,7 +125,7 @@ class Finding:
 def look(reader: CatalogReader, ledger: Ledger, root: tuple[str, ...], keeps_properties: bool = True) -> Finding:
     """Read everything below `root`, and compare it with the ledger.
 
-    If a catalog keeps only the last property that was set, that must be one whose update may have been done.
+    If a catalog keeps only the last property that was set, that must be from an acknowledged or unknown update.
     """
     finding = Finding()
     listed = Counter[Place]()

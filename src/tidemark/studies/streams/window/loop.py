@@ -199,7 +199,7 @@ def _overlapped(
     length_ns: int,
     on_written: Callable[[int], None],
 ) -> None:
-    """Run `_batch` with a thread that decodes one batch ahead; Arrow and the clients release the GIL."""
+    """Do the same as `_batch`, with a thread that decodes one batch ahead; Arrow and the clients release the GIL."""
     samples, size, bookkeeping, stalled = window.samples, window.samples.rows_per_operation, 0, 0
     starved = source.starved_ns
     ready: queue.Queue[Any] = queue.Queue(maxsize=1)

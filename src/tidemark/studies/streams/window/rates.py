@@ -40,9 +40,9 @@ class Rates:
             self._keep(self._bytes, log_bytes / events)
 
     def events(self, seconds: float, batch_size: int, work: Path, most: int | None = None) -> int:
-        """Return the events to produce: `seconds` at the system's rate, at most `most`, plus a margin.
+        """Return the events to produce: `seconds` at the known rate, at most `most`, plus a margin; or raise DiskFull.
 
-        Disk of `work` and memory limit them (DiskFull if too small); a window that needs more takes several stretches.
+        Free disk in `work` and memory limit them. A window that needs more or is faster takes several stretches.
         """
         each = self._all().get(self._bytes, EVENT_BYTES)
         room = int(min(shutil.disk_usage(work).free / DISK_SHARE, psutil.virtual_memory().total / MEMORY_SHARE) / each)
