@@ -1,4 +1,4 @@
-"""What results.py of a study is put together with, of what its folder holds."""
+"""Functions that build the parts of a study's results.py from the files in its folder."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from tidemark.studies.study import Study
 if TYPE_CHECKING:
     from tidemark.results.figures.studio import Sketch
 
-Written = Callable[[], str]  # a sentence; Absent where the runs do not have it
+Written = Callable[[], str]  # returns a sentence; raises Absent if the runs do not support it
 
 
 class Tables(Protocol):
-    """A module with tables."""
+    """Module that builds tables."""
 
     def build(self, workshop: Workshop) -> Iterator[Table]: ...
 
 
 class Sentences(Protocol):
-    """Who writes the sentences of a study."""
+    """Writer of a study's sentences."""
 
     def sentences(self) -> Mapping[str, str]:
-        """All of them, by their names in its chapter."""
+        """Return all sentences by their names in the study's chapter."""
 
 
 def tables_of(*modules: Tables) -> Callable[[Workshop], Iterator[Table]]:
-    """Those of all `modules`, in this order."""
+    """Return a function that yields the tables of all `modules`, in this order."""
 
     def build(workshop: Workshop) -> Iterator[Table]:
         for module in modules:
@@ -49,9 +49,9 @@ def tables_of(*modules: Tables) -> Callable[[Workshop], Iterator[Table]]:
 
 
 def sketches_of(*modules: str) -> Callable[[], Iterator[Sketch]]:
-    """Those of all modules of these names, in this order.
+    """Return a function that yields the sketches of all modules of these names, in this order.
 
-    They are imported when they are asked for: Matplotlib takes half a second, which no other command has to wait for.
+    The modules are imported on that call: Matplotlib takes half a second to import, and no other command needs it.
     """
 
     def sketches() -> Iterator[Sketch]:
@@ -71,7 +71,7 @@ def claims_of(
     rates: Mapping[str, float] = MappingProxyType({}),
     set_up_bytes: float,
 ) -> ClaimBook:
-    """Those of the study's claims.yaml."""
+    """Return the claims of the study's claims.yaml."""
     return ClaimBook(
         study=study.name,
         title=study.title,
@@ -91,7 +91,7 @@ def chapter_of[W: Sentences](
     writer: Callable[[Measures], W],
     findings: Callable[[W], Sequence[Written]],
 ) -> Contribution:
-    """The study's chapter.typ, and its front.typ where it has one, with what a `writer` says."""
+    """Return the contribution of the study's chapter.typ and, if it exists, front.typ, with sentences by `writer`."""
     front = _folder(study) / "front.typ"
     return Contribution(
         chapter=_folder(study) / "chapter.typ",

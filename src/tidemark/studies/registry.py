@@ -1,4 +1,4 @@
-"""The studies that there are: every folder here with a study.py."""
+"""Registry of the studies: every folder here with a study.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidemark.studies.study import Study
 
 @cache
 def registry() -> dict[str, Study]:
-    """Every study by its name, in the order of names."""
+    """Return all studies by name, sorted by name. Raises TypeError if a STUDY is not a Study named like its folder."""
     found: dict[str, Study] = {}
     for path in sorted(Path(__file__).parent.glob("*/study.py")):
         study = import_module(f"{__package__}.{path.parent.name}.study").STUDY
@@ -23,5 +23,5 @@ def registry() -> dict[str, Study]:
 
 
 def chosen(names: Iterable[str]) -> list[Study]:
-    """The studies of these names, which the configuration's schema knows."""
+    """Return the studies of these names, which the configuration's schema has checked."""
     return [registry()[name] for name in names]

@@ -1,16 +1,16 @@
-"""What a study is: a question that somebody published an answer to, with all that answers it again.
+"""Study of a published question, with everything that answers it again.
 
-Each has a folder beside this file:
+Each study has a folder next to this file:
 
-    config.schema.yaml  the schema of its section of config.yaml
+    config.schema.yaml  schema of its section of config.yaml
     study.py            STUDY = Study(...): its name and its question
-    plan.py             plan(config, base) and limits(config): the series that the section asks for
-    workload.py         WORKLOAD: what happens in a window
+    plan.py             plan(config, base) and limits(config): the series that the section requests
+    workload.py         WORKLOAD: the work done in a window
     results.py          RESULTS = Results(...): how its runs become tables, figures, claims and a chapter
 
-They are apart, and imported when they are asked for, since a process that plans or measures must not load what numbers
-are made with. Where a study is small, plan, limits, WORKLOAD or RESULTS may stand in study.py instead. Most of what a
-results.py puts together is in assembly.py, beside this file.
+The files are separate and imported on demand, because a process that plans or measures must not load the analysis
+libraries. In a small study, plan, limits, WORKLOAD or RESULTS may be in study.py instead. Most of what a results.py
+combines is in assembly.py, next to this file.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """`name` is that of its folder, of its section of config.yaml and on the command line.
+    """Study, with the `title` that readers see and the `question` that it answers.
 
-    `title` is what readers know it by, `question` what it answers.
+    `name` is the name of its folder, of its section of config.yaml and of the study on the command line.
     """
 
     name: str
@@ -49,24 +49,24 @@ class Study:
     question: str
 
     def plan(self, config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-        """The series that `config` asks for under one stack; `base` has what is the same for all of them."""
+        """Return the series that `config` requests under one stack; `base` holds the fields that all of them share."""
         made: list[SeriesSpec] = self._part("plan", "plan")(config, base)
         return made
 
     def limits(self, config: Config) -> list[str]:
-        """What was asked for and this machine cannot give, in words."""
+        """Return one sentence for each request that this machine cannot satisfy."""
         found: list[str] = self._part("plan", "limits")(config)
         return found
 
     @property
     def workload(self) -> type[Workload]:
-        """What happens in its windows."""
+        """Workload class: the work done in the study's windows."""
         found: type[Workload] = self._part("workload", "WORKLOAD")
         return found
 
     @property
     def results(self) -> Results:
-        """How its runs become results."""
+        """Functions that turn the study's runs into results. Raises TypeError if RESULTS is not a Results."""
         found = self._part("results", "RESULTS")
         if not isinstance(found, Results):
             raise TypeError(f"{self.name}/results.py: RESULTS is {type(found).__name__}; allowed: Results")
@@ -79,18 +79,18 @@ class Study:
 
 
 def no_costs(_measures: Measures) -> Iterator[Cost | Age]:
-    """Of a study that says nothing of what commits of a table cost."""
+    """Return an empty iterator, for a study that does not measure commit costs."""
     return iter(())
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """How the runs of a study become results, beside the tables and figures that all studies have.
+    """Parts that turn a study's runs into results, in addition to the tables and figures that all studies share.
 
-    `views` is SQL that makes its views of the metrics database; `notes` are what must be said beside its numbers in
-    the report, and `questions` what its first table asks of each system. `costs` are what its runs say of the time of
-    commits, from which other loads are predicted. `first_figure` names the sketch that stands for the study where one
-    picture is shown; the first one where it is empty.
+    `views` is SQL that creates the study's views in the metrics database. `notes` return the notes required next to its
+    numbers in the report, and `questions` are the columns of the report's first table. `costs` yields measured commit
+    times, from which other loads are predicted. `first_figure` names the sketch that represents the study where one
+    picture is shown; empty means the first sketch.
     """
 
     quantities: Quantities

@@ -1,4 +1,4 @@
-"""The study's own measures of claims: of numbers of users, of the report's own numbers, and of what cannot run here."""
+"""Claim measures of the study: by numbers of users, of the report's own numbers, and of rows that cannot run here."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tidemark.studies.catalogs import published
 from tidemark.studies.catalogs.quantities import MEDIAN, SORTS
 from tidemark.studies.catalogs.settings import USERS, users_of
 
-STAND_IN = "rest-jdbc-postgres"  # whose numbers stand beside those that nothing here can test
+STAND_IN = "rest-jdbc-postgres"  # system that is reported next to rows that cannot be tested here
 WHY_NOT = {
     published.RELATIONAL: "Polaris with EclipseLink is in no registry, and was removed from its sources",
     published.DOCUMENT: "Polaris with pull request 1189 and MongoDB are in no registry",
 }
-SORT_OF = {  # of ours, what the report's query is
+SORT_OF = {  # Tidemark's name for each query of the report
     "Create Namespace": "create namespace",
     "Create Table": "create table",
     "Create View": "create view",
@@ -32,7 +32,7 @@ SORT_OF = {  # of ours, what the report's query is
 
 
 class CatalogEvidence(Evidence):
-    """Runs of catalog servers; a number of users that was not measured is said, with those that were."""
+    """Evidence from catalog servers; for an unmeasured number of users, Absent names the measured ones."""
 
     def series(self, system: str, mode: str, sweep: str = MAIN) -> Series:
         found = self.of_sweep(system, mode, sweep)
@@ -43,18 +43,18 @@ class CatalogEvidence(Evidence):
         return self.noted(found, f"{system} with {mode}")
 
     def of_each(self, measured: Callable[[str], Replicates]) -> list[Replicates]:
-        """`measured` of every system that is no harness; Absent where there is none."""
+        """Return `measured` for every system except the null baseline. Raises Absent if there is none."""
         series = self.measures.run_set.select(stack=self.stack, harness=False)
         if not series:
             raise Absent("no catalog is in this run set")
         return [measured(system) for system in dict.fromkeys(each.system for each in series)]
 
     def hot_of_each(self, quantity: Quantity, mode: str) -> list[Replicates]:
-        """Its hot runs of every system; with the most users where no mode is named."""
+        """Return the quantity of every system's hot runs; without a `mode`, with the most users."""
         return self.of_each(lambda system: self.hot(quantity, system, mode or self.most_users()))
 
     def most_users(self) -> str:
-        """The mode with the most users that there is."""
+        """Return the mode with the most users. Raises Absent if no catalog was measured."""
         modes = {series.mode for series in self.measures.run_set.select(stack=self.stack, harness=False)}
         if not modes:
             raise Absent("no catalog is in this run set")
@@ -66,41 +66,41 @@ OWN: dict[str, Measure] = {}
 
 @measure(OWN)
 def users_ratio(evidence: CatalogEvidence, quantity: Quantity, system: str, users: list[int]) -> Measured:
-    """The quantity with the first number of users over that with the second."""
+    """Return the quantity with the first number of users divided by that with the second."""
     many, few = (positive(evidence.hot(quantity, system, f"{USERS}{count}")) for count in users)
     return many.ratio(few), TIMES
 
 
 @measure(OWN)
 def over_quantity(evidence: CatalogEvidence, quantity: Quantity, over: Quantity, system: str, mode: str) -> Measured:
-    """One quantity over another of the same system."""
+    """Return one quantity divided by another of the same system."""
     return positive(evidence.hot(quantity, system, mode)).ratio(positive(evidence.hot(over, system, mode))), TIMES
 
 
 @measure(OWN)
 def largest_over_quantity(evidence: CatalogEvidence, quantity: Quantity, over: Quantity, mode: str) -> Measured:
-    """One quantity over another, of the catalog in which that is the most."""
+    """Return one quantity divided by another, for the catalog with the largest ratio."""
     ratios = evidence.of_each(lambda system: over_quantity(evidence, quantity, over, system, mode)[0])
     return extreme(ratios, largest=True), TIMES
 
 
 @measure(OWN)
 def smallest(evidence: CatalogEvidence, quantity: Quantity, mode: str = "") -> Measured:
-    """The quantity of the catalog that has the least of it; with the most users where no mode is named."""
+    """Return the quantity of the catalog with the smallest value; without a `mode`, with the most users."""
     return extreme(evidence.hot_of_each(quantity, mode), largest=False), quantity.unit
 
 
 @measure(OWN)
 def most(evidence: CatalogEvidence, quantity: Quantity, mode: str = "") -> Measured:
-    """The quantity of the catalog that has the most of it; with the most users where no mode is named."""
+    """Return the quantity of the catalog with the largest value; without a `mode`, with the most users."""
     return extreme(evidence.hot_of_each(quantity, mode), largest=True), quantity.unit
 
 
 @measure(OWN)
 def printed_change(_evidence: CatalogEvidence, mode: str, case: str, query: str, what: str) -> Measured:
-    """How much longer the report's new layer took than the old one, in percent, by its own appendix.
+    """Return how much longer the report's new layer took than the old one, in percent, from its own appendix.
 
-    The appendix gives whole milliseconds: a number is anywhere within half of one.
+    The appendix prints whole milliseconds, so each number has an error of up to half a millisecond.
     """
     old, new = (published.row(mode, case, system, query) for system in (published.RELATIONAL, published.DOCUMENT))
     before, after = (
@@ -114,7 +114,7 @@ def printed_change(_evidence: CatalogEvidence, mode: str, case: str, query: str,
 
 @measure(OWN)
 def printed_gain(_evidence: CatalogEvidence, query: str, users: int) -> Measured:
-    """Requests a second with many users over those of one, by Little's law from the report's own means."""
+    """Return the rate with many users divided by that with one, by Little's law from the report's own means."""
     alone, many = (
         _rounded(published.row(mode, "Dataset", published.DOCUMENT, query).mean_ms, f"{mode} {query}")
         for mode in (published.SEQUENTIAL, published.CONCURRENT)
@@ -124,14 +124,14 @@ def printed_gain(_evidence: CatalogEvidence, query: str, users: int) -> Measured
 
 @measure(OWN)
 def printed_spread(_evidence: CatalogEvidence, case: str, query: str) -> Measured:
-    """The maximum over the median of the report's new layer under load, by its own appendix."""
+    """Return the maximum divided by the median of the report's new layer under load, from its own appendix."""
     row = published.row(published.CONCURRENT, case, published.DOCUMENT, query)
     return _rounded(row.maximum_ms, "maximum").ratio(_rounded(row.median_ms, "median")), TIMES
 
 
 @measure(OWN)
 def not_here(evidence: CatalogEvidence, mode: str, case: str, layer: str, query: str) -> Measured:
-    """A row of the appendix, of programs that nobody can run here: what stands in its place is said, not judged."""
+    """Raise Absent for an appendix row of programs that cannot run here; it cites a similar system, unjudged."""
     row = published.row(mode, case, layer, query)
     raise Absent(f"{WHY_NOT[row.system]}; {_stand_in(evidence, row)}")
 
@@ -150,7 +150,7 @@ def _stand_in(evidence: CatalogEvidence, row: published.Printed) -> str:
 
 
 def _rounded(value: float, name: str) -> Replicates:
-    """A printed whole number as what it may have been before it was rounded."""
+    """Return a printed whole number with the uncertainty of its rounding."""
     if value <= 0:
         raise Absent("the report gives no time for requests that failed")
     draws = generator("printed", name, value).uniform(value - 0.5, value + 0.5, REPLICATES)

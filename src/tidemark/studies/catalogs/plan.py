@@ -1,4 +1,4 @@
-"""The series of the study: each catalog server with each number of users."""
+"""Series of the study: each catalog server with each number of users."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tidemark.systems.variants import spec_of, variant, with_defaults
 
 
 def section(config: Config) -> CatalogsSection:
-    """The study's section, parsed and checked; ConfigError for what is wrong with it."""
+    """Return the study's section, parsed and checked. Raises ConfigError if it is invalid."""
     catalogs = CatalogsSection.parse(config.sections[SECTION], config.protocol, config.origin)
     missing = config.services.why_no_polaris()
     for entry in catalogs.systems:
@@ -27,7 +27,7 @@ def section(config: Config) -> CatalogsSection:
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
+    """Return the series of `config` under one stack, in no particular order; `base` holds the fields that all share."""
     catalogs = section(config)
     made: list[SeriesSpec] = []
     for entry, users in itertools.product(catalogs.systems, catalogs.protocol.users):
@@ -46,6 +46,6 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
 
 
 def limits(config: Config) -> list[str]:
-    """Nothing: users are connections, of which a machine has enough whatever its processors."""
+    """Check the section and return no limits: users are connections, which no number of processors limits."""
     section(config)
     return []

@@ -1,4 +1,4 @@
-"""What the report prints: the two tables of its appendix (report.csv, typed from it), its machine and software."""
+"""Values printed in the report: its appendix's two tables (report.csv, typed from it), its machine and software."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tidemark.results.publication import printed_rows
 
 ORIGIN = "Report"
 SEQUENTIAL, CONCURRENT = "sequential", "concurrent"
-USERS = 50  # at most, of its concurrent series
-RAMP_USERS = 17  # that created namespaces: by its program (pingtimeout/polaris, 39582664), not by the report
+USERS = 50  # at most, in its concurrent series
+RAMP_USERS = 17  # at most, creating namespaces: from its program (pingtimeout/polaris, 39582664), not from the report
 RELATIONAL, DOCUMENT = "EclipseLink-PG", "Persistence-Mongo"
 HARDWARE = {
     "CPU": "8 vCPU (EC2 m5d.2xlarge)",
@@ -28,7 +28,7 @@ SOFTWARE = {
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """One row of the appendix; times in milliseconds."""
+    """Row of the appendix; times in milliseconds."""
 
     mode: str
     case: str
@@ -48,18 +48,18 @@ class Printed:
 
 
 def users_of(query: str) -> int:
-    """How many users were at most behind a creation of its concurrent series."""
+    """Return the largest number of users behind a creation in the concurrent series."""
     return RAMP_USERS if query == "Create Namespace" else USERS
 
 
 @cache
 def rows() -> tuple[Printed, ...]:
-    """All rows, in the order of the appendix."""
+    """Return all rows, in the order of the appendix."""
     return printed_rows(Path(__file__).with_name("report.csv"), Printed)
 
 
 def row(mode: str, case: str, system: str, query: str) -> Printed:
-    """One of them, `case` by its first word; KeyError where the appendix has none."""
+    """Return the row whose case begins with `case`. Raises KeyError if the appendix has none."""
     for each in rows():
         if each.case.startswith(case) and (each.mode, each.system, each.query) == (mode, system, query):
             return each

@@ -1,4 +1,4 @@
-"""The quantities of the study: response times of each kind of request, rates, and the share of those that succeeded."""
+"""Quantities of the study: response times by kind of request, rates, and the share of requests that succeeded."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tidemark.services.delay.proxy import DelayProxy
 from tidemark.studies.catalogs.outcomes import ACKED, CASCADED
 from tidemark.studies.catalogs.requests import CREATIONS, READS, UPDATES
 
-NOT_SERVERS = ("harness", "load generator", DelayProxy.name)  # how groups of processes begin that are not asked
+NOT_SERVERS = ("harness", "load generator", DelayProxy.name)  # prefixes of process groups that are not servers
 READING, WRITING = tuple(kind.name for kind in READS), tuple(kind.name for kind in UPDATES)
 
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """Requests that belong together: of some parts of a window, and of some kinds; `title` begins a heading."""
+    """Group of requests: of some parts of a window, and of some kinds; `title` begins a heading."""
 
     name: str
     title: str
     parts: tuple[str, ...]
-    kinds: tuple[str, ...] = ()  # all of them where empty
+    kinds: tuple[str, ...] = ()  # empty: all kinds
 
     def of(self, run: Run) -> NDArray[np.bool_]:
-        """Which requests of a run are among them; Absent where none is."""
+        """Return a mask of the run's requests that belong to it. Raises Absent if there is none."""
         found: NDArray[np.bool_] = np.isin(run.words("part"), self.parts)
         if self.kinds:
             found &= np.isin(run.words("kind"), self.kinds)
@@ -68,7 +68,7 @@ CREATION = Sort("creation", "Creation", ("create",))
 
 
 def _times(run: Run, sort: Sort) -> NDArray[Any]:
-    """Nanoseconds of the requests that succeeded, from when each was due, in the order of time."""
+    """Return nanoseconds of the requests that succeeded, from their due times, in the order of time."""
     chosen = sort.of(run) & (run.words("outcome") == ACKED)
     if not chosen.any():
         raise Absent("no such request succeeded")
@@ -77,7 +77,7 @@ def _times(run: Run, sort: Sort) -> NDArray[Any]:
 
 
 def response_ms(run: Run, sort: Sort) -> NDArray[np.float64]:
-    """Milliseconds of those that succeeded, from when each was due; Absent where none did."""
+    """Return milliseconds of the requests that succeeded, from their due times. Raises Absent if none did."""
     times: NDArray[np.float64] = _times(run, sort) * 1e-6
     return times
 
@@ -108,7 +108,7 @@ def _maximum(run: Run, sort: Sort) -> Replicates:
 
 
 def _rate(run: Run, sort: Sort) -> Replicates:
-    """Requests that succeeded by the time from the first one's begin to the end of the last that did."""
+    """Return requests that succeeded per second, from the first one's start to the end of the last that did."""
     chosen = sort.of(run)
     starts = run.column("start_ns")[chosen]
     ends = starts + run.column("elapsed_ns")[chosen]
@@ -120,7 +120,7 @@ def _rate(run: Run, sort: Sort) -> Replicates:
 
 
 def _success(run: Run, sort: Sort) -> Replicates:
-    """The share that succeeded of those that did not fail for another's failure, with an interval after Jeffreys."""
+    """Return the share of requests that succeeded, without cascaded ones, with a Jeffreys interval."""
     outcome = run.words("outcome")[sort.of(run)]
     done, whole = int((outcome == ACKED).sum()), int((outcome != CASCADED).sum())
     if whole == 0:
@@ -130,7 +130,7 @@ def _success(run: Run, sort: Sort) -> Replicates:
 
 
 def _tail(run: Run, sort: Sort) -> Replicates:
-    """The 99th percentile over the median."""
+    """Return the 99th percentile divided by the median."""
     sample = _sample(run, sort)
     if sample.n < 100:
         raise Absent(f"needs 100 requests, the run has {sample.n:,}")
@@ -138,7 +138,7 @@ def _tail(run: Run, sort: Sort) -> Replicates:
 
 
 def _attempts(run: Run, sort: Sort) -> Replicates:
-    """Requests for each that succeeded: those before it since the last one, and itself."""
+    """Return requests per success: those since the previous success, and itself."""
     places = np.flatnonzero(run.words("outcome")[sort.of(run)] == ACKED)
     if not len(places):
         raise Absent("no such request succeeded")
@@ -146,7 +146,7 @@ def _attempts(run: Run, sort: Sort) -> Replicates:
 
 
 def _tries(run: Run, sort: Sort) -> Replicates:
-    """Attempts at each that succeeded, the client's own."""
+    """Return attempts per success, as the client counts them."""
     chosen = sort.of(run) & (run.words("outcome") == ACKED)
     if not chosen.any():
         raise Absent("no such request succeeded")
@@ -159,7 +159,7 @@ def _in_flight(run: Run) -> Replicates:
 
 
 def _statements(run: Run, step: str) -> Replicates:
-    """Of a request, by the step that it is in; counted in this run, or after it."""
+    """Return SQL statements per request of a step, counted in this run or after it."""
     found: dict[str, Any] = dict(run.manifest.found)
     if "excused" in (counts := found.get("statements", {})):
         steps = [{**each, **each["counted"]} for each in found["steps"] if "statements" in each["counted"]]
@@ -172,12 +172,12 @@ def _statements(run: Run, step: str) -> Replicates:
 
 
 def is_asked(group: str) -> bool:
-    """Whether a group of processes, by its name, is a server or its database."""
+    """Return True if a process group, by its name, is a server or its database."""
     return not group.startswith(NOT_SERVERS)
 
 
 def _server_cpu(run: Run) -> Replicates:
-    """Milliseconds of processors a request, of the server and its database, over all parts of the window."""
+    """Return CPU milliseconds per request, of the server and its database, over all parts of the window."""
     found: dict[str, Any] = dict(run.manifest.found)
     spent = [value for step in found["steps"] for name, value in step["cpu_s"].items() if is_asked(name)]
     if sum(spent) <= 0:
@@ -186,7 +186,7 @@ def _server_cpu(run: Run) -> Replicates:
 
 
 def _server_memory(run: Run) -> Replicates:
-    """The most that the server and its database had in memory together in any second."""
+    """Return the peak memory in MB of the server and its database together, over the window's seconds."""
     memory = run.seconds().memory
     most = float(sum_of_groups(memory, {name for name, _ in memory if is_asked(name)}).max())
     if most <= 0:

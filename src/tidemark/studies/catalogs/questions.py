@@ -1,4 +1,4 @@
-"""Which catalog for which request: what the report's first table asks of each."""
+"""Columns of the report's first table: which catalog suits which request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tidemark.studies.catalogs.settings import ALONE, users_of
 
 
 def _alone(quantity: Quantity) -> Answering:
-    """With one user."""
+    """Return a function that answers from the series with one user."""
 
     def answer(asked: Asked, _mode: str | None) -> Replicates:
         found = [each for each in _main(asked) if users_of(each.mode) == ALONE]
@@ -35,7 +35,7 @@ def _alone(quantity: Quantity) -> Answering:
 
 
 def _many(quantity: Quantity) -> Answering:
-    """With the most users that there are."""
+    """Return a function that answers from the series with the most users."""
 
     def answer(asked: Asked, _mode: str | None) -> Replicates:
         return positive(asked.measures.hot(quantity, max(_main(asked), key=lambda each: users_of(each.mode))))

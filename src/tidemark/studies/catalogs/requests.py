@@ -1,4 +1,4 @@
-"""The requests of a catalog by Iceberg's REST protocol: kinds, what each is about, and how it is put on the wire."""
+"""Requests of a catalog by Iceberg's REST protocol: their kinds, their targets, and their form on the wire."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tidemark.studies.catalogs.tree import COLUMNS, PROPERTIES
 from tidemark.systems.catalogs.kind import Endpoint, Entity
 
-FILL = "@@FILL@@"  # in a body, in place of what differs from request to request
+FILL = "@@FILL@@"  # placeholder in a body for the part that differs between requests
 CREATE, READ, UPDATE, APPEND, RENAME, DROP = "create", "read", "update", "append", "rename", "drop"
 SCHEMA = {
     "type": "struct",
@@ -21,7 +21,7 @@ SCHEMA = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of request: what is done (`act`) to what, how it is called, and its body but for what differs."""
+    """Kind of request: its action (`act`) and target, its HTTP method, and its body without the part that differs."""
 
     name: str
     act: str
@@ -68,9 +68,9 @@ UPDATES = (
     Kind("update table", UPDATE, T, "POST", "/tables/{name}", _set(_ONE)),
     Kind("update view", UPDATE, V, "POST", "/views/{name}", _set(_ONE)),
 )
-# A commit as a writer of a stream makes it, of a snapshot whose files nobody reads: the table is read, and the snapshot
-# added on the condition that the branch still is where it was seen; where it is not, all of it again. The load
-# generator puts in what it has seen.
+# A commit as a stream writer makes it, of a snapshot whose files are never read: the table is read, and the snapshot is
+# added on the condition that the branch has not moved; if it has, all of it is repeated. The load generator fills in
+# the state that it has read.
 COMMIT = {
     "requirements": [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}],
     "updates": [
@@ -88,10 +88,10 @@ COMMIT = {
         {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": 0},
     ],
 }
-MOST_ATTEMPTS = 50  # at one append
-MOST_RETRIES = 5  # where users come one by one, of a request that the server failed at (500)
+MOST_ATTEMPTS = 50  # of one append
+MOST_RETRIES = 5  # in a ramp of users, of a request that the server failed (500)
 APPENDING = Kind("append", APPEND, T, APPEND.upper(), "/tables/{name}", json.dumps(COMMIT))
-# The same commit through the endpoint for changes of several tables at once, as some clients make all of theirs.
+# The same commit through the endpoint for changes to several tables at once, which some clients use for all commits.
 TRANSACTION = "TRANSACTION"
 TRANSACTING = Kind("append by transaction", APPEND, T, TRANSACTION, "/tables/{name}", json.dumps(COMMIT))
 RENAMING = Kind("rename table", RENAME, T, "POST", "/tables/rename", FILL)
@@ -101,17 +101,15 @@ KINDS = {kind.name: kind for kind in (*CREATIONS, *READS, *UPDATES, APPENDING, T
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request; `key` is the property that an update sets, to "1", the id of a snapshot that is appended, or the
-    name that a table is given.
-    """
+    """Request; `key` is the property that an update sets to "1", an appended snapshot's id, or a table's new name."""
 
     kind: Kind
     path: tuple[str, ...]
-    name: str = ""  # of a table or a view
+    name: str = ""  # of a table or view
     key: str = ""
 
     def address(self, endpoint: Endpoint) -> str:
-        """The address, from the server's root."""
+        """Return the address, from the server's root."""
         kind = self.kind
         if kind is CREATIONS[0]:
             return endpoint.namespaces()
@@ -123,7 +121,7 @@ class Request:
 
     @property
     def fill(self) -> str:
-        """What goes into the place of FILL in the body."""
+        """Text that replaces FILL in the body."""
         if self.kind is CREATIONS[0]:
             return json.dumps(self.path)
         if self.kind is RENAMING:

@@ -1,4 +1,4 @@
-"""How the study's runs become results: its quantities, tables, figures, claims and what it brings to the paper."""
+"""Results of the study: its quantities, tables, figures, claims and contribution to the paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold whatever happens, as runs recorded it: after kills, and while tables come and go."""
+"""Guarantees checked by runs: after kills, and while tables are created, renamed and dropped."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from tidemark.studies.catalogs.quantities import CHURN
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """All kills of one server or database in one series. Counts are of requests, but `lost`: entities and updates."""
+    """All kills of one server or database in one series. Counts are of requests; `lost` is of entities and updates."""
 
     series: Series
-    run: Run  # the one after which they were
-    title: str  # of what was killed
+    run: Run  # the one that the kills followed
+    title: str  # of the killed server
     each: tuple[dict[str, Any], ...]
-    window: dict[str, Any] | None  # what of the run's own entities was found after the last; None where nobody could
+    window: dict[str, Any] | None  # finding on the run's own entities after all kills; None if they could not be read
 
     @property
     def lost_of_window(self) -> int | None:
-        """Entities and updates of the run's own; None where nobody could look."""
+        """Lost entities and updates of the run itself; None if they could not be read."""
         return None if self.window is None else sum(self.window[name] for name in ("lost", "lost_updates", "torn"))
 
     def total(self, name: str) -> int:
@@ -39,12 +39,12 @@ class Kills:
 
     @property
     def answered_s(self) -> list[float]:
-        """From each new start until a table was read, where it ever was."""
+        """Seconds from each restart until a table was read, without restarts after which none was."""
         return [kill["answered_s"] for kill in self.each if kill["answered_s"] is not None]
 
     @property
     def with_loss(self) -> int:
-        """After how many something was lost or wrong, or nothing could be asked any more."""
+        """Number of kills after which something was lost or wrong, or nothing could be read any more."""
         return sum(not kill["holds"] for kill in self.each)
 
     @property
@@ -57,25 +57,25 @@ class Kills:
 
     @property
     def telling(self) -> int:
-        """How many hit a server that took writes: one that answers most with errors has little to lose."""
+        """Number of kills of a server that took writes: one that answers most with errors has little to lose."""
         return sum(int(kill["acknowledged"]) > int(kill["errors"]) for kill in self.each)
 
     @property
     def at_most(self) -> float:
-        """The upper end of a one-sided 95 % interval for the probability that a kill loses something.
+        """Upper end of a one-sided 95 % interval for the probability that a kill loses something.
 
-        Of the kills that could tell, and of those with a loss.
+        From the kills that could show a loss, and those with a loss.
         """
         return at_most(self.with_loss, max(self.telling, self.with_loss))
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it answered again, and refused most of the writes that users then asked for at once."""
+        """True if it answered again, but refused most of the concurrent writes that followed."""
         return 2 * self.total("again_acked") < self.total("again")
 
     @property
     def command(self) -> str:
-        """What repeats them."""
+        """Command that repeats the kills."""
         system, series = self.run.manifest.system, self.run.manifest.series
         entry = {} if system.name == system.base else {"like": system.base, **dict(system.options)}
         words = ["studies=[catalogs]", f"protocol={series.protocol}"]
@@ -84,7 +84,7 @@ class Kills:
 
 
 def crashes(run_set: RunSet) -> Iterator[Kills | tuple[Series, str]]:
-    """The kills of each series by what was killed; of a series of which nothing could be killed, why."""
+    """Yield the kills of each series by killed server; for a series without a possible kill, yield the reason."""
     for series in run_set.select(harness=False):
         for run in series.runs:
             found: dict[str, Any] = dict(run.manifest.found).get("crash") or {}
@@ -97,7 +97,7 @@ def crashes(run_set: RunSet) -> Iterator[Kills | tuple[Series, str]]:
 
 
 def crash_sentence(run_set: RunSet) -> str:
-    """What is there after kills, and what so many of them say of the next one; Absent where nothing was killed."""
+    """Return sentences on what exists after kills, and the bound on a loss. Raises Absent if nothing was killed."""
     kills = [each for each in crashes(run_set) if isinstance(each, Kills)]
     if not kills:
         raise Absent("no server was killed")
@@ -136,7 +136,7 @@ def _stuck(kills: Kills) -> str:
 
 
 def churn_sentence(run_set: RunSet) -> str:
-    """What became of renames and drops, and what listings showed meanwhile; Absent where nothing came and went."""
+    """Return sentences on renames and drops, and on repeated names in listings. Raises Absent if there were none."""
     asked = done = listings = twice = undead = 0
     for run in (run for series in run_set.select(harness=False) for run in series.runs):
         churned = np.isin(run.words("part"), CHURN.parts)

@@ -1,4 +1,4 @@
-"""What the study's chapter says, computed: each sentence takes its verb from an interval, or says why it cannot."""
+"""Sentences of the study's chapter: each takes its verb from an interval, or states why it cannot."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from tidemark.studies.catalogs.quantities import (
 from tidemark.studies.catalogs.settings import ALONE, users_of
 from tidemark.studies.catalogs.tables.distance import pairs
 
-GENERATOR_SHARE = 5.0  # percent of a response above which the load generator must be told of
+GENERATOR_SHARE = 5.0  # percent of a response above which the load generator is mentioned
 RELATIONAL, FILE, MEMORY = "rest-jdbc-postgres", "rest-jdbc-sqlite", "rest-memory"
 
 
 class Writer(SentenceWriter):
     def sentences(self) -> dict[str, str]:
-        """All sentences by name."""
+        """Return all sentences by name."""
         made = {}
         for name, write in (
             ("alone", self.alone),
@@ -85,7 +85,7 @@ class Writer(SentenceWriter):
         return f"One request at a time, the medians of hot runs are: {'; '.join(parts)}."
 
     def order(self) -> str:
-        """Which creation costs more than the next, where intervals tell."""
+        """Return a sentence on the order of creations by cost, as far as intervals distinguish them."""
         found = []
         for series in self._of(ALONE):
             with suppress(Absent):
@@ -101,7 +101,7 @@ class Writer(SentenceWriter):
         return f"{ours}; the report's old layer had view > table > namespace."
 
     def backend(self) -> str:
-        """One server, one operation, another backend: what the database itself costs."""
+        """Return a sentence on the cost of the database itself: one operation of one server, over other backends."""
         by_name = {series.system: series for series in self._of(ALONE)}
         if MEMORY not in by_name:
             raise Absent("the server was not measured in memory")
@@ -118,7 +118,7 @@ class Writer(SentenceWriter):
         )
 
     def statements(self) -> str:
-        """What a request is to the database that keeps the catalog, where that counts statements."""
+        """Return a sentence on the SQL statements per request, for databases that count them."""
         parts = []
         for name, words in (("create table", "creates a table"), ("read", "reads"), ("append", "appends to a table")):
             found = []
@@ -133,7 +133,7 @@ class Writer(SentenceWriter):
         return f"In SQL statements to its database, with one user a request costs: {'; '.join(parts)}."
 
     def distance(self) -> str:
-        """Round trips to the database, where a system was measured at two distances from it."""
+        """Return a sentence on the round trips to the database, for systems measured at two distances from it."""
         parts = []
         for pair in pairs(self.run_set):
             if pair.users == ALONE:
@@ -181,7 +181,7 @@ class Writer(SentenceWriter):
         )
 
     def appends(self) -> str:
-        """The commit race of a stream: what it costs to add a snapshot that nobody else may have overtaken."""
+        """Return a sentence on a stream's commit race: the cost of adding a snapshot if no other one was first."""
         most = self.most_users
         parts = []
         for series in self._of(most):
@@ -197,7 +197,7 @@ class Writer(SentenceWriter):
         )
 
     def _transactions(self, users: int) -> str:
-        """What becomes of appends through the endpoint for several tables, where a part asks for them."""
+        """Return a sentence on appends through the endpoint for several tables; empty if no part has them."""
         parts = []
         for series in self._of(users):
             for run in series.hot_runs[:1]:
@@ -215,7 +215,7 @@ class Writer(SentenceWriter):
         return robust.crash_sentence(self.run_set)
 
     def generator(self) -> str:
-        """What asking costs when the answer costs nothing, against the cells in which that is most."""
+        """Return a sentence on the cost of a request to the null server, and its largest share of a response."""
         parts = []
         for users in dict.fromkeys((ALONE, self.most_users)):
             null = next((each for each in self._of(users, harness=True) if each.is_harness), None)
@@ -271,7 +271,7 @@ class Writer(SentenceWriter):
         return f"They do not promise the same when they answer. {'. '.join(found)}."
 
     def mistakes(self) -> str:
-        """Where the report's text has another sign than its own appendix."""
+        """Return sentences on where the report's text has another sign than its own appendix."""
         evidence = CatalogEvidence(self.measures)
         changes = []
         for case in ("50/50", "99/01"):

@@ -1,4 +1,4 @@
-"""The section `catalogs` of the configuration, and what of it a series is set to."""
+"""Section `catalogs` of the configuration, and the settings that a series takes from it."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from tidemark.systems.variants import SystemEntry
 
 SECTION = "catalogs"
 CREATE, CRASH = "create", "crash"
-CRASH_USERS = 8  # while whom servers are killed, or the nearest number below that is measured
+CRASH_USERS = 8  # users during kills, or the nearest measured number below
 ALONE = 1  # users of a sequential series
-LONGEST_PATH = 255  # characters of a namespace's path that the reference server's databases keep
-COUNTED_DEPTH, COUNTED_REQUESTS = 3, 16  # of the tree, and of requests about one table, whose statements are counted
+LONGEST_PATH = 255  # characters of a namespace's path that fit into the reference server's databases
+COUNTED_DEPTH, COUNTED_REQUESTS = 3, 16  # tree depth, and requests about one table, while statements are counted
 USERS = "users-"
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogSettings(WorkloadSettings):
-    """What decides what a series asks of its catalog, beside the system and its options."""
+    """Settings that decide what a series requests from its catalog, in addition to the system and its options."""
 
     users: int
     depth: int
-    parts: str  # their names with commas between them, in their order
+    parts: str  # names separated by commas, in order
     mixed_requests: int
     open_seconds: float
-    rate: float  # arrivals a second of the open loops
+    rate: float  # arrivals per second in open loops
     hot_updates: int
     appends: int
     races: int
     churns: int
-    kills: int  # of each server and database; none in most series
+    kills: int  # of each server and database; 0 in most series
     timeout_seconds: float
 
     @property
     def label(self) -> str:
-        """The mode as a part of a path."""
+        """Mode as a path component."""
         return f"{USERS}{self.users}"
 
 
 def users_of(mode: str) -> int:
-    """The users of a series, by its mode."""
+    """Return the number of users that a mode encodes."""
     return int(mode.removeprefix(USERS))
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A named set of sizes."""
+    """Named set of sizes: tree, users, requests and runs."""
 
     depth: int
     users: tuple[int, ...]
@@ -71,17 +71,17 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class CatalogsSection:
-    """The section, parsed."""
+    """Parsed section."""
 
     protocol: Protocol
     systems: tuple[SystemEntry, ...]
     parts: tuple[str, ...]
     timeout_seconds: float
-    given: Mapping[str, Any]  # all of it by name
+    given: Mapping[str, Any]  # the complete section by key
 
     @classmethod
     def parse(cls, given: Mapping[str, Any], protocol: str, origin: Origin) -> CatalogsSection:
-        """ConfigError, with the place of the key, for names that stand for nothing and trees that do not fit."""
+        """Parse the section. Raises ConfigError, with the place of the key, for unknown names and too deep trees."""
         one_of(protocol, given["protocols"], ("protocol",), origin)
         sizes = given["protocols"][protocol]
         for key in ("depth", "concurrent_depth"):
@@ -110,7 +110,7 @@ class CatalogsSection:
         )
 
     def settings(self, users: int) -> CatalogSettings:
-        """What a series of so many users is set to."""
+        """Return the settings of a series with this number of users."""
         sizes = self.protocol
         several = users > ALONE
         return CatalogSettings(
@@ -130,11 +130,11 @@ class CatalogsSection:
 
 
 def killed_users(measured: tuple[int, ...]) -> int:
-    """The one number of users, of those that are measured, with which servers are killed."""
+    """Return the measured number of users with which servers are killed."""
     return max((users for users in measured if users <= CRASH_USERS), default=min(measured))
 
 
 def longest_path(depth: int) -> int:
-    """Characters of the longest path in a tree of `depth` levels, with a dot between names and a run's mark."""
+    """Return the length of the longest path in a tree of `depth` levels, with dots between names and a run's mark."""
     last = [2**level - 1 for level in range(1, depth)]  # the rightmost node of each level has the longest number
     return len("NS_0_warm_up.Ramp") + sum(len(f".NS_{2 * node}") for node in last)

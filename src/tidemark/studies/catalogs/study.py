@@ -1,4 +1,4 @@
-"""The report on a catalog's persistence: its operations one by one and at once."""
+"""Study of the report on a catalog's persistence: its operations one by one and concurrently."""
 
 from __future__ import annotations
 

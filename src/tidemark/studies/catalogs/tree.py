@@ -1,7 +1,7 @@
-"""The report's data set: a binary tree of namespaces, with tables and views in its leaves.
+"""Data set of the report: a binary tree of namespaces, with tables and views in its leaves.
 
-Node i has the parent (i - 1) / 2; a namespace's path is all names from the root. Names, properties and columns are
-those of the report's benchmark; the root alone bears a run's mark, so that several runs fit into one catalog.
+Node i has the parent (i - 1) / 2; a namespace's path lists all names from the root. Names, properties and columns are
+those of the report's benchmark. Only the root's name has a run's mark, so that several runs fit into one catalog.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ COLUMNS = tuple(f"column{number}" for number in range(1, 11))
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """`depth` levels below and with the root."""
+    """Tree of `depth` levels, including the root."""
 
     depth: int
-    mark: str  # of the run, in the root's name
+    mark: str  # of the run, part of the root's name
 
     @property
     def namespaces(self) -> int:
-        """How many there are: the closed form."""
+        """Number of namespaces, in closed form."""
         return int(WIDTH**self.depth - 1) // (WIDTH - 1)
 
     @property
@@ -40,7 +40,7 @@ class Tree:
         return self.leaves * VIEWS
 
     def path(self, node: int) -> tuple[str, ...]:
-        """The names of a namespace from the root."""
+        """Return the names of a namespace from the root."""
         names = []
         while node > 0:
             names.append(f"NS_{node}")
@@ -52,7 +52,7 @@ class Tree:
         return f"NS_0_{self.mark}"
 
     def levels(self) -> Iterator[range]:
-        """The nodes of each level, the root's first: no child may overtake its parent."""
+        """Yield the nodes of each level, the root's first, so that no child is created before its parent."""
         first = 0
         for level in range(self.depth):
             count = WIDTH**level
@@ -60,7 +60,7 @@ class Tree:
             first += count
 
     def in_leaves(self, letter: str, count: int) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Path and name of each of `count` entities a leaf: T_0, T_1, ... as the report numbers them."""
+        """Yield path and name of `count` entities per leaf: T_0, T_1, ... as the report numbers them."""
         first = self.namespaces - self.leaves
         for leaf in range(self.leaves):
             path = self.path(first + leaf)

@@ -1,4 +1,4 @@
-"""The study's workload: a tree is created in a catalog, read, updated, and asked for by many users at once."""
+"""Workload of the study: create a tree in a catalog, read and update it, and access it with many users at once."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from tidemark.studies.catalogs.window.stage import CatalogStage
 
 GENERATOR = "load generator"
-REQUEST_SECONDS = 0.005  # of one user after another or many at once; 9 ms over PostgreSQL, below 1 in memory
-KILL_SECONDS = 15.0  # with the restart, of a server and its database
-COUNT_SECONDS = 8.0  # of SQL statements, after the last window
+REQUEST_SECONDS = 0.005  # per request, of one user or of many at once; 9 ms over PostgreSQL, below 1 in memory
+KILL_SECONDS = 15.0  # of one kill, with the restart of a server and its database
+COUNT_SECONDS = 8.0  # to count SQL statements, after the last window
 
 
 class Catalogs(Workload):
-    """Users ask a catalog for one thing after the other; run 0 on a server that has just started."""
+    """Workload of users who send requests to a catalog one after another; run 0 is on a server that just started."""
 
     name = "catalogs"
     measurement = 1
@@ -39,23 +39,23 @@ class Catalogs(Workload):
         super().__init__(spec, variant, trips, private)
         self.settings = CatalogSettings.of(spec)
         self._generator: Generator | None = None
-        self._windows = 0  # of this sitting, those that were measured once more among them
+        self._windows = 0  # of this session, including those that were measured again
 
     def mark(self, name: str) -> str:
-        """What tells the tree of a window from all others in the same catalog."""
+        """Return the name that distinguishes a window's tree from all others in the same catalog."""
         self._windows += 1
         return f"{name.replace('-', '_')}_{self._windows}"
 
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
-        """By what was seen of such servers on two processors."""
+        """Return the likely seconds, from measurements of such servers on two processors."""
         from tidemark.studies.catalogs.window.phases import phases
 
         settings = CatalogSettings.of(spec)
         asked = phases(settings, Tree(settings.depth, ""), spec.seed)
         closed = sum(len(phase.requests) for phase in asked if phase.due_s is None)
         opened = sum(settings.open_seconds for phase in asked if phase.due_s is not None)
-        after = (settings.kills * KILL_SECONDS + COUNT_SECONDS) / spec.runs  # the last of them
+        after = (settings.kills * KILL_SECONDS + COUNT_SECONDS) / spec.runs  # only the last run has them
         return min(spec.window_seconds, opened + closed * REQUEST_SECONDS) + after
 
     @classmethod
@@ -66,7 +66,7 @@ class Catalogs(Workload):
         return super().unavailable(spec, variant)
 
     def started(self, work: Path) -> AbstractContextManager[None]:
-        del work  # the load generator is of a window: it is given its requests when it starts
+        del work  # the load generator belongs to a window: it gets its requests when it starts
         return nullcontext()
 
     def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[CatalogStage]:
@@ -76,7 +76,7 @@ class Catalogs(Workload):
         return staged(self, rig, name, show)
 
     def phases(self, tree: Tree) -> list[Phase]:
-        """What a window asks for; the same again for the same tree."""
+        """Return the phases of a window; the same tree gets the same phases."""
         from tidemark.studies.catalogs.window.phases import POOL, phases
 
         system = self.variant.system
@@ -85,7 +85,7 @@ class Catalogs(Workload):
 
     @contextmanager
     def playing(self, generator: Generator) -> Iterator[None]:
-        """While this lasts, `generator` is the one whose process is told from the others."""
+        """Attribute the process of `generator` to the load generator's group while the context is open."""
         self._generator = generator
         try:
             yield
@@ -100,7 +100,7 @@ class Catalogs(Workload):
 
     @property
     def warms_up(self) -> bool:
-        """A window is as long as its requests take; the first one warms up for the others, which is what they show."""
+        """False: a window is as long as its requests take, and the first one warms up the server for the others."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""What a series says whose rate was doubled step by step: the highest rate at which the table does not fall behind."""
+"""Results of a climb, a series whose rate doubles step by step: the highest rate at which the lag does not grow."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from tidemark.studies.freshness.window.samples import End, is_unfinished
 
 NOT_ONCE = "the table does not hold each event once"
 ONE_RATE = "its rate was not raised"
-FEWEST_COMMITS = 4  # within a step, by which a slope is judged
+FEWEST_COMMITS = 4  # within a step, required to judge a slope
 MILLION = 1e6
-SECONDS = 1e-9  # of nanoseconds
+SECONDS = 1e-9  # per nanosecond
 HOLDS, GROWS, LATE, UNKNOWN = "does not grow", "grows", "the producer was late", "too few commits to tell"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One rate of a climb. `slope` is None where it has too few commits for one."""
+    """One rate of a climb. `slope` is None if the step has too few commits."""
 
     rate: int
     begin_s: float
@@ -38,7 +38,7 @@ class Step:
     cpu_s: float
     files: int
     slope: Replicates | None
-    end: str | None  # why it was the last one
+    end: str | None  # why it was the last step
 
     @property
     def growth(self) -> Estimate | None:
@@ -46,7 +46,7 @@ class Step:
 
     @property
     def verdict(self) -> str:
-        """Whether the lag grows in it: by how far behind it is at its end, else by the interval of its slope."""
+        """Growth of the lag: by the lag at the end of the step, otherwise by the interval of its slope."""
         if self.end == End.LAG:
             return GROWS
         if self.end == End.PRODUCER:
@@ -58,9 +58,9 @@ class Step:
 
 
 def slope(run: Run, begin_s: float, seconds: float) -> Replicates | None:
-    """Seconds by which the youngest event of a commit gets older with each second, of commits that lie in a step.
+    """Return the seconds per second by which a commit's youngest event gets older, from the commits of a step.
 
-    Of those whose first event is due in it, and that were made before its end. None where they are too few.
+    These commits have their first event due in the step and were made before its end. None if there are too few.
     """
     begin_ns, end_ns = begin_s / SECONDS, (begin_s + seconds) / SECONDS
     commit, start, age = run.column("commit"), run.column("start_ns"), run.column("elapsed_ns")
@@ -76,12 +76,12 @@ def slope(run: Run, begin_s: float, seconds: float) -> Replicates | None:
 
 
 def steps(run: Run) -> Iterator[Step]:
-    """The steps of `run`, from the lowest rate on; Absent where it had one rate, or lost events."""
+    """Yield the steps of `run`, from the lowest rate on. Raises Absent if it had one rate or lost events."""
     return (replace(each, slope=slope(run, each.begin_s, each.seconds)) for each in _unjudged(run))
 
 
 def _unjudged(run: Run) -> Iterator[Step]:
-    """Those steps without their slopes, which take reading and resampling its commits."""
+    """Yield the same steps without slopes, which require reading and resampling the commits."""
     told: dict[str, Any] = dict(run.manifest.found)
     ramp = told.get("ramp")
     if ramp is None:
@@ -95,9 +95,9 @@ def _unjudged(run: Run) -> Iterator[Step]:
 
 
 def held(run: Run) -> tuple[Step, Step | None]:
-    """The highest step whose lag does not grow, before the first in which it does; and the next one, if any.
+    """Return the highest step whose lag does not grow, before the first in which it does, and the next step, if any.
 
-    A step of which nobody can tell ends nothing where the table keeps up with a higher rate. Absent where none holds.
+    An undecided step does not end the climb if the table keeps up with a higher rate. Raises Absent if no step holds.
     """
     climbed = list(steps(run))
     ended = next((place for place, step in enumerate(climbed) if step.verdict in (GROWS, LATE)), len(climbed))
@@ -110,18 +110,18 @@ def held(run: Run) -> tuple[Step, Step | None]:
 
 
 def said(step: Step) -> str:
-    """Its verdict behind `the lag`."""
+    """Return the step's verdict, worded to follow `the lag`."""
     return step.verdict if step.verdict in (HOLDS, GROWS) else f"was not judged: {step.verdict}"
 
 
 def is_least(next_step: Step | None) -> bool:
-    """Whether the system may well do more: nothing of its own ended the climb."""
+    """Return True if the system may sustain more: it did not itself end the climb."""
     return next_step is None or next_step.verdict != GROWS
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """The rate that a table keeps up with however often it was measured: the lowest of its repeats, in events/s.
+    """Rate that a table keeps up with in every measurement: the lowest of its repeats, in events/s.
 
     `following` is the next step of that repeat, if any.
     """
@@ -132,17 +132,17 @@ class Capacity:
 
     @property
     def is_least(self) -> bool:
-        """Whether the system may well do more."""
+        """True if the system may sustain more."""
         return is_least(self.following)
 
     @property
     def replicates(self) -> Replicates:
-        """It has no interval: the next rate is twice as high, and the lowest of a few is no mean of them."""
+        """Rate without an interval: the next rate is twice as high, and the lowest of a few is not their mean."""
         return replace(known(float(self.rate)), runs=self.repeats)
 
 
 def capacity(runs: Sequence[Run]) -> Capacity:
-    """Of a series that climbs, by its `runs`; Absent where there is one in which no step holds."""
+    """Return the capacity of a climbing series from its `runs`. Raises Absent if one of them has no step that holds."""
     if not runs:
         raise Absent("not measured")
     last, following = min(map(held, runs), key=lambda found: (found[0].rate, is_least(found[1])))
@@ -151,7 +151,7 @@ def capacity(runs: Sequence[Run]) -> Capacity:
 
 @dataclass(frozen=True, slots=True)
 class OfStep:
-    """What each step of a climb says of its own events: `how` of a run and its step, which has no slope here."""
+    """Metric of one step's own events: `how` computes it from a run and its step, which has no slope here."""
 
     name: str
     unit: str
@@ -159,7 +159,7 @@ class OfStep:
     how: Callable[[Run, Step], Replicates]
 
     def at(self, rate: int) -> Quantity:
-        """As a quantity of the runs that have a step of that rate, in events/s; Absent of the others."""
+        """Return the metric as a quantity of runs with a step of `rate` events/s; it is Absent for other runs."""
         return Quantity(f"{self.name} at {rate:,} events/s", self.unit, self.title, partial(self._of, rate), LOWER)
 
     def _of(self, rate: int, run: Run) -> Replicates:
@@ -170,7 +170,7 @@ class OfStep:
 
 
 def _age(run: Run, step: Step, probability: float) -> Replicates:
-    """Of the events that were due in that step, in seconds."""
+    """Return a quantile of the ages of the events due in the step, in seconds."""
     start = run.column("start_ns")
     due = (start >= step.begin_s / SECONDS) & (start < (step.begin_s + step.seconds) / SECONDS)
     ages: NDArray[np.int64] = run.column("seen_ns")[due]
@@ -178,7 +178,7 @@ def _age(run: Run, step: Step, probability: float) -> Replicates:
 
 
 def why_no_cpu(run: Run) -> str | None:
-    """Why nobody here saw what the table cost: somebody else runs a part of it. None where all of it was seen."""
+    """Return why the table's CPU time is incomplete: a part of it runs elsewhere. None if all of it was observed."""
     unseen = dict(run.manifest.found).get("unseen")
     return f"{listed(unseen)} of the user's own: nobody here sees its processor time" if unseen else None
 

@@ -1,4 +1,4 @@
-"""The ages of events that the study measured, which a prediction of ages is held against."""
+"""Measured ages of events, with which predicted ages are compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidemark.studies.freshness.settings import shape_of
 
 
 def costs(measures: Measures) -> Iterator[Age]:
-    """Of series of one rate in which nothing was killed, and whose tables hold each event once."""
+    """Yield the ages of series with one rate and no kills whose tables hold each event once."""
     for series in measures.run_set.series:
         shape = shape_of(series.mode)
         if not shape.is_steady or not series.runs or series.is_harness:

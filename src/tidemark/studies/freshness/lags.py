@@ -1,4 +1,4 @@
-"""How far a table lags behind its topic in the course of a window, in time and in events."""
+"""Lag of a table behind its topic during a window, in time and in events."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tidemark.studies.freshness.climbs import SECONDS
 from tidemark.studies.freshness.quantities import sound
 
 Floats = NDArray[np.float64]
-STRETCHES = 160  # of a window, of each of which the most is kept
+STRETCHES = 160  # of a window; the maximum of each is kept
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Right before a reader saw more: how old the oldest event was that nobody had seen, and how many there were."""
+    """Lag just before a reader saw more: the age of the oldest unseen event, and the number of unseen events."""
 
-    at_s: Floats  # after the first event's moment
+    at_s: Floats  # after the first event was due
     oldest_s: Floats
     events: Floats
 
 
 def lag(run: Run, stretches: int = STRETCHES) -> Lag:
-    """The lag of `run` until all of its events were seen, at most in each stretch; Absent as for its ages."""
+    """Return the lag of `run` until all events were seen, the maximum of each stretch. Raises Absent like its ages."""
     due = sound(run).column("start_ns")
     seen = due + run.column("seen_ns")
     moments = np.unique(seen)

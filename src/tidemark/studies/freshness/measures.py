@@ -1,4 +1,4 @@
-"""The study's own measures of claims."""
+"""Claim measures of the study."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidemark.studies.freshness.quantities import WRONG
 
 
 class FreshnessEvidence(Evidence):
-    """Runs of pipelines. One whose table does not hold each event once speaks of that; its ages are Absent."""
+    """Evidence from pipelines. A run with lost or doubled events counts as evidence of that; its ages are Absent."""
 
     losses_count = True
 
@@ -19,7 +19,7 @@ OWN: dict[str, Measure] = {}
 
 @measure(OWN)
 def not_once_after_kills(evidence: FreshnessEvidence, system: str) -> Measured:
-    """The share of events that are not there, or more than once, after kills; in percent."""
+    """Return the percentage of events that are missing or present more than once after kills."""
     own = [each for each in killed(evidence.measures.run_set) if (each.system, each.stack) == (system, evidence.stack)]
     return of(evidence.measures, WRONG, evidence.noted(own, f"{system} with kills")).scaled(100), "%"
 

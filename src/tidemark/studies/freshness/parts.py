@@ -1,4 +1,4 @@
-"""Series by what was done in them, and what a series says: its hot runs, or run 0 where there is no other."""
+"""Selections of series by their mode, and the results of a series: its hot runs, or run 0 if it has none."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from tidemark.studies.freshness.settings import Policy, shape_of
 
 
 def of(measures: Measures, quantity: Quantity, series: Series) -> Replicates:
-    """`quantity` of `series`; Absent where its runs do not have it."""
+    """Return `quantity` of `series`. Raises Absent if its runs do not have it."""
     return measures.hot(quantity, series) if series.hot_runs else measures.cold(quantity, series)
 
 
 def runs_of(series: Series) -> tuple[Run, ...]:
-    """The runs that `of` is of."""
+    """Return the runs that `of` uses."""
     return series.hot_runs or series.cold_runs
 
 
 def undisturbed(run_set: RunSet) -> list[Series]:
-    """Series of one rate in which nothing was killed, of a system by their rates and how often they commit."""
+    """Return the series with one rate and no kills, by system, rate and commit policy."""
     found = [each for each in run_set.select() if shape_of(each.mode).is_steady]
     return sorted(found, key=_place)
 
 
 def alike(series: Sequence[Series]) -> list[Series]:
-    """Those of `series` with the rate and the time between commits that most share; Absent where none has a time."""
+    """Return those of `series` with the most common rate and commit interval. Raises Absent if none has an interval."""
     timed = [each for each in series if Policy.parse(shape_of(each.mode).policy).interval_ms is not None]
     shapes = [shape_of(each.mode)[:2] for each in timed]
     if not shapes:
@@ -43,12 +43,12 @@ def killed(run_set: RunSet) -> list[Series]:
 
 
 def climbed(run_set: RunSet) -> list[Series]:
-    """Series whose rate was raised step by step."""
+    """Return the series whose rate was raised step by step."""
     return [each for each in run_set.select() if shape_of(each.mode).steps]
 
 
 def policy_of(series: Series) -> str:
-    """When it commits, in words."""
+    """Return the commit policy in words."""
     return Policy.parse(shape_of(series.mode).policy).words
 
 

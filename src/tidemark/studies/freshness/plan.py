@@ -1,4 +1,4 @@
-"""The series of the study: each system with each policy and each rate, and one in which it is killed."""
+"""Series of the study: each system with each policy and each rate, one with kills, and one with a rising rate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidemark.systems.variants import spec_of, variant, with_defaults
 
 
 def section(config: Config) -> FreshnessSection:
-    """The study's section, parsed and checked; ConfigError for what is wrong with it."""
+    """Return the study's section, parsed and checked. Raises ConfigError if it is invalid."""
     found = FreshnessSection.parse(config.sections[SECTION], config.protocol, config.origin)
     ramp = found.protocol.ramp
     for name in ramp.without if ramp else ():
@@ -29,7 +29,7 @@ def section(config: Config) -> FreshnessSection:
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
+    """Return the series of `config` under one stack, in no particular order; `base` holds the fields that all share."""
     freshness = section(config)
     missing = config.services.why_no_polaris()
     made: list[SeriesSpec] = []
@@ -49,13 +49,13 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
             raise ConfigError(f"{place}: {unreached}")
         for settings in freshness.cells(entry.name, issubclass(chosen.system, PipelineSystem)):
             if settings.kills and Capability.READ_BACK not in chosen.system.capabilities:
-                continue  # where nothing is kept, nothing can be lost
+                continue  # a system that stores nothing can lose nothing
             window_seconds = freshness.window_seconds(settings)
             made.append(spec_of(base, entry, chosen, settings, window_seconds=window_seconds, runs=1))
     return made
 
 
 def limits(config: Config) -> list[str]:
-    """Nothing: a rate that is too high for a system is what the study asks about."""
+    """Check the section and return no limits: a rate that is too high for a system is what the study looks for."""
     section(config)
     return []

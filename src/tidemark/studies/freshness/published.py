@@ -1,4 +1,4 @@
-"""What the documentation of Iceberg's sink for Kafka Connect says, and which versions are of it here."""
+"""Values from the documentation of Iceberg's sink for Kafka Connect, and the versions that it states."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The quantities of the study: how old events are when they can be seen, at what rate, and what that costs.
+"""Quantities of the study: the age of events when they become visible, at which rate, and at what cost.
 
-A run whose table does not hold each event once has counts of what is wrong, and no ages: they are Absent.
+A run whose table does not hold each event once has counts of the errors, but no ages: they are Absent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tidemark.studies.freshness.climbs import MILLION, NOT_ONCE, SECONDS
 from tidemark.studies.freshness.window.samples import is_unfinished
 
 LATE = "it was stopped before all events were visible"
-FEWEST_COMMITS = 5  # by which a slope is judged
+FEWEST_COMMITS = 5  # required to judge a slope
 RAISED = "its rate was raised step by step"
 
 
@@ -37,7 +37,7 @@ def found(run: Run) -> dict[str, Any]:
 
 
 def unfinished(run: Run) -> bool:
-    """Whether it was stopped before all events had come, and nothing else is wrong."""
+    """Return True if the run was stopped before all events were visible, and nothing else is wrong."""
     return is_unfinished(run.manifest.oracle, found(run)["gave_up"])
 
 
@@ -46,7 +46,7 @@ def was_killed(run: Run) -> bool:
 
 
 def _age(run: Run, column: str, probability: float) -> Replicates:
-    """Of events, in seconds, in the order in which they were due."""
+    """Return a quantile of the events' ages, in seconds; samples are in the order of their due times."""
     ages = sound(run).column(column)
     least = round(1 / (1 - probability))
     if len(ages) < least:
@@ -59,19 +59,19 @@ def _oldest(run: Run) -> Replicates:
 
 
 def _rate(run: Run) -> Replicates:
-    """Events by the time from the first one's moment until the last was seen."""
+    """Return events per second, from the first event's due time until the last was seen."""
     ends = sound(run).column("start_ns") + run.column("seen_ns")
     return known(run.manifest.events / (float(ends.max()) * SECONDS))
 
 
 def commits(run: Run) -> NDArray[np.int64]:
-    """int64[commits]: events of each, in their order."""
+    """Return the events of each commit, in order, as int64[commits]."""
     counts: NDArray[np.int64] = np.unique(sound(run).column("commit"), return_counts=True)[1]
     return counts
 
 
 def _commits_a_second(run: Run) -> Replicates:
-    """Commits by the time from the first event's moment until the last commit."""
+    """Return commits per second, from the first event's due time until the last commit."""
     ends = sound(run).column("start_ns") + run.column("elapsed_ns")
     return known(len(commits(run)) / (float(ends.max()) * SECONDS))
 
@@ -81,9 +81,9 @@ def _rows_a_commit(run: Run) -> Replicates:
 
 
 def _slope(run: Run) -> Replicates:
-    """By how much a commit's youngest event is older than that of the commit before, over the time between the two.
+    """Return how much older a commit's youngest event is than the previous commit's, per second between the two.
 
-    Seconds a second: above 0 the table falls behind. Of commits while events arrive; in the mean over them.
+    Seconds per second: above 0 the table falls behind. From commits while events arrive, with their mean interval.
     """
     if was_killed(run):
         raise Absent("it was killed")
@@ -99,7 +99,7 @@ def _slope(run: Run) -> Replicates:
 
 
 def _cpu(run: Run) -> Replicates:
-    """Processor seconds of who moves events and of the servers of its table, until the last event was seen."""
+    """Return CPU seconds per million events, of the mover and the table's servers, until the last event was seen."""
     why_not = climbs.why_no_cpu(run)
     if why_not:
         raise Absent(why_not)
@@ -110,7 +110,7 @@ def _cpu(run: Run) -> Replicates:
 
 
 def _files(run: Run) -> Replicates:
-    """All files that the table has on the disk, data and metadata; those of the uncounted events are among both."""
+    """Return data and metadata files on disk per million events; both include the uncounted events."""
     footprint, oracle = run.footprint, run.manifest.oracle
     if not footprint.data_files:
         raise Absent("no data file is kept")
@@ -118,7 +118,7 @@ def _files(run: Run) -> Replicates:
 
 
 def not_once(run: Run) -> Replicates:
-    """The share of events that are not in the table, or more than once (with an interval after Jeffreys)."""
+    """Return the share of events that are missing or present more than once, with a Jeffreys interval."""
     oracle = run.manifest.oracle
     if not oracle.applicable:
         raise Absent("nothing is stored")

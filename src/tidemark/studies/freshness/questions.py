@@ -1,4 +1,4 @@
-"""Which system for fresh tables: what the report's first table asks of each."""
+"""Columns of the report's first table: which system suits fresh tables."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tidemark.studies.freshness.quantities import CPU, SEEN_P50, SEEN_P99, WRONG
 from tidemark.studies.freshness.settings import Policy, shape_of
 
 PERCENT = 100.0
-ALIKE_MS = 1000  # the time between commits that all systems are set to
+ALIKE_MS = 1000  # commit interval that all systems are measured with
 
 
 def _alike(asked: Asked) -> Series:
-    """The series with commits by the second and the most usual rate: that in the middle."""
+    """Return the series with commits every second at the middle one of its rates, which is the most usual."""
     own = [each for each in asked.series if shape_of(each.mode).is_steady]
     timed = [each for each in own if Policy.parse(shape_of(each.mode).policy).interval_ms == ALIKE_MS]
     ran = sorted((each for each in timed if each.runs), key=lambda each: shape_of(each.mode).rate)

@@ -1,4 +1,4 @@
-"""What the study's chapter says, computed: each sentence has its numbers from runs, or says why there are none."""
+"""Sentences of the study's chapter: each takes its numbers from runs, or states why there are none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidemark.studies.freshness.settings import shape_of
 
 class Writer(SentenceWriter):
     def sentences(self) -> dict[str, str]:
-        """All sentences by name."""
+        """Return all sentences by name."""
         parts = {
             "ages": self.ages,
             "tail": self.tail,
@@ -36,7 +36,7 @@ class Writer(SentenceWriter):
         return found
 
     def _alike(self) -> list[Series]:
-        """A series a system, all of one rate and one time between commits: that which most systems share."""
+        """Return one series per system, with the rate and the commit interval that most systems share."""
         return alike(self._measured())
 
     def _said(self, quantity: Quantity, series: list[Series], unit: str) -> str:
@@ -68,7 +68,7 @@ class Writer(SentenceWriter):
         return f"A million events cost so much processor time that way: {self._said(CPU, self._alike(), 's')}."
 
     def behind(self) -> str:
-        """Whose lag grows, by its interval."""
+        """Return a sentence on the systems whose lag grows, by its interval."""
         grows, holds = [], 0
         for each in self._measured():
             with suppress(Absent):
@@ -86,7 +86,7 @@ class Writer(SentenceWriter):
         )
 
     def capacity(self) -> str:
-        """The highest rate of each climb at which the lag does not grow."""
+        """Return a sentence on the highest rate of each climb at which the lag does not grow."""
         found: list[tuple[int, str]] = []
         below: list[str] = []
         for each in climbed(self.run_set):
@@ -106,7 +106,7 @@ class Writer(SentenceWriter):
         )
 
     def reads(self) -> str:
-        """Of each system the table with the most commits, by its first sum."""
+        """Return a sentence on the time of the first sum over each system's table with the most commits."""
         most: dict[str, tuple[int, str]] = {}
         for each in self._measured():
             for told in map(found, runs_of(each)):
@@ -126,7 +126,7 @@ class Writer(SentenceWriter):
         )
 
     def killed(self) -> str:
-        """Whether each event is there once, after kills."""
+        """Return a sentence on the systems whose tables hold each event once after kills, and on the others."""
         series = [each for each in killed(self.run_set) if each.runs]
         if not series:
             raise Absent("nothing was killed")

@@ -1,4 +1,4 @@
-"""The section `freshness` of the configuration, and what of it a series is set to."""
+"""Section `freshness` of the configuration, and the settings that a series takes from it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tidemark.schema import Origin, one_of
 from tidemark.systems.variants import SystemEntry
 
 SECTION = "freshness"
-EVENT = "event"  # a commit an event
+EVENT = "event"  # one commit per event
 POLICY = re.compile(r"event|([1-9]\d*)(ms|s|rows)")
 KILLS, RAMP = "kills", "ramp"
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """When a consumer of ours commits: so long after the first event that waits, or with so many that do."""
+    """Commit policy of Tidemark's consumer: a time after the first waiting event, or a number of waiting events."""
 
     interval_ms: int | None
     rows: int | None
 
     @classmethod
     def parse(cls, text: str) -> Policy:
-        """`event`, `100ms`, `1s`, `1000rows`."""
+        """Parse `event`, `100ms`, `1s` or `1000rows`."""
         if text == EVENT:
             return cls(None, 1)
         found = POLICY.fullmatch(text)
@@ -37,7 +37,7 @@ class Policy:
         return cls(None, number) if unit == "rows" else cls(number * (1000 if unit == "s" else 1), None)
 
     def whole(self, events: int, rounded: Callable[[float], int]) -> int:
-        """`events`, rounded to what fills commits: of a commit that is not full, nothing becomes visible."""
+        """Round `events` to complete commits, because the events of an incomplete commit never become visible."""
         return max(1, rounded(events / self.rows)) * self.rows if self.rows else events
 
     @property
@@ -49,21 +49,21 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class FreshnessSettings(WorkloadSettings):
-    """What decides a series, beside the system and its options."""
+    """Settings that decide a series, in addition to the system and its options."""
 
     policy: str
-    rate: int  # events a second that are due; at first, where there are steps
+    rate: int  # events per second that are due; of the first step, if there are steps
     encoding: str
     kills: int
-    steps: int  # at most, the rate being twice as high with each; 0: it stays as it is
+    steps: int  # at most, each with twice the rate of the previous one; 0: constant rate
     step_seconds: float
     warm: int  # events before the window
     look_ms: int  # between looks of the reader
-    drain_seconds: float  # the longest wait, after the last event, until all are visible
+    drain_seconds: float  # longest wait, after the last event, until all are visible
 
     @property
     def label(self) -> str:
-        """The mode as a part of a path."""
+        """Mode as a path component."""
         more = f"-{KILLS}-{self.kills}" if self.kills else f"-{RAMP}-{self.steps}" if self.steps else ""
         return f"{self.policy}-{self.rate}-{self.encoding}{more}"
 
@@ -77,22 +77,22 @@ def settings_of(spec: SeriesSpec) -> FreshnessSettings:
 
 
 class Shape(NamedTuple):
-    """What a series is set to, as its mode has it."""
+    """Settings of a series that its mode encodes."""
 
     policy: str
-    rate: int  # of events that are due: the first, where there are steps
+    rate: int  # of events that are due: of the first step, if there are steps
     encoding: str
     kills: int
     steps: int
 
     @property
     def is_steady(self) -> bool:
-        """Whether events are due at one rate, and nothing is killed."""
+        """True if events are due at one rate and nothing is killed."""
         return not self.kills and not self.steps
 
 
 def shape_of(mode: str) -> Shape:
-    """The shape of a series by its mode."""
+    """Return the shape that the mode of a series encodes."""
     policy, rate, encoding, *rest = mode.split("-")
     more = {rest[0]: int(rest[1])} if rest else {}
     return Shape(policy, int(rate), encoding, more.get(KILLS, 0), more.get(RAMP, 0))
@@ -100,35 +100,35 @@ def shape_of(mode: str) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """A rate that is doubled with each step, until the table falls behind."""
+    """Rate that doubles with each step until the table falls behind."""
 
     rate: int  # of the first step
     steps: int  # at most
     step_seconds: float
-    without: Sequence[str] = ()  # systems that are not asked
+    without: Sequence[str] = ()  # systems that are left out
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A named set of sizes."""
+    """Named set of policies, rates and durations."""
 
-    policies: tuple[str, ...]  # of consumers of ours, at `rate`
+    policies: tuple[str, ...]  # of Tidemark's consumers, at `rate`
     intervals: tuple[str, ...]  # of pipelines, at `rate`
     rate: int
-    rates: tuple[int, ...]  # with `policy`, of all
+    rates: tuple[int, ...]  # of all systems, with `policy`
     policy: str
     kills: int
     kill_rate: int
-    kill_seconds: float  # that a window is longer for each kill
+    kill_seconds: float  # added to a window for each kill
     window_seconds: float
     drain_seconds: float
-    own_drain_seconds: float  # of consumers of ours, and of climbs
+    own_drain_seconds: float  # of Tidemark's consumers, and of climbs
     ramp: Ramp | None
 
 
 @dataclass(frozen=True, slots=True)
 class FreshnessSection:
-    """The section, parsed."""
+    """Parsed section."""
 
     protocol: Protocol
     systems: tuple[SystemEntry, ...]
@@ -136,7 +136,7 @@ class FreshnessSection:
 
     @classmethod
     def parse(cls, given: Mapping[str, Any], protocol: str, origin: Origin) -> FreshnessSection:
-        """ConfigError, with the place of the key, for names that stand for nothing and numbers that fit nothing."""
+        """Parse the section. Raises ConfigError, with the place of the key, for unknown names and invalid numbers."""
         one_of(protocol, given["protocols"], ("protocol",), origin)
         sizes = given["protocols"][protocol]
         several = {name: tuple(sizes[name]) for name in ("policies", "intervals", "rates")}
@@ -151,7 +151,7 @@ class FreshnessSection:
         return cls(parsed, tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items()), given)
 
     def cells(self, name: str, is_pipeline: bool) -> Iterator[FreshnessSettings]:
-        """What the series of the system `name` are set to; a pipeline's events are always JSON."""
+        """Yield the settings of each series of the system `name`; a pipeline's events are always JSON."""
         sizes = self.protocol
         encoding = "json" if is_pipeline else self.given["encoding"]
         policies = sizes.intervals if is_pipeline else sizes.policies
@@ -164,12 +164,12 @@ class FreshnessSection:
             climbing = self._cell(sizes.policy, sizes.ramp.rate, encoding)
             made.append(replace(climbing, steps=sizes.ramp.steps, step_seconds=float(sizes.ramp.step_seconds)))
         for each in made:
-            # What a climb left behind need not come: which rate was too high is known by then.
+            # Events left after a climb need not arrive: by then it is known which rate was too high.
             is_patient = is_pipeline and not each.steps
             yield replace(each, drain_seconds=float(sizes.drain_seconds if is_patient else sizes.own_drain_seconds))
 
     def window_seconds(self, settings: FreshnessSettings) -> float:
-        """For so long events arrive: for at least two commits, and longer where something is killed."""
+        """Return the seconds in which events arrive: at least two commits, and more for each kill."""
         if settings.steps:
             return settings.steps * settings.step_seconds
         rules = settings.rules

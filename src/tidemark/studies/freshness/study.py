@@ -1,4 +1,4 @@
-"""How old is what a table shows, and what does it cost to have it younger?"""
+"""Study of freshness: the age of the events that a table shows, and the cost of a lower age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study's workload: events arrive at a set rate, and something moves them into a table that a reader looks at."""
+"""Workload of the study: events arrive at a set rate, and a mover brings them into a table that a reader watches."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from tidemark.stream.paced import PacedProducer
     from tidemark.studies.freshness.window.stage import FreshnessStage, Moving
 
-PRODUCER, MOVING = "producer", "pipeline"  # groups of processes: who sends, and who moves events into the table
+PRODUCER, MOVING = "producer", "pipeline"  # groups of processes: the sender of events, and their mover into the table
 HARNESS = "harness"  # this process, with the reader
 
 
 class Freshness(Workload):
-    """One window: a pipeline at work, events at a rate, and a wait until all of them are visible."""
+    """Workload of one window: a running pipeline, events at a rate, and a wait until all of them are visible."""
 
     name = "freshness"
     measurement = 1
     services = (Kafka,)
     apart = (Kafka.name, PRODUCER)
     ends_by_itself = True
-    spared = (Kafka.name, PRODUCER, HARNESS)  # groups that are no part of what a table costs
+    spared = (Kafka.name, PRODUCER, HARNESS)  # groups that are not part of a table's cost
 
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
         super().__init__(spec, variant, trips, private)
@@ -46,12 +46,12 @@ class Freshness(Workload):
 
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
-        """With half of the longest wait at the end."""
+        """Return the likely seconds, with half of the longest drain."""
         return spec.window_seconds + FreshnessSettings.of(spec).drain_seconds / 2
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
-        """Also where the table's history is not told, only one process may write it, or nobody here can kill it."""
+        """Return why it cannot run: also if the table has no history or only one writer, or no kill is possible."""
         system = variant.system
         if Capability.HISTORY not in system.capabilities:
             return f"{system.title}: its table does not tell when it was written to"
@@ -69,7 +69,7 @@ class Freshness(Workload):
         return pq.read_schema(self.trips).remove_metadata()
 
     def started(self, work: Path) -> AbstractContextManager[None]:
-        del work  # producer and pipeline are of a window: they are given its topic when they start
+        del work  # producer and pipeline belong to a window: they get its topic when they start
         return nullcontext()
 
     def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[FreshnessStage]:
@@ -79,7 +79,7 @@ class Freshness(Workload):
         return staged(self, rig, name, show)
 
     def let_go(self) -> None:
-        """End what moves events, if it runs; called with the stage's end."""
+        """Stop the mover of events, if it runs; called at the end of the stage."""
         moving, self.moving, self.producer = self.moving, None, None
         if moving is not None:
             moving.stop()
@@ -98,7 +98,7 @@ class Freshness(Workload):
 
     @property
     def warms_up(self) -> bool:
-        """A pipeline is started anew for each window, and moves events that are not counted before it."""
+        """False: the pipeline is restarted for each window, and moves uncounted events before it."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""`tidemark bench`: what the harness itself costs here, variants in turns so that drift decides nothing."""
+"""`tidemark bench`: cost of the harness itself on this machine, with interleaved variants so that drift cancels out."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from tidemark.systems import registry
 from tidemark.systems.variants import SystemEntry, variant
 
 TRIPS = 200_000
-READ_AHEAD = 64  # as the configuration ships
+READ_AHEAD = 64  # as in the shipped configuration
 WHOLE_MONTH = 4_181_444  # events: yellow 2025-11, for the producer's projection
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """One way to run a window; `name` says what differs."""
+    """Variant of a window; `name` states the difference."""
 
     name: str
     system: str
@@ -80,20 +80,20 @@ ARRANGEMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Medians over the repetitions; stages in microseconds an event."""
+    """Medians over the repetitions; stages in microseconds per event."""
 
     name: str
     events_per_s: float
     least: float
     most: float
-    harness_to_system: float  # events/s of the whole window over events/s inside `write`; 1 is an invisible harness
+    harness_to_system: float  # events/s of the window over events/s inside `write`; 1 means no harness overhead
     write_median_ms: float
     stages_us: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What single pieces of the harness cost."""
+    """Costs of single parts of the harness."""
 
     clock_pair_ns: float
     recording_ns: float
@@ -104,9 +104,9 @@ class Costs:
 
 
 def bench(workspace: Workspace, base: SeriesSpec, repetitions: int, seconds: float) -> None:
-    """Run every arrangement `repetitions` times, in turns, and print and keep what came out.
+    """Run every arrangement `repetitions` times, interleaved, then print and save the results.
 
-    `base`: any series of the configuration; what an arrangement leaves open is as it is there.
+    `base` is any series of the configuration; it supplies the settings that an arrangement leaves open.
     """
     keep_loopback_direct()
     drop_leftovers(workspace)
@@ -159,7 +159,7 @@ def bench(workspace: Workspace, base: SeriesSpec, repetitions: int, seconds: flo
 
 
 def _measure(streams: Streams, rig: Rig, seconds: float) -> tuple[StreamWindow, float]:
-    """One window on a table and a topic of its own, and what sampling it cost in seconds of a processor."""
+    """Measure one window on a separate table and topic; return the window and the CPU seconds spent on sampling."""
     with staged(streams, rig, "bench", seconds, lambda _what: None) as stage:
         window, watch = stage.new_window(), Watch(rig.work, rig.groups(), streams.apart)
         for _ in stage.stretches(window, seconds):
@@ -220,7 +220,7 @@ def _row(name: str, windows: list[StreamWindow]) -> Row:
 
 
 def _fill_rate(topics: Topics, producer: Producer) -> float:
-    """Events a second that the producer brings into a topic ahead of a window."""
+    """Return the events per second that the producer writes to a topic before a window."""
     events = 300_000
     began = time.perf_counter()
     topic = topics.begin(Encoding.RECORD, events)
@@ -232,7 +232,7 @@ def _fill_rate(topics: Topics, producer: Producer) -> float:
 
 
 def _per_turn_ns(action: Callable[[int], object], turns: int = 200_000) -> float:
-    """Nanoseconds of one call, the loop around it taken off; the least of five goes."""
+    """Return the nanoseconds per call without the loop around it; the minimum of five rounds."""
 
     def nothing(_turn: int) -> None:
         return None
@@ -254,7 +254,7 @@ def _clock_pair_ns() -> float:
 
 
 def _recording_ns() -> float:
-    """What it costs to keep five numbers of one operation."""
+    """Return the nanoseconds needed to store the five numbers of one operation."""
     columns = [array("q", bytes(8 * 200_000)) for _ in range(5)]
     start, poll, decode, assemble, write = columns
 
@@ -269,7 +269,7 @@ def _recording_ns() -> float:
 
 
 def _resident_mb() -> float:
-    """Resident memory, in MB, of a process that records 10 million operations and writes them to Parquet."""
+    """Return the resident memory, in MB, of a process that records 10 million operations and writes them to Parquet."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "tidemark.studies.streams.bench", folder]
         return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -283,7 +283,7 @@ def _record_ten_million(folder: Path) -> float:
     for place in range(0, samples.count, GROW // 64):
         samples.write[place] = place
     samples.write_parquet(folder / "operations.parquet")
-    # Not getrusage: its maximum survives exec, so it would be that of the process that started this one.
+    # Not getrusage: its maximum survives exec, so it would be that of the parent process.
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 

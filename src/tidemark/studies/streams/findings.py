@@ -1,4 +1,4 @@
-"""The findings that the paper's first page lists: one sentence each, computed from the hot runs and their intervals."""
+"""Findings on the paper's first page: one sentence each, computed from the hot runs and their intervals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INSIDE = {mode: f"{way[:1].lower()}{way[1:]}" for mode, way in WAY.items()}
 
 
 def findings(measures: Measures) -> list[str]:
-    """Who is fastest in each mode, who slows down and leaves most files, and what a cold start does; what is known."""
+    """Return the known findings: fastest system per mode, largest slowdown, most files, and cold-start effect."""
     writer = Writer(measures)
     return [found for write in _writers(writer) if (found := _or_nothing(write))]
 

@@ -1,6 +1,6 @@
-"""The study's own measures of claims, and on what condition its runs compare with the thesis's.
+"""Claim measures of the study, and the condition under which its runs are comparable with the thesis's.
 
-They compare hot runs with hot runs, except for the sweep of threads, whose series have one run each.
+The measures compare hot runs with hot runs, except for the sweep of threads, whose series have one run each.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tidemark.studies.streams.quantities import (
 
 THESIS_BATCH = 1_000
 THREADS = "threads"
-READS = "reads"  # the sweep that reads one event at a time
-# Of single events: what a run that reads several in one go cannot say as the thesis, which read one, did.
+READS = "reads"  # sweep that reads one event at a time
+# Read quantities of single events: comparable with the thesis, which read one event at a time, only in such runs.
 OF_READS = (READ_MEDIAN, READ_IQR, READ_P99, READ_PER_EVENT, POLLING)
 
 
 class StreamEvidence(Evidence):
-    """Runs as the thesis's were: batches of as many events, and single events that were read one at a time."""
+    """Evidence from runs like the thesis's: batches of the same size, and single events read one at a time."""
 
     def series(
         self,
@@ -50,7 +50,7 @@ class StreamEvidence(Evidence):
         return self.noted(found, f"{system} in {mode} mode" + (f" with {threads} threads" if threads else ""))
 
     def speaking(self, quantity: Quantity, system: str, mode: str) -> Series:
-        """Of single events that were read: the series that read one at a time, of whichever sweep."""
+        """Return the series for `quantity`; for reads of single events, one of any sweep that reads one at a time."""
         if quantity not in OF_READS or mode != SINGLE:
             return self.series(system, mode)
         sweeps = dict.fromkeys((MAIN, READS, *(series.sweep for series in self.measures.run_set.series)))
@@ -68,12 +68,12 @@ class StreamEvidence(Evidence):
         return sweep == READS or self.measures.run_set.axis_of(sweep) == "read_ahead"
 
     def one_run(self, quantity: Quantity, system: str, threads: int) -> Replicates:
-        """`quantity` of the only run of a series of the sweep of threads, in doubt as far as main runs differ."""
+        """Estimate `quantity` from the one run of a thread-sweep series, with the main sweep's between-run variance."""
         series = self.series(system, SINGLE, THREADS, threads)
         return self.alone(quantity, series, [self.measures.of_run(quantity, series.runs[0])], "one run")
 
     def merge(self, system: str, mode: str, like: str) -> Replicates:
-        """µs a row of the merge of a series, in doubt as far as flushes (`like` has them) differ between runs."""
+        """Estimate a series' merge time in µs per row, with the between-run variance of flushes, which `like` has."""
         series = self.series(system, mode)
         of_run = self.measures.of_run
         merges = [of_run(MERGE_PER_ROW, repeat.runs[-1]) for repeat in series.repeats if repeat.runs]
@@ -91,32 +91,32 @@ OWN: dict[str, Measure] = {}
 
 @measure(OWN, modes=MODES)
 def mode_ratio(evidence: StreamEvidence, quantity: Quantity, system: str, inverse: bool = False) -> Measured:
-    """The quantity in batches over that event by event, or the other way round."""
+    """Return the quantity in batches divided by that for single events, or the inverse."""
     single, batch = (positive(evidence.hot(quantity, system, mode)) for mode in MODES)
     return (single.ratio(batch) if inverse else batch.ratio(single)), TIMES
 
 
 @measure(OWN, modes=MODES)
 def largest_mode_ratio(evidence: StreamEvidence, quantity: Quantity, systems: list[str]) -> Measured:
-    """The largest of the systems' ratios of batches to single events."""
+    """Return the largest of the systems' ratios of batches to single events."""
     return extreme([mode_ratio(evidence, quantity, name)[0] for name in systems], largest=True), TIMES
 
 
 @measure(OWN, modes=MODES)
 def smallest_mode_ratio(evidence: StreamEvidence, quantity: Quantity, systems: list[str]) -> Measured:
-    """The smallest of the systems' ratios of batches to single events."""
+    """Return the smallest of the systems' ratios of batches to single events."""
     return extreme([mode_ratio(evidence, quantity, name)[0] for name in systems], largest=False), TIMES
 
 
 @measure(OWN, modes=MODES)
 def mode_ratio_to_largest(evidence: StreamEvidence, quantity: Quantity, system: str, vs: list[str]) -> Measured:
-    """A system's ratio of batches to single events over the largest such ratio of others."""
+    """Return a system's ratio of batches to single events divided by the largest such ratio of other systems."""
     return mode_ratio(evidence, quantity, system)[0].ratio(largest_mode_ratio(evidence, quantity, vs)[0]), TIMES
 
 
 @measure(OWN, modes=(SINGLE,))
 def threads_ratio(evidence: StreamEvidence, quantity: Quantity, system: str, threads: list[int]) -> Measured:
-    """The quantity with the first number of threads over that with the second, one run each."""
+    """Return the quantity with the first number of threads divided by that with the second; one run each."""
     many, few = (positive(evidence.one_run(quantity, system, count)) for count in threads)
     return many.ratio(few), TIMES
 
@@ -125,13 +125,13 @@ def threads_ratio(evidence: StreamEvidence, quantity: Quantity, system: str, thr
 def largest_threads_ratio(
     evidence: StreamEvidence, quantity: Quantity, systems: list[str], threads: list[int]
 ) -> Measured:
-    """The largest of the systems' ratios of many threads to few."""
+    """Return the largest of the systems' ratios of many threads to few."""
     return extreme([threads_ratio(evidence, quantity, name, threads)[0] for name in systems], largest=True), TIMES
 
 
 @measure(OWN)
 def merge_over_flush(evidence: StreamEvidence, system: str, vs: str, mode: str) -> Measured:
-    """Time a row to merge the small files of one system over that to flush the inlined rows of another."""
+    """Return the time per row to merge one system's small files, divided by that to flush another's inlined rows."""
     return evidence.merge(system, mode, vs).ratio(positive(evidence.hot(FLUSH_PER_ROW, vs, mode))), TIMES
 
 

@@ -1,4 +1,4 @@
-"""What the study brings to the paper: its sentences and values, the table of each mode, what the harness costs."""
+"""Contribution of the study to the paper: sentences, values, a table for each mode, and the cost of the harness."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MB = 1e6
 
 
 def sentences(measures: Measures) -> dict[str, str]:
-    """All sentences of the study by name: on its results, then on how the stream was made."""
+    """Return all sentences of the study by name: those on its results, then those on how the stream was produced."""
     return Writer(measures).sentences() | streaming(measures.run_set)
 
 
 def streaming(run_set: RunSet) -> dict[str, str]:
-    """Sentences on how events were produced and read, and on what was charged to the systems."""
+    """Return sentences on how events were produced and read, and on the bytes charged to the systems."""
     return {
         "producer": _producer(run_set),
         "read-ahead": _read_ahead(run_set),
@@ -38,7 +38,7 @@ def streaming(run_set: RunSet) -> dict[str, str]:
 
 
 def values(run_set: RunSet) -> dict[str, str]:
-    """Single values by name."""
+    """Return single values by name."""
     batches = sorted({series.batch_size for series in run_set.series if series.mode == BATCH})
     made = {
         "batch-size": listed([f"{size:,}" for size in batches]) or "none",
@@ -57,12 +57,12 @@ def _threads(run_set: RunSet) -> str:
 
 
 def parts(measures: Measures, bench: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Objects of the study's own in values.json: a table of results for each mode, and what the harness costs."""
+    """Return the study's objects for values.json: a table of results for each mode, and the cost of the harness."""
     return {"results": {mode: _results(measures, mode) for mode in MODES}, "harness": _harness(bench)}
 
 
 def _results(measures: Measures, mode: str) -> dict[str, Any]:
-    """The table of one mode in the body of the paper: hot runs, with the thesis's median beside ours."""
+    """Return one mode's table in the body of the paper: hot runs, with the thesis's median next to them."""
     heads = ["System", *(head for head, _ in IN_TABLE), "Thesis, median (ms)"]
     rows: list[dict[str, Any]] = []
     for series in measures.run_set.select(mode=mode, harness=False):
@@ -79,7 +79,7 @@ def _results(measures: Measures, mode: str) -> dict[str, Any]:
 
 
 def _cell(compute: Callable[[], Replicates]) -> str:
-    """An estimate with its interval; its unit is in the head."""
+    """Format an estimate with its interval; the unit is in the column head."""
     try:
         return estimate_text(compute().estimate(""))
     except Absent as absent:
@@ -94,7 +94,7 @@ def _growth(measures: Measures, series: Series) -> Replicates:
     return measures.hot(RELATIVE_GROWTH, series).scaled(100)
 
 
-# What the body's table of a mode shows of a series, by the heads of its columns.
+# Columns of a mode's table in the body of the paper: the head, and the function that computes it for a series.
 IN_TABLE: tuple[tuple[str, Callable[[Measures, Series], Replicates]], ...] = (
     ("Median write (ms)", _hot(WRITE_MEDIAN)),
     ("p99 write (ms)", _hot(WRITE_P99)),
@@ -104,7 +104,7 @@ IN_TABLE: tuple[tuple[str, Callable[[Measures, Series], Replicates]], ...] = (
 
 
 def _harness(bench: Mapping[str, Any] | None) -> list[dict[str, str]]:
-    """What the harness costs by itself, if it was benched in this workspace."""
+    """Return the cost of the harness itself; no rows if it was not benchmarked in this workspace."""
     rows = []
     for row in bench["rows"] if bench else ():
         stages = row["stages_us"]
@@ -175,7 +175,7 @@ def _charged(run_set: RunSet) -> str:
 
 
 def _checkpoints(run_set: RunSet) -> str:
-    """The interval of Delta's checkpoints, which is set and not the client's own; nothing where nothing sets it."""
+    """Return a sentence on Delta's checkpoint interval if it is set explicitly; otherwise an empty string."""
     found: dict[str, None] = {}
     for series in run_set.select(harness=False):
         for name, value in series.runs[0].manifest.system.options if series.runs else ():

@@ -1,4 +1,4 @@
-"""The series of the study: each system in each mode, and the sweeps that vary one setting."""
+"""Series of the study: each system in each mode, and the sweeps that vary one setting."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tidemark.systems.base import Capability, Variant
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.variants import spec_of, variant, with_defaults
 
-LONGEST_SECONDS = 3600.0  # of a window that its commits end, where nothing else is said
-PROCESSORS = ("threads", "cpus")  # axes that the machine's processors bound
+LONGEST_SECONDS = 3600.0  # longest window that ends by its number of commits, unless the sweep sets another
+PROCESSORS = ("threads", "cpus")  # axes that are limited by the machine's processors
 
 
 def section(config: Config) -> StreamsSection:
-    """The study's section, parsed and checked; ConfigError for what is wrong with it."""
+    """Return the study's section, parsed and checked. Raises ConfigError if it is invalid."""
     return StreamsSection.parse(config.sections[SECTION], config.protocol, config.services, config.origin)
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
-    """The series of `config` under one stack, in no particular order; `base` has what the series have in common."""
+    """Return the series of `config` under one stack, in no particular order; `base` holds the fields that all share."""
     streams = section(config)
     made: list[SeriesSpec] = []
     for entry, mode in itertools.product(streams.systems, streams.modes):
@@ -50,7 +50,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
 
 
 def limits(config: Config) -> list[str]:
-    """What of the values of sweeps this machine cannot give."""
+    """Return one sentence for each sweep value that this machine cannot provide."""
     most = os.cpu_count() or 1
     return [
         f"sweep '{sweep.name}': {value} {sweep.axis} were asked for, this machine has {most}; measured with {most}"
@@ -70,13 +70,13 @@ def _window_seconds(chosen: Variant, streams: StreamsSection) -> float:
 
 
 def _repeated(spec: SeriesSpec, repeats: int, chosen: Variant) -> list[SeriesSpec]:
-    """One a repeat. What stores nothing only bounds the others' numbers: once, in the last round, is enough."""
+    """Return one spec per repeat. A system that stores nothing is only a bound, so it runs once, in the last round."""
     first = 1 if _stores(chosen) else repeats
     return [replace(spec, repeat=number) for number in range(first, repeats + 1)]
 
 
 def _check_compression(chosen: Variant, streams: StreamsSection, config: Config) -> None:
-    """Refuse a codec that a system cannot be told to write: its files would say another. None is of Parquet files."""
+    """Raise ConfigError if a system cannot write the codec. A system without codecs writes no Parquet and passes."""
     allowed, found = chosen.system.compressions, streams.given["compression"]
     if allowed and found not in allowed:
         raise ConfigError(
@@ -89,7 +89,7 @@ def _check_compression(chosen: Variant, streams: StreamsSection, config: Config)
 def _vary(
     base: SeriesSpec, settings: StreamSettings, sweep: Sweep, streams: StreamsSection, config: Config
 ) -> Iterator[SeriesSpec]:
-    """`base` once for each value of the sweep's axis, or nothing where the sweep leaves it out."""
+    """Yield `base` once for each value of the sweep's axis; yield nothing if the sweep excludes it."""
     if sweep.systems is not None and base.name not in sweep.systems:
         return
     if settings.mode not in (sweep.modes or streams.modes):

@@ -1,7 +1,7 @@
-"""Values that the thesis prints, another machine's: shown beside ours, never mixed with them.
+"""Values printed in the thesis, from another machine: shown next to Tidemark's, never mixed with them.
 
 Source: "Evaluating Data Stream Write Performance in Lakehouse Systems", tables 4.1 to 6.1. Its systems are keyed
-by our names for them.
+by Tidemark's names for them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class MedianIqr:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Of the three runs together; sizes in MB."""
+    """Files of the three runs together; sizes in MB."""
 
     data_files: int
     data_mb: float
@@ -46,7 +46,7 @@ SOFTWARE = {
     "PyArrow": "22.0.0",
     "confluent-kafka": "2.12.2",
 }
-DISK_MB = {  # tables 5.1 and 5.4: written in a second
+DISK_MB = {  # tables 5.1 and 5.4: MB written per second
     SINGLE: {
         "ducklake": MedianIqr(2.154, 0.502),
         "iceberg-pyiceberg": MedianIqr(0.291, 0.594),
@@ -82,5 +82,5 @@ FILES = {  # table 6.1
     ("iceberg-duckdb", SINGLE): Files(7_249, 21.4, 21_785, 5_400.0),
     ("iceberg-duckdb", BATCH): Files(1_242, 46.4, 3_732, 183.5),
 }
-MERGE_S = 13.0  # section 6.3: of some 30,000 files of one event each
+MERGE_S = 13.0  # section 6.3: about 30,000 files of one event each
 EVENTS_OF_MERGE = 30_000

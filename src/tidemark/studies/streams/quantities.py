@@ -1,4 +1,4 @@
-"""The quantities of the study: of writes and reads, of the disk, of throughput, growth, maintenance and footprint."""
+"""Quantities of the study: writes, reads, disk, throughput, growth, maintenance and footprint."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from tidemark.runs.samples import Groups
 
 MILLION = 1e6
 MANY_COMMITS, COMMITS_LOOKED_AT = 10_000, 500
-WRITER, SERVERS, STREAM = "writer", "servers", "stream"  # whose processes: see `_party`
-STREAM_GROUPS = ("kafka", "producer")  # as the workload names them
+WRITER, SERVERS, STREAM = "writer", "servers", "stream"  # owners of processes: see `_party`
+STREAM_GROUPS = ("kafka", "producer")  # as named by the workload
 
 
 def _maximum(run: Run) -> Replicates:
@@ -104,9 +104,9 @@ def _stored(run: Run) -> Replicates:
 
 
 def _amplification(run: Run) -> Replicates:
-    """Bytes that reached the device for the system, in the window and by its sync, by Arrow bytes acknowledged.
+    """Return bytes written to the device for the system, in the window and by its sync, per acknowledged Arrow byte.
 
-    What the broker and the producer wrote is taken out; the system's servers and the file system's bookkeeping are in.
+    Bytes of the broker and the producer are excluded; the system's servers and file-system metadata are included.
     """
     disk = run.manifest.disk
     if (why := disk.why_not_charged) is not None:
@@ -161,7 +161,7 @@ def _metadata_bytes(run: Run) -> Replicates:
 
 
 def _files_left(run: Run) -> Replicates:
-    """Of a million events: data and metadata files before inlined rows are flushed."""
+    """Return data and metadata files per million events, before inlined rows are flushed."""
     footprint = run.footprint
     files = footprint.data_files + footprint.metadata_files
     if run.manifest.system.is_harness:
@@ -172,7 +172,7 @@ def _files_left(run: Run) -> Replicates:
 
 
 def _slower_after(run: Run) -> Replicates:
-    """By how much the writes before the 10,000th commit are slower than the first ones, medians of 500 each."""
+    """Return the relative slowdown of the 500 writes before the 10,000th commit over the first 500, by medians."""
     if run.manifest.operations < MANY_COMMITS:
         raise Absent(f"needs {MANY_COMMITS:,} commits, the run has {run.manifest.operations:,}")
     write = run.column("write_ns")
@@ -183,12 +183,12 @@ def _slower_after(run: Run) -> Replicates:
 
 
 def _party(group: str) -> str:
-    """Whose a group of processes is: the writer's, the system's servers', the stream's."""
+    """Return the owner of a group of processes: the writer, the system's servers, or the stream."""
     return WRITER if group == "harness" else STREAM if group in STREAM_GROUPS else SERVERS
 
 
 def _of(run: Run, party: str, groups: Groups) -> NDArray[np.float64]:
-    """The sum over the groups of a party, a value a second; Absent where nothing was seen of it."""
+    """Return the sum over a party's groups, one value per second. Raises Absent if the party was not observed."""
     if not groups:
         raise Absent("the harness that measured it did not look")
     names = {name for name, _ in groups if _party(name) == party}
@@ -225,17 +225,17 @@ WRITE_P90 = Quantity("write p90", "ms", "Write p90", Quantile("write_ns", 0.9), 
 WRITE_P99 = Quantity("write p99", "ms", "Write p99", Quantile("write_ns", 0.99), LOWER, "p99")
 WRITE_P999 = Quantity("write p99.9", "ms", "Write p99.9", Quantile("write_ns", 0.999), LOWER)
 WRITE_MAX = Quantity("write maximum", "ms", "Write maximum", _maximum, LOWER)
-# Polls, per operation: of a batch, or of an event its share of one go.
+# Poll time per operation: of a batch, or of an event its share of one read.
 READ_MEDIAN = Quantity("read median", "ms", "Read median", Quantile("poll_ns", 0.5), LOWER)
 READ_IQR = Quantity("read IQR", "ms", "Read IQR", Range("poll_ns"), LOWER)
 READ_P99 = Quantity("read p99", "ms", "Read p99", Quantile("poll_ns", 0.99), LOWER)
 READ_PER_EVENT = Quantity("read per event", "µs", "Read per event", _read_per_event, LOWER)
-# MB written to the data's device in a second.
+# MB written to the data's device per second.
 DISK_MEDIAN = Quantity("disk median", "MB/s", "Disk median", OfSeconds("disk", median, 1e-6))
 DISK_IQR = Quantity("disk IQR", "MB/s", "Disk IQR", OfSeconds("disk", interquartile_range, 1e-6))
 CPU_MEDIAN = Quantity("CPU median", "%", "CPU median", OfSeconds("cpu", median))
 EVENTS = Quantity("events", "events", "Events", _events, HIGHER)
-# Events by the window, which is the thesis's definition; and by the time inside write.
+# Events by the length of the window, which is the thesis's definition; and by the time inside `write`.
 HARNESS_RATE = Quantity(
     "harness throughput", "events/s", "Harness throughput", _harness_rate, HIGHER, "rate", "Throughputs"
 )
@@ -253,9 +253,9 @@ FILE_BYTES = Quantity("bytes per data file", "bytes", "Bytes per data file", _fi
 # Data, metadata and catalog before any flush.
 STORED_PER_EVENT = Quantity("stored bytes per event", "bytes/event", "Stored bytes per event", _stored, LOWER)
 WRITE_AMPLIFICATION = Quantity("write amplification", "", "Write amplification", _amplification, LOWER)
-# Of the window: in run 0, the first one after a cold start.
+# First write of the window; in run 0, the first one after a cold start.
 FIRST_WRITE = Quantity("first write", "ms", "First write", _first_write, LOWER)
-# Of the table as it is before inlined rows are flushed.
+# State of the table before inlined rows are flushed.
 FLUSH_PER_ROW = Quantity("flush per row", "µs", "Flush per row", _flush_per_row, LOWER)
 MERGE_PER_ROW = Quantity("merge per row", "µs", "Merge per row", _merge_per_row, LOWER)
 POLLING = Quantity("share of polling", "%", "Share of polling", _polling, LOWER)
@@ -268,12 +268,12 @@ FILES_LEFT = Quantity("files left", "files/million events", "Files left", _files
 SLOWER_AFTER = Quantity(
     "slower after 10,000 commits", "1/10,000 commits", "Slower after 10,000 commits", _slower_after, LOWER, signed=True
 )
-# Seconds of processor time for a million events. The writer's process holds the client and the timed loop.
+# Seconds of CPU time per million events. The writer's process contains the client and the timed loop.
 WRITER_CPU, SERVERS_CPU, STREAM_CPU = (
     Quantity(f"{party} CPU", "s/million events", f"CPU time, {party}", partial(_cpu, party=party), LOWER)
     for party in (WRITER, SERVERS, STREAM)
 )
-# The most that was resident in any second.
+# Highest resident memory in any second.
 WRITER_MEMORY, SERVERS_MEMORY = (
     Quantity(f"{party} memory", "MB", f"Peak memory, {party}", partial(_memory, party=party), LOWER)
     for party in (WRITER, SERVERS)

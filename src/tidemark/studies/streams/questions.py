@@ -1,4 +1,4 @@
-"""Which system for which write: what the report's first table asks of each."""
+"""Columns of the report's first table: which system suits which kind of write."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from tidemark.studies.streams.quantities import (
 )
 
 PERCENT = 100.0
-FEWEST_SIZES = 3  # of batches: a line goes through any two
-CLOSE = 0.25  # how far a size may lie off the line
+FEWEST_SIZES = 3  # batch sizes: a line fits any two
+CLOSE = 0.25  # largest relative deviation of a size from the line
 AFTER = 1_000  # commits
 
 
 def _sizes(asked: Asked) -> list[tuple[int, Replicates]]:
-    """The median write of each size of batch that was measured, with all else alike."""
+    """Return the median write of each measured batch size, with all other settings equal."""
     found: dict[int, Replicates] = {}
     for series in asked.series:
         varies_size = asked.measures.run_set.axis_of(series.sweep) == "batch_size"
@@ -53,7 +53,7 @@ def _of(asked: Asked, series: Series) -> Replicates:
 
 
 def _line(asked: Asked) -> tuple[Replicates, Replicates]:
-    """Milliseconds of a commit without rows, and microseconds a row: the line through all sizes, by relative error."""
+    """Return ms per commit without rows and µs per row: a line through all sizes, fitted by relative error."""
     sizes = _sizes(asked)
     if len(sizes) < FEWEST_SIZES:
         raise Absent("needs the sweep of batch sizes: --config 'streams.sweeps=[main, batch-size]'")
@@ -80,9 +80,9 @@ def _line(asked: Asked) -> tuple[Replicates, Replicates]:
 
 
 def _fit(rows: Floats, times: Floats) -> tuple[Floats, float]:
-    """float64[2, k]: intercept and slope for each column of `times`, float64[sizes, k]; the largest relative residual.
+    """Fit a line to each column: return float64[2, k] (intercepts, slopes) and the largest relative residual.
 
-    Least squares of relative residuals, so that the smallest batches count as much as the largest.
+    `times` is float64[sizes, k]. Least squares of relative residuals: small batches count as much as large ones.
     """
     weights = 1 / times**2
     sums = [np.sum(weights * rows[:, None] ** power, axis=0) for power in range(3)]
@@ -107,7 +107,7 @@ def _sizes_used(asked: Asked, _mode: str | None) -> str:
 
 
 def _tidying(asked: Asked, mode: str | None) -> Replicates:
-    """Seconds a million events, which are microseconds a row."""
+    """Return the flush or merge time in seconds per million events, which equals microseconds per row."""
     return asked.measures.hot(FLUSH_PER_ROW if _flushes(asked, mode) else MERGE_PER_ROW, asked.main(mode))
 
 
@@ -116,7 +116,7 @@ def _which_tidying(asked: Asked, mode: str | None) -> str:
 
 
 def _flushes(asked: Asked, mode: str | None) -> bool:
-    """Whether its rows are brought into files by a flush, and not by a merge; Absent where its client has neither."""
+    """Return True if rows are moved into files by a flush, not by a merge. Raises Absent if the client has neither."""
     timed = [run.manifest for run in asked.main(mode).runs]
     if any(each.flush is not None and each.flush.rows for each in timed):
         return True
@@ -126,7 +126,7 @@ def _flushes(asked: Asked, mode: str | None) -> bool:
 
 
 def _slower(asked: Asked, mode: str | None) -> Replicates:
-    """Absent where no change was seen and even a doubling would not have been: the run had too few commits."""
+    """Return the growth in %. Raises Absent if none was seen and even a doubling would not show: too few commits."""
     found = asked.measures.hot(RELATIVE_GROWTH, asked.main(mode)).scaled(PERCENT)
     estimate = found.estimate("%")
     if estimate.low is None or estimate.high is None:
@@ -205,14 +205,14 @@ OF_A_MODE = (
     _RATE, _P50, _P99, _SLOWER, _SLOWER_STILL, _FILES, _BYTES, _WRITER_CPU, _SERVERS_CPU, _STREAM_CPU,
     _WRITER_MEMORY, _SERVERS_MEMORY, _TIDYING, _COLD,
 )  # fmt: skip
-# What is answered in words.
+# Questions that the report answers in words.
 ASKED = {
     ("rate", SINGLE): ("Fastest for single events", "best"),
     ("rate", BATCH): ("Fastest in batches", "best"),
     ("slower-1000", SINGLE): ("Slows down most, single events", "worst"),
     ("files", SINGLE): ("Leaves most files, single events", "worst"),
 }
-# Shown unless readers choose otherwise: what decides most choices, few enough for one look.
+# Columns shown by default: those that decide most choices, few enough to read at a glance.
 USUAL = {SINGLE: ("rate", "p50", "p99", "slower-1000", "files", "cold-start"), BATCH: ("rate", "p50", "p99", "files")}
 
 

@@ -1,4 +1,4 @@
-"""How the study's runs become results: its quantities, tables, figures, claims and what it brings to the paper."""
+"""Results of the study: its quantities, tables, figures, claims and contribution to the paper."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 
 
 def _costs(measures: Measures) -> Iterator[Cost]:
-    """Mean writes of the main series, and of sweeps of the batch size: of hot runs, or of the only run of a sweep."""
+    """Yield mean write costs of the main series and of batch-size sweeps: from hot runs, or from a sweep's only run."""
     for series in measures.run_set.series:
         varied = series.sweep == MAIN or measures.run_set.axis_of(series.sweep) == "batch_size"
         if varied and series.runs and not series.is_harness:

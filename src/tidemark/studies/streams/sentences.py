@@ -1,4 +1,4 @@
-"""Sentences that depend on results: which word stands in them follows from an interval, and so does every number."""
+"""Sentences that depend on results: their wording and every number in them follow from intervals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LIKE_HOT = "is not distinguishable from that of hot runs"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A series with one of its quantities."""
+    """Series with the estimate of one quantity."""
 
     series: Series
     value: Estimate
@@ -43,13 +43,13 @@ class Known:
 
     @property
     def text(self) -> str:
-        """The value without its interval, which the tables and figures beside the text give."""
+        """Value without its interval; the tables and figures next to the text show the interval."""
         return with_unit(number(self.value.value, 3), self.value.unit)
 
 
 class Writer(SentenceWriter):
     def sentences(self) -> dict[str, str]:
-        """All sentences by name; those of a mode as `name-mode`."""
+        """Return all sentences by name; those of a mode as `name-mode`."""
         made: dict[str, str] = {}
         for mode in MODES:
             for name, write in (
@@ -75,7 +75,7 @@ class Writer(SentenceWriter):
         return made
 
     def together(self, name: str) -> str:
-        """The sentence of both modes ("cold" or "files"): once, if it is the same for both."""
+        """Return the sentence for both modes ("cold" or "files"), written once if it is the same for both."""
         write = {"cold": self.cold, "files": self.files}[name]
         said = [or_why(partial(write, mode)) for mode in MODES]
         rests = {text.removeprefix(WAY[mode]) for mode, text in zip(MODES, said, strict=True)}
@@ -84,7 +84,7 @@ class Writer(SentenceWriter):
         return f"In both modes{rests.pop()}" if said[0].startswith(WAY[MODES[0]]) else said[0]
 
     def known(self, mode: str, compute: Callable[[Series], Replicates], unit: str) -> list[Known]:
-        """Systems of a mode with a quantity, in the order of tables; Absent if fewer than two have it."""
+        """Return the systems of a mode that have a quantity, in table order. Raises Absent if fewer than two do."""
         found = []
         for series in self.run_set.select(mode=mode, harness=False):
             with suppress(Absent):
@@ -97,11 +97,11 @@ class Writer(SentenceWriter):
         return self.known(mode, lambda series: self.measures.hot(quantity, series), quantity.unit)
 
     def ranked(self, mode: str) -> list[Known]:
-        """Systems by their median write, fastest first."""
+        """Return the systems by median write, fastest first."""
         return sorted(self.hot(mode, WRITE_MEDIAN), key=lambda known: known.value.value)
 
     def slower(self, a: Known, b: Known) -> Estimate:
-        """The median write of `a` over that of `b`."""
+        """Return the median write of `a` divided by that of `b`."""
         return self.measures.ratio(WRITE_MEDIAN, a.series, b.series).estimate("x")
 
     # Sentences of one mode
@@ -151,7 +151,7 @@ class Writer(SentenceWriter):
         )
 
     def relative_growth(self, mode: str) -> list[Known]:
-        """Growth in % of the median write per 1,000 commits."""
+        """Return the growth in % of the median write per 1,000 commits."""
         return self.known(mode, lambda series: self.measures.hot(RELATIVE_GROWTH, series).scaled(100), "%")
 
     def growth(self, mode: str) -> str:
@@ -206,7 +206,7 @@ class Writer(SentenceWriter):
         return f"{WAY[mode]}, {most.title} leaves the most files, {number(most.value.value, 3)} per commit."
 
     def pair(self, first: str, second: str, mode: str) -> str:
-        """The throughput of one system against that of another; nothing if the configuration lacks either."""
+        """Return a sentence that compares two systems' throughputs; empty if the configuration lacks either."""
         a, b = self.run_set.find(first, mode), self.run_set.find(second, mode)
         if a is None or b is None:
             return ""
@@ -222,7 +222,7 @@ class Writer(SentenceWriter):
             f"{a.title} has {word} throughput than {b.title}, {number(ratio.value, 3)} times as many events per second."
         )
 
-    # Sentences of the whole run set
+    # Sentences on all series
 
     def gain(self) -> str:
         groups: dict[str, list[str]] = {"raise throughput": [], "do not change it distinguishably": [], "lower it": []}
@@ -244,7 +244,7 @@ class Writer(SentenceWriter):
         return f"{whole} The factor is {ends}."
 
     def flush(self) -> str:
-        """What it costs per row to bring rows into few files, by flushing inlined rows or by merging small files."""
+        """Return sentences on the cost per row of moving rows into few files, by flushing inlined rows or merging."""
         flushes = [
             (run.manifest.flush.seconds / run.manifest.flush.rows * 1e6, f"{series.title} ({series.mode_title})")
             for mode in MODES
@@ -264,7 +264,7 @@ class Writer(SentenceWriter):
 
 
 def _costs(what: str, found: list[tuple[float, str]]) -> str:
-    """From how many to how many µs a row `what` costs; nothing if nothing was found."""
+    """Return a sentence on the lowest and highest cost of `what` in µs per row; empty if `found` is empty."""
     if not found:
         return ""
     (least, first), (most, last) = min(found), max(found)

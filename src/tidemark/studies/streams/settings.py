@@ -1,4 +1,4 @@
-"""The section `streams` of the configuration, and what of it a series is set to."""
+"""Section `streams` of the configuration, and the settings that a series takes from it."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ NULL_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings(WorkloadSettings):
-    """What decides how a series writes its stream, beside the system and its options."""
+    """Settings that decide how a series writes its stream, in addition to the system and its options."""
 
     mode: str  # SINGLE or BATCH
-    batch_size: int  # events of one write; 1 in single mode
+    batch_size: int  # events per write; 1 in single mode
     threads: int
     compression: str
     encoding: str
     producer: str
     overlap: bool
-    read_ahead: int  # events read in one go in single mode; 1 in batch mode
+    read_ahead: int  # most events per read in single mode; 1 in batch mode
     maintenance: bool
-    commits: int = 0  # after which a window ends, however long it takes; 0: its length alone decides
+    commits: int = 0  # commits that end a window, however long they take; 0: only its length ends it
 
     @property
     def most_events(self) -> int | None:
-        """Events of a window that its commits end; None where its length does."""
+        """Events of a window that ends by its number of commits; None if it ends by its length."""
         return self.commits * self.batch_size or None
 
     @property
     def label(self) -> str:
-        """The mode as a part of a path."""
+        """Mode as a path component."""
         return SINGLE if self.mode == SINGLE else f"{BATCH}-{self.batch_size}"
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A named set of sizes."""
+    """Named set of window lengths, runs and repeats."""
 
     name: str
     window_seconds: float
@@ -55,13 +55,13 @@ class Protocol:
 
     @property
     def harness_window_seconds(self) -> float:
-        """Length of a window of a system that stores nothing: it is the same from its first second on."""
+        """Window length in seconds of a system that stores nothing: its speed is constant from the first second on."""
         return min(self.window_seconds, NULL_SECONDS if self.null_seconds is None else self.null_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """One setting varied; None means that the configuration's own value holds."""
+    """Sweep of one setting; None means the configuration's own value."""
 
     name: str
     axis: str
@@ -89,19 +89,19 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class StreamsSection:
-    """The section, parsed."""
+    """Parsed section."""
 
     protocol: Protocol
     systems: tuple[SystemEntry, ...]
     modes: tuple[str, ...]
     sweeps: tuple[Sweep, ...]
-    main: bool  # whether the configuration itself is measured, beside sweeps
+    main: bool  # whether the configuration itself is measured, in addition to sweeps
     cpus: int | None
-    given: Mapping[str, Any]  # all of it by name
+    given: Mapping[str, Any]  # the complete section by key
 
     @classmethod
     def parse(cls, given: Mapping[str, Any], protocol: str, services: ServicesConfig, origin: Origin) -> StreamsSection:
-        """ConfigError, with the place of the key, for names that stand for nothing."""
+        """Parse the section. Raises ConfigError, with the place of the key, for unknown names."""
         one_of(protocol, given["protocols"], ("protocol",), origin)
         for name in given["sweeps"]:
             one_of(name, [MAIN, *given["sweep"]], (SECTION, "sweeps"), origin)
@@ -121,7 +121,7 @@ class StreamsSection:
         )
 
     def settings(self, mode: str) -> StreamSettings:
-        """What a series in `mode` is set to, sweeps aside."""
+        """Return the settings of a series in `mode`, without those of sweeps."""
         given = self.given
         return StreamSettings(
             mode=mode,
@@ -137,7 +137,7 @@ class StreamsSection:
 
 
 def _check_polaris(given: Mapping[str, Any], services: ServicesConfig, origin: Origin) -> None:
-    """Refuse commits through a Polaris that nobody could start or reach."""
+    """Raise ConfigError if the catalog is a Polaris that can be neither started nor reached."""
     asking: list[Key] = [(SECTION, "catalog")] if given["catalog"] == "polaris" else []
     asking += [
         (SECTION, "systems", name, "catalog")

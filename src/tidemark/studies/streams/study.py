@@ -1,4 +1,4 @@
-"""The thesis on stream writes: one event and batches, cold and hot."""
+"""Study of the thesis on stream writes: single events and batches, cold and hot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of the metrics database: throughput and write_times, a row a run."""
+"""Views of the metrics database: throughput and write_times, one row per run."""
 
 VIEWS = """
 CREATE VIEW throughput AS

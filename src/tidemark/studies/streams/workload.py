@@ -1,4 +1,4 @@
-"""The study's workload: a topic full of trips is read event by event, and written one by one or in batches."""
+"""Workload of the study: trips are read from a topic event by event, and written one by one or in batches."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from tidemark.studies.streams.window.stage import StreamStage
 
 PRODUCER = "producer"
-COMMIT_SECONDS = 0.05  # of a commit that nothing is known of
-FILL_SECONDS = 5.0  # that a topic is made and filled before a window, 5 s of 8 and of 60 s
+COMMIT_SECONDS = 0.05  # of a commit, if nothing else is known
+FILL_SECONDS = 5.0  # to create and fill a topic before a window: 5 s for windows of 8 s and of 60 s
 
 
 class Streams(Workload):
-    """Trips go through Kafka into a table: poll, decode, assemble, write."""
+    """Workload that writes trips through Kafka into a table: poll, decode, assemble, write."""
 
     name = "streams"
     measurement = 1
@@ -42,14 +42,14 @@ class Streams(Workload):
 
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
-        """With the filling of its topic; where commits end a window, as long as they usually take."""
+        """Return the likely seconds, with topic filling; a window ended by commits counts a typical time per commit."""
         commits = StreamSettings.of(spec).commits
         window = min(spec.window_seconds, commits * COMMIT_SECONDS) if commits else spec.window_seconds
         return FILL_SECONDS + window
 
     @property
     def is_ahead(self) -> bool:
-        """Whether the topic is filled before the window, and not beside it."""
+        """True if the topic is filled before the window, not during it."""
         return self.settings.producer == "ahead"
 
     @property
@@ -65,7 +65,7 @@ class Streams(Workload):
             yield
 
     def topics(self, rig: Rig) -> Topics:
-        """The topics of this sitting, one in use at a time."""
+        """Return the topics of this session, one in use at a time."""
         from tidemark.stream.topics import Topics
 
         if self._topics is None:
@@ -75,7 +75,7 @@ class Streams(Workload):
         return self._topics
 
     def share(self, other: Streams) -> None:
-        """Use the producer and the topics of `other`, which were started."""
+        """Use the producer and the topics of `other`, which has been started."""
         self._producer, self._topics = other._producer, other._topics
 
     def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[StreamStage]:
@@ -99,7 +99,7 @@ class Streams(Workload):
 
     @property
     def warms_up(self) -> bool:
-        """A system that stores nothing is as fast at once as it will ever be."""
+        """False for a system that stores nothing: it has its full speed from the start."""
         return Capability.READ_BACK in self.variant.system.capabilities
 
 

@@ -1,4 +1,4 @@
-"""Figures of the study: response times by catalog, rates against users, outcomes on one hot table."""
+"""Figures of the study: response times by catalog, their tails, and rates by number of users."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tidemark.studies.catalogs.settings import users_of
 
 SHOWN = (*CREATING, READ, UPDATE)
 TABLES = CREATING[1]
-TAILS = MIXES[:2]  # half of each, in an open loop
-FEWEST = 20  # responses, of which a distribution is drawn
+TAILS = MIXES[:2]  # half reads, half writes, in an open loop
+FEWEST = 20  # responses required to draw a distribution
 
 
 def sketches() -> Iterator[Sketch]:
@@ -43,7 +43,7 @@ def _by_system(studio: Studio) -> dict[str, list[Series]]:
 
 
 def response(studio: Studio, sort: Sort) -> Drawn:
-    """Medians with one user (filled) and with the most (hollow)."""
+    """Draw the medians with one user (filled) and with the most users (hollow)."""
     rows = []
     runs = []
     for found in _by_system(studio).values():
@@ -67,7 +67,7 @@ def response(studio: Studio, sort: Sort) -> Drawn:
 
 
 def tail(studio: Studio, sort: Sort) -> Drawn:
-    """The share of responses that took longer than a time, with the most users; both axes logarithmic."""
+    """Draw the share of responses that took longer than a given time, with the most users; both axes logarithmic."""
     made = style.frame(style.COLUMN, 2.1)
     axes = made.axes(0.5, 1.1)
     runs: list[Run] = []
@@ -99,7 +99,7 @@ def tail(studio: Studio, sort: Sort) -> Drawn:
 
 
 def rates(studio: Studio) -> Drawn:
-    """Requests a second against users, both axes logarithmic."""
+    """Draw requests per second by number of users; both axes logarithmic."""
     made = style.frame(style.COLUMN, 2.1)
     axes = made.axes(0.5, 1.1)
     runs: list[Run] = []

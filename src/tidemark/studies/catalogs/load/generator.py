@@ -1,4 +1,4 @@
-"""The load generator's process, seen from here: given an order, told to go phase by phase, ended for certain."""
+"""Control of the load generator's process: pass it an order, start it phase by phase, and stop it reliably."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOOK_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What became of the requests of an order, in its order: columns of equal length, and some answers in words."""
+    """Results of an order's requests, in its order: columns of equal length, and some answers as text."""
 
     columns: dict[str, list[int]]
     began_ns: list[int]
@@ -45,7 +45,7 @@ def _way(phase: Phase) -> dict[str, Any]:
 
 
 def _for_rest(phases: Sequence[Phase], endpoint: Endpoint, timeout_s: float) -> dict[str, Any]:
-    """What `player` reads."""
+    """Return the order that `player` reads."""
     numbers = {name: number for number, name in enumerate(KINDS)}
     return {
         "base": endpoint.base,
@@ -67,7 +67,7 @@ def _for_rest(phases: Sequence[Phase], endpoint: Endpoint, timeout_s: float) -> 
 
 
 def _for_library(phases: Sequence[Phase], system: LibraryCatalog) -> dict[str, Any]:
-    """What `library` reads."""
+    """Return the order that `library` reads."""
     return {
         "system": system.name,
         "given": dict(system.given()),
@@ -82,10 +82,10 @@ def _for_library(phases: Sequence[Phase], system: LibraryCatalog) -> dict[str, A
 
 
 class Generator:
-    """A context manager; `play` is called once for each phase, then `played`."""
+    """Load generator as a context manager; call `play` once per phase, then `played`."""
 
     def __init__(self, program: Sequence[str | Path], folder: Path, order: Mapping[str, Any]) -> None:
-        """`program` is what reads the order, and the environment's interpreter before it."""
+        """Write the order to `folder`. `program` is the environment's interpreter and the program that reads it."""
         self._result, self._log = folder / "played.json", folder / "load-generator.log"
         self._stopping = folder / "stopping"
         path = folder / "order.json"
@@ -99,7 +99,7 @@ class Generator:
     def of(
         cls, system: CatalogSystem, private: Path, folder: Path, phases: Sequence[Phase], timeout_s: float
     ) -> Generator:
-        """What asks `system`; `private` is the workspace's own folder, and `folder` is for this order."""
+        """Return the generator for `system`; `private` is the workspace's private folder, `folder` this order's."""
         if isinstance(system, LibraryCatalog):
             return cls.of_library(folder, phases, system)
         return cls.of_rest(tool_python(TOOL, Workspace(private.parent)), folder, phases, system.endpoint, timeout_s)
@@ -108,13 +108,13 @@ class Generator:
     def of_rest(
         cls, python: Path, folder: Path, phases: Sequence[Phase], endpoint: Endpoint, timeout_s: float
     ) -> Generator:
-        """Locust's users, in the environment of the interpreter `python`, for a server."""
+        """Return a generator of Locust users for a server; `python` is the interpreter of Locust's environment."""
         player = Path(__file__).with_name(f"{PLAYER.rpartition('.')[2]}.py")
         return cls([python, "-I", player], folder, _for_rest(phases, endpoint, timeout_s))
 
     @classmethod
     def of_library(cls, folder: Path, phases: Sequence[Phase], system: LibraryCatalog) -> Generator:
-        """A process a user, in this environment, for a catalog that clients work on by themselves."""
+        """Return a generator with one process per user, in this environment, for a catalog without a server."""
         return cls([sys.executable, "-m", LIBRARY], folder, _for_library(phases, system))
 
     def __enter__(self) -> Generator:
@@ -153,15 +153,15 @@ class Generator:
         return self._process is not None and self._process.poll() is not None
 
     def abandon(self) -> None:
-        """Called from another thread: let `play` end."""
+        """Make `play` return; called from another thread."""
         self._abandoned = True
 
     def let_stop(self) -> None:
-        """From now on a user whose request is not answered, or failed by the server (5xx), is done with its phase."""
+        """From now on, end a user's phase if its request gets no answer or a server error (5xx)."""
         self._stopping.touch()
 
     def play(self, number: int, deadline: float) -> int | None:
-        """Have phase `number` played; nanoseconds that it took, or None where it was abandoned or too long."""
+        """Play phase `number`; return its nanoseconds, or None if it was abandoned or missed the deadline."""
         self._tell(f"go {number}\n")
         words = self._hear(deadline, "done", str(number))
         return int(words[2]) if words else None
@@ -180,7 +180,7 @@ class Generator:
             raise self._failure("ended on its own") from error
 
     def _hear(self, deadline: float, *expected: str) -> list[str]:
-        """The words of its next line; none where the time is up or it was abandoned, unless it was just starting."""
+        """Return the words of the next line; [] if "done" is late or abandoned. Raises MachineError for all else."""
         assert self._process is not None and self._process.stdout is not None
         while b"\n" not in self._said:
             if select.select([self._process.stdout], [], [], LOOK_S)[0]:

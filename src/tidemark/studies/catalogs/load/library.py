@@ -1,8 +1,8 @@
-"""A program of its own: users of a catalog without a server, a process each, at the same gates as those of Locust.
+"""Program that runs the users of a catalog without a server, one process each, with the same barriers as Locust's.
 
     python -m tidemark.studies.catalogs.load.library ORDER RESULT
 
-It says and is told the same lines as `player`, plays the same phases, and writes the same columns.
+It exchanges the same lines as `player`, plays the same phases, and writes the same columns.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from tidemark.systems.catalogs.library import CONFLICT, Contents, LibraryCatalog
 COLUMNS = ("start_ns", "elapsed_ns", "late_ns", "status", "user", "attempts", "doubled")
 FAILING = 500
 SECOND_NS, LOOK_S = 1_000_000_000, 0.05
-MOST_KEPT, MOST_SHOWN = 2, 10  # answers in words: of each user, and in all
-FORKED = multiprocessing.get_context("fork")  # libraries are loaded once, before users part
+MOST_KEPT, MOST_SHOWN = 2, 10  # answers kept as text: per user, and in total
+FORKED = multiprocessing.get_context("fork")  # libraries are loaded once, before the users fork
 
 
 class Play:
-    """The order, and what became of each request, in memory that all users share."""
+    """Order and the result of each request, in memory that all users share."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.order = order
@@ -50,12 +50,12 @@ class Play:
         self.here, self.done = FORKED.Semaphore(0), FORKED.Semaphore(0)
 
     def busy(self, number: int) -> int:
-        """Users that take part in a phase."""
+        """Return the number of users that take part in a phase."""
         phase = self.phases[number]
         return min(int(phase["users"]), len(phase["requests"]))
 
     def take_part(self, user: int, parent: int) -> None:
-        """One user's way through all phases."""
+        """Run one user through all phases."""
         die_with_parent(parent)
         session = self.system.open_session(self.order["given"], Contents(tree.COLUMNS, tree.PROPERTIES))
         self.here.release()
@@ -96,13 +96,13 @@ class Play:
                 columns["doubled"][row] = len(session.listed) - len(set(session.listed))
 
     def failed(self, said: str) -> None:
-        """Keep the first of them of each user in words."""
+        """Keep the text of a failure, for the first `MOST_KEPT` of each user."""
         if self.kept < MOST_KEPT:
             self.kept += 1
             self.told.put(said)
 
     def _draw(self, number: int) -> int | None:
-        """The next request that nobody has taken; None where all are."""
+        """Return the next request that no user has taken, or None if there is none."""
         counter = self.next[number]
         with counter.get_lock():
             place = int(counter.value)
@@ -111,9 +111,9 @@ class Play:
 
 
 def perform(session: Session, kind: str, path: Sequence[str], name: str, key: str, retries: int = 0) -> tuple[int, int]:
-    """Its status, and the attempts that it took: an append begins again where another one was quicker.
+    """Perform a request; return its status and attempts. An append starts again if another one was faster.
 
-    What failed is tried again at most `retries` times.
+    A failed request is retried at most `retries` times.
     """
     attempts = 1
     status = session.perform(kind, path, name, key)
@@ -126,7 +126,7 @@ def perform(session: Session, kind: str, path: Sequence[str], name: str, key: st
 
 
 def wait(told: Semaphore, count: int, users: Sequence[BaseProcess]) -> None:
-    """Until `count` users have told; the program ends where one of them died."""
+    """Wait until `count` users have reported; exit if one of them has died."""
     while count:
         if told.acquire(timeout=1):
             count -= 1

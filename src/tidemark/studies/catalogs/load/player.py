@@ -1,12 +1,12 @@
-"""A program of its own: plays an order of requests with Locust, and writes down when each began and how it ended.
+"""Program that plays an order of requests with Locust, and records when each began and how it ended.
 
     python player.py ORDER RESULT
 
-It runs in the environment of `envs/tools/locust.lock`, which has nothing of this package. ORDER is JSON, as
-`generator` writes it. Users are Locust's: each is a greenlet with one connection that is kept open. They
-wait at a gate before each phase; the program says what it has done, and goes on when it is told, a line each:
+It runs in the environment of `envs/tools/locust.lock`, which does not contain this package. ORDER is JSON, as
+`generator` writes it. Users are Locust's: each is a greenlet with one persistent connection. They wait at a barrier
+before each phase. The program reports its progress and waits for commands, one line each:
 
-    says "ready", is told "go 0", says "done 0 <nanoseconds>", is told "go 1", ..., says "written"
+    writes "ready", reads "go 0", writes "done 0 <nanoseconds>", reads "go 1", ..., writes "written"
 
 Times are those of the kernel's monotonic clock, which all processes share.
 """
@@ -28,18 +28,18 @@ from locust import FastHttpUser, task
 from locust.env import Environment
 from locust.exception import StopUser
 
-BROKEN = 0  # in place of a status: no answer at all
+BROKEN = 0  # status of a request without any answer
 ZEROS = ("start_ns", "elapsed_ns", "late_ns", "status", "user", "doubled")
-MOST_KEPT = 10  # answers that are kept in words
-APPENDS = ("APPEND", "TRANSACTION")  # kinds of request that are made of several
-CONFLICT = 409  # what a commit that came too late is told
+MOST_KEPT = 10  # answers that are kept as text
+APPENDS = ("APPEND", "TRANSACTION")  # kinds of request that consist of several requests
+CONFLICT = 409  # status of a commit that came too late
 SECOND_NS, LOOK_S = 1_000_000_000, 0.05
 FAILING = 500  # and above: the server failed
-NO_SNAPSHOT = -1  # as some servers say that there is none
+NO_SNAPSHOT = -1  # id by which some servers denote that there is none
 
 
 class Play:
-    """The order, and what became of each request."""
+    """Order and the result of each request."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.order = order
@@ -59,7 +59,7 @@ class Play:
         self.said: list[str] = []
 
     def take_part(self, client: Any, user: int) -> None:
-        """One user's way through all phases."""
+        """Run one user through all phases."""
         self.waiting += 1
         if self.waiting == self.users:
             self.all_here.set()
@@ -110,10 +110,10 @@ class Play:
                 break
 
     def _append(self, client: Any, name: str, path: str, body: dict[str, Any], fill: Any) -> tuple[Any, int]:
-        """Read the table and commit on top of what it has, again where another one was quicker; answer and attempts."""
+        """Read the table and commit on top of it, again if another commit was faster; return answer and attempts."""
         headers, attempts = self.order["headers"], 0
         snapshot, place, sent = fill, path, body
-        if isinstance(fill, dict):  # the snapshot's id is beside the table's identifier: of a transaction
+        if isinstance(fill, dict):  # a transaction: the snapshot's id is next to the table's identifier
             snapshot, place = fill["snapshot"], f"{path.partition('/namespaces/')[0]}/transactions/commit"
             sent = {"table-changes": [body]}
             body["identifier"] = fill["identifier"]
@@ -137,13 +137,13 @@ class Play:
 
 
 def doubled(listing: dict[str, Any]) -> int:
-    """Names that a listing of tables shows again."""
+    """Return the number of repeated names in a listing of tables."""
     names = [each["name"] for each in listing.get("identifiers", [])]
     return len(names) - len(set(names))
 
 
 def play(order: dict[str, Any]) -> Play:
-    """Play all phases, each when it is told."""
+    """Play all phases, each on its command; exit on any other input."""
     whole = Play(order)
     numbers = itertools.count()
 

@@ -1,4 +1,4 @@
-"""Tables that the report does not have: what became of requests, contention, mixes, costs, durability."""
+"""Tables that the report does not have: outcomes of requests, contention, mixes, costs, durability."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tidemark.studies.catalogs.quantities import (
 from tidemark.studies.catalogs.settings import COUNTED_DEPTH, COUNTED_REQUESTS, users_of
 from tidemark.studies.catalogs.tables.published import UNEQUAL
 
-DATABASES = (Postgres.name, MariaDB.name)  # that are servers themselves
+DATABASES = (Postgres.name, MariaDB.name)  # databases that are separate servers
 USERS = Column("users", "Users")
 COUNTS = {
     ACKED: "Succeeded", CONFLICT: "Conflict (409)", FAILED: "Refused", UNKNOWN: "Unknown", CASCADED: "Cascaded",
@@ -53,7 +53,7 @@ NOT_HERE = (
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables catalog-outcomes, -mixed, -contention, -cost, -durability and -not-here."""
+    """Yield tables catalog-outcomes, -mixed, -contention, -cost, -durability and -not-here."""
     yield _outcomes(workshop)
     yield _mixed(workshop)
     yield _contention(workshop)
@@ -74,7 +74,7 @@ def _counts(run: Run, parts: Sequence[str] = ()) -> dict[str, int]:
 
 
 def _outcomes(workshop: Workshop) -> Table:
-    """What became of the requests of each run, and what its oracle found."""
+    """Return table catalog-outcomes: the outcomes of each run's requests, and its oracle's findings."""
     rows: list[list[Cell]] = []
     all_series = workshop.run_set.select()
     for series in all_series:
@@ -146,7 +146,7 @@ def _late(run: Run, parts: Sequence[str]) -> Cell:
 
 
 def _contention(workshop: Workshop) -> Table:
-    """All users update one table; and all create one name, which one of them may."""
+    """Return table catalog-contention: all users update one table, and all create one name, which one may get."""
     rows: list[list[Cell]] = []
     all_series = workshop.run_set.select()
     measures = workshop.measures
@@ -201,7 +201,7 @@ def _fairness(run: Run) -> Cell:
 
 
 def _cost(workshop: Workshop) -> Table:
-    """What each step took of processors and databases, a request."""
+    """Return table catalog-cost: CPU time and database work per request, by step."""
     rows: list[list[Cell]] = []
     all_series = workshop.run_set.select()
     for series in all_series:

@@ -1,4 +1,4 @@
-"""What the distance to the database costs, in time and round trips, of series that differ in nothing else."""
+"""Cost of the distance to the database, in time and round trips, from series that differ in nothing else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SORTS = (*CREATING, READ, UPDATE, HOT, APPENDED)
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two series of one system with as many users, the nearest and the farthest from their database."""
+    """Two series of one system and number of users, the nearest and the farthest from their database."""
 
     near: Series
     far: Series
@@ -35,13 +35,13 @@ class Pair:
         return users_of(self.near.mode)
 
     def round_trips(self, measures: Measures, quantity: Quantity) -> Replicates:
-        """By how many milliseconds `quantity`, a time in them, grows with each that a round trip takes longer."""
+        """Return the growth in ms of `quantity`, a time in ms, per ms of additional round-trip time."""
         grown = measures.hot(quantity, self.far).difference(measures.hot(quantity, self.near))
         return grown.scaled(1 / (self.far_ms - self.near_ms))
 
 
 def pairs(run_set: RunSet) -> Iterator[Pair]:
-    """One for each system, number of users and stack of which two distances were measured, all other options equal."""
+    """Yield a pair for each system, number of users and stack with two distances and all other options equal."""
     placed = []
     for series in run_set.select(harness=False):
         if series.hot_runs:
@@ -59,7 +59,7 @@ def pairs(run_set: RunSet) -> Iterator[Pair]:
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """The table catalog-distance."""
+    """Yield table catalog-distance."""
     measures = workshop.measures
     rows: list[list[Cell]] = []
     runs = []

@@ -1,4 +1,4 @@
-"""The report's two tables with ours beside them, how rates grow with users, and where the report contradicts itself."""
+"""The report's two tables next to Tidemark's values, rates by number of users, and the report's contradictions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tidemark.studies.catalogs.quantities import (
 )
 from tidemark.studies.catalogs.settings import ALONE, users_of
 
-SHOWN = (*CREATING, *MIXES[:4])  # what the report has rows of; its mixes were open loops
+SHOWN = (*CREATING, *MIXES[:4])  # rows of the report; its mixes were open loops
 CASES = {
     "create": "Dataset creation", "create-ramp": "Dataset creation, a user more each second",
     "open-50": "50/50 RW workload", "open-99": "99/01 RW workload",
@@ -36,7 +36,7 @@ UNEQUAL = "Backends do not promise the same when a request is answered: see cata
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables catalog-sequential, catalog-concurrent, catalog-scaling and catalog-contradictions."""
+    """Yield tables catalog-sequential, catalog-concurrent, catalog-scaling and catalog-contradictions."""
     all_series = workshop.run_set.select()
     users = sorted({users_of(series.mode) for series in all_series})
     alone = [series for series in all_series if users_of(series.mode) == ALONE]
@@ -48,7 +48,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def _beside(workshop: Workshop, mode: str, chosen: list[Series], words: str) -> Table:
-    """The columns of the report's appendix, with the 99th percentile and requests a second of ours."""
+    """Return a table with the columns of the report's appendix, and p99 and requests/s of Tidemark's runs."""
     rows: list[list[Cell]] = []
     for sort in (*SHOWN, RAMPED) if mode == published.CONCURRENT else SHOWN:
         rows += [_ours(workshop, series, sort) for series in chosen]
@@ -104,7 +104,7 @@ def _ours(workshop: Workshop, series: Series, sort: Sort) -> list[Cell]:
 
 
 def _generator(workshop: Workshop, series: Series, sort: Sort) -> Cell:
-    """The median against a server that answers at once, as a share of the median here."""
+    """Return the null server's median as a percentage of the median here."""
     null = next((each for each in workshop.run_set.select(mode=series.mode) if each.is_harness), None)
     if null is None or series.is_harness:
         return None
@@ -116,7 +116,7 @@ def _generator(workshop: Workshop, series: Series, sort: Sort) -> Cell:
 
 
 def _scaling(workshop: Workshop) -> Table:
-    """Requests a second by the number of users, and what Little's law makes of the report's means."""
+    """Return table catalog-scaling: requests per second by number of users, and the report's by Little's law."""
     rows: list[list[Cell]] = []
     all_series = workshop.run_set.select()
     runs = [run for series in all_series for run in series.hot_runs]
@@ -154,7 +154,7 @@ def _scaling(workshop: Workshop) -> Table:
 
 
 def _contradictions(workshop: Workshop) -> Table:
-    """The report's sentences against its own appendix."""
+    """Return table catalog-contradictions: the report's sentences compared with its own appendix."""
     evidence = CatalogEvidence(workshop.measures)
     rows: list[list[Cell]] = []
     said = (

@@ -1,4 +1,4 @@
-"""Tables of what must hold whatever happens: after kills, and while tables come and go."""
+"""Tables of guarantees: after kills, and while tables are created, renamed and dropped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ USERS = Column("users", "Users")
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables catalog-crash and catalog-churn."""
+    """Yield tables catalog-crash and catalog-churn."""
     yield _crash(workshop)
     yield _churn(workshop)
 

@@ -1,4 +1,4 @@
-"""Servers and databases that are killed while users write: what was acknowledged must be there once they are back."""
+"""Kills of servers and databases while users write: acknowledged data must exist after the restart."""
 
 from __future__ import annotations
 
@@ -27,48 +27,48 @@ from tidemark.systems.catalogs.kind import CatalogReader, CatalogSystem, Entity
 
 NAMESPACE, TABLE, _ = CREATIONS
 HOT = "Hot"  # the table that all users update
-FIRST_S, LAST_S = 0.5, 2.0  # of the moments of kills, after the users began
-MOST_REQUESTS = 4000  # more than any catalog answers until it is killed
-ANSWER_S = 10.0  # after which a request's outcome is unknown
-BACK_S = 60.0  # the longest that one waits for a server that was started again
+FIRST_S, LAST_S = 0.5, 2.0  # range of the moments of kills, after the users began
+MOST_REQUESTS = 4000  # more than any catalog answers before it is killed
+ANSWER_S = 10.0  # timeout after which a request's outcome is unknown
+BACK_S = 60.0  # longest wait for a restarted server
 LOOK_S = 0.02
-AGAIN = 2  # writes of each user, at once, right after a new start
+AGAIN = 2  # writes per user, concurrently, right after a restart
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """One kill, and what was found after it. Requests are those since the kill before; `lost` are of all until then."""
+    """One kill and the findings after it. Requests are those since the previous kill; `lost` is of all until then."""
 
     killed: str  # the name of the server
     title: str
     moment_s: float  # after the users began
-    in_flight: int  # requests, at that moment
+    in_flight: int  # requests at that moment
     acknowledged: int
     unknown: int
-    errors: int  # of the unknown, those that the server answered with an error before it was killed
-    done: int  # of the unknown, as they were read back
+    errors: int  # of the unknown: the server answered with an error before it was killed
+    done: int  # of the unknown: done, as read back
     not_done: int
-    lost: int  # acknowledged entities and updates; with an entity go its updates, which are not counted again
-    holds: bool  # it is back, and nothing is lost, doubled, wrong or made up
-    named: tuple[str, ...]  # the first of what differs
-    answered_s: float | None  # from its new start until a table was read; None where that never was
-    again: int = 0  # writes that all users asked for at once after that
+    lost: int  # acknowledged entities and updates; the updates of a lost entity are not counted in addition
+    holds: bool  # the server is back, and nothing is lost, doubled, wrong or phantom
+    named: tuple[str, ...]  # the first differences
+    answered_s: float | None  # from its restart until a table was read; None if that never succeeded
+    again: int = 0  # writes that all users requested concurrently after that
     again_acked: int = 0
     said: str = ""  # why it never answered
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The requests that were sent, with their outcomes."""
+    """Requests that were sent, with their outcomes."""
 
     requests: list[Request]
     found: list[str]
     in_flight: int = 0  # at the kill
-    errors: int = 0  # unknown, though answered before it
+    errors: int = 0  # unknown, although answered before the kill
 
 
 def why_not(rig: Rig, system: CatalogSystem) -> str | None:
-    """Why nothing of it is killed, in words; None where something is."""
+    """Return why no server is killed, or None if one is."""
     if not system.stores:
         return "keeps nothing"
     if system.volatile:
@@ -81,16 +81,16 @@ def why_not(rig: Rig, system: CatalogSystem) -> str | None:
 
 
 class Crash:
-    """Kills what a catalog stands on, again and again; each kill is a round of requests of its own."""
+    """Repeated kills of a catalog's servers and databases, each with a separate round of requests."""
 
     def __init__(
         self, rig: Rig, settings: CatalogSettings, system: CatalogSystem, directory: Path, mark: str, private: Path
     ) -> None:
-        """`mark` tells the entities of these rounds from all others."""
+        """Prepare the kills; `mark` distinguishes the entities of these rounds from all others."""
         self._rig, self._settings, self._system, self._mark = rig, settings, system, mark
         self._directory, self._private = directory, private
         self._rng = random.Random(f"{rig.spec.seed} {settings.label} crash")
-        self._sent: list[Request] = []  # into the present root
+        self._sent: list[Request] = []  # requests below the current root
         self._found: list[str] = []
         self._roots = 0
 
@@ -99,7 +99,7 @@ class Crash:
         return (f"NS_0_{self._mark}_{self._roots}",)
 
     def all(self, window: Ledger, root: tuple[str, ...], show: Show) -> dict[str, Any]:
-        """All kills as JSON has them, and what became of all that the `window` below `root` had acknowledged before."""
+        """Return all kills as JSON data, and a check of all that `window`, below `root`, had acknowledged before."""
         kills: list[Kill] = []
         turns = itertools.product(range(self._settings.kills), self._rig.servers.ours())
         for turn, victim in turns:
@@ -108,7 +108,7 @@ class Crash:
             if kill.answered_s is None:
                 return {"kills": [asdict(each) for each in kills], "window": None}
             if not kill.holds and 2 * kill.again_acked < kill.again:
-                break  # the next would begin with entities of its own, and the server takes no writes
+                break  # the next kill would begin with new entities, and the server takes no writes
         self._rig.servers.check()
         whole = look(self._system.open_reader(), window, root, self._system.keeps_properties)
         return {"kills": [asdict(each) for each in kills], "window": whole.plain()}
@@ -131,7 +131,7 @@ class Crash:
             self._found += found + again.found
             ledger = Ledger.of(self._sent, self._found)
             finding = look(reader, ledger, self._root, self._system.keeps_properties)
-        if not finding.holds:  # the next kill does not answer for this one
+        if not finding.holds:  # the next kill must not be blamed for this one
             self._sent, self._found, self._roots = [], [], self._roots + 1
         return Kill(
             killed=victim.name,
@@ -153,7 +153,7 @@ class Crash:
         )
 
     def _until_killed(self, victim: Service, number: int, moment: float) -> Round:
-        """Users create and update until nobody answers."""
+        """Let users create and update until the killed server no longer answers."""
         opening = () if self._sent else (Request(NAMESPACE, self._root), Request(TABLE, self._root, HOT))
         users = self._settings.users
         phases = [Phase("crash", "opening", 1, opening)] if opening else []
@@ -184,7 +184,7 @@ class Crash:
         return made
 
     def _again(self, number: int) -> Round:
-        """All users create at once, on a server that answers again: it may well read and take no writes."""
+        """Let all users create concurrently on a restarted server, which may answer reads but take no writes."""
         names = ((*self._root, f"NS_again_{number}_{place}") for place in range(AGAIN * self._settings.users))
         phases = [Phase("crash", "again", self._settings.users, tuple(Request(NAMESPACE, path) for path in names))]
         with self._generator(phases, f"again-{number}") as generator:
@@ -193,7 +193,7 @@ class Crash:
             return _round(phases, generator.played())
 
     def _requests(self, number: int) -> Iterable[Request]:
-        """Namespaces, tables, and updates of one table in turn, all with names of their own."""
+        """Yield namespaces, tables, and updates of one table alternately, all with unique names."""
         for place in range(number * MOST_REQUESTS, (number + 1) * MOST_REQUESTS, 3):
             yield Request(NAMESPACE, (*self._root, f"NS_{place}"))
             yield Request(TABLE, self._root, f"T_{place}")
@@ -204,9 +204,9 @@ class Crash:
         return Generator.of(self._system, self._private, folder, phases, ANSWER_S)
 
     def _back(self, victim: Service) -> tuple[float | None, str]:
-        """Start it on the same data; seconds until a table can be read, or None and why.
+        """Start it on the same data; return the seconds until a table can be read, or None and the reason.
 
-        ServiceError where another server has died meanwhile, which is no answer to the question.
+        Raises ServiceError if another server has died meanwhile, because the result would say nothing about `victim`.
         """
         victim.prepare()
         began = time.monotonic()
@@ -229,7 +229,7 @@ class Crash:
         return None, f"no answer in {BACK_S:g} s: {said}"
 
     def _is_there(self, reader: CatalogReader, request: Request) -> bool | None:
-        """Whether a request was done; None where nobody can tell, as what it set may have been replaced."""
+        """Return True if a request was done; None if it cannot be known, because its value may have been replaced."""
         kept = reader.fetch(request.kind.entity, request.path, request.name)
         if request.kind.act == CREATE:
             return kept is not None
@@ -239,7 +239,7 @@ class Crash:
 
 
 def _round(phases: Sequence[Phase], played: Played, killed_ns: int = 0) -> Round:
-    """What was sent of the `phases`; nothing of it was in flight without a kill."""
+    """Return the requests of `phases` that were sent; without a kill, none of them was in flight."""
     columns = {name: np.array(values, np.int64) for name, values in played.columns.items()}
     requests = [request for phase in phases for request in phase.requests]
     found = outcomes(columns["status"], np.array([each.kind.act == CREATE for each in requests]))

@@ -1,4 +1,4 @@
-"""The oracle: what was answered with success is there, once, as another client reads it; and nothing else is."""
+"""Oracle: everything acknowledged exists exactly once, as another client reads it, and nothing else exists."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from tidemark.studies.catalogs.tree import COLUMNS, PROPERTIES
 from tidemark.systems.catalogs.kind import CatalogReader, Entity
 
 type Place = tuple[Entity, tuple[str, ...], str]
-MOST_NAMED = 10  # entities that a verdict names
+MOST_NAMED = 10  # entities that a verdict lists
 
 
 @dataclass(slots=True)
 class Ledger:
-    """What a catalog must hold, and what it may: from the requests of a window and what became of them.
+    """Required and allowed contents of a catalog, from the requests of a window and their outcomes.
 
-    Requests about one table that is renamed or dropped are given in the order in which they were sent.
+    Requests about one table that is renamed or dropped are passed in the order in which they were sent.
     """
 
-    created: Counter[Place] = field(default_factory=Counter)  # acknowledged creations of each
-    maybe: set[Place] = field(default_factory=set)  # whose creation has an unknown outcome
+    created: Counter[Place] = field(default_factory=Counter)  # acknowledged creations of each entity
+    maybe: set[Place] = field(default_factory=set)  # entities whose creation has an unknown outcome
     updated: dict[Place, set[str]] = field(default_factory=dict)  # properties whose update was acknowledged
     may_update: dict[Place, set[str]] = field(default_factory=dict)
     appended: dict[Place, set[str]] = field(default_factory=dict)  # snapshots whose commit was acknowledged
     may_append: dict[Place, set[str]] = field(default_factory=dict)
     gone: set[Place] = field(default_factory=set)  # dropped, or renamed to another name
-    may_be_gone: set[Place] = field(default_factory=set)  # whose drop has an unknown outcome
-    either: dict[Place, Place] = field(default_factory=dict)  # new and old name, where the renaming has one
+    may_be_gone: set[Place] = field(default_factory=set)  # entities whose drop has an unknown outcome
+    either: dict[Place, Place] = field(default_factory=dict)  # new and old name of renames with an unknown outcome
     unknown: int = 0
 
     @classmethod
@@ -80,25 +80,25 @@ class Ledger:
             self.may_be_gone.add(place)
 
     def allows(self, place: Place) -> bool:
-        """Whether it may be there."""
+        """Return True if `place` may exist."""
         known = (self.created, self.maybe, self.may_be_gone, self.either, self.either.values())
         return any(place in each for each in known)
 
 
 @dataclass(slots=True)
 class Finding:
-    """What differs, counted; `named` has the first of them in words."""
+    """Counted differences; `named` describes the first of them."""
 
     expected: int = 0
     found: int = 0
-    lost: int = 0  # acknowledged, and not there
-    undead: int = 0  # dropped or renamed, and there under that name
-    phantom: int = 0  # there, and neither acknowledged nor unknown
-    doubled: int = 0  # listed twice, acknowledged twice, or there under two names
-    wrong: int = 0  # other properties or columns than it was created with
+    lost: int = 0  # acknowledged, but missing
+    undead: int = 0  # dropped or renamed, but present under that name
+    phantom: int = 0  # present, but neither acknowledged nor unknown
+    doubled: int = 0  # listed twice, acknowledged twice, or present under two names
+    wrong: int = 0  # properties or columns differ from those at creation
     lost_updates: int = 0  # properties and snapshots
-    torn: int = 0  # listed, and cannot be fetched
-    resolved_done: int = 0  # of an unknown outcome: it was done
+    torn: int = 0  # listed, but cannot be fetched
+    resolved_done: int = 0  # unknown outcomes that were done
     resolved_not: int = 0
     named: list[str] = field(default_factory=list)
 
@@ -123,9 +123,9 @@ class Finding:
 
 
 def look(reader: CatalogReader, ledger: Ledger, root: tuple[str, ...], keeps_properties: bool = True) -> Finding:
-    """Read everything below `root`, and hold it to the ledger.
+    """Read everything below `root`, and compare it with the ledger.
 
-    Where a catalog keeps of all that is set the last alone, it must be one of those that were acknowledged.
+    If a catalog keeps only the last property that was set, that must be from an acknowledged or unknown update.
     """
     finding = Finding()
     listed = Counter[Place]()
@@ -192,7 +192,7 @@ def _look_at(reader: CatalogReader, ledger: Ledger, place: Place, finding: Findi
 
 
 def _look_at_last(ledger: Ledger, place: Place, there: set[str], finding: Finding) -> None:
-    """Of all that was set the last is there: one of the acknowledged, or one of those that nobody knows of."""
+    """Check that the last property that was set is one whose update was acknowledged or has an unknown outcome."""
     known, perhaps = ledger.updated.get(place, set()), ledger.may_update.get(place, set())
     if there and there <= known | perhaps:
         finding.found += bool(known)
@@ -201,7 +201,7 @@ def _look_at_last(ledger: Ledger, place: Place, there: set[str], finding: Findin
 
 
 def verdict(finding: Finding, reader: str, began: float) -> Oracle:
-    """`finding` as all oracles say it; `began` is when it was asked, of the monotonic clock."""
+    """Convert `finding` to an Oracle; `began` is when the check started, on the monotonic clock."""
     return Oracle(
         verdict=finding.holds,
         applicable=True,

@@ -1,4 +1,4 @@
-"""What a window asks for, phase by phase: all requests of a phase may be under way at once, those of two never."""
+"""Requests of a window by phase: all requests of one phase may run concurrently, those of two phases never."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from tidemark.systems.catalogs.kind import Entity
 NAMESPACE, TABLE, VIEW = CREATIONS
 HOT_UPDATE = UPDATES[1]
 LISTING = READS[3]  # of tables
-CHURN, RAMP = "Churn", "Ramp"  # namespaces that are none of the tree: of tables that come and go, and see _ramp
-MIXED_KEY = "NewAttribute_0"  # the one property that the report's mixes set
-APPENDS = {"append": (1, APPENDING), "append-transaction": (2, TRANSACTING)}  # and the table of the tree that it is to
-OF_A_MIX = {"50": 0.5, "99": 0.99}  # the share of reads
-POOL = 50  # of an open loop: requests that can be under way at once; one that waits for a place is late, and counted so
+CHURN, RAMP = "Churn", "Ramp"  # namespaces outside the tree: of tables that come and go, and of `_ramp`
+MIXED_KEY = "NewAttribute_0"  # the only property that the report's mixes set
+APPENDS = {"append": (1, APPENDING), "append-transaction": (2, TRANSACTING)}  # and the table's number in the tree
+OF_A_MIX = {"50": 0.5, "99": 0.99}  # share of reads
+POOL = 50  # concurrent requests of an open loop; a request that waits for one of these places counts as late
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """`step` is what results call it; `due_s` are arrivals in an open loop, in seconds from the phase's begin.
+    """Phase of requests. `step` is its name in results; `due_s` are open-loop arrivals, in seconds from its start.
 
-    `own`: each request belongs to one user, who sends them in their order: the first to the first user, the second to
-    the second, round and round. Otherwise whoever is free takes the next. `ramp`: one user begins, one more comes each
-    second, and a request that the server failed at (500) is tried again, at most five times.
+    `own`: each request belongs to one user, who sends them in order; requests are assigned round-robin. Otherwise the
+    next free user takes the next one. `ramp`: one user begins and one more joins each second, and a request that the
+    server failed (500) is retried at most five times.
     """
 
-    part: str  # of the configuration's `parts`
+    part: str  # as in the configuration's `parts`
     step: str
     users: int
     requests: tuple[Request, ...]
@@ -51,7 +51,7 @@ class Phase:
 
 @dataclass(slots=True)
 class Walk:
-    """The entities of a tree, each kind gone through in order from the first, round and round, as the report did."""
+    """Entities of a tree, each kind used in order from the first, cyclically, as in the report."""
 
     entities: dict[Entity, list[tuple[tuple[str, ...], str]]]
 
@@ -66,7 +66,7 @@ class Walk:
         )
 
     def all(self, kind: Kind, key: str = "") -> Iterator[Request]:
-        """`kind` of every entity; what lists the entities of a namespace is asked of the namespace of each."""
+        """Yield `kind` for every entity; a listing of entities goes to the namespace of each."""
         for path, name in self.entities[kind.entity]:
             yield Request(kind, path, name, key)
 
@@ -74,7 +74,7 @@ class Walk:
 def phases(
     settings: CatalogSettings, tree: Tree, seed: int, can: frozenset[str] | None = None, pool: int = POOL
 ) -> list[Phase]:
-    """All phases of a window, in their order; without the kinds of request that are not among those that it `can`."""
+    """Return all phases of a window in order, without the kinds of request that are not in `can`."""
     made = (_able(phase, can) for phase in _all(settings, tree, seed, can, pool))
     return [phase for phase in made if phase.requests]
 
@@ -83,7 +83,7 @@ def _able(phase: Phase, can: frozenset[str] | None) -> Phase:
     if can is None or phase.due_s is not None:
         return phase
     kept = tuple(each for each in phase.requests if each.kind.name in can)
-    # Of requests that follow from one another, all or none.
+    # Requests that depend on one another are kept all or not at all.
     return replace(phase, requests=() if phase.own and len(kept) < len(phase.requests) else kept)
 
 
@@ -126,7 +126,7 @@ def _all(settings: CatalogSettings, tree: Tree, seed: int, can: frozenset[str] |
 
 
 def _creating(walk: Walk, tree: Tree, users: int) -> Iterator[Phase]:
-    """Level by level, so that no child overtakes its parent and wide levels have the full number of users."""
+    """Yield a phase per level, so that no child precedes its parent and wide levels have all users; then the leaves."""
     for level in tree.levels():
         nodes = tuple(Request(NAMESPACE, tree.path(node)) for node in level)
         yield Phase("create", NAMESPACE.name, users, nodes)
@@ -135,7 +135,7 @@ def _creating(walk: Walk, tree: Tree, users: int) -> Iterator[Phase]:
 
 
 def _ramp(tree: Tree) -> Phase:
-    """The tree's namespaces once more, in one below its root, as the report created them: breadth first, no barrier."""
+    """Return the tree's namespaces again, below RAMP, created as in the report: breadth first, without barriers."""
     asked = [Request(NAMESPACE, (tree.root, RAMP, *tree.path(node)[1:])) for node in range(tree.namespaces)]
     return Phase("create-ramp", "create-ramp", tree.depth + 1, tuple(asked), ramp=True)
 
@@ -154,7 +154,7 @@ def _mix(walk: Walk, reads: float, count: int, rng: random.Random, can: frozense
 
 
 def _arrivals(rate: float, seconds: float, rng: random.Random) -> tuple[float, ...]:
-    """Of a Poisson process; at least one."""
+    """Return the arrivals of a Poisson process, in seconds; at least one."""
     found: list[float] = []
     at = rng.expovariate(rate)
     while at < seconds or not found:
@@ -164,13 +164,13 @@ def _arrivals(rate: float, seconds: float, rng: random.Random) -> tuple[float, .
 
 
 def _races(tree: Tree, users: int, names: int) -> Iterator[Phase]:
-    """All users create one name at once: a table, again and again under another name. One may win."""
+    """Yield phases in which all users create one name, a table's, with a new name per phase. One may succeed."""
     for number in range(names):
         yield Phase("race", "race", users, (Request(TABLE, (tree.root,), f"Race_{number}"),) * users)
 
 
 def _churn(tree: Tree, users: int, tables: int) -> Iterator[Phase]:
-    """Each user creates tables of its own, renames each and drops every other one, and lists all of them between."""
+    """Yield phases in which each user creates tables, renames each, drops every other one, and lists all in between."""
     path = (tree.root, CHURN)
     yield Phase("churn", "churn", users, (Request(NAMESPACE, path),))
     listing = Request(LISTING, path)

@@ -1,4 +1,4 @@
-"""What one window left behind: a row a request, and what each of its steps took of processors and databases."""
+"""Samples of one window: a row per request, and the CPU time and database counters of each step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidemark.studies.catalogs.window.phases import Phase
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a window: `elapsed_ns` is the time of its phases, `counted` what backends counted meanwhile."""
+    """One step of a window: `elapsed_ns` is the time of its phases, `counted` what backends counted during them."""
 
     name: str
     part: str
@@ -37,7 +37,7 @@ class Step:
 
 @dataclass(slots=True)
 class CatalogWindow:
-    """Filled once the load generator has said what became of each request."""
+    """Window of catalog requests, filled once the load generator has reported every result."""
 
     phases: Sequence[Phase]
     elapsed_ns: int = 0
@@ -47,13 +47,13 @@ class CatalogWindow:
     ended: bool = False  # all phases were played
 
     def take(self, played: Played) -> None:
-        """Turn what the load generator wrote down into rows."""
+        """Convert the load generator's results into columns."""
         asked = [(phase, request) for phase in self.phases for request in phase.requests]
         numbers = {name: np.array(values, np.int64) for name, values in played.columns.items()}
         creates = np.array([request.kind.act == CREATE for _, request in asked])
         late = np.maximum(numbers["late_ns"], 0)
         outcome = outcomes(numbers["status"], creates)
-        # A creation that was tried again after the server failed at it may have met itself.
+        # A creation that was retried after a server failure may conflict with its own first attempt.
         outcome[creates & (numbers["attempts"] > 1) & (outcome == CONFLICT)] = UNKNOWN
         self.columns = {
             "start_ns": numbers["start_ns"] - played.began_ns[0],
@@ -78,7 +78,7 @@ class CatalogWindow:
 
     @property
     def rows(self) -> int:
-        """Requests that the server said were done."""
+        """Number of acknowledged requests."""
         return int(self.columns["rows"].sum())
 
     def elapsed(self) -> NDArray[np.int64]:
@@ -91,11 +91,11 @@ class CatalogWindow:
 
     @property
     def in_flight(self) -> int:
-        """How many requests were under way at once, where most."""
+        """Largest number of concurrent requests."""
         starts, ends = self.columns["start_ns"], self.columns["start_ns"] + self.columns["elapsed_ns"]
         moments = np.concatenate([starts, ends])
         changes = np.concatenate([np.ones(len(starts), np.int64), -np.ones(len(ends), np.int64)])
-        # Where one ends as another begins, the end comes first.
+        # If one request ends when another begins, the end comes first.
         return int(np.cumsum(changes[np.lexsort((changes, moments))]).max(initial=0))
 
     def budget(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What a window of requests happens on: a tree of its own in a running catalog, and a load generator at its gate."""
+"""Measurement window of catalog requests: a separate tree in a running catalog, and a waiting load generator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What was spent and counted so far."""
+    """CPU time and backend counters so far."""
 
     cpu_s: Mapping[str, float]
     backend: Mapping[str, int]
@@ -52,7 +52,7 @@ class Counted:
 
 
 class CatalogStage(Stage[CatalogWindow]):
-    """One tree of one catalog, not there yet; `staged` makes it."""
+    """Tree of one catalog, not created yet; made by `staged`."""
 
     def __init__(
         self, catalogs: Catalogs, rig: Rig, directory: Path, tree: Tree, system: CatalogSystem, generator: Generator
@@ -68,7 +68,7 @@ class CatalogStage(Stage[CatalogWindow]):
         return CatalogWindow(self._catalogs.phases(self._tree))
 
     def stretches(self, window: CatalogWindow, until_seconds: float) -> Iterator[None]:
-        """One: requests follow each other until all are answered."""
+        """Yield once: requests follow each other until all are answered."""
         del window, until_seconds
         yield
         self._rig.servers.check()
@@ -131,7 +131,7 @@ class CatalogStage(Stage[CatalogWindow]):
         return Findings(found, footprint)
 
     def _look_closer(self, ledger: Ledger, last: bool, show: Show) -> None:
-        """After the last window of a series, whose numbers are in by then: what would have changed them."""
+        """Run the checks that would have changed the numbers, after the last window of a series."""
         self._crash = self._kill(ledger, last, show)
         if not last:
             return
@@ -143,7 +143,7 @@ class CatalogStage(Stage[CatalogWindow]):
         self._statements = count_statements(self._rig, catalogs.settings, self.system, *places, show)
 
     def _kill(self, ledger: Ledger, last: bool, show: Show) -> dict[str, Any]:
-        """What the crash part found, after the last window of a series that has one: its numbers are in by then."""
+        """Run the crash part, if any, after the last window of a series, when its numbers are recorded."""
         catalogs, tree = self._catalogs, self._tree
         if not (last and catalogs.settings.kills):
             return {}
@@ -153,7 +153,7 @@ class CatalogStage(Stage[CatalogWindow]):
         return crash.all(ledger, (tree.root,), show)
 
     def _check_closed_form(self, ledger: Ledger) -> None:
-        """The tree as the closed form counts it, where nothing was refused: else the ledger itself is wrong."""
+        """Raise SystemFailure if more creations were acknowledged than the tree has entities: the ledger is wrong."""
         tree = self._tree
         whole = {Entity.NAMESPACE: tree.namespaces, Entity.TABLE: tree.tables, Entity.VIEW: tree.views}
         for entity, count in whole.items():
@@ -183,13 +183,13 @@ class CatalogStage(Stage[CatalogWindow]):
 
 
 def _is_beside(path: Sequence[str], name: str) -> bool:
-    """Whether an entity is none of the tree's own."""
+    """Return True if an entity is not part of the tree itself."""
     return CHURN in path or RAMP in path or name.startswith("Race_")
 
 
 @contextmanager
 def staged(catalogs: Catalogs, rig: Rig, name: str, show: Show) -> Iterator[CatalogStage]:
-    """A tree's place in the running catalog, and the load generator with its connections, waiting."""
+    """Yield the stage of a new tree in the running catalog, with a load generator that is connected and waits."""
     directory = private_directory(rig.work / name)
     tree = Tree(catalogs.settings.depth, catalogs.mark(name))
     with ExitStack() as stack:

@@ -1,7 +1,7 @@
-"""SQL statements that requests take: counted after the last window of a series, because counting takes time of each.
+"""SQL statements per request, counted after the last window of a series, because counting slows each of them.
 
-The database is started anew with its counter, and those that work on it after it. A tree that is created first,
-uncounted, has connections opened and caches filled; of a second one, each step's statements are counted.
+The database is restarted with its counter, and then the servers that use it. A first tree is created uncounted, to
+open connections and fill caches; on a second one, each step's statements are counted.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tidemark.studies.catalogs.tree import Tree
 from tidemark.studies.catalogs.window.phases import Phase, phases
 from tidemark.systems.catalogs.kind import CatalogSystem
 
-PARTS = (CREATE, "read", "update", "hot", "append")  # whose statements are counted, where a window has them
+PARTS = (CREATE, "read", "update", "hot", "append")  # parts whose statements are counted, if a window has them
 LONGEST_S = 120.0
 
 
 def why_not(rig: Rig, system: CatalogSystem) -> str | None:
-    """Why no statements are counted, in words; None where they are."""
+    """Return why no statements are counted, or None if they are."""
     if not system.stores:
         return "keeps nothing"
     if any(rig.servers.by_class[kind].is_external for kind in rig.variant.needs):
@@ -43,9 +43,9 @@ def why_not(rig: Rig, system: CatalogSystem) -> str | None:
 def count(
     rig: Rig, settings: CatalogSettings, system: CatalogSystem, directory: Path, mark: str, private: Path, show: Show
 ) -> dict[str, Any]:
-    """The statements of each step with its requests, as JSON has them; or why there are none.
+    """Return the statements and requests of each step as JSON data, or the reason why there are none.
 
-    `mark` tells its trees from all others.
+    `mark` distinguishes its trees from all others.
     """
     if (reason := why_not(rig, system)) is not None:
         return {"excused": reason}
@@ -82,7 +82,7 @@ def count(
 
 
 def _asked(settings: CatalogSettings, system: CatalogSystem, seed: int, mark: str) -> list[Phase]:
-    """All phases; those of the first tree, whose statements are not counted, are of no part."""
+    """Return all phases; those of the first tree, whose statements are not counted, belong to no part."""
     parts = [part for part in settings.parts.split(",") if part in PARTS]
     small = replace(settings, depth=COUNTED_DEPTH, parts=",".join(parts), hot_updates=COUNTED_REQUESTS)
     small = replace(small, appends=COUNTED_REQUESTS)

@@ -1,4 +1,4 @@
-"""The figure of the study: how old events are when they are seen, against what that costs."""
+"""Figure of the study: age of events when they are seen, by cost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sketches() -> Iterator[Sketch]:
 
 
 def _rate(run_set: list[Series]) -> int:
-    """The rate at which most policies were measured."""
+    """Return the rate at which most policies were measured."""
     rates = [shape_of(each.mode).rate for each in run_set if each.runs]
     if not rates:
         raise Absent("no system was measured")
@@ -40,10 +40,10 @@ def _rate(run_set: list[Series]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A series of one rate, or the highest rate that one which climbs keeps up with."""
+    """Series of one rate, or the highest rate that a climbing series keeps up with."""
 
     age: float  # s
-    cost: float  # a million events
+    cost: float  # per million events
     said: str
     is_capacity: bool
 
@@ -53,7 +53,7 @@ def _named(series: Series) -> str:
 
 
 def _point(studio: Studio, series: Series, steady: Quantity, of_step: OfStep) -> Point | None:
-    """None where `series` has no age or no cost."""
+    """Return the point of `series`, or None if it has no age or no cost."""
     shape = shape_of(series.mode)
     climbs = bool(shape.steps)
     try:
@@ -66,8 +66,8 @@ def _point(studio: Studio, series: Series, steady: Quantity, of_step: OfStep) ->
 
 
 def _say(axes: Axes, frame: pd.DataFrame, look: Look) -> None:
-    """Write at each mark what it is of, at the nearest place that no mark and no other words have."""
-    dots = matplotlib.rcParams["figure.dpi"] / 72  # a point
+    """Label each mark, at the nearest position that overlaps no mark and no other label."""
+    dots = matplotlib.rcParams["figure.dpi"] / 72  # pixels per point
     marks = [axes.transData.transform((point.age, point.cost)) for point in frame.itertuples()]
     taken = [Bbox.from_bounds(x - 3 * dots, y - 3 * dots, 6 * dots, 6 * dots) for x, y in marks]
     places = [(far, turn) for far in range(4, 40, 4) for turn in np.linspace(0, 2 * np.pi, 16, endpoint=False)]
@@ -91,7 +91,7 @@ def _say(axes: Axes, frame: pd.DataFrame, look: Look) -> None:
 
 
 def cost(studio: Studio) -> Drawn:
-    """p95 of the age when a reader sees an event (across) against CPU-seconds (left) and files (right), both log."""
+    """Draw the p95 age when seen (across) by CPU-seconds (left) and by files (right); all axes logarithmic."""
     every = undisturbed(studio.run_set)
     rate = _rate(every)
     systems: dict[str, list[Series]] = {}

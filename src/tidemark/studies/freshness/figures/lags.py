@@ -1,4 +1,4 @@
-"""The figure of how far tables lag behind the topic while a window lasts."""
+"""Figure of the lag of tables behind the topic during a window."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sketches() -> Iterator[Sketch]:
 
 
 def over_time(studio: Studio) -> Drawn:
-    """Lag in seconds (left) and in events (right) against the time in the window, of systems that commit alike."""
+    """Draw the lag in seconds (left) and in events (right) over the window, for systems with equal commit intervals."""
     chosen = alike([each for each in undisturbed(studio.run_set) if each.runs])
     made = style.frame(style.PAGE, 2.3)
     panels = made.pair(0.55, 0.6, 1.75)

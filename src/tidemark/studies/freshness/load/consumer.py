@@ -1,8 +1,8 @@
-"""A consumer of ours, a process of its own: events from the topic, rows into the table, commits by a policy.
+"""Tidemark's consumer, a separate process: reads events from the topic and commits rows to the table by a policy.
 
-It goes on where the table ends, and keeps nothing else: with one consumer and one partition, the table holds the first
-so many events. A consumer that is killed inside a commit may leave one behind that appears after the next one has
-asked how far the table has come; nothing here prevents that, and the oracle would see it.
+It resumes where the table ends, and keeps no other state: with one consumer and one partition, the table holds a prefix
+of the events. A consumer killed inside a commit may leave one behind that appears after the next consumer has read the
+table's length; nothing here prevents that, and the oracle would detect it.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from tidemark.stream.paced import JSON
 from tidemark.studies.freshness.settings import Policy
 from tidemark.systems.writers import Door
 
-MOST = 100_000  # events of a commit
-REST_SECONDS = 0.2  # that an empty poll lasts at most
+MOST = 100_000  # most events per commit
+REST_SECONDS = 0.2  # longest time of an empty poll
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a consumer is to do; it holds what `door` does, which may be secrets."""
+    """Instructions for a consumer; they contain what `door` contains, which may be secrets."""
 
     door: Door
     bootstrap: str
     topic: str
     encoding: str
-    schema: bytes  # of the events, as Arrow serializes it
+    schema: bytes  # of the events, as serialized by Arrow
     policy: Policy
-    first: int  # event to begin with
+    first: int  # number of the first event to read
 
 
 def decoder(order: Order, source: EventConsumer) -> Callable[[Sequence[bytes]], pa.Table]:
-    """How messages become rows; the consumer is at its first event afterwards."""
+    """Return the function that converts messages to rows, and position the consumer at its first event."""
     schema = pa.ipc.read_schema(pa.py_buffer(order.schema))
     if order.encoding == JSON:
         source.client.assign([confluent_kafka.TopicPartition(order.topic, 0, order.first)])
@@ -56,7 +56,7 @@ def decoder(order: Order, source: EventConsumer) -> Callable[[Sequence[bytes]], 
 
 
 def gathered(client: confluent_kafka.Consumer, policy: Policy) -> list[bytes]:
-    """The messages of the next commit."""
+    """Return the messages of the next commit."""
     most = policy.rows or MOST
     messages: list[bytes] = []
     due = float("inf")
@@ -71,7 +71,7 @@ def gathered(client: confluent_kafka.Consumer, policy: Policy) -> list[bytes]:
 
 
 def work(order: Order) -> None:
-    """For ever: gather, decode, write."""
+    """Gather, decode and write, without end."""
     writer = order.door.open()
     with EventConsumer(order.bootstrap, order.topic, Encoding.RECORD) as source:
         decode = decoder(order, source)

@@ -1,4 +1,4 @@
-"""A consumer of ours as a pipeline: what the study does to others is done to it."""
+"""Tidemark's consumer with the interface of a pipeline, so that it gets the same kills as the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXACTLY_ONCE = "it goes on with the event that the table's number of rows names"
 
 
 class OwnConsumer:
-    """A process that reads one topic and writes one table through the table's own client."""
+    """Process that reads one topic and writes one table through the table's client."""
 
     def __init__(self, directory: Path, encoding: str, policy: Policy) -> None:
         self._directory, self._log = directory, directory / "consumer.log"
@@ -37,7 +37,7 @@ class OwnConsumer:
         self._ended_seconds = 0.0
 
     def start(self, source: Source, table: TableSystem) -> None:
-        """Begin with the topic's first event; returns once its client is open."""
+        """Start at the topic's first event; return once the client is open."""
         self._table = table
         self._order = Order(
             door=table.door(),
@@ -74,12 +74,12 @@ class OwnConsumer:
         )  # fmt: skip
 
     def check(self) -> None:
-        """SystemFailure, with the end of its log, where it has ended."""
+        """Raise SystemFailure, with the end of the log, if the process has ended."""
         if self._process is None or self._process.poll() is not None:
             raise SystemFailure(f"the consumer ended on its own. Its log, {self._log}, ends:\n{tail(self._log)}")
 
     def stop(self) -> None:
-        """End it: what it gathered and did not commit stays undone."""
+        """Stop the process; events that it gathered and did not commit are dropped."""
         self.kill()
 
     def pids(self) -> list[int]:
@@ -94,7 +94,7 @@ class OwnConsumer:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
         self._process = process
         assert process.stdin is not None and process.stdout is not None
-        with suppress(BrokenPipeError):  # what it says of its end is in its log
+        with suppress(BrokenPipeError):  # the log contains the reason of its end
             process.stdin.write(pickle.dumps(order))
             process.stdin.close()
         deadline = time.monotonic() + READY_SECONDS

@@ -1,4 +1,4 @@
-"""The tables of the study: how old events are when they are seen, and whether each is there once after kills."""
+"""Tables of the study: ages of events when they are seen, and whether each is present exactly once after kills."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ KILLED = (
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables freshness and freshness-kills."""
+    """Yield tables freshness and freshness-kills."""
     yield _ages(workshop)
     yield _kills(workshop)
 

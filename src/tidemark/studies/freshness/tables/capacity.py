@@ -1,4 +1,4 @@
-"""The tables of climbs: the rate at which each table still keeps up, and every step up to it and beyond."""
+"""Tables of climbs: the rate that each table still keeps up with, and every step up to it and beyond."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ NOTES = (
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables freshness-capacity and freshness-steps."""
+    """Yield tables freshness-capacity and freshness-steps."""
     series = climbed(workshop.run_set)
     runs = [run for each in series for run in runs_of(each)]
     rows = [[*_head(each), *_whole(workshop, each)] for each in series]
@@ -78,7 +78,7 @@ def _whole(workshop: Workshop, series: Series) -> list[Cell]:
 
 
 def ending(most: Capacity) -> list[Cell]:
-    """Whether the capacity is a lower bound, and what became of the step after it."""
+    """Return whether the capacity is a lower bound, and the verdict on the next step."""
     following = most.following
     if following is None:
         return [LEAST, "there was none"]
@@ -97,7 +97,7 @@ def _lines(series: Series) -> Iterator[list[Cell]]:
 
 
 def line(step: Step, unseen: str | None) -> list[Cell]:
-    """From the rate on."""
+    """Return the cells from the rate on."""
     scale = MILLION / step.events
     return [
         step.rate,

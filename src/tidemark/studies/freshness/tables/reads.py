@@ -1,4 +1,4 @@
-"""What it takes to read the tables that were streamed into, before and after they are maintained."""
+"""Table of the read times of streamed tables, before and after maintenance."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NOTES = (
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Table freshness-reads."""
+    """Yield table freshness-reads."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in undisturbed(workshop.run_set):
@@ -52,7 +52,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def lines(told: dict[str, Any]) -> list[list[Cell]]:
-    """From the state on: as streamed, and after maintenance; one line alone, with why, where nobody could ask."""
+    """Return the cells from the state on: as streamed and after maintenance, or one row with the reason if unread."""
     reads = told.get("reads")
     if reads is None:
         return [[Missing(NOT_ASKED)] * 8]

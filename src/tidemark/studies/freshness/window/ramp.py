@@ -1,4 +1,4 @@
-"""Rates that double step by step while a reader looks on: until the table falls behind, or the producer does."""
+"""Rates that double step by step while a reader watches, until the table or the producer falls behind."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from tidemark.studies.freshness.window.reader import Reader
 from tidemark.studies.freshness.window.samples import End, FreshnessWindow, Look, Step
 from tidemark.systems.tables import TableSystem
 
-LATE_SECONDS = 0.5  # that an event may be sent after its moment before a run is marked, and a ramp ends
+LATE_SECONDS = 0.5  # delay of an event behind its due time above which a run is marked and a ramp ends
 LOOK_SECONDS = 0.05
-BEHIND = 1 / 2  # of a step: so much older than an interval the oldest event that nobody sees is where the ramp ends
-TRIES = 10  # at a table's files, which come and go while it is written
+BEHIND = 1 / 2  # of a step: the ramp ends if the oldest unseen event is older than an interval by more than this
+TRIES = 10  # at listing a table's files, which come and go while it is written
 
 
 @dataclass(frozen=True, slots=True)
 class Climbed:
-    """One step, and what its events cost: between its begin and its end, in which not all of them became visible."""
+    """One step and its cost, from its begin to its end; not all of its events became visible in that time."""
 
     rate: int
-    begin_s: float  # after the first event's moment
+    begin_s: float  # after the first event was due
     seconds: float
     events: int
-    latest_s: float  # that an event was sent after its moment, at worst
-    lag_s: float  # at its end: the age of the oldest event that nobody had seen
+    latest_s: float  # largest delay of an event behind its due time
+    lag_s: float  # at its end: the age of the oldest unseen event
     cpu_s: float
-    files: int  # that the table has more at its end, data and metadata
+    files: int  # data and metadata files that the table gained
 
 
 def lag_seconds(window: FreshnessWindow, look: Look | None, passed_ns: int) -> float:
-    """The age of the oldest event of `window` that `look` did not find, so long after the first event's moment."""
+    """Return the age of the oldest event of `window` that `look` missed, `passed_ns` after the first event was due."""
     left = max((0 if look is None else look.rows) - window.warm, 0)
     for step in window.steps:
         if left < step.events:
@@ -44,7 +44,7 @@ def lag_seconds(window: FreshnessWindow, look: Look | None, passed_ns: int) -> f
 
 
 class Ramp:
-    """One climb. `spent` are processor seconds so far; `goes_on` says whether the window does, or raises."""
+    """One climb. `spent` returns the CPU seconds so far; `goes_on` returns whether the window continues, or raises."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Ramp:
         self._end = End.STEPS
 
     def climb(self, window: FreshnessWindow) -> Sent:
-        """Send step after step from `window.begin_ns` on, each due when the one before ends; what was sent in all."""
+        """Send steps from `window.begin_ns` on, each due when the previous one ends; return the totals sent."""
         step_ns = round(self._settings.step_seconds * 1e9)
         sent = Sent(0, 0.0, 0.0)
         for number in range(self._settings.steps):
@@ -71,7 +71,7 @@ class Ramp:
             self._producer.pace(step.events, rate, window.begin_ns + step.begin_ns)
             while time.time_ns() < window.begin_ns + step.begin_ns + step_ns and self._goes_on():
                 time.sleep(LOOK_SECONDS)
-            # Before the wait for a producer that is behind: what is spent then belongs to no step.
+            # Before the wait for a late producer: CPU time spent during that wait belongs to no step.
             passed_ns = time.time_ns() - window.begin_ns
             cpu_s, files = self._spent() - cpu_s, self._files() - files
             last = self._reader.looks[-1] if self._reader.looks else None
@@ -88,7 +88,7 @@ class Ramp:
         return sent
 
     def found(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the climb as JSON data."""
         return {"end": str(self._end), "steps": [asdict(each) for each in self._climbed]}
 
     def _is_over(self, step: Climbed) -> bool:
@@ -106,6 +106,6 @@ class Ramp:
             try:
                 footprint = self._table.footprint()
             except FileNotFoundError:
-                continue  # one of them went between being listed and being looked at
+                continue  # a file disappeared after it was listed
             return footprint.data_files + footprint.metadata_files
         return 0

@@ -1,4 +1,4 @@
-"""Somebody who opens the table again and again, and asks how many rows it has."""
+"""Reader that opens the table repeatedly and counts its rows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tidemark.errors import SystemFailure
 from tidemark.studies.freshness.window.samples import Look
 from tidemark.systems.tables import TableSystem
 
-GIVE_UP = 20  # looks in a row that fail
+GIVE_UP = 20  # consecutive looks that fail
 
 
 class Reader:
-    """A thread; a context manager. Each look opens the table anew, as a query does before it reads rows."""
+    """Thread as a context manager. Each look opens the table again, as a query does before it reads rows."""
 
     def __init__(self, table: TableSystem, look_ms: int) -> None:
         self.looks: list[Look] = []
@@ -25,7 +25,7 @@ class Reader:
 
     @property
     def rows(self) -> int:
-        """Of the last look; SystemFailure where the table cannot be read any more."""
+        """Rows at the last look. Raises SystemFailure if the table can no longer be read."""
         if self._error is not None:
             raise SystemFailure(f"the table could not be read: {self._error}") from self._error
         return self.looks[-1].rows if self.looks else 0

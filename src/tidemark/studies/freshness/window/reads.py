@@ -1,4 +1,4 @@
-"""What it takes to read the table of a window at its end, as it was streamed and once it is maintained."""
+"""Read times of a window's table at its end, as streamed and after maintenance."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ NOBODY = "no client is here that can be asked for its rows and never wrote to it
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """`before` and `after` maintenance, which took `maintained` seconds by its operations; or why there is none."""
+    """Readings `before` and `after` maintenance, the seconds of its operations (`maintained`), or why there is none."""
 
     before: Reading | None
-    files: int  # data and metadata of the table before, and after
+    files: int  # data and metadata files before maintenance; `files_after`: after it
     why_not: str = ""
     maintained: tuple[tuple[str, float], ...] = ()
     after: Reading | None = None
@@ -29,7 +29,7 @@ class Reads:
     why_not_after: str = ""
 
     def found(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the readings as JSON data."""
         return {
             "before": None if self.before is None else self.before.seconds,
             "files": self.files,
@@ -42,9 +42,9 @@ class Reads:
 
 
 def take(table: TableSystem, rows: int, footprint: Footprint, show: Callable[[str], None]) -> Reads:
-    """Ask `table`, which holds the ids 0 .. `rows` - 1, maintain it, and ask it again.
+    """Read `table`, which holds the ids 0 .. `rows` - 1, maintain it, and read it again.
 
-    OracleError where an answer is wrong. What cannot be done is told; the window is measured by then.
+    Raises OracleError if an answer is wrong. Other failures are only recorded: the window is already measured.
     """
     files = _files(footprint)
     if Capability.ASKED not in table.capabilities:

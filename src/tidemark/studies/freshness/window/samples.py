@@ -1,4 +1,4 @@
-"""What one window left behind: a row an event, with the moments when it was due, committed, and first seen."""
+"""Samples of one window: a row per event, with the times at which it was due, committed, and first seen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tidemark.systems.tables import Committed
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a reader was told: so many rows, at a moment (of time.time_ns) when the answer was there."""
+    """Row count that a reader got, and the time (of time.time_ns) at which it got the answer."""
 
     at_ns: int
     rows: int
@@ -25,10 +25,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Events at one rate, from a moment after the first event's."""
+    """Events at one rate; `begin_ns` is relative to the first event's due time."""
 
     begin_ns: int
-    rate: int  # events a second
+    rate: int  # events per second
     events: int
 
     @property
@@ -36,13 +36,13 @@ class Step:
         return self.begin_ns + round(self.events * 1e9 / self.rate)
 
     def due(self) -> NDArray[np.int64]:
-        """The moments of its events, in nanoseconds."""
+        """Return the due times of its events, in nanoseconds, as int64[events]."""
         moments: NDArray[np.int64] = self.begin_ns + np.round(np.arange(self.events) * 1e9 / self.rate).astype(np.int64)
         return moments
 
 
 class End(StrEnum):
-    """Why a climb had no further step."""
+    """Reason why a climb had no further step."""
 
     LAG = "the table fell behind"
     PRODUCER = "the producer could not send faster"
@@ -50,26 +50,26 @@ class End(StrEnum):
 
 
 def is_unfinished(oracle: Oracle, gave_up: bool) -> bool:
-    """Whether all that is wrong is that events had not come yet when nobody waited any longer: late is not lost."""
+    """Return True if events are only missing because the drain timed out: late is not lost."""
     return gave_up and oracle.missing > 0 and not oracle.duplicated and not oracle.unexpected
 
 
 @dataclass(slots=True)
 class FreshnessWindow:
-    """`elapsed_ns`: from the first event's moment until all were seen, or nobody waited any longer."""
+    """Window of events. `elapsed_ns` is from the first event's due time until all were seen or the drain timed out."""
 
-    warm: int  # events in the table before the first that counts
+    warm: int  # events in the table before the first counted one
     begin_ns: int = 0
-    steps: list[Step] = field(default_factory=list)  # of events that have arrived, one step after the other
+    steps: list[Step] = field(default_factory=list)  # of events that have arrived, in order
     elapsed_ns: int = 0
     looks: list[Look] = field(default_factory=list)
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def take(self, history: Sequence[Committed]) -> None:
-        """Find for each event the commit and the look that brought it.
+        """Find for each event the commit and the look that made it visible.
 
-        Events are in a table in the order of the topic, so that the commit of event k is the first with which the
-        table has more than k rows. One that never came is as old as the window's end says, at least.
+        A table holds events in the order of the topic, so event k belongs to the first commit with which the table has
+        more than k rows. For an event that never arrived, the age at the window's end is a lower bound.
         """
         numbers = np.arange(self.warm + 1, self.warm + 1 + self.events)
         due = np.concatenate([step.due() for step in self.steps])
@@ -80,7 +80,7 @@ class FreshnessWindow:
         rows = np.maximum.accumulate([each.rows for each in self.looks]) if self.looks else np.zeros(0, np.int64)
         seen = np.array([each.at_ns for each in self.looks] + [end], np.int64)
         look = np.searchsorted(rows, numbers)
-        # A commit's own clock may stand a little before an event's moment by rounding; no age is below 1 ns.
+        # Rounding may put a commit's timestamp slightly before an event's due time; ages are at least 1 ns.
         self.columns = {
             "start_ns": due,
             "elapsed_ns": np.maximum(np.minimum(made[commit], end) - self.begin_ns - due, 1),
@@ -106,7 +106,7 @@ class FreshnessWindow:
         return found
 
     def budget(self) -> dict[str, int]:
-        """Events arrive, and then those that are left become visible."""
+        """Return the nanoseconds in which events arrive, and in which the remaining ones become visible."""
         arriving = min(self.steps[-1].end_ns, self.elapsed_ns)
         return {"arriving": arriving, "draining": self.elapsed_ns - arriving}
 

@@ -1,4 +1,4 @@
-"""What a window happens on: a topic, a table, and a pipeline, or a consumer of ours, that moves events between them."""
+"""Measurement window: a topic, a table, and a pipeline or Tidemark's consumer that moves events between them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from tidemark.systems.tables import TableSystem
 if TYPE_CHECKING:
     from tidemark.studies.freshness.workload import Freshness
 
-WARM_SECONDS = 150.0  # until the events before the window are visible
+WARM_SECONDS = 150.0  # longest wait until the events before the window are visible
 HEAD_START_NS = 200_000_000  # from the order to the first event
 LOOK_SECONDS = 0.05
 ROWS_PER_WRITE = 1_000
 
 
 class Moving(Protocol):
-    """What moves events: a pipeline, or a consumer of ours."""
+    """Mover of events: a pipeline or Tidemark's consumer."""
 
     def kill(self) -> None: ...
     def again(self) -> None: ...
@@ -51,7 +51,7 @@ class Moving(Protocol):
 
 
 class FreshnessStage(Stage[FreshnessWindow]):
-    """`staged` makes it."""
+    """Topic, table and mover of events; created by `staged`."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
         return FreshnessWindow(self._freshness.settings.warm)
 
     def stretches(self, window: FreshnessWindow, until_seconds: float) -> Iterator[None]:
-        """One. Before it, the pipeline has started and some events have become visible."""
+        """Start the pipeline, wait until the events before the window are visible, and yield once."""
         del until_seconds
         self._show("starting the pipeline")
         self._producer.send(window.warm)
@@ -107,7 +107,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
             system.start(self._source, self._table, interval_ms)
             return system
         own = OwnConsumer(self.directory, settings.encoding, settings.rules)
-        self._freshness.moving = own  # ended with the stage from now on, whatever becomes of its start
+        self._freshness.moving = own  # so that it is stopped with the stage, even if its start fails
         own.start(self._source, self._table)
         return own
 
@@ -121,8 +121,8 @@ class FreshnessStage(Stage[FreshnessWindow]):
             events = settings.rules.whole(round(settings.rate * longest), math.floor)
             self._producer.pace(events, settings.rate, window.begin_ns)
         moments = [until_seconds * (number + 1) / (settings.kills + 1) for number in range(settings.kills)]
-        shown = 0  # rows that were seen before the last kill: the next one waits until there are more
-        drained = math.inf  # seconds after which nobody waits for what is left
+        shown = 0  # rows seen before the last kill: the next one waits until there are more
+        drained = math.inf  # seconds after which the drain times out
         with Reader(self._table, settings.look_ms) as reader:
             if settings.steps:
                 self._climb(window, reader, moving)
@@ -148,7 +148,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
         self._cpu_s = {name: after[name] - before.get(name, 0.0) for name in after}
 
     def _end_arrivals(self, window: FreshnessWindow) -> None:
-        """Events arrive until all kills are done, and at least as long as the window was to be."""
+        """Stop the arrivals, which last until all kills are done and at least for the planned length of the window."""
         if self._freshness.settings.kills:
             self._producer.enough()
         self._sent = self._producer.wait()
@@ -176,7 +176,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
         self._kills.append({"moment_s": passed, "again_s": time.monotonic() - began})
 
     def _used(self) -> dict[str, float]:
-        """Processor seconds so far of what the table costs: all but the broker, the producer and this process."""
+        """Return the CPU seconds spent on the table so far: all but the broker, the producer and this process."""
         groups = self._rig.groups()
         spared = self._freshness.spared
         found = {name: group.cpu_seconds() for name, group in groups.items() if name not in spared}
@@ -259,7 +259,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
 
 @contextmanager
 def staged(freshness: Freshness, rig: Rig, name: str, show: Show) -> Iterator[FreshnessStage]:
-    """A fresh topic and a fresh table, both empty, in the folder `name`; the pipeline is not started yet."""
+    """Yield the stage of a new topic and a new table, both empty, in the folder `name`; the pipeline is not started."""
     kafka = rig.servers.by_class[Kafka]
     assert isinstance(kafka, Kafka)
     settings = freshness.settings

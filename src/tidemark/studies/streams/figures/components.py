@@ -1,4 +1,4 @@
-"""Figures 4.1 (the components, drawn from what ran) and 4.2 (threads), and the sweep over sizes of batches."""
+"""Figures 4.1 (components, drawn from the runs) and 4.2 (threads), and the sweep of batch sizes."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ BOX_WIDTH, BOX_HEIGHT = 1.24, 0.5
 
 
 def sketches() -> Iterator[Sketch]:
-    """Figures 4.1 and 4.2 and batch-size; a sweep that the configuration leaves out has no figure."""
+    """Yield figures 4.1, 4.2 and batch-size; a sweep that the configuration omits has no figure."""
     yield Sketch("figure-4.1", "The components of a measurement", components)
     yield Sketch("figure-4.2", "Events written with one thread and with more", threads, optional=True)
     yield Sketch("batch-size", "Throughput by batch size", batch_sizes, optional=True)
 
 
 def components(studio: Studio) -> Drawn:
-    """The way of a trip from the file to a figure."""
+    """Draw the path of a trip from the file to a figure."""
     made = style.frame(style.PAGE, 1.42)
-    axes = made.axes(0.1, 0.1, bottom=-0.38, height=1.8)  # there is no axis below that would need the room
+    axes = made.axes(0.1, 0.1, bottom=-0.38, height=1.8)  # no axis below needs the space
     axes.set_xlim(0, 6.8)
     axes.set_ylim(0.1, 1.9)
-    axes.set_axis_off()  # a drawing by matplotlib: seaborn draws data, and there are none
+    axes.set_axis_off()  # drawn with matplotlib directly: seaborn draws data, and there is none
     systems = studio.run_set.select(harness=False)
     clients = ", ".join(dict.fromkeys(s.runs[0].manifest.system.client for s in systems if s.runs)) or "client"
     formats = ", ".join(dict.fromkeys(s.runs[0].manifest.system.format for s in systems if s.runs)) or "table"
@@ -70,7 +70,7 @@ def components(studio: Studio) -> Drawn:
     ]
     for start, end, label in arrows:
         axes.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=7, linewidth=0.9, color=style.INK))
-        # Beside an upright arrow, below a slanting one: a line through the words would cross them out.
+        # Next to a vertical arrow, below a slanted one: otherwise the line would cross the label.
         upright = start[0] == end[0]
         axes.text((start[0] + end[0]) / 2 + (0.05 if upright else 0.12), (start[1] + end[1]) / 2, label,
                   fontsize=style.SMALL, va="center" if upright else "top")  # fmt: skip
@@ -80,11 +80,11 @@ def components(studio: Studio) -> Drawn:
     runs = [run for series in systems for run in series.runs]
     shown = "A trip passes from the file through Kafka and the harness into a table; the samples become the results."
     drawn = studio.finish(made, "The components of a measurement", notes, runs, shown)
-    return replace(drawn, notes=tuple(notes))  # it shows no run, so that no warning about one belongs to it
+    return replace(drawn, notes=tuple(notes))  # it shows no run, so no warning about a run applies
 
 
 def threads(studio: Studio) -> Drawn:
-    """Figure 4.2: the events of a window by the number of the client's threads."""
+    """Draw figure 4.2: the events of a window by the number of client threads."""
     chosen = studio.run_set.select(sweep=THREADS)
     if not any(series.runs for series in chosen):
         raise Absent("the configuration has no sweep 'threads', or none of its runs succeeded")
@@ -110,7 +110,7 @@ def threads(studio: Studio) -> Drawn:
 
 
 def batch_sizes(studio: Studio) -> Drawn:
-    """Harness throughput over the size of batches: where does each system's curve bend?"""
+    """Draw harness throughput by batch size, to show where each system's curve bends."""
     chosen = [series for series in studio.run_set.select(sweep=BATCH_SIZE, harness=False) if series.runs]
     if not chosen:
         raise Absent("the configuration has no sweep 'batch-size', or none of its runs succeeded")
@@ -128,7 +128,7 @@ def batch_sizes(studio: Studio) -> Drawn:
         largest[series.title] = found.value
     if not points:
         raise Absent("no run of the sweep 'batch-size' has a rate")
-    order = sorted(largest, key=largest.__getitem__, reverse=True)  # as the lines end, from the top
+    order = sorted(largest, key=largest.__getitem__, reverse=True)  # the order of the lines' ends, from the top
     points.sort(key=lambda point: order.index(str(point["system"])))
     plots.lines(axes, points, "rows", "value", studio.look, legend=True)
     plots.log_axis(axes)

@@ -28,7 +28,7 @@ COLD_EFFECT, TIME_BUDGET = "Run 0 compared with hot runs: median write", "Time b
 
 
 def sketches() -> Iterator[Sketch]:
-    """All of them; those that compare systems once for each mode."""
+    """Yield all sketches; those that compare systems once per mode."""
     for mode, words in MODE_WORDS.items():
         yield Sketch(f"throughput-{mode}", f"Harness and system throughput, {words}", partial(throughput, mode=mode))
         yield Sketch(f"latency-{mode}", f"Tail of the write times, {words}", partial(latency, mode=mode))
@@ -44,7 +44,7 @@ def _estimate(quantity: Quantity, measures: Measures, series: Series) -> Estimat
 
 
 def _said(write: Callable[[], str]) -> str:
-    """What a sentence of the text says, as the finding of a figure; nothing where the runs do not show it."""
+    """Return a sentence of the text as the finding of a figure, or an empty string if the runs do not support it."""
     try:
         return write()
     except Absent:
@@ -59,7 +59,7 @@ def _hot_runs(all_series: tuple[Series, ...]) -> list[Run]:
 
 
 def throughput(studio: Studio, mode: str) -> Drawn:
-    """Both throughputs of the typical hot run: the gap between them is the harness."""
+    """Draw both throughputs of the typical hot run; the gap between them is the harness."""
     chosen = studio.run_set.select(mode=mode)
     runs = _hot_runs(chosen)
     rows: list[tuple[str, list[plots.Point]]] = []
@@ -78,7 +78,7 @@ def throughput(studio: Studio, mode: str) -> Drawn:
 
 
 def growth(studio: Studio, mode: str) -> Drawn:
-    """Growth relative to each system's median write time, so that systems compare."""
+    """Draw growth relative to each system's median write time, so that systems are comparable."""
     chosen = studio.series(mode)
     runs = _hot_runs(chosen)
     rows = []
@@ -126,7 +126,7 @@ def cold_effect(studio: Studio) -> Drawn:
 
 
 def latency(studio: Studio, mode: str) -> Drawn:
-    """Share of the writes of the first hot run that took longer than a time; both axes logarithmic."""
+    """Draw the share of the first hot run's writes that took longer than a given time; both axes logarithmic."""
     groups, runs = studio.groups(mode, 1, lambda run: (np.sort(run.column("write_ns")) / 1e6, None))
     filled = sorted((group for group in groups if len(group.values)), key=lambda group: -float(np.median(group.values)))
     made = style.frame(style.COLUMN, 0.3 + 0.3 * max(len(filled), 5))
@@ -151,7 +151,7 @@ def latency(studio: Studio, mode: str) -> Drawn:
 
 
 def footprint(studio: Studio, mode: str) -> Drawn:
-    """Data, metadata and catalog per event of the last run, before any flush."""
+    """Draw data, metadata and catalog bytes per event of the last run, before any flush."""
     rows: list[StackedRow] = []
     runs: list[Run] = []
     for series in studio.series(mode):
@@ -180,7 +180,7 @@ def footprint(studio: Studio, mode: str) -> Drawn:
 
 
 def time_budget(studio: Studio) -> Drawn:
-    """Shares of the window of each first hot run (of run 0 where there is no other)."""
+    """Draw the shares of the window of each series' first hot run; a series without one shows the reason."""
     rows: list[StackedRow] = []
     written: list[tuple[float, str]] = []
     runs: list[Run] = []

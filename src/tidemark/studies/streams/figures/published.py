@@ -1,4 +1,4 @@
-"""Figures 5.1 to 5.12 and A.1 to A.20: the thesis's content, each for the run that the thesis shows."""
+"""Figures 5.1 to 5.12 and A.1 to A.20: the content of the thesis's figures, each for the run that the thesis shows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ type Samples = tuple[NDArray[np.float64], NDArray[np.float64] | None]
 
 
 def sketches() -> Iterator[Sketch]:
-    """All of them, in the order of the thesis."""
+    """Yield all sketches, in the order of the thesis."""
     for mode, first in ((SINGLE, 1), (BATCH, 7)):
         words = MODE_WORDS[mode]
         yield Sketch(f"figure-5.{first}", f"Events written by run, {words}", partial(totals, mode=mode))
@@ -43,7 +43,7 @@ def sketches() -> Iterator[Sketch]:
 
 
 def totals(studio: Studio, mode: str) -> Drawn:
-    """Figures 5.1 and 5.7: the events of each run."""
+    """Draw figures 5.1 and 5.7: the events of each run."""
     chosen = studio.series(mode)
     rows = [(series.title, series, [_count(run) for run in series.runs]) for series in chosen]
     runs = [run for series in chosen for run in series.runs]
@@ -64,7 +64,7 @@ def _count(run: Run) -> plots.Count:
 
 
 def disk(studio: Studio, mode: str, number: int, title: str) -> Drawn:
-    """Bytes written to the data's device in each whole second of the window."""
+    """Draw the bytes written to the data's device in each whole second of the window."""
 
     def values(run: Run) -> Samples:
         found = run.seconds().disk_bytes_per_s
@@ -85,7 +85,7 @@ def write_times(studio: Studio, mode: str, number: int, title: str) -> Drawn:
 
 
 def read_times(studio: Studio, mode: str, number: int, title: str) -> Drawn:
-    """Time spent in polling the broker, per event: in batches, the operation's share for one event."""
+    """Draw the time spent polling the broker per event; in batch mode, the batch's poll time divided by its events."""
     groups, runs = studio.groups(mode, number, lambda run: (run.column("poll_ns") / run.column("rows") / 1e3, None))
     made, notes = plots.boxes(groups, "time to read an event", "µs")
     if mode == BATCH:
@@ -111,14 +111,14 @@ def scatter(studio: Studio, mode: str, number: int, title: str) -> Drawn:
 
 
 def _medians(subject: str, groups: Sequence[Group]) -> str:
-    """Whose median is lowest and whose highest, in the one run that a figure shows."""
+    """Return a sentence on the lowest and the highest median in the one run that a figure shows."""
     return lowest_and_highest(
         subject, [(float(np.median(group.values)), group.title) for group in groups if len(group.values)]
     )
 
 
 def cpu(studio: Studio, mode: str, number: int, title: str) -> Drawn:
-    """CPU of the whole machine per second."""
+    """Draw the CPU use of the complete machine per second."""
 
     def values(run: Run) -> Samples:
         seconds = run.seconds()

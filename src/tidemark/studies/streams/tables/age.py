@@ -1,4 +1,4 @@
-"""The table of windows that a number of commits ends: how a commit's time grows with the age of its table."""
+"""Table of windows with a fixed number of commits: growth of a commit's time with the age of its table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tidemark.runs.run import Run
 from tidemark.studies.streams.quantities import GROWTH
 
 AXIS = "commits"
-PARTS = 5  # of a window: its first and its last are compared
-MILLISECONDS = 1e-6  # of nanoseconds
+PARTS = 5  # of a window; the first and the last are compared
+MILLISECONDS = 1e-6  # per nanosecond
 COLUMNS = (
     SYSTEM, Column("options", "Set to"), Column("batch", "Events a write"), RUN, Column("commits", "Commits"),
     Column("asked", "Commits asked for"), Column("seconds", "Window", "s"),
@@ -36,7 +36,7 @@ NOTES = (
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Table age, where a sweep varies the number of commits."""
+    """Yield table age if a sweep varies the number of commits."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     asked = False
@@ -54,12 +54,12 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def _options(run: Run) -> str:
-    """What the configuration says of the system."""
+    """Return the system's configured options as text."""
     return ", ".join(f"{name} = {spelt(value)}" for name, value in run.manifest.system.options) or "as it comes"
 
 
 def part_median(run: Run, place: int) -> Replicates:
-    """Of the writes of one of the window's fifths, in ms; Absent for fewer commits than that."""
+    """Return the median write in ms of the window's first (`place` 0) or last fifth; Absent below 5 commits."""
     write = run.column("write_ns")
     size = len(write) // PARTS
     if size == 0:
@@ -69,7 +69,7 @@ def part_median(run: Run, place: int) -> Replicates:
 
 
 def line(workshop: Workshop, run: Run) -> list[Cell]:
-    """From the number of commits on."""
+    """Return the cells from the number of commits on."""
     manifest, footprint = run.manifest, run.footprint
     first, last = (partial(part_median, run, place) for place in (0, PARTS - 1))
     growth = attempt(GROWTH.unit, partial(workshop.measures.of_run, GROWTH, run))

@@ -1,4 +1,4 @@
-"""The table of DuckLakes by catalog and limit: what inlining saves in writes, and costs in reads and flushes."""
+"""Table of DuckLake systems by catalog and inlining limit: time saved in writes, cost in reads and flushes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidemark.runs.run import Run
 from tidemark.studies.streams.quantities import WRITE_MEDIAN
 
 FORMAT = "DuckLake"
-LIMIT = "data_inlining_row_limit"  # among the system's settings
+LIMIT = "data_inlining_row_limit"  # key in the system's settings
 NO_FLUSH = "nothing is inlined, so there is nothing to flush"
 NOT_READ = "its table was not read"
 ANSWERS = ("count(*), first", "count(*), again", "sum, first", "sum, again")
@@ -33,7 +33,7 @@ NOTES = (
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Table inlining, where tables of DuckLakes were read at the end of their runs."""
+    """Yield table inlining if DuckLake tables were read at the end of their runs."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in workshop.run_set.series:
@@ -51,7 +51,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def line(run: Run, write: Cell) -> list[Cell]:
-    """From the catalog on."""
+    """Return the cells from the catalog on."""
     system, flush, reads = run.manifest.system, run.manifest.flush, dict(run.manifest.found)["reads"]
     limit = dict(system.settings).get(LIMIT)
     return [

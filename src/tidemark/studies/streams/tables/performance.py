@@ -1,4 +1,4 @@
-"""Tables that the thesis does not have: intervals, tails, growth, throughputs, where the time went, cold effect."""
+"""Tables that the thesis does not have: intervals, tails, growth, throughputs, time budget, cold effect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tidemark.studies.streams.quantities import (
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables throughput, latency, growth, ratios, cold-effect and time-budget."""
+    """Yield tables throughput, latency, growth, ratios, cold-effect and time-budget."""
     yield _throughput(workshop)
     yield _latency(workshop)
     yield _growth(workshop)
@@ -42,12 +42,12 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def _identity(series: Series, run: Run) -> list[Cell]:
-    """The cells of PER_RUN."""
+    """Return the cells of PER_RUN."""
     return [series.title, series.mode_title, series.repeat_of(run), run.number, run.state]
 
 
 def _throughput(workshop: Workshop) -> Table:
-    """Both throughputs of every run, and of the typical hot run."""
+    """Return table throughput: both throughputs of every run, and of the typical hot run."""
     measures = workshop.measures
     rows: list[list[Cell]] = []
     for series in workshop.run_set.select():
@@ -81,7 +81,7 @@ def _share(part: Estimate | Missing, whole: Estimate | Missing) -> Cell:
 
 
 def _latency(workshop: Workshop) -> Table:
-    """The distribution of the write times of every run, up to its maximum."""
+    """Return table latency: the distribution of the write times of every run, up to its maximum."""
     asked = (
         WRITE_MEDIAN, WRITE_IQR, WRITE_P90, WRITE_P99, WRITE_P999,
         WRITE_MAX, READ_MEDIAN, READ_P99,
@@ -107,7 +107,7 @@ def _latency(workshop: Workshop) -> Table:
 
 
 def reading_notes(series: Sequence[Series]) -> tuple[str, ...]:
-    """What must be said beside times of reading; nothing where single events were read one at a time."""
+    """Return the notes required next to read times; none if single events were read one at a time."""
     most = max((each.read_ahead for each in series if each.reads_in_goes), default=1)
     if most == 1:
         return ()
@@ -127,7 +127,7 @@ def _key(quantity: Quantity) -> str:
 
 
 def _growth(workshop: Workshop) -> Table:
-    """Theil-Sen slope of the write time with the number of commits."""
+    """Return table growth: the Theil-Sen slope of the write time with the number of commits."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in workshop.run_set.select():
@@ -160,7 +160,7 @@ def _relative_percent(measures: Measures, series: Series) -> Replicates:
 
 
 def _ratios(workshop: Workshop) -> Table:
-    """Every pair of systems in a mode, hot runs against hot runs."""
+    """Return table ratios: every pair of systems in a mode, hot runs compared with hot runs."""
     measures = workshop.measures
     rows: list[list[Cell]] = []
     runs: list[Run] = []
@@ -192,7 +192,7 @@ def _ratios(workshop: Workshop) -> Table:
 
 
 def _cold_effect(workshop: Workshop) -> Table:
-    """Run 0 against the hot runs."""
+    """Return table cold-effect: run 0 compared with the hot runs."""
     measures = workshop.measures
     rows: list[list[Cell]] = []
     for series in workshop.run_set.select():
@@ -238,7 +238,7 @@ def _cold_effect(workshop: Workshop) -> Table:
 
 
 def _time_budget(workshop: Workshop) -> Table:
-    """Where the wall-clock of every run went."""
+    """Return table time-budget: the parts of every run's wall-clock time."""
     rows: list[list[Cell]] = []
     for series in workshop.run_set.select():
         for run in series.runs:

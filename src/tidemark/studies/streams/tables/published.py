@@ -1,4 +1,4 @@
-"""The tables of the thesis's chapters 5 and 6, from our runs, its values beside them."""
+"""Tables of the thesis's chapters 5 and 6 from Tidemark's runs, with the thesis's values next to them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IN_SECONDS = (
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables 5.1 to 5.6 and 6.1."""
+    """Yield tables 5.1 to 5.6 and 6.1."""
     yield _spread(workshop, "table-5.1", SINGLE, DISK_MEDIAN, DISK_IQR, published.DISK_MB)
     yield _spread(workshop, "table-5.2", SINGLE, WRITE_MEDIAN, WRITE_IQR, published.WRITE_MS)
     yield _flush(workshop, "table-5.3", SINGLE)
@@ -36,7 +36,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def mode_words(workshop: Workshop, mode: str) -> str:
-    """How a mode is written in titles: the size of batches is the configuration's, not always 1,000."""
+    """Return the wording of a mode in titles; the batch size is the configured one, not always 1,000."""
     sizes = sorted({series.batch_size for series in workshop.run_set.select(mode=mode)})
     if mode == SINGLE or not sizes:
         return "writing events one by one" if mode == SINGLE else "writing events in batches"
@@ -51,7 +51,7 @@ def _spread(
     iqr: Quantity,
     theirs: Mapping[str, Mapping[str, published.MedianIqr]],
 ) -> Table:
-    """Median and interquartile range of the first hot run, as the thesis has them, and over all hot runs."""
+    """Return a table of median and IQR of the first hot run, as in the thesis, and of the median over all hot runs."""
     measures, unit = workshop.measures, median.unit
     rows: list[list[Cell]] = []
     runs: list[Run] = []

@@ -1,4 +1,4 @@
-"""Tables of what lies on the disk, what reached it, and of its maintenance."""
+"""Tables of stored bytes, of bytes that reached the disk, and of maintenance."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MB = 1e6
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables footprint, disk and flush-vs-merge."""
+    """Yield tables footprint, disk and flush-vs-merge."""
     yield _footprint(workshop)
     yield _disk(workshop)
     yield _flush_and_merge(workshop)
 
 
 def _footprint(workshop: Workshop) -> Table:
-    """What one event takes on disk, and how many bytes reached the device for each byte of data."""
+    """Return table footprint: bytes per event on disk, and bytes that reached the device per byte of data."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in workshop.run_set.select(harness=False):
@@ -78,7 +78,7 @@ def _footprint(workshop: Workshop) -> Table:
 
 
 def _disk(workshop: Workshop) -> Table:
-    """What reached the disk in each window and by its sync, who wrote it, and what the system is charged with."""
+    """Return table disk: bytes that reached the disk in each window and by its sync, by writer, and the charge."""
     rows: list[list[Cell]] = []
     for series in workshop.run_set.series:
         for run in series.runs:
@@ -129,7 +129,7 @@ def _in_mb(count: int | None) -> float | None:
 
 
 def _flush_and_merge(workshop: Workshop) -> Table:
-    """What it costs to bring the rows into few files: flushing inlined rows, or merging small files."""
+    """Return table flush-vs-merge: time to move rows into few files, by flushing inlined rows or merging files."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
     for series in workshop.run_set.select(harness=False):

@@ -1,8 +1,8 @@
-"""The timed loop: poll, decode, assemble, write, and nothing else inside the window.
+"""Timed loop: poll, decode, assemble, write, and nothing else inside the window.
 
-Times are those of `time.perf_counter_ns`. Each operation leaves five numbers in arrays that were allocated
-before; what an operation's rows and ids are follows from its place, because events come in the order of their
-ids. Nothing is printed, logged or written to disk while the window is open.
+Times are from `time.perf_counter_ns`. Each operation stores five numbers in preallocated arrays. Its rows and ids
+follow from its position, because events arrive in the order of their ids. Nothing is printed, logged or written to
+disk while the window is open.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def run_stretch(
     on_written: Callable[[int], None] = lambda _events: None,
     read_ahead: int = 1,
 ) -> None:
-    """Read events and write them until `window` is `window_seconds` long, or the source is exhausted.
+    """Read events and write them until `window` is `window_seconds` long or the source is exhausted.
 
-    Of single events up to `read_ahead` that the client has at hand are read in one go.
+    In single mode, one read takes up to `read_ahead` events that the client has already fetched.
 
-    After each operation, or each go of single ones, `on_written` is given the number of events written so far. The
-    operation under way at the end is finished and counted. What is freed after an operation is bookkeeping. Objects
-    alive before the stretch are kept out of the collector's sight; it stays on, because a client whose garbage is
-    cyclic pays for it in production as well.
+    After each operation, or each read of single events, `on_written` gets the number of events written so far. The
+    operation in progress at the end is finished and counted. Freeing objects after an operation counts as bookkeeping.
+    Objects that exist before the stretch are hidden from the garbage collector (`gc.freeze`). The collector stays on,
+    because a client with cyclic garbage pays for it in production as well.
     """
     starved, length_ns = source.starved_ns, int(window_seconds * 1e9) - window.elapsed_ns
     source.exhausted = False
@@ -75,23 +75,23 @@ def _single(
     length_ns: int,
     on_written: Callable[[int], None],
 ) -> None:
-    """One event a write. Events that the client has at hand are taken up to `read_ahead` at a time.
+    """Write one event at a time, but read up to `read_ahead` events that the client has already fetched at once.
 
-    Each is decoded and timed by itself, and its part of the poll is an equal one; only, those of one go follow upon
-    one another, with this loop's code still in the processor's caches. After a write of milliseconds they are cold,
-    and the same work takes ten times as long. That is also why only two times are taken around a write: they are
-    made into samples, and what was written is freed, once for all of a go.
+    Each event is decoded and timed by itself and gets an equal share of the poll time. The events of one read are
+    decoded back to back, while this loop's code is still in the CPU caches. After a write of milliseconds the caches
+    are cold, and the same work takes ten times as long. For the same reason only two clock readings are taken around
+    a write: once per read, they are turned into samples and the written tables are freed.
     """
     samples, now, decode, from_batches = window.samples, clock, codec.decode_one, pa.Table.from_batches
     starts, polls, decodes = samples.start, samples.poll, samples.decode
     assembles, writes = samples.assemble, samples.write
     tables: list[pa.Table] = []
-    times: list[int] = []  # before and after each write of a go
+    times: list[int] = []  # before and after each write of one read
     keep_time = times.append
     count, room, bookkeeping = samples.count, len(starts), 0
     started = now()
     source.deadline = started + length_ns
-    begin = started - window.elapsed_ns  # of a clock that stood still between stretches
+    begin = started - window.elapsed_ns  # of a clock that stands still between stretches
     try:
         while started < source.deadline:
             starved = source.starved_ns
@@ -122,7 +122,7 @@ def _single(
                     if written >= source.deadline:
                         break
             finally:
-                for writing, written in zip(times[::2], times[1::2], strict=False):  # Ctrl-C may leave one alone
+                for writing, written in zip(times[::2], times[1::2], strict=False):  # Ctrl-C may leave one unpaired
                     starts[count] = started - begin
                     writes[count] = written - writing
                     bookkeeping += writing - before
@@ -140,7 +140,7 @@ def _single(
 
 
 class _Fetched(NamedTuple):
-    """A batch as a table, what it took in ns, and the clock's reading when it was whole."""
+    """Batch as a table, the time of each stage in ns, and the clock reading when it was complete."""
 
     rows: pa.Table
     poll: int
@@ -150,7 +150,7 @@ class _Fetched(NamedTuple):
 
 
 def _fetch(source: Source, codec: EventCodec, size: int, started: int) -> _Fetched | None:
-    """The next batch; None once the deadline has passed. What is freed on return comes after `ended`."""
+    """Return the next batch, or None after the deadline or at the topic's end. `ended` precedes freeing on return."""
     starved = source.starved_ns
     values = source.take(size, size)
     if not values:
@@ -199,7 +199,7 @@ def _overlapped(
     length_ns: int,
     on_written: Callable[[int], None],
 ) -> None:
-    """As `_batch`, with one batch decoded ahead by a thread; Arrow and the clients release the lock."""
+    """Do the same as `_batch`, with a thread that decodes one batch ahead; Arrow and the clients release the GIL."""
     samples, size, bookkeeping, stalled = window.samples, window.samples.rows_per_operation, 0, 0
     starved = source.starved_ns
     ready: queue.Queue[Any] = queue.Queue(maxsize=1)
@@ -210,7 +210,7 @@ def _overlapped(
         while item is not None and not ended.is_set():
             try:
                 item = _fetch(source, codec, size, clock())
-            except Exception as error:  # handed to the writer, which raises it
+            except Exception as error:  # passed to the writer, which raises it
                 ready.put(error)
                 return
             ready.put(item)

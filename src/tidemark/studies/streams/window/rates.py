@@ -1,4 +1,4 @@
-"""How many events to bring into a topic before a window, from what was measured on this machine before."""
+"""Number of events to put into a topic before a window, from earlier measurements on this machine."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tidemark.paths import write_atomically
 from tidemark.runs.names import BATCH, SINGLE
 
 HEADROOM = 1.3
-EVENT_BYTES = 400.0  # of a topic, with room to spare, until the first one was weighed
-# Of what is free on the disk, and of the machine's memory: a topic is to be read from memory, beside everything else.
+EVENT_BYTES = 400.0  # of one event in a topic, with a margin, until the first topic was measured
+# Divisors of the free disk space and of the machine's memory: a topic must be readable from memory next to all else.
 DISK_SHARE, MEMORY_SHARE = 4, 8
-# Events with which an uncounted first window begins, for systems of which nothing is known.
+# Events of an uncounted first window, for systems with an unknown rate.
 FIRST = {SINGLE: 20_000, BATCH: 200_000}
 
 
 class Rates:
-    """Events a second that a system reached here, and bytes that an event takes in a topic; kept in one file."""
+    """Events per second of a system on this machine, and bytes per event in a topic; kept in one file."""
 
     def __init__(self, path: Path, system: str, encoding: str) -> None:
         self._path = path
@@ -29,7 +29,7 @@ class Rates:
 
     @property
     def events_per_s(self) -> float | None:
-        """None for a system that was never measured here."""
+        """Events per second; None for a system that was never measured on this machine."""
         return self._all().get(self._system)
 
     def note(self, events_per_s: float) -> None:
@@ -40,9 +40,9 @@ class Rates:
             self._keep(self._bytes, log_bytes / events)
 
     def events(self, seconds: float, batch_size: int, work: Path, most: int | None = None) -> int:
-        """Events for `seconds` at the system's rate, or for `most`, as far as disk of `work` and memory can hold them.
+        """Return the events to produce: `seconds` at the known rate, at most `most`, plus a margin; or raise DiskFull.
 
-        Where they cannot, or the rate was another one this time, the window is measured in several stretches.
+        Free disk in `work` and memory limit them. A window that needs more or is faster takes several stretches.
         """
         each = self._all().get(self._bytes, EVENT_BYTES)
         room = int(min(shutil.disk_usage(work).free / DISK_SHARE, psutil.virtual_memory().total / MEMORY_SHARE) / each)
@@ -57,12 +57,12 @@ class Rates:
         try:
             return {str(key): float(value) for key, value in json.loads(self._path.read_text()).items()}
         except (OSError, ValueError, AttributeError):
-            return {}  # it only saves time; without it the first window is an uncounted one
+            return {}  # it only saves time; without it the first window is uncounted
 
     def _keep(self, key: str, value: float) -> None:
         write_atomically(self._path, json.dumps({**self._all(), key: value}, indent=1) + "\n")
 
 
 def margin(batch_size: int) -> int:
-    """Events beyond those that are expected to be written: some are read ahead, and none is to be waited for."""
+    """Return the events to add to those expected to be written: some are read ahead, and the loop must not wait."""
     return max(2_000, 4 * batch_size)

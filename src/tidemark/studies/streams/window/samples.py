@@ -1,4 +1,4 @@
-"""What a window of writing a stream leaves behind: five numbers an operation, and where its time went."""
+"""Samples of a stream window: five numbers per operation, and a time budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-GROW = 1 << 16  # operations that the arrays grow by: 2.5 MB
+GROW = 1 << 16  # operations by which the arrays grow: 2.5 MB
 ROWS_AT_ONCE = 1 << 20
 OPERATIONS = pa.schema(
     [
@@ -30,7 +30,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class Samples:
-    """Five numbers an operation, in nanoseconds; `count` operations are filled."""
+    """Five numbers per operation, in nanoseconds; `count` operations are filled."""
 
     rows_per_operation: int
     count: int = 0
@@ -45,7 +45,7 @@ class Samples:
             numbers.frombytes(bytes(8 * GROW))
 
     def column(self, name: str) -> Numbers:
-        """int64[count] of one of the five, without a copy."""
+        """Return one of the five columns as int64[count], without a copy."""
         return np.frombuffer(getattr(self, name), np.int64, self.count)
 
     @property
@@ -53,7 +53,7 @@ class Samples:
         return self.count * self.rows_per_operation
 
     def table(self, first: int, count: int) -> pa.Table:
-        """Operations `first` .. `first` + `count` - 1 as rows of operations.parquet."""
+        """Return operations `first` .. `first` + `count` - 1 as rows of operations.parquet."""
         size = self.rows_per_operation
         columns = [
             pa.array(np.arange(first, first + count, dtype=np.int64) * size),
@@ -64,7 +64,7 @@ class Samples:
         return pa.Table.from_arrays(columns, schema=OPERATIONS)
 
     def write_parquet(self, path: Path) -> None:
-        """Write operations.parquet a million rows at a time: 10 million take no more memory than they have already."""
+        """Write operations.parquet a million rows at a time, so that 10 million operations take no more memory."""
         with pq.ParquetWriter(
             path,
             OPERATIONS,
@@ -78,13 +78,13 @@ class Samples:
 
 @dataclass(slots=True)
 class StreamWindow:
-    """What one window left behind. All times in nanoseconds.
+    """Samples of one window. All times are in nanoseconds.
 
-    It may be measured in several stretches: what happens between them is in none of its times, and `start` of an
-    operation is that of a clock that stood still meanwhile.
+    A window may be measured in several stretches. Time between stretches is not counted, and `start` of an operation is
+    that of a clock that stands still between them.
 
-    With overlap `poll`, `decode` and `assemble` of an operation ran beside the write of the one before, so they
-    are no part of the wall-clock; what is, is `stalled`: the time that the writer waited for the next batch.
+    With overlap, `poll`, `decode` and `assemble` of an operation ran during the previous write, so they are not part of
+    the wall-clock time. `stalled` is part of it: the time that the writer waited for the next batch.
     """
 
     samples: Samples
@@ -105,11 +105,11 @@ class StreamWindow:
 
     @property
     def events_per_s(self) -> float:
-        """Harness throughput: events by the length of the window."""
+        """Harness throughput: events divided by the length of the window."""
         return self.rows / (self.elapsed_ns / 1e9)
 
     def elapsed(self) -> Numbers:
-        """int64[operations]: the time of each write."""
+        """Return the time of each write as int64[operations]."""
         return self.samples.column("write")
 
     def write_parquet(self, path: Path) -> None:
@@ -117,7 +117,7 @@ class StreamWindow:
         self.samples.write_parquet(path)
 
     def budget(self) -> dict[str, int]:
-        """Where the wall-clock went; the parts add up to `elapsed_ns`, `rest` being what none of them covers."""
+        """Return the wall-clock time by part; the parts sum to `elapsed_ns`, and `rest` is what no part covers."""
         parts = {name: int(self.samples.column(name).sum()) for name in ("poll", "decode", "assemble", "write")}
         if self.overlapped:
             parts |= {"poll": 0, "decode": self.stalled_ns, "assemble": 0}

@@ -1,4 +1,4 @@
-"""What a window of the stream happens on: a fresh table, a fresh topic full of events, a consumer at its beginning."""
+"""Measurement window of the stream: a new table, a new topic full of events, and a consumer at its beginning."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from tidemark.studies.streams.workload import Streams
 
 PROBE_SECONDS = 1.0
-BESIDE_MARGIN = 50_000  # events that a producer beside the window keeps ahead
-# Shares of a window above which a run is marked: spent waiting for the producer, and in no part of the time budget.
+BESIDE_MARGIN = 50_000  # events that a producer keeps ahead when it runs during the window
+# Shares of a window above which a run is marked: waiting for the producer, and time that no part of the budget covers.
 STARVED_SHARE = 0.001
 UNACCOUNTED_SHARE = 0.01
 
 
 class StreamStage(Stage[StreamWindow]):
-    """One table and one topic, ready for a window; `staged` makes it."""
+    """Table and topic, ready for a window; created by `staged`."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class StreamStage(Stage[StreamWindow]):
         return StreamWindow(Samples(settings.batch_size), overlapped=settings.overlap)
 
     def stretches(self, window: StreamWindow, until_seconds: float) -> Iterator[None]:
-        """As many as the topic is short of events; between them it is filled again."""
+        """Yield once per stretch; refill the topic between stretches if it ran out of events."""
         while True:
             yield
             self._rig.servers.check()
@@ -91,12 +91,12 @@ class StreamStage(Stage[StreamWindow]):
         def count(events: int) -> None:
             counters.consumed = events
             if most is not None and events >= most:
-                self._source.abandon()  # it has as many commits as it is to have
+                self._source.abandon()  # the requested number of commits is reached
 
         run_stretch(window, self._source, self._codec, self.system.write, until_seconds, count, settings.read_ahead)
 
     def _refill(self, window: StreamWindow, until_seconds: float) -> None:
-        """Bring events for the rest of the window into the topic, at the rate that it has shown so far."""
+        """Add events for the rest of the window to the topic, at the window's rate so far."""
         rates = self._streams.rates
         if window.elapsed_ns and window.rows:
             rates.note(window.events_per_s)
@@ -116,7 +116,7 @@ class StreamStage(Stage[StreamWindow]):
                 "a longer window (protocol) may be what it needs"
             )
         self._streams.rates.note(window.events_per_s)
-        self._consumer.close()  # it would go on reading ahead beside whatever comes next
+        self._consumer.close()  # otherwise it would continue to read ahead during the next steps
 
     def check(self, window: StreamWindow, last: bool, show: Show) -> Findings:
         show("oracle")
@@ -136,7 +136,7 @@ class StreamStage(Stage[StreamWindow]):
         return Findings(verdict, footprint, flush, after, merge)
 
     def _read(self, window: StreamWindow, state: str, show: Show) -> None:
-        """How long a client waits for the table's rows that never wrote them, where there is one."""
+        """Time the reads of a client that never wrote to the table, if the system has one."""
         if Capability.ASKED in self.system.capabilities:
             show("reading")
             try:
@@ -145,14 +145,14 @@ class StreamStage(Stage[StreamWindow]):
                 self._reads[state] = {"why_not": str(error)}
 
     def _ask_the_oracle(self, window: StreamWindow) -> Oracle:
-        """Before all else: what a system commits only when it is asked something is not yet in its table."""
+        """Check the table before any other request, which could trigger a late commit. Raises OracleError."""
         verdict = consult(self.system, window.rows, window.operations, self._commits_before)
         if not verdict.verdict:
             raise OracleError(f"{difference(verdict, window.operations)}. The run is not counted.")
         return verdict
 
     def _check_rows(self, window: StreamWindow, what: str, done: Flush | Merge | None) -> None:
-        """A flush or a merge moves rows, and must not change them."""
+        """Raise OracleError if a flush or merge changed the table's rows; it must only move them."""
         if done is not None and not consult(self.system, window.rows).verdict:
             raise OracleError(f"the {what} changed the table's rows. The run is not counted.")
 
@@ -178,7 +178,7 @@ class StreamStage(Stage[StreamWindow]):
         )
 
     def files_apart(self) -> Files:
-        """The log of the topic is meant to be in memory in every run."""
+        """Return the log of the topic, which is meant to be in memory in every run."""
         return {"stream": self._streams.topics(self._rig).files(self._topic)}
 
 
@@ -194,7 +194,7 @@ def marks(window: StreamWindow) -> tuple[str, ...]:
 
 
 def libraries() -> dict[str, str]:
-    """What the stream is read and decoded with."""
+    """Return the versions of the libraries that read and decode the stream."""
     return {
         "confluent-kafka": confluent_kafka.__version__,
         "librdkafka": confluent_kafka.libversion()[0],
@@ -205,9 +205,9 @@ def libraries() -> dict[str, str]:
 
 @contextmanager
 def staged(streams: Streams, rig: Rig, name: str, seconds: float, show: Show) -> Iterator[StreamStage]:
-    """Make a stage in the folder `name` for a window of `seconds`, and remove it afterwards.
+    """Create a stage in the folder `name` for a window of `seconds`, and remove it afterwards.
 
-    The topic is deleted and its files are gone when it ends; the table stays where tables are kept.
+    The topic and its files are deleted at the end; the table stays if tables are kept.
     """
     settings, spec, rates = streams.settings, rig.spec, streams.rates
     producer, topics = streams.producer, streams.topics(rig)
@@ -240,7 +240,7 @@ def staged(streams: Streams, rig: Rig, name: str, seconds: float, show: Show) ->
 
 
 def probe(streams: Streams, rig: Rig, show: Show) -> None:
-    """Learn the rate of a system that was never measured here: how much its first topic has to hold."""
+    """Measure the rate of a system that was never measured on this machine, to size its first topic."""
     with staged(streams, rig, "probe", PROBE_SECONDS, show) as stage:
         show("finding out how fast it is (not counted)")
         stage.finish(uncounted(rig, stage, stage.new_window(), PROBE_SECONDS))
