@@ -1,1 +1,1 @@
-"""Numbers: from samples to quantities with intervals. Nothing here measures anything, and nothing here draws."""
+"""Statistics: from samples to quantities with confidence intervals. This package neither measures nor draws."""

@@ -1,8 +1,8 @@
-"""The block bootstrap of one run's samples, fast for millions of them.
+"""Block bootstrap of one run's samples, fast for millions of samples.
 
 A run of n samples is cut into at most `CELLS` cells of consecutive samples, and each cell is summarised by its
-counts on a fixed grid of bins. A resampled run is then a sum of cells: the counts of all replicates are one
-matrix product, whatever n is. Blocks are whole cells.
+histogram on a fixed grid of bins. A resampled run is then a sum of cells: the counts of all replicates are one
+matrix product, independent of n. Blocks consist of complete cells.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ FEWEST_BLOCKS = 6
 
 
 def bin_edges(samples: Numbers) -> Floats:
-    """Edges at quantiles of `samples`, dense in the upper tail so that p99.9 can be told from p99.
+    """Return bin edges at quantiles of `samples`, dense in the upper tail to separate p99.9 from p99.
 
-    A value that holds a share of its own (the zero of idle seconds) gets a bin of its own, without width.
+    A value shared by many samples (the zero of idle seconds) gets a separate bin of zero width.
     """
     body = np.linspace(0.0, 0.9, 151)
     tail = 1.0 - np.geomspace(0.1, 1e-5, 121)[1:]
@@ -35,10 +35,10 @@ def bin_edges(samples: Numbers) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class BlockSample:
-    """Samples of one run in the order of time, with REPLICATES resampled histograms of them.
+    """Samples of one run in time order, with REPLICATES resampled histograms.
 
     `cumulative` and `resampled` are cumulative shares per bin: of the samples, shape (bins,), and of each
-    replicate, shape (REPLICATES, bins). `degrees` is the number of blocks less one.
+    replicate, shape (REPLICATES, bins). `degrees` is the number of blocks minus one.
     """
 
     samples: Numbers
@@ -53,7 +53,7 @@ class BlockSample:
 
     @classmethod
     def prepare(cls, samples: Numbers, rng: np.random.Generator) -> BlockSample:
-        """`samples` of one run, at least one, in the order in which they were measured."""
+        """Resample the `samples` of one run, in the order they were measured; raise ValueError if there are none."""
         if len(samples) == 0:
             raise ValueError("no samples")
         edges = bin_edges(samples)
@@ -69,12 +69,12 @@ class BlockSample:
         return cls(samples, edges, cumulative, _shares(drawn), max(cells / length - 1, 1.0))
 
     def quantile(self, probability: float) -> tuple[float, Floats]:
-        """The quantile of the samples, exact, and of each replicate, to within a bin; shape (REPLICATES,)."""
+        """Return the exact quantile of the samples, and that of each replicate to within a bin; shape (REPLICATES,)."""
         value = float(np.quantile(self.samples, probability))
         draws = self._inverse(self.resampled, probability)
         binned = float(self._inverse(self.cumulative[None, :], probability)[0])
-        # What the bins lose is lost in the replicates too. In a sparse tail there is nothing to correct: there the
-        # edges are the samples themselves, and a step between two of them is real.
+        # The replicates have the same binning error, so it is scaled out. In a sparse tail there is none: the edges
+        # are the samples themselves, and a step between two of them is real.
         if binned > 0 and abs(value / binned - 1) < 0.02:
             draws = draws * (value / binned)
         return value, draws
@@ -94,9 +94,9 @@ class BlockSample:
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """Samples of one run as they are compared with those of others: prepared once, for all the pairs of a run.
+    """Samples of one run prepared for comparison with other runs: computed once for all pairs with this run.
 
-    `below` are the cumulative shares at the lower end of each bin, and at the upper end of the last; `share` are the
+    `below` are the cumulative shares at the lower end of each bin and at the upper end of the last; `share` are the
     shares of the bins. Shapes (bins + 1, 1 + REPLICATES) and (bins, 1 + REPLICATES): the samples, then the replicates.
     """
 
@@ -117,21 +117,21 @@ class Ranks:
         return len(self.ordered)
 
     def dominance(self, other: Ranks) -> tuple[float, Floats]:
-        """P(self > other) - P(self < other), exact, and of each replicate; shape (REPLICATES,).
+        """Return P(self > other) - P(self < other), exact, and of each replicate; shape (REPLICATES,).
 
-        Each has its own bins, within which samples count as spread evenly; the replicates are then shifted by what
-        that gets wrong for the samples.
+        Each run has its own bins, within which samples are assumed to be uniform. The replicates are then shifted by
+        the error of that assumption for the samples.
         """
         below = np.searchsorted(other.ordered, self.ordered, side="left").sum(dtype=np.float64)
         above = other.n * self.n - np.searchsorted(other.ordered, self.ordered, side="right").sum(dtype=np.float64)
         value = float((below - above) / (other.n * self.n))
         ends = np.append(other.edges, np.nextafter(other.edges[-1], np.inf))
-        bins = np.searchsorted(self.edges, ends, side="left") - 1  # that the ends lie in; -1 is before the first
+        bins = np.searchsorted(self.edges, ends, side="left") - 1  # bin of each end; -1 is before the first
         upper = np.append(self.edges[1:], np.nextafter(self.edges[-1], np.inf))[bins]
         lower = self.edges[bins]
         within = np.where(bins < 0, 0.0, np.minimum((ends - lower) / (upper - lower), 1.0)).astype(np.float32)
         before = self.below[np.maximum(bins, 0)]
-        smaller = before + within[:, None] * (self.below[bins + 1] - before)  # the share of mine below each end
+        smaller = before + within[:, None] * (self.below[bins + 1] - before)  # share of `self` below each end
         binned = 1.0 - np.einsum("ij,ij->j", other.share, smaller[:-1] + smaller[1:], dtype=np.float64)
         return value, np.clip(binned[1:] + (value - binned[0]), -1.0, 1.0)
 
@@ -143,7 +143,7 @@ def _shares(counts: Numbers) -> Floats:
 
 
 def resample(first: Numbers, second: Numbers, rng: np.random.Generator) -> tuple[Floats, Floats, float]:
-    """Sums of both arrays over the same resampled blocks, each of shape (REPLICATES,), and degrees of freedom."""
+    """Return sums of both arrays over the same resampled blocks, each (REPLICATES,), and degrees of freedom."""
     cells = min(len(first), CELLS)
     starts = (np.arange(cells) * len(first)) // cells
     upper = np.add.reduceat(first.astype(np.float64), starts)
@@ -154,7 +154,7 @@ def resample(first: Numbers, second: Numbers, rng: np.random.Generator) -> tuple
 
 
 def resampled_residuals(residuals: Floats, rng: np.random.Generator) -> Floats:
-    """Moving blocks of `residuals` in a row, as long as they are; shape (REPLICATES, len(residuals))."""
+    """Return resampled `residuals`, concatenated from moving blocks; shape (REPLICATES, len(residuals))."""
     n = len(residuals)
     length = block_length(residuals)
     starts = rng.integers(0, n, size=(REPLICATES, math.ceil(n / length)))
@@ -164,8 +164,8 @@ def resampled_residuals(residuals: Floats, rng: np.random.Generator) -> Floats:
 
 
 def draw_cells(cells: int, length: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """How often each cell is in each replicate, shape (REPLICATES, cells): blocks of `length` cells, each drawn
-    within a tenth of the run (or five blocks) of the place that it fills."""
+    """Return the count of each cell in each replicate, shape (REPLICATES, cells). Each block of `length` cells is
+    drawn from within a tenth of the run (or five blocks) of the position that it fills."""
     slots = np.arange(0, cells, length)
     reach = max(5 * length, cells // 10, 5)
     last = max(cells - length, 0)
@@ -182,9 +182,9 @@ def draw_cells(cells: int, length: int, rng: np.random.Generator) -> NDArray[np.
 
 
 def block_length(series: Floats) -> int:
-    """Length of blocks for the mean of `series`: Politis and White's rule for moving blocks.
+    """Return the block length for the mean of `series`: Politis and White's rule for moving blocks.
 
-    A cubic is taken off first: a slow change of level is not what blocks are to keep.
+    A cubic trend is subtracted first, because blocks need not preserve a slow change of level.
     """
     n = len(series)
     longest = max(n // FEWEST_BLOCKS, 1)

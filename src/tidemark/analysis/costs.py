@@ -1,10 +1,10 @@
-"""What a commit costs: a law fitted to measured cells, and how far it errs on cells that it was not fitted to.
+"""Cost model ("law") of a commit: its fit to measured cells, and its error on cells held out from the fit.
 
     commit = (fixed + row * rows + store) * (1 + waiting * (writers - 1)) + growth * commits before it
-    store  = offset + trips * round trip                                  nothing with files on the local disk
+    store  = offset + trips * round trip                                  0 with files on the local disk
 
-All times are in milliseconds. A cell is held out together with every other that was measured under the same
-conditions, the law is fitted to the rest, and its prediction is set beside what was measured.
+All times are in milliseconds. A cell is held out together with all others measured under the same conditions, the law
+is fitted to the rest, and its prediction is compared with the measurement.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import numpy as np
 from tidemark.analysis.quantities import Absent
 from tidemark.runs.run import Run
 
-LEAST_SHARE = 0.1  # of a measured commit, that is left of it when its table's growth is taken off
-PLAIN, FAR, MANY = "batch sizes", "distances of a store", "numbers of writers"  # what a law is fitted to, by turns
+LEAST_SHARE = 0.1  # of a measured commit: the least that remains after subtracting table growth
+PLAIN, FAR, MANY = "batch sizes", "distances of a store", "numbers of writers"  # the settings varied for a law
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The conditions of a commit. `rtt_ms` is None with files on the local disk."""
+    """Conditions of a commit. `rtt_ms` is None with files on the local disk."""
 
     rows: int
     writers: int = 1
@@ -33,17 +33,17 @@ class Cell:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What a law must know to predict it."""
+        """Kinds of cells that a law must be fitted to before it can predict this one."""
         return (PLAIN, *((FAR,) if self.rtt_ms is not None else ()), *((MANY,) if self.writers > 1 else ()))
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a study measured in one cell of one system under one stack.
+    """Measured commit cost of one system in one cell under one stack.
 
-    `commit_ms` is the mean time that a writer has one commit, `commits` how many the table had before it, in the
-    mean; `growth_ms` how much longer it takes after 1,000 more, None where that is not known. `files` are those that
-    a commit leaves. With a `flaw`, a reason, the speed is no result, and `commit_ms` says nothing.
+    `commit_ms` is a writer's mean time per commit, `commits` the mean number of earlier commits to the table.
+    `growth_ms` is the increase after 1,000 further commits, None if unknown. `files` is the number of files that a
+    commit leaves. If `flaw` is set (to a reason), the speed is not a valid result: ignore `commit_ms`.
     """
 
     system: str
@@ -60,7 +60,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Age:
-    """The median age of events at their commit, of one writer that gathers `rows` of `rate` events a second."""
+    """Median age of events at their commit, for one writer that batches `rows` events at `rate` events per second."""
 
     system: str
     stack: str
@@ -71,7 +71,7 @@ class Age:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """The terms of the law above; None for those that no cell tells. `growth_ms` is for one commit."""
+    """Coefficients of the law above; None for those that no cell determines. `growth_ms` is per commit."""
 
     fixed_ms: float
     row_ms: float
@@ -81,7 +81,7 @@ class Law:
     waiting: float | None = None
 
     def commit_ms(self, cell: Cell, commits: float = 0.0) -> float:
-        """A commit to a table that has had so many; Absent where a term is not known."""
+        """Return the time of a commit after `commits` earlier ones; raise Absent if a term is unknown."""
         own = self.fixed_ms + self.row_ms * cell.rows
         if cell.rtt_ms is not None:
             if self.offset_ms is None or self.trips is None:
@@ -97,17 +97,17 @@ class Law:
 
 
 def rtt_of(run: Run) -> float | None:
-    """Milliseconds to the store that held the files of a run's table; None where they were on the local disk."""
+    """Return the round trip in ms to the object store with the run's table files; None if they were on local disk."""
     options = dict(run.manifest.system.options)
     return float(options.get("rtt_ms") or 0.0) if options.get("storage") == "s3" else None
 
 
 def fit(costs: Sequence[Cost]) -> Law:
-    """The law of one system through its `costs`, none of which has a flaw.
+    """Fit the law of one system to its `costs`, none of which may have a flaw.
 
-    One writer with files on the local disk gives the fixed time and that of a row, from those the store's terms and
-    the waiting for other writers follow. Each step has the smallest sum of errors on the log scale, so that one cell
-    off the law does not move it far. Absent for fewer than two batch sizes.
+    Cells with one writer and local files determine the fixed and per-row time; the store's terms and the waiting for
+    other writers are then fitted relative to them. Each step minimises the sum of absolute errors, for lines on the
+    log scale, so that an outlying cell has little influence. Raise Absent for fewer than two batch sizes.
     """
     growth = _growth(costs)
     own = {id(each): max(each.commit_ms - growth * each.commits, LEAST_SHARE * each.commit_ms) for each in costs}
@@ -127,16 +127,16 @@ def fit(costs: Sequence[Cost]) -> Law:
 
 
 def held_out(costs: Sequence[Cost]) -> dict[Cell, float | None]:
-    """The law's error in each cell when it is fitted without that cell: 0.3 is 30 % too long or too short.
+    """Return the law's error in each cell when it is fitted without that cell: 0.3 is 30 % too long or too short.
 
-    None where too few are left to predict it. Absent where the law cannot be fitted at all.
+    The error is None if too few cells remain to predict it. Raise Absent if the law cannot be fitted at all.
     """
     fit(costs)
     return {cell: _error(costs, cell) for cell in dict.fromkeys(each.cell for each in costs)}
 
 
 def relative_error(predicted: float, measured: float) -> float:
-    """Of two times: how much larger the larger is."""
+    """Return the larger of two times over the smaller, minus 1."""
     return math.exp(abs(math.log(predicted / measured))) - 1
 
 
@@ -151,16 +151,16 @@ def _error(costs: Sequence[Cost], cell: Cell) -> float | None:
 
 
 def _growth(costs: Sequence[Cost]) -> float:
-    """Milliseconds by which a commit makes the next one slower: of the cell that saw the most commits."""
+    """Return the milliseconds that each commit adds to the next one, from the cell with the most commits."""
     known = [(each.commits, each.growth_ms) for each in costs if each.growth_ms is not None]
     return max(known)[1] / 1000 if known and max(known)[1] > 0 else 0.0
 
 
 def _line(points: Sequence[tuple[float, float, float]], least: float) -> tuple[float, float]:
-    """Offset, at least `least`, and slope, at least 0, of what each point has above its base.
+    """Return the offset (at least `least`) and slope (at least 0) of the times above their bases.
 
-    `points`: setting, time, base. Of the lines through two points, or through one with no slope or no offset, that
-    with the smallest sum of errors on the log scale. Absent for fewer than two settings.
+    `points`: setting, time, base. Candidates are the lines through two points, or through one with zero slope or
+    offset; the smallest sum of absolute errors on the log scale wins. Raise Absent for fewer than two settings.
     """
     if len({x for x, _, _ in points}) < 2:
         raise Absent("needs two settings or more")

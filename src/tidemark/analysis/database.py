@@ -1,4 +1,4 @@
-"""The metrics database: every run of a run set in one DuckDB file, to be asked in SQL."""
+"""Metrics database: all runs of a run set in one DuckDB file, for SQL queries."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ MACHINE = ("second", "cpu_percent", "disk_written_bytes", "foreign_percent", "st
 
 
 def write_database(run_set: RunSet, quantities: Mapping[str, Quantities], views: Sequence[str]) -> Path:
-    """Make metrics.duckdb beside the runs and return its path; beside it, the `quantities` that its study has of each.
+    """Write metrics.duckdb to the results folder and return its path; also store each run's resampled `quantities`.
 
-    Tables: series, runs, operations (one row an operation), machine (one row a second); `views` are SQL that makes
-    those of the studies. It is built under another name and renamed, so that a reader never sees half of it.
+    Tables: series, runs, operations (one row per operation), machine (one row per second). `views` are SQL statements
+    that create the studies' views. It is built under a temporary name and renamed, so readers never see a partial file.
     """
     results = run_set.results
     path = results / "metrics.duckdb"
@@ -53,7 +53,7 @@ def write_database(run_set: RunSet, quantities: Mapping[str, Quantities], views:
 
 
 def _resample(run_set: RunSet, quantities: Mapping[str, Quantities]) -> dict[tuple[str, str], Replicates]:
-    """Every quantity of every run: the longest part of the analysis, done once and on all cores."""
+    """Compute every quantity of every run: the longest part of the analysis, done once and on all cores."""
     found: dict[tuple[str, str], Replicates] = {}
     runs = run_set.runs
     modules = ("tidemark.analysis.database",)
@@ -67,7 +67,7 @@ def _resample(run_set: RunSet, quantities: Mapping[str, Quantities]) -> dict[tup
     return found
 
 
-_taken: dict[str, Measures] = {}  # by study, in a process that resamples
+_taken: dict[str, Measures] = {}  # by study, in a worker process
 
 
 def _take(run_set: RunSet, quantities: Mapping[str, Quantities]) -> None:
@@ -80,7 +80,7 @@ def _all_of(run: Run) -> resampled.Resampled:
 
 
 def _series(connection: duckdb.DuckDBPyConnection, run_set: RunSet) -> None:
-    """A row a repeat, which is what a run's `series_id` names."""
+    """Create the table `series` with one row per repeat, which a run's `series_id` refers to."""
     repeats = [(series, repeat) for series in run_set.series for repeat in series.repeats]
     columns: dict[str, list[object]] = {"series_id": [repeat.id for _, repeat in repeats]}
     for name in ("study", "workload", "system", "title", "mode", "batch_size", "threads", "protocol", "stack", "sweep"):
@@ -135,7 +135,7 @@ def _runs(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> None:
 
 
 def _samples(connection: duckdb.DuckDBPyConnection, runs: tuple[Run, ...]) -> None:
-    """DuckDB reads each run's Parquet itself: tens of millions of operations pass no Python."""
+    """Load each run's Parquet with DuckDB: tens of millions of operations never pass through Python."""
     columns = _columns(runs)
     types = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
     connection.execute(f"CREATE TABLE operations (run_id INTEGER, operation BIGINT, {types})")
@@ -160,7 +160,7 @@ def _samples_of(connection: duckdb.DuckDBPyConnection, run_id: int, run: Run) ->
         "* EXCLUDE (file_row_number) FROM read_parquet(?, file_row_number = true)",
         [run_id, str(run.directory / "operations.parquet")],
     )
-    # Version 1 has fewer columns.
+    # Format version 1 has fewer columns.
     present = pq.read_schema(run.directory / "machine.parquet").names
     there = [name for name in MACHINE if name in present]
     connection.execute(
@@ -170,7 +170,7 @@ def _samples_of(connection: duckdb.DuckDBPyConnection, run_id: int, run: Run) ->
 
 
 def _columns(runs: tuple[Run, ...]) -> dict[str, str]:
-    """The columns of operations.parquet of all workloads and their parts, with their types in SQL."""
+    """Return the columns of operations.parquet over all workloads and their parts, with their SQL types."""
     found: dict[str, str] = {}
     paths = [run.directory / "operations.parquet" for run in runs]
     for path in {columns_of(path): str(path) for path in paths}.values():

@@ -1,13 +1,13 @@
-"""Quantities of runs and series, each with its interval: what tables, figures and claims are made from.
+"""Quantities of runs and series with confidence intervals, as used by tables, figures and claims.
 
-    measures = Measures(RunSet.load(results), quantities)           of the studies that the plan is of
+    measures = Measures(RunSet.load(results), quantities)           the quantities of the plan's studies
     ducklake, iceberg = run_set.find("ducklake", mode), run_set.find("iceberg-duckdb", mode)
     measures.of_run(quantity, ducklake.runs[1])                     one run: blocks within it
     measures.hot(quantity, ducklake)                                the typical hot run: blocks, and runs or repeats
     measures.hot(quantity, ducklake).ratio(measures.hot(quantity, iceberg)).estimate("")
 
-All of them return `Replicates`; `.estimate(unit)` gives the number with its 95 % interval. Cold and hot runs are
-never put together: `cold_effect` sets one beside the other.
+All of them return `Replicates`; `.estimate(unit)` gives the number with its 95 % confidence interval. Cold and hot
+runs are never pooled: `cold_effect` compares them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ __all__ = ["Absent", "Measures"]
 
 
 class Measures:
-    """Quantities of the runs in `run_set`, each computed once; those of a run not even that, where it was kept.
+    """Quantities of the runs in `run_set`, each computed at most once; stored resampled results are reused.
 
-    Any quantity may be asked for; `quantities` are those that are made together where one of them is needed.
+    Any quantity may be requested. When one of `quantities` is needed, the others on its column are computed with it.
     """
 
     def __init__(self, run_set: RunSet, quantities: Quantities) -> None:
@@ -47,7 +47,7 @@ class Measures:
     # One run
 
     def of_run(self, quantity: Quantity, run: Run | None) -> Replicates:
-        """`quantity` of one run, in its unit; its interval covers that run only. Absent where it cannot be had."""
+        """Return `quantity` of one run, in its unit; the interval covers that run only. Raise Absent if unavailable."""
         if run is None:
             raise Absent("there is no such run")
         key = (quantity.name, run.label)
@@ -56,7 +56,7 @@ class Measures:
         return self._runs[key]
 
     def all_of(self, run: Run) -> resampled.Resampled:
-        """Every one of `quantities` that `run` has, as `resampled` keeps them."""
+        """Return all `quantities` that `run` has, in the form that `resampled` stores."""
         for quantity in self.quantities:
             with suppress(Absent):
                 self.of_run(quantity, run)
@@ -78,7 +78,7 @@ class Measures:
         return how(run)
 
     def _of_column(self, quantity: Quantity, column: str, run: Run) -> Replicates:
-        """With it, all other quantities of the column: the samples, which may be many millions, are not kept."""
+        """Compute all quantities of the column at once, because its samples, possibly many millions, are not kept."""
         sample = BlockSample.prepare(run.column(column), generator(run.label, column))
         for each in (*self.quantities, quantity):
             how, key = each.how, (each.name, run.label)
@@ -89,7 +89,7 @@ class Measures:
         return self._runs[quantity.name, run.label]
 
     def second_sample(self, run: Run, name: str) -> BlockSample:
-        """The sampler's "disk" (bytes/s) or "cpu" (%) in the whole seconds of a run; Absent where it saw none."""
+        """Return the sampler's "disk" (bytes/s) or "cpu" (%) per full second of a run; raise Absent if it has none."""
         key = (run.label, name)
         if key not in self._seconds:
             seconds = run.seconds()
@@ -105,10 +105,10 @@ class Measures:
     # Series
 
     def hot(self, quantity: Quantity, series: Series | None) -> Replicates:
-        """The typical hot run of `series` (mean over its hot runs; geometric for positive quantities).
+        """Return the typical hot run of `series`: the mean over its hot runs (geometric for positive quantities).
 
-        How far hot runs differ is learnt from all series of the same sweep, stack and mode; where these were
-        repeated, how far repeats differ.
+        The between-run variance is estimated from all series of the same sweep, stack and mode. If these were
+        repeated, the between-repeat variance is used instead.
         """
         if series is None:
             raise Absent("there is no such series")
@@ -120,11 +120,11 @@ class Measures:
         return self._hot[key]
 
     def first_hot(self, quantity: Quantity, series: Series) -> Replicates:
-        """Of the first hot run alone."""
+        """Return `quantity` of the first hot run only."""
         return self.of_run(quantity, _one(series, 1))
 
     def cold(self, quantity: Quantity, series: Series) -> Replicates:
-        """Run 0. One alone cannot tell how it might have come out otherwise: then it may be as far off as hot runs."""
+        """Return `quantity` of run 0. A single cold run shows no variance, so that of the hot runs is assumed."""
         units = self._cold_units(quantity, series)
         if self._is_repeated(series):
             effects = self._pooled(f"cold {quantity.name}", partial(self._cold_units, quantity), series)
@@ -133,7 +133,7 @@ class Measures:
         return typical(units, generator(quantity.name, series.id, "cold"), effects)
 
     def cold_effect(self, quantity: Quantity, series: Series) -> Replicates:
-        """Cold over hot: 1 means no effect. Repeats are compared each with itself."""
+        """Return cold over hot: 1 means no effect. The cold run of a repeat is compared with its own hot runs."""
         if not self._is_repeated(series):
             cold, hot = self.cold(quantity, series), self.hot(quantity, series)
             if not (cold.log and hot.log):
@@ -144,7 +144,7 @@ class Measures:
         return typical(units, generator(quantity.name, series.id, "cold effect"), effects)
 
     def cold_start(self, quantity: Quantity, series: Series) -> Replicates:
-        """What a cold start adds to something that a run does once: that of run 0 over the hot runs' median."""
+        """Return the cold-start factor of something a run does once: its value in run 0 over the hot runs' median."""
         units = self._cold_starts(quantity, series)
         if not units:
             raise Absent(series.missing(1 if series.cold_runs else 0))
@@ -184,22 +184,22 @@ class Measures:
         return found
 
     def ratio(self, quantity: Quantity, a: Series | None, b: Series | None) -> Replicates:
-        """`quantity` of `a` over that of `b`, hot runs: the ratio of medians, of throughputs, ..."""
+        """Return `quantity` of `a` over that of `b`, hot runs: the ratio of medians, of throughputs, ..."""
         first, second = self.hot(quantity, a), self.hot(quantity, b)
         if not (first.log and second.log):
             raise Absent("a quantity that may be zero has no ratio")
         return first.ratio(second)
 
     def difference(self, quantity: Quantity, a: Series | None, b: Series | None) -> Replicates:
-        """`quantity` of `a` less that of `b`, hot runs, in its unit."""
+        """Return `quantity` of `a` minus that of `b`, hot runs, in its unit."""
         return self.hot(quantity, a).difference(self.hot(quantity, b))
 
     def dominance(self, column: str, a: Series, b: Series) -> Replicates:
-        """Cliff's delta of a column of `a` against that of `b`, from -1 to 1: the mean over pairs of hot runs."""
+        """Return Cliff's delta of `column`, `a` against `b`, from -1 to 1: the mean over pairs of hot runs."""
         if not a.hot_runs or not b.hot_runs:
             raise Absent((b if a.hot_runs else a).missing(1))
         key = (column, a.id, b.id)
-        if key not in self._deltas:  # all pairs of a mode at once, or these two alone
+        if key not in self._deltas:  # all pairs of a mode in one pass, or else this pair only
             self._deltas |= deltas(column, self._peers(a), self._is_repeated(a))
         if key not in self._deltas:
             self._deltas |= deltas(column, (a, b), self._is_repeated(a))
@@ -210,14 +210,14 @@ class Measures:
     # Units of a series
 
     def _is_repeated(self, series: Series) -> bool:
-        """Whether repeats are the units of the mode that `series` belongs to, and not runs."""
+        """Return True if the units of the mode of `series` are repeats, not runs."""
         return any(sum(bool(repeat.runs) for repeat in each.repeats) > 1 for each in (series, *self._peers(series)))
 
     def _peers(self, series: Series) -> tuple[Series, ...]:
         return self.run_set.select(mode=series.mode, sweep=series.sweep, stack=series.stack, harness=False)
 
     def _units(self, quantity: Quantity, series: Series) -> list[Replicates]:
-        """The quantity of each hot run, or of each repeat: the mean of its hot runs."""
+        """Return the quantity of each hot run or, in repeated modes, the mean over the hot runs of each repeat."""
         if not series.hot_runs:
             raise Absent(series.missing(1))
         if not self._is_repeated(series):
@@ -244,10 +244,10 @@ class Measures:
         return found
 
     def _effects_for(self, quantity: Quantity, series: Series, units: Sequence[Replicates]) -> Effects | None:
-        """How units of `series` may differ, as those of all systems do; None where systems do not compare.
+        """Return the variation between units, pooled over all systems; None if systems are not comparable.
 
-        Relative differences of positive quantities do compare, and shares of a scale; what else is on the linear
-        scale does not.
+        Relative differences of positive quantities are comparable, and so are shares of a scale. Other quantities on
+        the linear scale are not.
         """
         share = self.quantities.relative(quantity)
         if quantity.scale is not None and share != quantity:

@@ -1,12 +1,12 @@
-"""Which systems would do for a load that was not measured, and with which batch size, from what commits cost.
+"""Prediction, from commit costs, of the systems and batch sizes that are suitable for an unmeasured load.
 
     gathering   = (batch - 1) * writers / rate     the first event of a batch waits for the last
     age         = gathering + commit               of the oldest event of a batch when its commit is acknowledged
     utilisation = rate * commit / (batch * writers)
 
-A batch size would do where the age is small enough and the utilisation at most `ROOM`, both with a commit that takes
-longer by the law's worst error, which is that in cells held out (`Judged.errors`). Where that is above the bound,
-nothing is predicted.
+A batch size is suitable if the age is small enough and the utilisation at most `ROOM`, both with a commit time
+increased by the law's worst error, which is determined on held-out cells (`Judged.errors`). If that error is above the
+bound, nothing is predicted.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from statistics import median
 from tidemark.analysis.costs import FAR, MANY, PLAIN, Age, Cell, Cost, Law, fit, held_out, relative_error
 from tidemark.analysis.quantities import Absent
 
-ROOM = 0.7  # the share of their time that writers may be busy
-REACH = 4.0  # how many times beyond the largest that was measured, and below the smallest, the law is trusted
+ROOM = 0.7  # largest share of their time that writers may be busy
+REACH = 4.0  # factor beyond the largest measured setting, and below the smallest, up to which the law is trusted
 KINDS = (PLAIN, FAR, MANY)
-NEEDED = {PLAIN: 3, FAR: 3, MANY: 2}  # conditions, so that one can be held out
+NEEDED = {PLAIN: 3, FAR: 3, MANY: 2}  # distinct settings, so that one can be held out
 MILLION = 1_000_000
 WOULD_DO, WOULD_NOT, NOT_PREDICTED = "would do", "would not do", "not predicted"
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is asked for: events a second, and seconds that the oldest may be old at its commit.
+    """Requested load: events per second, and the maximum age in seconds of the oldest event at its commit.
 
-    `commits` is how many the table has had since it was made or maintained. `batch` is None where any would do,
-    `rtt_ms` with files on the local disk.
+    `commits` is the number of commits since the table was created or maintained. `batch` is None if any size is
+    acceptable, `rtt_ms` is None with files on the local disk.
     """
 
     rate: int
@@ -48,11 +48,11 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """With batches of one size. `files` are those that a million events leave; None where nobody counted."""
+    """Prediction for one batch size. `files` is the number of files per million events; None if not counted."""
 
     batch: int
     commit_ms: float
-    rows_per_s: float  # the most that the writers could write
+    rows_per_s: float  # maximum throughput of the writers
     utilisation: float
     age_s: float
     files: float | None
@@ -60,9 +60,9 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Of the law: the median in cells held out, how many they are, and the worst, also of what it leaves elsewhere.
+    """Errors of the law: median and number of held-out cells, and the worst, also of the residuals in other cells.
 
-    `age_median` is that of `ages` measured ages, None where there are none.
+    `age_median` is the median error in `ages` measured ages, None if there are none.
     """
 
     median: float
@@ -72,7 +72,7 @@ class Errors:
     ages: int = 0
 
     def above(self, bound: float) -> str | None:
-        """What is above the bound, in words."""
+        """Return a description of the error that is above `bound`, or None."""
         for error, what in ((self.worst, "worst error of the law"), (self.age_median, "median error of ages")):
             if error is not None and error > bound:
                 return f"the {what} is {100 * error:.0f} %, the bound {100 * bound:.0f} %"
@@ -81,10 +81,10 @@ class Errors:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """For one system. `batches` are the smallest and the largest that would do; `prediction` is for the largest.
+    """Answer for one system. `batches` are the smallest and largest suitable size; `prediction` is for the largest.
 
-    Where none would do, `prediction` is for the one that comes nearest, and `reason` says what it lacks. `remarks`
-    say where the prediction leaves what was measured.
+    If none is suitable, `prediction` is for the nearest size, and `reason` states the requirement that it fails.
+    `remarks` list the measured range and the settings for which the prediction leaves it.
     """
 
     system: str
@@ -100,9 +100,9 @@ class Answer:
 
 
 def answers(load: Load, points: Sequence[Cost | Age], bound: float) -> list[Answer]:
-    """One a system and stack, those that would do first, then by name; none is ranked above another.
+    """Return one answer per system and stack, sorted by verdict (suitable ones first), then by name.
 
-    `bound` is the worst error of a law that anything is predicted with: 0.3 is 30 %.
+    Systems are not ranked. `bound` is the largest error of a law with which a load is predicted: 0.3 is 30 %.
     """
     found: dict[tuple[str, str], list[Cost]] = {}
     for each in points:
@@ -144,7 +144,7 @@ def _answer(load: Load, costs: Sequence[Cost], ages: Sequence[Age], bound: float
 
 
 def checked(load: Load, costs: Sequence[Cost]) -> list[Cost]:
-    """The costs that the law of the load is fitted to; Absent for too few, and for a flaw in one of them."""
+    """Return the costs that the load's law is fitted to; raise Absent if they are too few or one has a flaw."""
     kinds = set(load.cell(1).kinds)
     wanted = [each for each in costs if set(each.cell.kinds) <= kinds]
     for each in wanted:
@@ -162,7 +162,7 @@ def checked(load: Load, costs: Sequence[Cost]) -> list[Cost]:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The law of a system, what it leaves in each cell, by how much it errs without that cell, and in ages."""
+    """Law of a system, with its residual and its held-out error in each cell, and its errors in ages."""
 
     law: Law
     left: dict[Cell, float]
@@ -180,10 +180,10 @@ class Judged:
         return cls(law, left, held_out(sound), tuple(error for error in of_ages if error is not None))
 
     def errors(self, cell: Cell) -> Errors:
-        """What a prediction for `cell` may err by.
+        """Return the errors to expect of a prediction for `cell`.
 
-        Inside of what was measured: the errors in cells held out that have others on both sides, and what the law
-        leaves at the ends. Beyond it the ends are held out as well. Absent where nothing can be held out.
+        Inside the measured range: the held-out errors of cells with others on both sides, and the residuals at the
+        ends. Beyond it, the ends are held out as well. Raise Absent if a required cell cannot be held out.
         """
         found: list[float] = []
         left: list[float] = []
@@ -191,7 +191,7 @@ class Judged:
             cells = [each for each in self.left if each.kinds[-1] == kind]
             settings = sorted({setting_of(each) for each in cells})
             own = (cell.rows, cell.rtt_ms or 0.0, cell.writers)[KINDS.index(kind)]
-            # One writer is below any number of several, so that the least of these has something on both sides.
+            # One writer is fewer than several, so the smallest number of several writers has cells on both sides.
             ends = settings[-1:] if kind == MANY else [settings[0], settings[-1]]
             inside = own <= ends[-1] and (kind == MANY or own >= ends[0])
             for each in cells:
@@ -207,12 +207,12 @@ class Judged:
 
 
 def setting_of(cell: Cell) -> float:
-    """What a cell of its kind is varied by."""
+    """Return the setting that is varied in cells of this kind."""
     return (cell.rows, cell.rtt_ms or 0.0, cell.writers)[KINDS.index(cell.kinds[-1])]
 
 
 def _age_error(law: Law, sound: Sequence[Cost], age: Age) -> float | None:
-    """The error of a measured median age that is inside the law's reach, and of a writer that keeps up."""
+    """Return the error for a measured median age; None outside the law's reach or if the writer cannot keep up."""
     rows = max(round(age.rows), 1)
     least, most = _reach(sound)
     commit_s = law.commit_ms(Cell(rows)) / 1000
@@ -235,12 +235,12 @@ def _farthest(sound: Sequence[Cost]) -> float:
 
 
 def _sizes(load: Load, sound: Sequence[Cost]) -> list[int]:
-    """The batch sizes to try, the smallest first: 1, 2, 5, 10 and so on. Absent where the load is out of reach."""
+    """Return the batch sizes to try, ascending: 1, 2, 5, 10 and so on. Raise Absent if the load is out of reach."""
     least, most = _reach(sound)
     asked = (
         ("writers", load.writers, _most_writers(sound)),
         ("ms to the store", load.rtt_ms or 0, _farthest(sound)),
-        ("commits of the table", load.commits, 2 * max(each.commits for each in sound)),  # twice those in the mean
+        ("commits of the table", load.commits, 2 * max(each.commits for each in sound)),  # twice the mean
     )
     for what, value, measured in asked:
         if value > REACH * measured:
@@ -284,7 +284,7 @@ def _busy(each: Prediction, worst: float) -> float:
 
 
 def _lacks(load: Load, each: Prediction, worst: float) -> str:
-    """Why it would not do, in words; nothing where it would."""
+    """Return why the prediction does not meet the load's needs; empty if it does."""
     if (busy := _busy(each, worst)) > ROOM:
         most = f"{100 * ROOM:.0f} %"
         return f"too slow: writers busy for up to {100 * busy:.0f} % with batches of {each.batch:,}, allowed {most}"

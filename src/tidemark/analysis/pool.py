@@ -1,4 +1,4 @@
-"""Work spread over the cores of this machine, by processes that end with the one that they work for."""
+"""Parallel map over the cores of this machine, with worker processes that exit with their parent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 
-FEWEST = 8  # pieces of work that are worth the start of other processes
+FEWEST = 8  # items for which starting worker processes pays off
 
 
 @contextmanager
@@ -22,17 +22,17 @@ def spread[Item, Result](
     given: tuple[object, ...],
     modules: Sequence[str],
 ) -> Iterator[Iterator[Result]]:
-    """What `work` makes of each of `items`, in their order, by as many processes as there are cores for us.
+    """Yield the results of `work` on each of `items`, in order, from one worker process per available core.
 
-    `prepare(*given)` is called once in each of them, before any work; `modules` are imported once for all. With one
-    core, or with few items, all happens in this process.
+    `prepare(*given)` is called once in each worker before any item; `modules` are imported once, in the fork server.
+    With one core, or with fewer than FEWEST items, everything runs in this process.
     """
     cores = len(os.sched_getaffinity(0))
     if cores < 2 or len(items) < FEWEST:
         prepare(*given)
         yield map(work, items)
         return
-    # Not by a plain fork: libraries that are loaded here have threads, and locks that these may hold.
+    # Not a plain fork: libraries loaded here have threads, which may hold locks at the time of the fork.
     context = get_context("forkserver")
     context.set_forkserver_preload(list(modules))
     pool = ProcessPoolExecutor(cores, mp_context=context, initializer=_begin, initargs=(prepare, given))
@@ -43,7 +43,7 @@ def spread[Item, Result](
 
 
 def _begin(prepare: Callable[..., None], given: tuple[object, ...]) -> None:
-    """Ctrl-C reaches all processes of a terminal; the one that we work for heeds it for us."""
+    """Initialise a worker. Ctrl-C reaches all processes of a terminal; only the parent process handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_ours, name="lifetime", daemon=True).start()
@@ -51,9 +51,9 @@ def _begin(prepare: Callable[..., None], given: tuple[object, ...]) -> None:
 
 
 def _end_with_ours() -> None:
-    """End when the process that we work for does, which no signal tells: what forks us is another one.
+    """Exit when the parent process exits. No signal reports that, because the fork server forks the workers.
 
-    That one, and what clears up semaphores, wait for the last of the processes here.
+    The fork server and the semaphore tracker stay until the last worker has exited.
     """
     ours = parent_process()
     assert ours is not None

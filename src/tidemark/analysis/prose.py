@@ -1,4 +1,4 @@
-"""Sentences that state first what most systems share, and then the exceptions."""
+"""Sentences that state the common result of most systems first, and then the exceptions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tidemark.runs.runset import RunSet
 
 NEGATIVE = re.compile(r"\b(?:not|no)\b")  # "does not grow for every system" could be read as "for some"
 NOT_SHOWN = "These runs do not show it"
-FEWEST_SHARED = 3  # so many systems are called "3 of 4 systems"; fewer are named
+FEWEST_SHARED = 3  # at least this many are given as "3 of 4 systems"; fewer are named
 
 
 def conclusion(subject: str, pronoun: str, groups: Mapping[str, Sequence[str]]) -> str:
-    """`the write time grows for 4 of 6 systems; it shows no trend for A and B`: no capital, no full stop.
+    """Return `the write time grows for 4 of 6 systems; it shows no trend for A and B`: no capital, no full stop.
 
-    `groups` maps what can be said of `subject` to the names of those of which it holds; every name stands in one of
-    them. The largest group comes first; of groups of one size, the first in order.
+    `groups` maps each predicate of `subject` to the names it applies to; every name is in exactly one group. The
+    largest group comes first; groups of equal size keep their order.
     """
     filled = sorted(((said, names) for said, names in groups.items() if names), key=lambda group: -len(group[1]))
     if not filled:
@@ -35,7 +35,7 @@ def conclusion(subject: str, pronoun: str, groups: Mapping[str, Sequence[str]]) 
 
 
 class SentenceWriter:
-    """Writes what the runs say; a study's subclass has a method a sentence, which raises Absent where they do not."""
+    """Writer of sentences about runs. Studies subclass it, with one method per sentence that may raise Absent."""
 
     def __init__(self, measures: Measures) -> None:
         self.measures = measures
@@ -46,7 +46,7 @@ class SentenceWriter:
 
 
 def or_why(write: Callable[[], str]) -> str:
-    """What `write` says of the runs, or why they do not show it."""
+    """Return the sentence from `write`, or the reason why the runs do not show it."""
     try:
         return write()
     except Absent as absent:
@@ -54,12 +54,12 @@ def or_why(write: Callable[[], str]) -> str:
 
 
 def sentence(text: str) -> str:
-    """`text` with a capital and a full stop; nothing of nothing."""
+    """Return `text` with a capital and a full stop; empty text stays empty."""
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def lowest_and_highest(subject: str, values: Sequence[tuple[float, str]]) -> str:
-    """Whose of `values` (each with a name) is lowest and whose highest, as a sentence; empty for fewer than two."""
+    """Return a sentence naming the lowest and highest of `values` (value, name); empty for fewer than two."""
     if len(values) < 2:
         return ""
     (_, lowest), (_, highest) = min(values), max(values)

@@ -1,12 +1,12 @@
-"""What a quantity is: its name, its unit, and how it is had of a run. Which ones there are is what studies declare.
+"""Definition of a quantity: its name, its unit, and its computation from a run. Studies declare their quantities.
 
-A study's file of quantities:
+Example of a study's quantities file:
 
     WRITE_MEDIAN = Quantity("write median", "ms", "Median write", Quantile("write_ns", 0.5), better=LOWER)
     FLUSH = Quantity("flush", "s", "Flush", _flush, better=LOWER)          # _flush: a function of a Run
     QUANTITIES = Quantities((WRITE_MEDIAN, FLUSH), headline=(WRITE_MEDIAN,), code=("studies/streams/quantities.py",))
 
-Processes hand quantities to one another, so that functions in them stand at the top of a module.
+Quantities are passed between processes, so their functions must be defined at module level.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from tidemark.analysis.statistics import Replicates, interquartile_range, quanti
 from tidemark.runs.run import Run
 from tidemark.runs.samples import Groups
 
-LOWER, HIGHER = "lower", "higher"  # what is better
-MILLISECONDS = 1e-6  # of nanoseconds
+LOWER, HIGHER = "lower", "higher"  # the better direction
+MILLISECONDS = 1e-6  # per nanosecond
 
 
 class Absent(Exception):
-    """A run or series cannot say this, for the reason that is the message. Tables show it as missing."""
+    """Raised if a run or series does not have a value; the message is the reason. Tables show it as missing."""
 
 
 def sum_of_groups(groups: Groups, names: Container[str]) -> NDArray[np.float64]:
-    """What the groups of processes in `names` had together, a value a second; Absent where there is none."""
+    """Return the sum over the process groups in `names`, one value per second; raise Absent if there is none."""
     found = [np.nan_to_num(values) for name, values in groups if name in names]
     if not found or not len(found[0]):
         raise Absent("the window has no whole second")
@@ -41,14 +41,14 @@ def sum_of_groups(groups: Groups, names: Container[str]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """Of one of the columns of operations.parquet; `factor` brings it to the quantity's unit."""
+    """A quantile of a column of operations.parquet; `factor` converts it to the quantity's unit."""
 
     column: str
     probability: float
     factor: float = MILLISECONDS
 
     def why_not(self, run: Run) -> str | None:
-        """Why `run` has too few operations for it: on average one must lie beyond."""
+        """Return why `run` has too few operations, or None: on average one must lie beyond the quantile."""
         least = round(1 / (1 - self.probability))
         found = run.manifest.operations
         return None if found >= least else f"needs {least:,} operations, the run has {found:,}"
@@ -73,7 +73,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class OfSeconds:
-    """A summary of what the sampler saw of the machine in each second of a run: "disk" in bytes/s, "cpu" in percent."""
+    """A summary of the sampler's machine metrics per second of a run: "disk" in bytes/s, "cpu" in percent."""
 
     source: str
     summary: Callable[[BlockSample], Replicates]
@@ -82,7 +82,7 @@ class OfSeconds:
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """Another quantity as a share of its `scale` in the same run, so that systems compare."""
+    """Another quantity as a share of its `scale` in the same run, which makes systems comparable."""
 
     quantity: Quantity
 
@@ -92,11 +92,11 @@ type How = Quantile | Range | OfSeconds | Relative | Callable[[Run], Replicates]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What can be asked of a run: a number with its interval, or Absent.
+    """Property of a run: a number with its interval, or Absent.
 
-    `name` is what claims and kept results call it, `title` what headings do, and `key` what columns of CSV and JSON
-    begin with where several quantities are set side by side. One that is `signed` may be zero or less: two of it are
-    compared by their difference and not by a ratio.
+    `name` identifies it in claims and stored results, `title` in headings, and `key` prefixes its columns in CSV and
+    JSON with several quantities side by side. A `signed` quantity may be zero or negative: its values are compared by
+    their difference, not by a ratio.
     """
 
     name: str
@@ -105,39 +105,39 @@ class Quantity:
     how: How = field(compare=False, repr=False)
     better: str | None = None  # LOWER or HIGHER
     key: str = ""
-    subjects: str = ""  # what a verdict on it speaks of, in the plural: "Writes" are ...
-    words: tuple[str, str] = ("higher", "lower")  # ... what a ratio above 1, and one below, calls them
+    subjects: str = ""  # plural subject of its verdicts: "Writes" are ...
+    words: tuple[str, str] = ("higher", "lower")  # ... the words for a ratio above and below 1
     signed: bool = False
-    scale: Quantity | None = None  # what it grows with from system to system: how units differ is learnt by its share
-    heading_unit: str | None = None  # beside a title that says the rest of the unit
+    scale: Quantity | None = None  # quantity it grows with across systems; unit variance is estimated on the share
+    heading_unit: str | None = None  # next to a title that contains the rest of the unit
 
     @property
     def beside_title(self) -> str:
-        """The unit that stands beside the title."""
+        """Unit shown next to the title."""
         return self.unit if self.heading_unit is None else self.heading_unit
 
     @property
     def noun(self) -> str:
-        """The title inside a sentence."""
+        """Title as used inside a sentence."""
         return self.title if self.title[1:2].isupper() else self.title[:1].lower() + self.title[1:]
 
     @property
     def shown_unit(self) -> str:
-        """The unit as people read it: of shares percent."""
+        """Unit for display: percent for shares."""
         return self.unit.replace("1/", "% per ", 1) if self.unit.startswith("1/") else self.unit
 
     def as_shown(self, replicates: Replicates) -> Replicates:
-        """`replicates` of it in `shown_unit`."""
+        """Return `replicates` of this quantity in `shown_unit`."""
         return replicates.scaled(100) if self.unit.startswith("1/") else replicates
 
 
 @dataclass(frozen=True, slots=True)
 class Quantities:
-    """The quantities of one study.
+    """Quantities of one study.
 
-    `headline` are the few that results set side by side; verdicts are on the first of them. `code` names the files
-    and rooms of the package that decide these quantities beside analysis and runs: what was resampled by other code
-    is resampled anew.
+    `headline` lists the few that results show side by side; verdicts use the first of them. `code` names the files
+    and subpackages that determine these quantities in addition to analysis and runs: results resampled by a
+    different version of this code are computed again.
     """
 
     all: tuple[Quantity, ...]
@@ -157,7 +157,7 @@ class Quantities:
 
     @property
     def leading(self) -> Quantity:
-        """The one that verdicts are on."""
+        """Quantity that verdicts use."""
         return self.headline[0]
 
     @property
@@ -165,6 +165,6 @@ class Quantities:
         return {each.name: each for each in self.all}
 
     def relative(self, quantity: Quantity) -> Quantity:
-        """The share of its scale, where that is declared, so that systems and machines compare; else itself."""
+        """Return its share of its scale, if declared, for comparing systems and machines; else `quantity` itself."""
         shares = (each for each in self.all if isinstance(each.how, Relative) and each.how.quantity == quantity)
         return next(shares, quantity)

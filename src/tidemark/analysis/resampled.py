@@ -1,4 +1,4 @@
-"""What was resampled of each run, kept beside the run files: tables, figures, claims, paper and report ask for it."""
+"""Storage of each run's resampled quantities next to the run files, for tables, figures, claims, paper and report."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tidemark.paths import write_atomically
 from tidemark.runs.run import RUN_FILES, Run
 from tidemark.runs.runset import RunSet
 
-type Resampled = Mapping[tuple[str, str], Replicates]  # by the name of the quantity and the label of the run
+type Resampled = Mapping[tuple[str, str], Replicates]  # by quantity name and run label
 NAME = "resampled.arrow"
-# Whatever a number of a run follows from, beside the code of its quantities: when something in it changes, what was
-# kept is not used any more.
+# Code that a run's numbers depend on, in addition to the code of its quantities: stored results are discarded when
+# it changes.
 METHODS = ("analysis", "runs")
 SCHEMA = pa.schema(
     [
@@ -42,7 +42,7 @@ SCHEMA = pa.schema(
 
 
 def write(run_set: RunSet, quantities: Mapping[str, Quantities], found: Resampled) -> Path:
-    """Keep `found`, made of the `quantities` of each study, in the folder of `run_set`, every bit of it."""
+    """Write `found`, computed from the `quantities` of each study, to the folder of `run_set`, at full precision."""
     runs = {run.label: _stamp(run, quantities[run.manifest.series.study].code) for run in run_set.runs}
     columns: dict[str, list[object]] = {name: [] for name in SCHEMA.names}
     for (name, label), each in found.items():
@@ -59,7 +59,7 @@ def write(run_set: RunSet, quantities: Mapping[str, Quantities], found: Resample
 
 
 def read(run_set: RunSet, quantities: Quantities) -> dict[tuple[str, str], Replicates]:
-    """What was kept for the runs of `run_set` and for `quantities` as they are now; nothing where nothing was kept."""
+    """Return the stored results for the runs of `run_set` and the current code of `quantities`; empty if none."""
     try:
         table = pa.ipc.open_file((run_set.results / NAME).read_bytes()).read_all()
     except (OSError, pa.ArrowInvalid):
@@ -89,7 +89,7 @@ def read(run_set: RunSet, quantities: Quantities) -> dict[tuple[str, str], Repli
 
 
 def _stamp(run: Run, quantities: tuple[str, ...]) -> str:
-    """Changes with the run's files, with how numbers are made from them, and with what the machine makes them by."""
+    """Return a digest that changes with the run's files, the code that computes its numbers, and NumPy."""
     seen = [_methods(quantities)]
     for name in RUN_FILES:
         state = (run.directory / name).stat()

@@ -1,4 +1,4 @@
-"""The slope of a quantity against a setting that was varied, through the same quantity of several series."""
+"""Slope of a quantity against a varied setting, from the same quantity of several series."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tidemark.analysis.statistics import Floats, Replicates
 
 
 def slope_of(points: Sequence[tuple[float, Replicates]]) -> Replicates:
-    """Median of the slopes of all pairs (Theil 1950, Sen 1968), in the quantity's unit by that of the setting.
+    """Return the median slope of all pairs (Theil 1950, Sen 1968), in the quantity's unit per unit of the setting.
 
-    `points`: two or more, each the setting and the quantity on the linear scale. Without an interval where one of the
-    quantities has none.
+    `points`: two or more, each the setting and the quantity on the linear scale. The result has no interval if one of
+    the quantities has none.
     """
     pairs = list(itertools.combinations(range(len(points)), 2))
 
@@ -31,5 +31,5 @@ def slope_of(points: Sequence[tuple[float, Replicates]]) -> Replicates:
 
 
 def intercept_of(points: Sequence[tuple[float, Replicates]], slope: float) -> float:
-    """Of the line with that slope through the points: the median of what each leaves."""
+    """Return the intercept of the line with `slope` through the points: the median of their residuals."""
     return float(np.median([each.centre - slope * setting for setting, each in points]))

@@ -1,4 +1,4 @@
-"""How far a prediction of loads that were not measured can be trusted: for each system, and each kind of load."""
+"""Reliability of predictions for loads that were not measured, by system and kind of load."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tidemark.analysis.planning import KINDS, Errors, Judged, Load, checked, set
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.words import listed
 
-BOUND = 0.3  # the worst error that anything is predicted with, unless somebody asks for another
-BEYOND = 2  # times the largest that was measured: a load that lies outside
+BOUND = 0.3  # default for the largest error with which a load is predicted
+BEYOND = 2  # times the largest measured setting: a load beyond the measured range
 OF_KIND = {
     PLAIN: "one writer, local files",
     FAR: "one writer, a store at a distance",
@@ -21,9 +21,9 @@ OF_KIND = {
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The errors of a system's law for loads of one kind, inside of what was measured or beyond.
+    """Errors of a system's law for loads of one kind, inside or beyond the measured range.
 
-    Without `errors` nothing could be held out; `reason` says why nothing is predicted, and is empty where it is.
+    `errors` is None if nothing could be held out. `reason` states why nothing is predicted; empty if it is.
     """
 
     system: str
@@ -36,12 +36,12 @@ class Standing:
 
     @property
     def load(self) -> str:
-        """The kind of load, in words."""
+        """Description of the kind of load."""
         return f"{OF_KIND[self.kind]}; {'beyond' if self.is_beyond else 'inside of'} what was measured"
 
 
 def standings(points: Sequence[Cost | Age], bound: float = BOUND) -> list[Standing]:
-    """By system, then stack, then kind; of kinds that a system was measured in."""
+    """Return standings sorted by system, stack and kind, for the kinds that each system was measured in."""
     found: dict[tuple[str, str], list[Cost]] = {}
     for each in points:
         if isinstance(each, Cost):
@@ -55,7 +55,7 @@ def standings(points: Sequence[Cost | Age], bound: float = BOUND) -> list[Standi
 
 
 def conclusion(found: Sequence[Standing], bound: float = BOUND) -> str:
-    """For which systems loads are predicted, and for which not, as sentences."""
+    """Return sentences that state for which systems loads are predicted, and for which not."""
     if not found:
         return "No run here says what a commit costs: no other load is predicted."
     inside = [each for each in found if not each.is_beyond]
@@ -74,7 +74,7 @@ def conclusion(found: Sequence[Standing], bound: float = BOUND) -> str:
 
 
 def _not_predicted(inside: Sequence[Standing]) -> list[str]:
-    """Each reason once, after the systems that it holds for; with the kind of load where it holds for one alone."""
+    """Return each reason once, after the systems it applies to; with the kind of load if it applies to one only."""
     by_reason: dict[str, list[Standing]] = {}
     for each in inside:
         if each.reason:
@@ -114,12 +114,12 @@ def _of_system(costs: Sequence[Cost], ages: Sequence[Age], bound: float) -> Iter
 
 
 def _asking(kind: str) -> Load:
-    """A load of the kind; how large it is decides nothing about which cells its law is fitted to."""
+    """Return a load of `kind`. Its size does not affect which cells the law is fitted to."""
     return Load(rate=1, fresh_s=1, writers=2 if kind == MANY else 1, rtt_ms=0.0 if kind == FAR else None)
 
 
 def _cells(kind: str, sound: Sequence[Cost]) -> tuple[Cell, Cell]:
-    """A cell inside of what was measured of the kind, and one beyond."""
+    """Return a cell inside the measured range of `kind`, and one beyond it."""
 
     def settings(of: str) -> list[float]:
         return sorted({setting_of(each.cell) for each in sound if each.cell.kinds[-1] == of})

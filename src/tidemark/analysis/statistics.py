@@ -1,14 +1,14 @@
-"""Estimates with 95 % intervals from raw samples of runs: blocks inside a run, runs inside a series, repeats of it.
+"""Estimates with 95 % confidence intervals from raw samples: blocks of a run, runs of a series, repeats of a series.
 
-Three things decide how an interval is made:
+Intervals take three facts into account:
 
-- *Samples of one run follow one another*, so neighbours resemble each other. They are resampled in blocks
+- *Samples of one run are autocorrelated.* They are resampled in blocks
   (Künsch 1989), whose length comes from the autocorrelation (Politis and White 2004, with the correction of
-  Patton, Politis and White 2009). A block is drawn from near the place that it fills (the local block bootstrap
-  of Paparoditis and Politis 2002), because the write times of some systems grow all through a run: growth is a
-  result of its own, not noise of the median.
-- *Runs differ*, and *repeats of a series* do, by more than blocks of one run: see `units`.
-- *Few runs make narrow bootstrap intervals*, so deviations from the estimate are stretched by Student's t over
+  Patton, Politis and White 2009). A block is drawn from near the position that it fills (the local block bootstrap
+  of Paparoditis and Politis 2002), because the write times of some systems grow throughout a run: growth is a
+  separate result, not noise of the median.
+- *Runs vary*, and so do *repeats of a series*, by more than the blocks of one run: see `units`.
+- *Few runs make narrow bootstrap intervals*, so deviations from the estimate are multiplied by Student's t over
   the normal quantile, with Welch-Satterthwaite degrees of freedom (after Hesterberg 2015).
 
 Quantities that are compared by ratio (times, throughputs, sizes) are resampled as logarithms, so that the
@@ -30,21 +30,21 @@ from scipy.special import betaincinv, ndtri, stdtrit
 from tidemark.analysis.blocks import REPLICATES, BlockSample, Numbers, Ranks, resample, resampled_residuals
 
 Floats = NDArray[np.float64]
-FEWEST = 8  # samples of one run: below that, resampling them says nothing
+FEWEST = 8  # samples of one run; resampling fewer is meaningless
 
 
 def generator(*names: object) -> np.random.Generator:
-    """A generator whose stream depends on `names` alone, so that no result depends on the order of work."""
+    """Return a generator seeded by `names` alone, so that no result depends on the order of computation."""
     digest = hashlib.sha256("\0".join(map(str, names)).encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:8], "little"))
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its 95 % interval.
+    """A number with its 95 % confidence interval.
 
-    `low` and `high` are None where no interval can be made honestly (a maximum; a time that was taken once), and the
-    value itself where it was counted. `n` counts the samples behind the number, `runs` the runs.
+    `low` and `high` are None if no valid interval exists (a maximum; a time that was measured once), and equal the
+    value if it was counted. `n` is the number of samples behind the value, `runs` the number of runs.
     """
 
     value: float
@@ -55,24 +55,24 @@ class Estimate:
     runs: int = 1
 
     def contains(self, value: float) -> bool | None:
-        """Whether the interval contains `value`; None where there is no interval."""
+        """Return whether the interval contains `value`; None if there is no interval."""
         return None if self.low is None or self.high is None else self.low <= value <= self.high
 
     def is_above(self, value: float) -> bool:
-        """Whether the whole interval lies above `value`."""
+        """Return True if the entire interval lies above `value`."""
         return self.low is not None and self.low > value
 
     def is_below(self, value: float) -> bool:
-        """Whether the whole interval lies below `value`."""
+        """Return True if the entire interval lies below `value`."""
         return self.high is not None and self.high < value
 
 
 @dataclass(frozen=True, slots=True)
 class Replicates:
-    """A quantity with bootstrap replicates of it: what estimates, ratios and differences are made from.
+    """A quantity with its bootstrap replicates, from which estimates, ratios and differences are computed.
 
-    `centre` and `draws` are logarithms when `log`. `draws` is None for a quantity of which one value is known.
-    `degrees` are the degrees of freedom that its spread was estimated with.
+    `centre` and `draws` are logarithms if `log`. `draws` is None for a quantity with a single known value.
+    `degrees` are the degrees of freedom of its variance estimate.
     """
 
     centre: float
@@ -81,8 +81,8 @@ class Replicates:
     runs: int = 1
     degrees: float = math.inf
     log: bool = True
-    bounds: tuple[float, float] | None = None  # what an interval cannot leave
-    is_exact: bool = False  # counted, not measured: where there are no draws, it is its own interval
+    bounds: tuple[float, float] | None = None  # limits that an interval cannot exceed
+    is_exact: bool = False  # counted, not measured: without draws, the interval is the value itself
 
     @property
     def value(self) -> float:
@@ -93,7 +93,7 @@ class Replicates:
         return 0.0 if self.draws is None else float(np.var(self.draws))
 
     def estimate(self, unit: str, level: float = 0.95) -> Estimate:
-        """The number with its interval, in the quantity's own unit; `level` is how often it is to hold."""
+        """Return the number with its interval, in the quantity's own unit; `level` is the confidence level."""
         if self.draws is None or not math.isfinite(self.centre):
             end = self.value if self.is_exact else None
             return Estimate(self.value, end, end, self.n, unit, self.runs)
@@ -109,7 +109,7 @@ class Replicates:
         return Estimate(self.value, ends[0], ends[1], self.n, unit, self.runs)
 
     def scaled(self, factor: float) -> Replicates:
-        """The quantity times `factor` > 0: another unit, or its inverse share."""
+        """Return the quantity times `factor` > 0: in another unit, or as a share of 1 / `factor`."""
         bounds = None if self.bounds is None else (self.bounds[0] * factor, self.bounds[1] * factor)
         if self.log:
             by = math.log(factor)
@@ -119,17 +119,17 @@ class Replicates:
         return replace(self, centre=self.centre * factor, draws=draws, bounds=bounds)
 
     def ratio(self, other: Replicates) -> Replicates:
-        """This quantity over `other`; both must be positive quantities."""
+        """Return this quantity over `other`; raise ValueError unless both are resampled as logarithms."""
         if not (self.log and other.log):
             raise ValueError("a ratio needs two quantities that are resampled as logarithms")
         return _difference(self, other)
 
     def difference(self, other: Replicates) -> Replicates:
-        """This quantity less `other`, in their unit."""
+        """Return this quantity minus `other`, in their unit."""
         return _difference(self.linear(), other.linear())
 
     def linear(self) -> Replicates:
-        """The same quantity, resampled on its own scale instead of the logarithm's."""
+        """Return the same quantity, resampled on the linear instead of the logarithmic scale."""
         if not self.log:
             return self
         draws = None if self.draws is None else np.exp(self.draws)
@@ -141,28 +141,28 @@ def _difference(a: Replicates, b: Replicates) -> Replicates:
     if a.draws is not None or b.draws is not None:
         first = a.draws if a.draws is not None else np.full(REPLICATES, a.centre)
         draws = first - (b.draws if b.draws is not None else b.centre)
-    # Both learn from the same systems how units differ, so their spreads may err together: no degree counts twice.
+    # Both estimate unit variance from the same systems, so their errors may be correlated: no degree counts twice.
     degrees = _together([(a.variance, a.degrees), (b.variance, b.degrees)])
     n, runs, is_exact = a.n + b.n, min(a.runs, b.runs), a.is_exact and b.is_exact
     return Replicates(a.centre - b.centre, draws, n, runs, degrees, a.log, is_exact=is_exact)
 
 
 def _together(parts: Sequence[tuple[float, float]]) -> float:
-    """Effective degrees of freedom of a sum of variances whose estimates err alike: as many as each has, if equal."""
+    """Return the effective degrees of freedom of a sum of correlated variance estimates; equal degrees are kept."""
     total = sum(variance for variance, _ in parts)
     spread = sum(variance / math.sqrt(degrees) for variance, degrees in parts if variance > 0)
     return (total / spread) ** 2 if spread > 0 else math.inf
 
 
 def known(value: float, *, log: bool = True) -> Replicates:
-    """A quantity that a run has once, such as the time of its flush. `log` needs value > 0."""
+    """Return a quantity that a run has once, such as its flush time. `log` needs `value` > 0."""
     return Replicates(math.log(value) if log else value, None, 1, log=log)
 
 
 def counted(value: float) -> Replicates:
-    """How many there were in a run, which counted all of them: nothing is uncertain about it, as about a time.
+    """Return a count of a run. Unlike a time, it is exact, because the run counted all occurrences.
 
-    It stands for that run alone. Where there are several, how their counts differ is the doubt.
+    It applies to that run only. Over several runs, the uncertainty is the variance between their counts.
     """
     return replace(known(value, log=False), is_exact=True)
 
@@ -171,7 +171,7 @@ def counted(value: float) -> Replicates:
 
 
 def quantile(sample: BlockSample, probability: float) -> Replicates:
-    """A quantile of positive samples, e.g. 0.5 for the median."""
+    """Return a quantile of positive samples, e.g. 0.5 for the median."""
     centre, draws = sample.quantile(probability)
     return _positive(centre, draws, sample.n, sample.degrees)
 
@@ -181,14 +181,14 @@ def median(sample: BlockSample) -> Replicates:
 
 
 def interquartile_range(sample: BlockSample) -> Replicates:
-    """Third less first quartile."""
+    """Return the third minus the first quartile."""
     low, low_draws = sample.quantile(0.25)
     high, high_draws = sample.quantile(0.75)
     return _positive(high - low, np.maximum(high_draws - low_draws, 0.0), sample.n, sample.degrees)
 
 
 def _positive(centre: float, draws: Floats, n: int, degrees: float) -> Replicates:
-    """On the logarithmic scale where all is positive, else (bytes of an idle second) on the linear one."""
+    """Return log-scale replicates if all values are positive, else (bytes of idle seconds) linear-scale ones."""
     if n < FEWEST:
         return Replicates(math.log(centre), None, n) if centre > 0 else Replicates(centre, None, n, log=False)
     if centre > 0 and bool((draws > 0).all()):
@@ -197,22 +197,22 @@ def _positive(centre: float, draws: Floats, n: int, degrees: float) -> Replicate
 
 
 def ratio_of_sums(numerators: Numbers, denominators: Numbers, rng: np.random.Generator) -> Replicates:
-    """Sum over sum, resampled in blocks: events per second from the events and the times of each operation."""
+    """Return sum over sum, resampled in blocks: e.g. events per second from events and time of each operation."""
     upper, lower, degrees = resample(numerators, denominators, rng)
     centre = float(np.sum(numerators, dtype=np.float64)) / float(np.sum(denominators, dtype=np.float64))
     return _positive(centre, upper / lower, len(numerators), degrees)
 
 
 def theil_sen(samples: Numbers, rng: np.random.Generator, cells: int = 64) -> Replicates:
-    """Slope of `samples` per 1,000 samples (Theil 1950, Sen 1968), in their unit.
+    """Return the slope of `samples` per 1,000 samples (Theil 1950, Sen 1968), in their unit.
 
-    The median of all pairwise slopes costs the square of the number of points, so that samples are first
-    summarised by medians of at most `cells` stretches of equal length: outliers vanish there, a trend does not.
-    The interval comes from moving blocks of the residuals, put back onto the fitted line.
+    The median of all pairwise slopes costs the square of the number of points. Samples are therefore first
+    reduced to medians of at most `cells` stretches of equal length: this removes outliers but keeps a trend.
+    The interval comes from moving blocks of the residuals, added back to the fitted line.
     """
     n = len(samples)
     cells = min(cells, n)
-    if cells < 3:  # no trend can be seen
+    if cells < 3:  # too few points for a trend
         return Replicates(math.nan, None, n, log=False)
     bounds = (np.arange(cells + 1) * n) // cells
     x = (bounds[:-1] + bounds[1:] - 1) / 2000.0
@@ -227,14 +227,14 @@ def theil_sen(samples: Numbers, rng: np.random.Generator, cells: int = 64) -> Re
 
 
 def cliffs_delta(a: Ranks, b: Ranks) -> Replicates:
-    """P(a > b) - P(a < b) for one sample of each (Cliff 1993): 1 when every `a` is larger, 0 when neither is."""
+    """Return P(a > b) - P(a < b) for one sample of each (Cliff 1993): 1 if every `a` is larger, 0 if neither is."""
     centre, draws = a.dominance(b)
     return Replicates(centre, draws, a.n + b.n, 1, min(a.degrees, b.degrees), log=False, bounds=(-1.0, 1.0))
 
 
 def at_most(bad: int, tried: int, confidence: float = 0.95) -> float:
-    """The upper end of a one-sided interval for a probability, after `bad` of `tried` (Clopper and Pearson 1934).
+    """Return the one-sided upper bound of a probability after `bad` of `tried` trials (Clopper and Pearson 1934).
 
-    With none bad it is about 3 / tried, the rule of three; with nothing tried it is 1.
+    If `bad` is 0, it is about 3 / tried (the rule of three); if `tried` is 0, it is 1.
     """
     return 1.0 if bad >= tried else float(betaincinv(bad + 1, tried - bad, confidence))

@@ -1,9 +1,9 @@
-"""From runs to a series: the typical run, in doubt as far as runs, and repeats of a series, differ.
+"""From runs to a series: the typical run, with the variance between runs and between repeats of a series.
 
-Runs of a series usually differ by more than blocks of one run do, and repeats of a series by more than its runs:
-servers start anew, and the machine drifts meanwhile. How much is learnt from all series of one mode (`Effects`), since
-two runs or repeats of one series alone say next to nothing about it. Where series were repeated, the repeat is the
-unit: what its runs have in common would otherwise pass for knowledge.
+Runs of a series usually vary more than the blocks of one run, and repeats of a series more than its runs: servers are
+restarted, and the machine drifts meanwhile. The variance is estimated from all series of one mode (`Effects`), because
+two runs or repeats of a single series carry almost no information about it. If series were repeated, the repeat is the
+unit: treating its runs as independent would ignore their common deviation and make the interval too narrow.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tidemark.analysis.blocks import REPLICATES, BlockSample, Ranks
 from tidemark.analysis.statistics import Floats, Replicates, cliffs_delta, generator
 from tidemark.runs.runset import Series
 
-PRIOR_UNITS = 8.0  # what is pooled weighs at most as much as eight differences between a series' own units
+PRIOR_UNITS = 8.0  # pooled effects weigh at most as much as eight differences between a series' own units
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """How units under the same conditions differ (runs of a series, or its repeats), from many series.
+    """Variation between units under the same conditions (runs of a series, or its repeats), pooled over many series.
 
-    They are deviations from each series' mean on the quantity's working scale, enlarged by sqrt(k / (k - 1)) for a
+    `deviations` are from each series' mean on the quantity's working scale, multiplied by sqrt(k / (k - 1)) for a
     series of k units.
     """
 
@@ -35,7 +35,7 @@ class Effects:
 
     @classmethod
     def pooled(cls, groups: Sequence[Sequence[Replicates]]) -> Effects | None:
-        """From groups of units of which each was made under the same conditions; None if no group has two."""
+        """Return the effects of groups of units, each measured under the same conditions; None if no group has two."""
         deviations: list[float] = []
         degrees = 0
         for group in groups:
@@ -51,13 +51,13 @@ class Effects:
         return float(np.mean(self.deviations**2))
 
     def scaled(self, factor: float) -> Effects:
-        """The same effects in another unit, for quantities on the linear scale."""
+        """Return the same effects in another unit, for quantities on the linear scale."""
         return Effects(self.deviations * factor, self.degrees)
 
     def with_own(self, own: Effects | None) -> Effects:
-        """These effects, their size moderated by a series' `own`, which are among them.
+        """Return these effects, their size moderated by the `own` effects of a series, which they include.
 
-        Its variance is the mean of the others' and the series' own by their degrees of freedom.
+        The variance is the mean of the other series' and the series' own, weighted by their degrees of freedom.
         """
         if own is None:
             return Effects(self.deviations, min(self.degrees, PRIOR_UNITS))
@@ -72,7 +72,7 @@ class Effects:
 
 
 def mean(runs: Sequence[Replicates], rng: np.random.Generator) -> Replicates:
-    """The mean of these very runs (geometric for quantities resampled as logarithms), in doubt by blocks alone."""
+    """Return the mean of exactly these runs (geometric if resampled as logarithms), with within-run variance only."""
     if not runs:
         raise ValueError("no runs")
     if len({run.log for run in runs}) > 1:
@@ -93,11 +93,11 @@ def mean(runs: Sequence[Replicates], rng: np.random.Generator) -> Replicates:
 
 
 def typical(units: Sequence[Replicates], rng: np.random.Generator, effects: Effects | None = None) -> Replicates:
-    """The typical unit: the mean of `units`, which are runs or repeats (geometric for logarithms).
+    """Return the typical unit: the mean of `units`, which are runs or repeats (geometric for logarithms).
 
-    Replicates carry both sources of doubt: blocks within each run, and how units differ. The latter comes from
-    `effects` moderated by these units' own, or from these units alone. One unit without `effects` is returned as it
-    is: its interval then covers that unit only.
+    The replicates contain both sources of variance: blocks within each run, and differences between units. The latter
+    come from `effects` moderated by these units' own, or from these units alone. A single unit without `effects` is
+    returned unchanged: its interval then covers that unit only.
     """
     inside = mean(units, rng)
     own = Effects.pooled([[unit if unit.log == inside.log else unit.linear() for unit in units]])
@@ -116,10 +116,10 @@ def typical(units: Sequence[Replicates], rng: np.random.Generator, effects: Effe
 def deltas(
     column: str, all_series: Sequence[Series], is_repeated: bool
 ) -> dict[tuple[str, str, str], list[Replicates]]:
-    """Cliff's delta of a column for each pair of series, by (column, id, id) in their order: one for each unit.
+    """Return Cliff's delta of `column` for each pair of series, by (column, id, id) in their order: one per unit.
 
-    A hot run is compared with the other series' run of the same place in the same repeat. Each run is prepared once,
-    and only those of one place are in memory at a time.
+    A hot run is compared with the other series' run at the same position in the same repeat. Each run is prepared
+    once, and only the runs of one position are in memory at a time.
     """
     units: dict[tuple[str, str, str], list[Replicates]] = {
         (column, one.id, other.id): [] for one, other in combinations(all_series, 2)
@@ -141,7 +141,7 @@ def deltas(
 
 
 def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
-    """Effective degrees of freedom of a sum of independently estimated variances."""
+    """Return the effective degrees of freedom of a sum of independently estimated variances."""
     total = sum(variance for variance, _ in parts)
     spread = sum(variance**2 / degrees for variance, degrees in parts if variance > 0)
     return total**2 / spread if spread > 0 else math.inf

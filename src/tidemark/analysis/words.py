@@ -1,4 +1,4 @@
-"""Numbers, estimates and what intervals say, as people read them in tables, figures, claims, paper and report."""
+"""Text of numbers, estimates and interval verdicts, for tables, figures, claims, paper and report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidemark.analysis.statistics import Estimate, Replicates
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A cell that has no value, and why."""
+    """Cell without a value, with the reason."""
 
     reason: str
 
@@ -24,7 +24,7 @@ type Cell = Estimate | Missing | str | int | float | None
 
 
 def attempt(unit: str, compute: Callable[[], Replicates]) -> Estimate | Missing:
-    """What `compute` gives as a number in `unit`, or the reason why there is nothing."""
+    """Return `compute()` as an estimate in `unit`, or Missing with the reason if it raises Absent."""
     try:
         return compute().estimate(unit)
     except Absent as absent:
@@ -35,7 +35,7 @@ def attempt(unit: str, compute: Callable[[], Replicates]) -> Estimate | Missing:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """`value` with `digits` significant digits and thousands separated; never in powers of ten."""
+    """Format `value` with `digits` significant digits and thousands separators; never in powers of ten."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     decimals = digits - 1 - math.floor(math.log10(abs(value)))
@@ -43,13 +43,13 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def shown(cell: Cell, unit: str = "", digits: int = 4) -> str:
-    """A cell as people read it, numbers with `digits` significant digits; of a share of next to nothing, that it is."""
+    """Format a cell for display, numbers with `digits` significant digits; tiny percentages become `<0.001`."""
     if cell is None:
         return ""
     if isinstance(cell, Estimate):
         if cell.low is None or cell.high is None:
             return number(cell.value, digits)
-        # The ends are as exact as the value, no more: digits beyond its last one would be noise.
+        # The ends have as many decimals as the value: further digits would be noise.
         decimals = digits - 1 - math.floor(math.log10(abs(cell.value))) if cell.value else digits
         low, high = (f"{round(end, decimals):,.{max(decimals, 0)}f}" for end in (cell.low, cell.high))
         return f"{number(cell.value, digits)} [{low}, {high}]"
@@ -65,7 +65,7 @@ def with_unit(value: str, unit: str) -> str:
 
 
 def estimate_text(estimate: Estimate, digits: int = 3) -> str:
-    """`12.3 × [11.9, 12.8]`: the value, its unit and its interval with as many decimals."""
+    """Return `12.3 × [11.9, 12.8]`: the value with its unit, and the interval with as many decimals."""
     value, low, high = estimate.value, estimate.low, estimate.high
     if not math.isfinite(value):
         return "not a number"
@@ -79,23 +79,23 @@ def estimate_text(estimate: Estimate, digits: int = 3) -> str:
     return shown if low is None or high is None else f"{shown} [{spelt(low)}, {spelt(high)}]"
 
 
-# What an interval says; never what its point says
+# Verdicts of intervals, never of point estimates
 
 
 def against(ratio: Estimate, larger: str, smaller: str, same: str) -> str:
-    """The word for a ratio that its interval allows."""
+    """Return the word that the ratio's interval supports: `same` if it contains 1."""
     return larger if ratio.is_above(1) else smaller if ratio.is_below(1) else same
 
 
 def comparison(ratio: Estimate | Missing, above: str = "slower", below: str = "faster") -> Cell:
-    """What the interval of a ratio says, in the words for one above and below 1: of times unless told."""
+    """Return the verdict of a ratio's interval (by default in words for times), or None if it has no interval."""
     if isinstance(ratio, Missing) or ratio.low is None:
         return None
     return against(ratio, above, below, "no difference seen")
 
 
 def growth_verdict(slope: Estimate | Missing) -> Cell:
-    """What the interval of a slope says."""
+    """Return the verdict of a slope's interval, or None if it has no interval."""
     if isinstance(slope, Missing) or slope.low is None:
         return None
     return "grows" if slope.is_above(0) else "shrinks" if slope.is_below(0) else "no change seen"
@@ -105,10 +105,10 @@ def growth_verdict(slope: Estimate | Missing) -> Cell:
 
 
 def listed(items: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Join `items` as `a`, `a and b` or `a, b and c`."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
 
 
 def brief(reason: str) -> str:
-    """A reason without what differs from run to run, so that a table gives it once."""
+    """Return a reason without its run-specific part, so that a table states it once."""
     return reason.partition(", the run has")[0]

@@ -1,4 +1,4 @@
-"""What a study's publication prints, and says of its own machine and software: shown beside what was found here."""
+"""Printed numbers of a study's publication, its machine and its software, for comparison with Tidemark's results."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any, get_args, get_type_hints
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """`hardware` by part as tables name it, `software` (versions) by the name that programs go by.
+    """A publication: `hardware` by part, named as in tables, and `software` versions by program name.
 
-    `optional` are programs that configurations may do without: they are listed all the same, as not used.
+    `optional` are programs that configurations may omit; they are still listed, as not used.
     """
 
-    key: str  # of its columns in CSV and JSON, and of the stack that has its versions
-    origin: str  # the heading of its columns
+    key: str  # name of its columns in CSV and JSON, and of the stack with its versions
+    origin: str  # heading of its columns
     hardware: Mapping[str, str] = field(default_factory=dict)
     software: Mapping[str, str] = field(default_factory=dict)
     optional: tuple[str, ...] = ()
 
 
 def printed_rows[Row](file: Path, row: type[Row]) -> tuple[Row, ...]:
-    """The numbers that a publication prints, from a CSV with a column a field of `row`, a dataclass, in their order.
+    """Return a publication's printed numbers from a CSV with one column per field of the dataclass `row`, in order.
 
-    Fields are str, int or float; an empty cell is None where the field may be. ValueError, with file and line, for a
-    cell that is no such number, and for a column too few.
+    Fields are str, int or float; an empty cell is None if the field is optional. Raise ValueError, with file and
+    line, for an invalid number or a missing column.
     """
     kinds = get_type_hints(row)
     with file.open() as opened:

@@ -1,4 +1,4 @@
-"""One study of two result sets side by side: refused where it must not be compared, else ratios with intervals."""
+"""Comparison of one study in two result sets: ratios with intervals, or an error if they are not comparable."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tidemark.runs.provenance import harness_words, machine_words, mixture, unfi
 from tidemark.runs.run import source_runs
 from tidemark.runs.runset import RunSet, Series
 
-Key = tuple[str, str, int]  # of a series in both sets: system, mode, size of batches
+Key = tuple[str, str, int]  # of a series in both sets: system, mode, batch size
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One study of one of the two result sets; `name` is what the set was called on the command line."""
+    """One study of one of the two result sets; `name` is the set's name on the command line."""
 
     name: str
     measures: Measures
@@ -31,7 +31,7 @@ class Side:
         return self.measures.run_set
 
     def series(self) -> dict[Key, Series]:
-        """Main series by system, mode and size of batches."""
+        """Return the series of the main sweep by system, mode and batch size."""
         return {
             (series.system, series.mode, series.batch_size): series
             for series in self.run_set.select(harness=True)
@@ -46,12 +46,12 @@ class Comparison:
     table: Table
     pairs: tuple[tuple[Series, Series], ...]
     leading: Quantity
-    ratios: tuple[Estimate | Missing, ...]  # of the leading quantity, one a pair
+    ratios: tuple[Estimate | Missing, ...]  # of the leading quantity, one per pair
     synthetic: bool
 
 
 def compare(a: Side, b: Side) -> Comparison:
-    """Incomparable, with every reason, where the two differ in more than machine, versions or configuration."""
+    """Compare B with A; raise Incomparable, with all reasons, if more than machine, versions or config differ."""
     reasons = list(dict.fromkeys(reason for check in CHECKS for reason in check(a, b)))
     if reasons:
         raise Incomparable(f"{a.name} and {b.name} cannot be compared: {'; '.join(reasons)}")
@@ -83,7 +83,7 @@ def compare(a: Side, b: Side) -> Comparison:
     return Comparison(table, pairs, leading, tuple(ratios), any(dataset.synthetic for dataset in a.run_set.datasets))
 
 
-# What has to agree
+# Conditions for a comparison
 
 
 def _datasets(a: Side, b: Side) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _protocols(a: Side, b: Side) -> Iterator[str]:
 
 
 def _alike(a: set[float], b: set[float]) -> bool:
-    """Windows of one protocol; those of runs that ended late by themselves may differ by less than a tenth."""
+    """Return True if windows can be of one protocol; those of runs that ended late may differ by up to 10 %."""
     return not a or not b or (max(a) <= 1.1 * max(b) and max(b) <= 1.1 * max(a))
 
 
@@ -152,7 +152,7 @@ def _shared(a: Side, b: Side) -> Iterator[str]:
 CHECKS: tuple[Callable[[Side, Side], Iterator[str]], ...] = (_datasets, _protocols, _modes, _oracles, _shared)
 
 
-# What is computed
+# Computation
 
 
 def _column(quantities: Quantities, quantity: Quantity) -> Column:
@@ -163,7 +163,7 @@ def _column(quantities: Quantities, quantity: Quantity) -> Column:
 
 
 def _compared(quantity: Quantity, a: Side, one: Series, b: Side, other: Series) -> Estimate | Missing:
-    """The ratio of B to A; of a quantity without one the difference, as a share of its scale if there is such."""
+    """Return the ratio of B to A; for signed quantities the difference, as a share of their scale if declared."""
     if quantity.signed:
         return _difference(a.measures.quantities.relative(quantity), a, one, b, other)
     return _ratio(quantity, a, one, b, other)
@@ -188,14 +188,14 @@ def _difference(quantity: Quantity, a: Side, one: Series, b: Side, other: Series
 
 
 def _apart(replicates: Replicates, quantity: Quantity, series: Series) -> Replicates:
-    """B's replicates in another order: those of a series are drawn from its name, which both sets may share."""
+    """Permute B's replicates: those of a series are seeded by its name, which both sets may share."""
     if replicates.draws is None:
         return replicates
     return replace(replicates, draws=generator("compare", quantity.name, series.id).permutation(replicates.draws))
 
 
 def _measured_by(a: Side, b: Side) -> Iterator[str]:
-    """Whether one measuring code stands behind both sides: the first thing to know of a ratio."""
+    """Yield warnings if the two sides were measured by different code, and on mixed or unfinished run sets."""
     digests = [{harness.digest if harness else None for harness in side.run_set.harnesses} for side in (a, b)]
     if digests[0] != digests[1]:
         spelt = (
@@ -214,7 +214,7 @@ def _measured_by(a: Side, b: Side) -> Iterator[str]:
 
 
 def _readers(first: Mapping[Key, Series], second: Mapping[Key, Series]) -> Iterator[str]:
-    """Tables that were read back by different libraries; what they held was checked all the same."""
+    """Yield notes on tables that were read back by different libraries; their contents were checked nevertheless."""
     for key, series in first.items():
         other = second.get(key)
         if other is not None and series.runs and other.runs:

@@ -1,4 +1,4 @@
-"""A comparison as files: the table three times, and a plot of the ratios."""
+"""Files of a comparison: the table in three formats, and a plot of the ratios."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROW = 0.24  # inches
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
-    """compare.csv, .md and .json, compare.svg, .pdf and .png in `folder`; returns their paths."""
+    """Write compare.csv, .md, .json, .svg, .pdf and .png to `folder`, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     table = comparison.table
     for ending, content in (("csv", table.csv()), ("md", table.markdown()), ("json", table.json())):
@@ -70,7 +70,7 @@ def _draw(comparison: Comparison) -> style.Frame:
 
 
 def _scale(axes: Axes, low: float, high: float) -> None:
-    """Logarithmic, with ticks that a reader can take as factors."""
+    """Set up a logarithmic axis with ticks that can be read as factors."""
     margin = (high / low) ** 0.06 * 1.02
     axes.set_xscale("log")
     axes.set_xlim(low / margin, high * margin)

@@ -1,6 +1,6 @@
-"""What an archive leaves out: the folders that its maker typed or worked in, which tell of a person and a machine.
+"""Redaction of archives: folders that the author configured or worked in, since they identify a person or machine.
 
-The files' names stay. Nothing is computed from a folder: series are told by fingerprints, datasets by SHA-256.
+File names are kept. No result depends on a folder: series are identified by fingerprints, datasets by SHA-256.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tidemark.runs.runset import RunSet
 
 # Keys of the configuration that name files or folders of the machine.
 PATHS = ("dataset.path", "services.polaris_path", "services.polaris_secret_file", "archive")
-PRIVATE = ".tidemark"  # the folder of a workspace that tables are measured in
+PRIVATE = ".tidemark"  # folder of a workspace that contains the measured tables
 TEXTS = frozenset({".json", ".yaml", ".html", ".csv", ".md"})
 
 
 class Discretion:
-    """Knows the folders to leave out, and leaves them out of what is packed."""
+    """Removal of private folders from the contents of packed files."""
 
     def __init__(self, run_set: RunSet) -> None:
-        """From the plan, the configuration beside the results, where they lie, and where they lay when measured."""
+        """Collect folders from the plan, config.yaml, the location of the results, and the original workspaces."""
         workspace = run_set.results.parent.absolute()
         typed = [*_typed(json.loads((run_set.results / "plan.json").read_text())["config"])]
         configuration = workspace / "config.yaml"
@@ -34,13 +34,13 @@ class Discretion:
         shorter = {path: PurePosixPath(path).name for path in typed if "/" in path.strip("/")}
         roots = {str(workspace), str(workspace.resolve()), *_workspaces(run_set)} - {"", "/"}
         whole = _spelt(shorter | {f"{root}/": "" for root in roots})
-        # delta-rs names its files without the first slash. Of one folder too much else may have the name.
+        # delta-rs omits the leading slash of paths. Roots of a single folder are skipped: their name is too common.
         bare = _spelt({f"{root[1:]}/": "" for root in roots if "/" in root[1:]})
         self._shorter = {**bare, **whole}
         self._folders = re.compile(b"|".join([*_amid(rb"\w.~-", whole), *_amid(rb"\w.~/-", bare)]))
 
     def content(self, path: Path) -> bytes:
-        """What the archive holds of the file at `path`."""
+        """Return the content of the file at `path` as stored in the archive."""
         content = path.read_bytes()
         if path.suffix in TEXTS:
             return self._folders.sub(lambda found: self._shorter[found[0]], content)
@@ -48,7 +48,7 @@ class Discretion:
 
 
 def _workspaces(run_set: RunSet) -> Iterator[str]:
-    """The folders that runs say they were measured in, by where their tables lay."""
+    """Yield the workspaces in which runs were measured, according to the locations of their tables."""
     for run in (*run_set.runs, *run_set.kept_runs):
         for _, value in run.manifest.system.settings:
             root, found, _ = value.partition(f"/{PRIVATE}/")
@@ -57,21 +57,21 @@ def _workspaces(run_set: RunSet) -> Iterator[str]:
 
 
 def _spelt(shorter: Mapping[str, str]) -> dict[bytes, bytes]:
-    """JSON may spell a path otherwise than people do."""
+    """Return `shorter` as bytes, in plain spelling and in both JSON spellings of each path."""
     pairs = [(spelt(path), spelt(name)) for path, name in shorter.items() for spelt in (str, _json, _ascii)]
     return {path.encode(): name.encode() for path, name in pairs}
 
 
 def _amid(letters: bytes, paths: Collection[bytes]) -> Iterator[bytes]:
-    """A pattern of `paths` that do not follow one of `letters`, and so are not amid a longer path; none for none."""
+    """Yield a pattern for `paths` not preceded by one of `letters`, i.e. not inside a longer path, if there are any."""
     if paths:
-        # The longest first, for one folder may lie in another.
+        # Longest first, since one folder may be inside another.
         longest = sorted(paths, key=lambda path: (-len(path), path))
         yield rb"(?<![%b])(?:%b)" % (letters, b"|".join(map(re.escape, longest)))
 
 
 def _typed(config: Mapping[str, Any] | None) -> Iterator[str]:
-    """Every path that a configuration gives."""
+    """Yield every path in a configuration."""
     for key in PATHS:
         value: Any = config
         for part in key.split("."):

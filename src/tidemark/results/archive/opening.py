@@ -1,4 +1,4 @@
-"""A result set of ours or of others, wherever it lies."""
+"""Opening of result sets: folders and archives."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tidemark.runs.runset import RunSet
 
 @contextmanager
 def opened(place: Path) -> Iterator[RunSet]:
-    """A results folder, a workspace that has one, or an archive, which is unpacked for as long as it is needed.
+    """Yield the run set of a results folder, of a workspace that has one, or of an archive (unpacked temporarily).
 
-    ConfigError for a place that is not there; AnalysisError, naming the file, for what is none of these or not as it
-    was packed.
+    Raise ConfigError if `place` does not exist; AnalysisError, naming the file, if it is none of these, or if the
+    archive is damaged.
     """
     if place.is_file():
         with tempfile.TemporaryDirectory(prefix="tidemark-archive-") as folder:

@@ -1,7 +1,7 @@
-"""Results as one file that others can rebuild everything from: an RO-Crate in a zip, the same bytes each time.
+"""Archive of results from which everything can be rebuilt: an RO-Crate in a zip, byte-reproducible.
 
-It holds the plan, the run files of its series, the locks that the runs name, the configuration, and what was made of
-them; folders of the machine are left out (`archive_private`). `archive_unpack` is the way back.
+It contains the plan, the run files of its series, the locks that the runs name, the configuration, and the derived
+outputs; folders of the machine are removed (`discretion`). `unpack` is the inverse.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
 
 METADATA = "ro-crate-metadata.json"
-# https://www.researchobject.org/ro-crate/specification/1.1/ with one term more, that of the workflow-run profiles.
+# https://www.researchobject.org/ro-crate/specification/1.1/ plus one term from the workflow-run profiles.
 SPECIFICATION = "https://w3id.org/ro/crate/1.1"
 CONTEXT: list[Any] = [f"{SPECIFICATION}/context", {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}]
 DERIVED = ("tables", "figures", "claims.json", "claims.csv", "claims.md", "paper.pdf", "report.html", "answer.txt")
@@ -43,19 +43,19 @@ KINDS = {
     ".lock": "text/plain",
     ".txt": "text/plain",
 }
-PACKED = frozenset({".parquet", ".png", ".pdf"})  # compressed already
+PACKED = frozenset({".parquet", ".png", ".pdf"})  # already compressed
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_archive(results: Path, target: Path) -> Path:
-    """Pack the run set in `results` and what was made of it into `target`.
+    """Pack the run set in `results` and its derived outputs into `target`, and return `target`.
 
-    AnalysisError when runs are missing or damaged: an archive that nobody could rebuild from is not written.
+    Raise AnalysisError if runs are missing or damaged, since results could not be rebuilt from such an archive.
     """
     run_set = RunSet.load(results)
     members = dict(sorted(_members(run_set)))
@@ -78,7 +78,7 @@ def write_archive(results: Path, target: Path) -> Path:
 
 
 def default_name(results: Path) -> str:
-    """`tidemark-quick-20260102.zip`, from the protocol and the day of the last run."""
+    """Return a name such as `tidemark-quick-20260102.zip`, from the protocol and the day of the last run."""
     run_set = RunSet.load(results)
     return f"tidemark-{run_set.series[0].protocol}-{_moment(run_set):%Y%m%d}.zip"
 
@@ -92,14 +92,14 @@ def _add(file: zipfile.ZipFile, name: str, content: bytes, moment: datetime) -> 
 
 
 def _members(run_set: RunSet) -> Iterator[tuple[str, Path]]:
-    """Name in the archive and file, of everything that goes into it."""
+    """Yield the name in the archive and the source file of each member."""
     results = run_set.results
     yield "results/plan.json", results / "plan.json"
     plan = json.loads((results / "plan.json").read_text())
     for item in plan["series"]:
         name = item["directory"]
         folder = results / Path(name).relative_to("results")
-        # The outcome says how many attempts it took, and why the others failed.
+        # The outcome records the number of attempts, and why the others failed.
         for each in ("outcome.json", "spec.json"):
             if (folder / each).is_file():
                 yield f"{name}/{each}", folder / each
@@ -118,7 +118,7 @@ def _members(run_set: RunSet) -> Iterator[tuple[str, Path]]:
 
 
 def _locks(runs: tuple[Run, ...], results: Path) -> Iterator[tuple[str, Path]]:
-    """The lock files that the runs name, where they still are as the runs found them."""
+    """Yield the lock files that the runs name, if unchanged since the runs."""
     for name, wanted in sorted({pair for run in runs for pair in run.manifest.lock_digests}):
         for root in (results.parent, REPOSITORY):
             path = root / name
@@ -136,7 +136,7 @@ def _moment(run_set: RunSet) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
-    """What the crate says of a file's content."""
+    """Size and hash of a file's content, for the crate."""
 
     size: int
     sha256: str

@@ -1,4 +1,4 @@
-"""The way back from an archive: nothing of the target changes before every name, size and hash has been checked."""
+"""Unpacking of archives: the target does not change before every name, size and hash has been checked."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tidemark.runs.coding.fields import Fields, loaded
 from tidemark.runs.plan import PlanFile
 
 AT_ONCE = 1 << 20
-MOST_IN_MEMORY = 64 << 20  # of a file that is read whole: JSON, YAML, a lock
-MOST_TIMES, ALWAYS = 100, 64 << 20  # what an archive holds: so many times its own size, or so many bytes
-LONGEST_NAME, LONGEST_PATH = 255, 1024  # bytes of a name, as file systems have it, and of all names to a file
+MOST_IN_MEMORY = 64 << 20  # largest size of a file that is read into memory: JSON, YAML, a lock
+MOST_TIMES, ALWAYS = 100, 64 << 20  # limit of the unpacked size: times the archive's size, or bytes if larger
+LONGEST_NAME, LONGEST_PATH = 255, 1024  # bytes of a file name (the limit of file systems), and of a path
 PLAN, RUNS = "results/plan.json", "results/runs"
 READING = (zipfile.BadZipFile, zlib.error, NotImplementedError, OSError, EOFError, ValueError)
-TOPS = ("results", "envs", "config.yaml")  # what an archive has: it must not replace the program that unpacks it
+TOPS = ("results", "envs", "config.yaml")  # allowed in an archive: it must not replace the program that unpacks it
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +38,17 @@ class Member:
 
     @property
     def is_derived(self) -> bool:
-        """Whether it is made from the others, so that it is not taken over but made again."""
+        """Return True if it is derived from other members, and so is rebuilt instead of unpacked."""
         parts = PurePosixPath(self.name).parts
         return parts[0] == "results" and len(parts) > 1 and parts[1] in DERIVED
 
 
 def unpack_archive(archive: Path, root: Path) -> Path:
-    """Check `archive` and put what its results are made from below `root`; returns the plan's path.
+    """Check `archive`, write the inputs of its results below `root`, and return the path of the plan.
 
-    AnalysisError for what is not an archive of ours, tries to leave `root` or is not as it was packed; DiskFull
-    where it does not fit. In all cases `root` stays as it was: files are checked while they are written elsewhere on
-    its device, and take their places once all of them are there.
+    Raise AnalysisError if it is not a Tidemark archive, contains paths outside `root`, or is damaged, and DiskFull if
+    it does not fit. `root` is unchanged in all these cases: files are checked while they are written to another folder
+    on its device, and moved into place when all are complete.
     """
     with _opened(archive) as file:
         members = _members(archive, file)
@@ -69,7 +69,7 @@ def _wanted(members: list[Member]) -> list[Member]:
 
 
 def _take_over(archive: Path, file: zipfile.ZipFile, members: list[Member], root: Path, present: Path) -> None:
-    """Check all members and put those that are wanted below `root`; until then they lie in a folder in `present`."""
+    """Check all members, unpack the wanted ones to a temporary folder in `present`, and move them below `root`."""
     with (
         tempfile.TemporaryDirectory(prefix=".tidemark-unpacking-", dir=present) as folder,
         Progress("archive", sum(member.size for member in members) or 1, " bytes") as progress,
@@ -84,7 +84,7 @@ def _take_over(archive: Path, file: zipfile.ZipFile, members: list[Member], root
 
 
 def _replace(root: Path, folder: Path, wanted: list[Member]) -> None:
-    """Put the files of `folder` in place of what `root` has of an archive; the plan, which names all others, last."""
+    """Replace the archive content in `root` by the files of `folder`; the plan, which names all others, comes last."""
     (root / PLAN).unlink(missing_ok=True)
     for stale in (RUNS, "envs"):
         shutil.rmtree(root / stale, ignore_errors=True)
@@ -108,7 +108,7 @@ def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _members(archive: Path, file: zipfile.ZipFile) -> list[Member]:
-    """What the crate lists, once it and the zip agree on names and sizes."""
+    """Return the members that the crate lists; raise AnalysisError unless they match the zip in name and size."""
     entries: dict[str, zipfile.ZipInfo] = {}
     for entry in file.infolist():
         _refuse_unsafe(archive, entry)
@@ -140,7 +140,7 @@ def _members(archive: Path, file: zipfile.ZipFile) -> list[Member]:
 
 
 def _refuse_unsafe(archive: Path, entry: zipfile.ZipInfo) -> None:
-    """Only plain files below the archive's root: no way out of it, no links, nothing encrypted."""
+    """Raise AnalysisError unless `entry` is a plain file below the archive's root: no link, not encrypted."""
     name, path = entry.orig_filename, PurePosixPath(entry.filename)
     kind = stat.S_IFMT(entry.external_attr >> 16)
     unsafe = (
@@ -152,7 +152,7 @@ def _refuse_unsafe(archive: Path, entry: zipfile.ZipInfo) -> None:
         if kind not in (0, stat.S_IFREG) or entry.is_dir()
         else "is encrypted"
         if entry.flag_bits & 0x1
-        else "is packed by a method that an archive does not use"  # others give no bound for a chunk in memory
+        else "is packed by a method that an archive does not use"  # other methods do not bound the memory of a chunk
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         else "has a name that is too long"
         if len(name.encode()) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in path.parts)
@@ -163,7 +163,7 @@ def _refuse_unsafe(archive: Path, entry: zipfile.ZipInfo) -> None:
 
 
 def _refuse_conflicts(archive: Path, names: set[str]) -> None:
-    """AnalysisError for a name that is that of a file and of a folder."""
+    """Raise AnalysisError if a name denotes both a file and a folder."""
     for name in names:
         for folder in PurePosixPath(name).parents:
             if str(folder) in names:
@@ -171,7 +171,7 @@ def _refuse_conflicts(archive: Path, names: set[str]) -> None:
 
 
 def _refuse_swelling(archive: Path, file: zipfile.ZipFile) -> None:
-    """AnalysisError for an archive that holds far more than run files and what is made of them can be packed to."""
+    """Raise AnalysisError if the compression ratio is implausible for run files and their outputs (zip bomb)."""
     size, whole = archive.stat().st_size, sum(entry.file_size for entry in file.infolist())
     if whole > max(MOST_TIMES * size, ALWAYS):
         raise AnalysisError(
@@ -196,7 +196,7 @@ def _listed(archive: Path, file: zipfile.ZipFile, entries: dict[str, zipfile.Zip
 
 
 def _refuse_another_plan(archive: Path, folder: Path, names: set[str]) -> None:
-    """AnalysisError for a plan that no result could be made of, or whose series are not in the archive."""
+    """Raise AnalysisError if the plan is invalid, or if one of its series is not in the archive."""
     source = f"{archive}: {PLAN}"
     values = loaded(source, (folder / PLAN).read_bytes())
     if not isinstance(values, dict):
@@ -225,10 +225,10 @@ def _copy(archive: Path, file: zipfile.ZipFile, member: Member, target: Path | N
 
 
 def _checked(archive: Path, file: zipfile.ZipFile, member: Member) -> Iterator[bytes]:
-    """The content of a member in chunks; AnalysisError, after the last one, where it is not what is listed."""
+    """Yield the content of a member in chunks; raise AnalysisError after the last one if its hash is not as listed."""
     summed = hashlib.sha256()
     try:
-        with file.open(member.name) as stream:  # which ends at the size that the zip names
+        with file.open(member.name) as stream:  # ends at the size that the zip declares
             while chunk := stream.read(AT_ONCE):
                 summed.update(chunk)
                 yield chunk

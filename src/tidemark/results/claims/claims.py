@@ -1,4 +1,4 @@
-"""Claims of a study: read from its file of claims, judged by intervals of ours and never by points."""
+"""Claims of a study: read from its claims file, judged by Tidemark's intervals and never by point estimates."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tidemark.runs.coding.fields import Fields
 
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 INCONCLUSIVE, NOT_TESTABLE = "inconclusive", "not testable here"
-UNTESTED = "not tested yet"  # where no run was judged by the claim
+UNTESTED = "not tested yet"  # no run has been judged for the claim
 VERDICTS = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, NOT_TESTABLE)
-PRINTED = "printed-"  # measures whose names begin so reckon with what a publication prints, and look at no run
+PRINTED = "printed-"  # name prefix of measures that use only a publication's printed numbers, and no run
 DIRECTIONS = ("above", "below", "between")
 QUOTATION = re.compile(r'"([^"]+)"')
 PLACES = (
@@ -37,13 +37,13 @@ PLACE = re.compile(rf"(?:abstract|thesis|{_NUMBERED})(?:, (?:abstract|{_NUMBERED
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Where a value has to lie, ends included."""
+    """Interval in which a value must lie, ends included."""
 
     low: float
     high: float
 
     def judge(self, ours: Estimate) -> str:
-        """REPRODUCED if the whole interval lies inside, NOT_REPRODUCED if all of it lies outside."""
+        """Return REPRODUCED if `ours` lies inside, NOT_REPRODUCED if it lies outside, else INCONCLUSIVE."""
         if ours.low is None or ours.high is None:
             return INCONCLUSIVE
         if self.low <= ours.low and ours.high <= self.high:
@@ -53,14 +53,14 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """What counts as reproduced: a direction, and where the publication gives a size, a factor around it."""
+    """Criterion for "reproduced": a direction and, if the publication states a size, a factor around that size."""
 
     direction: Region
     size: Region | None
     words: str
 
     def judge(self, ours: Estimate) -> tuple[str, str, str | None]:
-        """The verdict, and what it is made of: that on the direction and that on the size, if one is asked for."""
+        """Return the verdict and its parts: that on the direction, and that on the size or None without a size."""
         direction = self.direction.judge(ours)
         size = self.size.judge(ours) if self.size else None
         parts = {direction, size} - {None}
@@ -72,9 +72,9 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What the publication prints, of another machine: a value, a range, a bound (`low` or `high` alone), or words.
+    """Published result from another machine: a value, a range, a bound (only `low` or `high`), or words.
 
-    What stands between quotation marks in `text` stands so at `place` of the publication; the rest are our words.
+    Text between quotation marks in `text` is quoted from `place` of the publication; the rest is Tidemark's wording.
     """
 
     value: float | None
@@ -86,7 +86,7 @@ class Published:
 
     @classmethod
     def read(cls, f: Fields) -> Published:
-        """Check and return what a claims file has; AnalysisError, naming the key, for what is not well formed."""
+        """Return the checked content of a claims file; raise AnalysisError, naming the key, if it is malformed."""
         allowed = [field.name for field in fields(cls)]
         if unknown := set(f.names()) - set(allowed):
             raise f.wrong(min(unknown), f"no such key, but {', '.join(allowed)}")
@@ -106,12 +106,12 @@ class Published:
 
     @property
     def quotations(self) -> tuple[str, ...]:
-        """The words of `text` that are the publication's."""
+        """Parts of `text` that are quoted from the publication."""
         return tuple(QUOTATION.findall(self.text))
 
     @property
     def shown(self) -> str:
-        """The number, the range or the bound with its unit; the text where the publication gives words alone."""
+        """Number, range or bound with its unit, or the text if the publication states only words."""
         if self.value is not None:
             return with_unit(_plain(self.value), self.unit)
         if self.low is not None and self.high is not None:
@@ -131,21 +131,21 @@ class Claim:
     criterion: Criterion
     shown: tuple[str, ...]
     sweeps: tuple[str, ...]
-    window_seconds: float | None  # the shortest window that can show it
+    window_seconds: float | None  # shortest window that can show it
 
     @property
     def needs_no_run(self) -> bool:
-        """Whether it holds a publication's words against its own numbers."""
+        """Return True if the claim only compares a publication's words with its own numbers."""
         return self.measure.name.startswith(PRINTED)
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimBook:
-    """The claims of a study and the means of testing them.
+    """Claims of a study, with everything needed to test them.
 
-    `evidence` says which runs may speak, and `remarks` what must be said of them above the ledger; `rates` are the
-    rows a second, by mode, that are guessed for a system that was never measured here. `set_up_bytes` lie on the disk
-    before anything is measured: environments, jars, tools and made data of the systems that are measured by default.
+    `evidence` selects the valid runs, and `remarks` are printed above the ledger. `rates` are estimated rows per
+    second, by mode, for systems never measured here. `set_up_bytes` is the disk space used before any measurement:
+    environments, jars, tools and generated data of the systems that are measured by default.
     """
 
     study: str
@@ -160,7 +160,7 @@ class ClaimBook:
 
 
 def load_claims(book: ClaimBook) -> tuple[Claim, ...]:
-    """The claims in the order of their file; AnalysisError, naming file and claim, for one that is not well formed."""
+    """Return the claims in file order; raise AnalysisError, naming file and claim, if one is malformed."""
     path = book.path
     try:
         items = yaml.safe_load(path.read_text())

@@ -1,4 +1,4 @@
-"""The evidence that claims are judged by: the runs of one stack, and which of them were looked at."""
+"""Evidence for judging claims: the runs of one stack, with a record of those that were used."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tidemark.runs.runset import Series
 
 
 class Evidence:
-    """What measures of claims are computed from: the runs of one stack; remembers which of them were looked at.
+    """Input of the measures of claims: the runs of one stack. It records the runs that were used.
 
-    A study whose runs are comparable with the published ones only on some condition says so in a subclass: `series`
-    and `speaking` raise Absent, with the reason, for runs that can say nothing.
+    If a study's runs are comparable with the published ones only under some condition, a subclass checks it: `series`
+    and `speaking` raise Absent, with the reason, for runs that are not comparable.
     """
 
-    # Whether a run whose table does not hold what was acknowledged speaks of that; its speeds are Absent by themselves.
+    # True if runs whose table does not hold what was acknowledged are evidence of that; their speeds are Absent anyway.
     losses_count: ClassVar[bool] = False
 
     def __init__(self, measures: Measures, stack: str | None = None) -> None:
@@ -34,20 +34,20 @@ class Evidence:
         self.runs: list[Run] = []
 
     def series(self, system: str, mode: str, sweep: str = MAIN) -> Series:
-        """The series of a system with runs to go by; Absent, saying why, when there is none."""
+        """Return the series of a system; raise Absent, with the reason, if it has no usable runs."""
         return self.noted(self.of_sweep(system, mode, sweep), f"{system} in {mode} mode")
 
     def speaking(self, _quantity: Quantity, system: str, mode: str) -> Series:
-        """The series that can speak of a quantity as the published runs did: that of the main sweep."""
+        """Return the series comparable with the published runs for a quantity: that of the main sweep."""
         return self.series(system, mode)
 
     def of_sweep(self, system: str, mode: str, sweep: str) -> list[Series]:
-        """The series of a system in one sweep, with runs or without."""
+        """Return the series of a system in one sweep, including those without runs."""
         found = self.measures.run_set.select(mode=mode, sweep=sweep, stack=self.stack)
         return [series for series in found if series.system == system]
 
     def noted(self, found: Sequence[Series], which: str) -> Series:
-        """The first of `found`, its runs remembered; Absent where there is none, or none that can be trusted."""
+        """Return the first of `found` and record its runs; raise Absent if there is none or its runs are invalid."""
         if not found:
             raise Absent(f"{which} is not in this run set")
         series = found[0]
@@ -61,7 +61,7 @@ class Evidence:
         return series
 
     def hot(self, quantity: Quantity, system: str, mode: str) -> Replicates:
-        """`quantity` of the typical hot run; how far it may be off is learnt from all systems of the mode."""
+        """Return `quantity` of the typical hot run, with the variance between runs of all systems in the mode."""
         series = self.speaking(quantity, system, mode)
         if not series.hot_runs and series.sweep != MAIN:
             units = [self.measures.of_run(quantity, run) for run in series.cold_runs]
@@ -69,7 +69,7 @@ class Evidence:
         return self.measures.hot(quantity, series)
 
     def alone(self, quantity: Quantity, series: Series, units: Sequence[Replicates], why: str) -> Replicates:
-        """`units` of a sweep without hot runs, in doubt as far as hot runs of the main sweep differ."""
+        """Estimate a sweep that has only cold runs, with the main sweep's between-run variance."""
         groups = [
             [self.measures.of_run(quantity, each) for each in other.hot_runs]
             for other in self.measures.run_set.select(mode=series.mode, stack=self.stack, harness=False)
@@ -77,10 +77,10 @@ class Evidence:
         return typical(units, generator(quantity.name, series.id, why), Effects.pooled(groups))
 
     def cold_effect(self, quantity: Quantity, system: str, mode: str) -> Replicates:
-        """Run 0 over the typical hot run; Absent unless run 0 was proved to be a cold start.
+        """Return run 0 over the typical hot run; raise Absent unless run 0 is a proven cold start.
 
-        Who restarts a machine, then starts servers, fills topics and measures has what we call a cold start: it is
-        not asked that files were still out of memory when the window opened.
+        A cold start means: restart the machine, start servers, fill topics, measure. Files need not still be out of
+        the page cache when the window opens.
         """
         series = self.series(system, mode)
         for run in series.cold_runs:
@@ -91,7 +91,7 @@ class Evidence:
 
 
 def positive(replicates: Replicates) -> Replicates:
-    """`replicates` on the logarithmic scale; Absent for a quantity that may be zero or less, which has no ratio."""
+    """Return `replicates` on the log scale; raise Absent if the quantity may be zero or less (it has no ratio)."""
     if replicates.log:
         return replicates
     draws = replicates.draws
@@ -103,7 +103,7 @@ def positive(replicates: Replicates) -> Replicates:
 
 
 def extreme(parts: Sequence[Replicates], largest: bool) -> Replicates:
-    """The largest, or the smallest, of several quantities that were resampled on their own."""
+    """Return the largest (or smallest) of several quantities that were resampled independently."""
     pick = np.max if largest else np.min
     if len({part.log for part in parts}) > 1:
         parts = [part.linear() for part in parts]
@@ -115,7 +115,7 @@ def extreme(parts: Sequence[Replicates], largest: bool) -> Replicates:
 
 
 def mean(parts: Sequence[Replicates]) -> Replicates:
-    """The geometric mean of positive quantities that were resampled on their own."""
+    """Return the geometric mean of positive quantities that were resampled independently."""
     parts = [positive(part) for part in parts]
     draws: Floats | None = None
     if all(part.draws is not None for part in parts):

@@ -1,4 +1,4 @@
-"""The forms in which the ledger of claims is written: JSON, CSV, Markdown, and lines for a terminal."""
+"""Output formats of the claims ledger: JSON, CSV, Markdown, and lines for a terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidemark.results.claims.judge import THESIS, Judgement, Ledger, Row, counts
 
 
 class Listed(NamedTuple):
-    """The verdict on a claim under one stack, in words."""
+    """Verdict on a claim under one stack, as text."""
 
     stack: str
     verdict: str
@@ -26,7 +26,7 @@ class Listed(NamedTuple):
 
 
 def to_json(ledger: Ledger) -> str:
-    """One object a claim: what the first stack's runs say is among its own keys, the other stacks' are in `others`."""
+    """Return one object per claim: the first stack's judgement in its top-level keys, other stacks' in `others`."""
     rows = []
     for row in ledger.rows:
         claim = row.claim
@@ -84,7 +84,7 @@ def _judgement(judgement: Judgement) -> dict[str, object]:
 
 
 def to_csv(ledger: Ledger) -> str:
-    """A line a claim; columns of stacks after the first bear the stack's name at their end."""
+    """Return one line per claim; columns of stacks after the first have the stack's name as suffix."""
     buffer = io.StringIO()
     rows = [_cells(row) for row in ledger.rows]
     writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
@@ -135,7 +135,7 @@ def _verdict(judgement: Judgement) -> dict[str, object]:
 
 
 def to_markdown(ledger: Ledger) -> str:
-    """A table with a pair of columns a stack, the counts above it."""
+    """Return a table with two columns per stack, preceded by the counts of verdicts."""
     named = ledger.is_labelled
     counts = [
         (f"with the stack `{stack}` " if named else "") + counts_text(ledger.counts(place))
@@ -172,7 +172,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def describe(row: Row) -> str:
-    """One claim for a terminal: values, a verdict for each stack, where to look, and how to test it alone."""
+    """Return one claim as terminal text: values, verdict per stack, its tables and figures, and its retest command."""
     claim = row.claim
     folders = {True: "results/figures", False: "results/tables"}
     links = [f"{folders[name.startswith('figure-')]}/{row.study}/{name}" for name in claim.shown]
@@ -202,9 +202,9 @@ def describe(row: Row) -> str:
 
 
 def overview(claims: Sequence[Claim], judged: Mapping[str, Sequence[Listed]]) -> str:
-    """A line for each claim: its name, the section, the verdict, ours, the statement; a line more for each stack.
+    """Return a line per claim: id, section, verdict, Tidemark's value, statement; one more line per further stack.
 
-    `judged` has what was judged of each claim, by its name.
+    `judged` maps the id of a claim to its verdicts.
     """
     named = needs_label(list(dict.fromkeys(each.stack for group in judged.values() for each in group)) or [THESIS])
     lines = []
@@ -218,7 +218,7 @@ def overview(claims: Sequence[Claim], judged: Mapping[str, Sequence[Listed]]) ->
 
 
 def listed(path: Path) -> dict[str, list[Listed]]:
-    """What was judged of each claim, as claims.json has it; AnalysisError for a file that is no such."""
+    """Return the verdicts on each claim from claims.json; raise AnalysisError if it is not such a file."""
     try:
         rows = json.loads(path.read_text())["claims"]
         return {

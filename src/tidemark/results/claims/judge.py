@@ -1,4 +1,4 @@
-"""The rows of the ledger: each claim with what the runs of each software stack say of it."""
+"""Rows of the ledger: each claim with its judgement under each software stack."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from tidemark.runs.run import source_runs
 from tidemark.runs.runset import RunSet
 from tidemark.runs.views import dataset_label, in_order
 
-THESIS = "thesis"  # verdicts of this stack alone need no label: it is what the claims were made with
+THESIS = "thesis"  # the stack that the claims were made with: if it is the only one, verdicts need no label
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the runs of one stack say of a claim. `ours` is None when they cannot say anything, for `reason`."""
+    """Judgement of a claim by the runs of one stack. `ours` is None if they give no value, for `reason`."""
 
     stack: str
-    wanted: str  # what would count as reproduced, in words
+    wanted: str  # criterion for "reproduced", as text
     ours: Estimate | None
     verdict: str
     direction: str | None
@@ -41,7 +41,7 @@ class Judgement:
 
     @property
     def why(self) -> str:
-        """The verdict in one sentence, from the interval."""
+        """Explanation of the verdict from the interval, in one sentence."""
         if self.ours is None:
             return self.reason or ""
         if self.ours.low is None:
@@ -54,7 +54,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One claim with a judgement for each stack of the plan, that of the publication first."""
+    """One claim with a judgement per stack of the plan, the publication's stack first."""
 
     study: str
     claim: Claim
@@ -67,12 +67,12 @@ class Row:
 
     @property
     def is_labelled(self) -> bool:
-        """Whether a reader must be told which stack a verdict is of."""
+        """Return True if verdicts must be labelled with their stack."""
         return needs_label([judgement.stack for judgement in self.judgements])
 
     @property
     def differs(self) -> bool:
-        """Whether the verdict depends on the stack."""
+        """Return True if the verdict depends on the stack."""
         return len({judgement.verdict for judgement in self.judgements}) > 1
 
     @property
@@ -86,30 +86,30 @@ class Ledger:
     stacks: tuple[str, ...]  # in the order of the rows' judgements
     dataset: str
     synthetic: bool
-    remarks: tuple[str, ...] = ()  # what must be said of it
+    remarks: tuple[str, ...] = ()  # printed above it
 
     @property
     def is_labelled(self) -> bool:
         return needs_label(self.stacks)
 
     def counts(self, place: int = 0) -> dict[str, int]:
-        """How many claims have each verdict under the stack at `place`, all verdicts listed."""
+        """Return the number of claims per verdict under the stack at `place`, including verdicts with none."""
         found = Counter(row.judgements[place].verdict for row in self.rows)
         return {verdict: found[verdict] for verdict in VERDICTS}
 
 
 def needs_label(stacks: Sequence[str]) -> bool:
-    """Whether verdicts of `stacks` must say which of them they are of."""
+    """Return True if verdicts of `stacks` must be labelled with their stack."""
     return list(stacks) != [THESIS]
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
-    """`12 reproduced, 3 not reproduced, ...`."""
+    """Return `12 reproduced, 3 not reproduced, ...`."""
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
 
 
 def judge_all(run_set: RunSet, judged_by: Sequence[tuple[ClaimBook, Measures]]) -> Ledger:
-    """Judge every claim of each book by the runs of its study, once for each stack of `run_set`, which has them all."""
+    """Judge every claim of each book by its study's runs, once per stack of `run_set`, which contains all studies."""
     rows = []
     claims = [(book, measures, claim) for book, measures in judged_by for claim in load_claims(book)]
     with Progress("claims", len(claims)) as progress:
@@ -122,20 +122,20 @@ def judge_all(run_set: RunSet, judged_by: Sequence[tuple[ClaimBook, Measures]]) 
 
 
 def judged(claim: Claim, book: ClaimBook, measures: Measures) -> Row:
-    """The row of one claim."""
+    """Return the ledger row of one claim."""
     run_set = measures.run_set
     judgements = tuple(_judge(claim, book.evidence(measures, stack)) for stack in in_order(run_set))
     return Row(book.study, claim, judgements, retest(claim, book, run_set))
 
 
 def unjudged(claim: Claim, book: ClaimBook, reason: str) -> Row:
-    """The row of a claim that no run can speak of, for `reason`."""
+    """Return the row of a claim that no run can test, for `reason`."""
     judgement = Judgement(THESIS, claim.criterion.words, None, UNTESTED, None, None, reason, ())
     return from_elsewhere(claim, book, [judgement])
 
 
 def from_elsewhere(claim: Claim, book: ClaimBook, judgements: Sequence[Judgement]) -> Row:
-    """The row of a claim whose judgements were made from runs that are not here."""
+    """Return the row of a claim whose judgements come from runs that are not available here."""
     return Row(book.study, claim, tuple(judgements), retest(claim, book, None))
 
 

@@ -1,4 +1,4 @@
-"""The ledger of claims as files, and the row of a single claim."""
+"""Files of the claims ledger, and the row of a single claim."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidemark.runs.runset import RunSet
 
 
 def write_claims(run_set: RunSet, judged_by: Sequence[tuple[ClaimBook, Measures]]) -> Path:
-    """Write claims.json, .csv and .md beside the runs, and return the first."""
+    """Write claims.json, .csv and .md to the results folder, and return the path of the first."""
     results = run_set.results
     ledger = judge_all(run_set, judged_by)
     for ending, content in (("csv", to_csv(ledger)), ("md", to_markdown(ledger)), ("json", to_json(ledger))):
@@ -25,7 +25,7 @@ def write_claims(run_set: RunSet, judged_by: Sequence[tuple[ClaimBook, Measures]
 
 
 def find_claim(identity: str, books: Sequence[ClaimBook]) -> tuple[Claim, ClaimBook]:
-    """A claim by its name, with the book that has it; ConfigError for a name that no claim has."""
+    """Return the claim with this id and its book; raise ConfigError for an unknown id."""
     claims = {claim.id: (claim, book) for book in books for claim in load_claims(book)}
     if identity not in claims:
         close = difflib.get_close_matches(identity, claims, 3, 0.4)
@@ -35,12 +35,12 @@ def find_claim(identity: str, books: Sequence[ClaimBook]) -> tuple[Claim, ClaimB
 
 
 def row_of(run_set: RunSet, claim: Claim, book: ClaimBook) -> Row:
-    """The row of one claim from the runs of its study, or that they are not among these."""
+    """Return the row of one claim from the runs of its study, or an untested row if `run_set` has none."""
     if book.study not in run_set.studies:
         return unjudged(claim, book, not_measured(run_set.studies))
     return judged(claim, book, Measures(run_set.of(book.study), book.quantities))
 
 
 def not_measured(studies: Iterable[str]) -> str:
-    """Why results of other studies say nothing of a claim."""
+    """Return the reason why results of other studies cannot test a claim."""
     return f"not measured in these results, which are of {' and '.join(dict.fromkeys(studies))}"

@@ -1,7 +1,7 @@
-"""The measures of claims: named functions from evidence to a number with its interval and its unit.
+"""Measures of claims: named functions that compute a number with its interval and unit from evidence.
 
 A study's claims name them with their arguments. All of them compare hot runs with hot runs, except for the cold
-effect. A study adds measures of its own to a mapping like GENERAL.
+effect. Studies add their own measures to a mapping like GENERAL.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tidemark.analysis.statistics import Replicates
 from tidemark.results.claims.evidence import Evidence, extreme, mean, positive
 
 type Measured = tuple[Replicates, str]
-TIMES = "x"  # the unit of a ratio
-OF_QUANTITIES = ("quantity", "over")  # arguments that claims give by the name of a quantity
+TIMES = "x"  # unit of a ratio
+OF_QUANTITIES = ("quantity", "over")  # arguments that claims specify as names of quantities
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """`modes` are those that it looks at where no argument names one."""
+    """A registered measure. `modes` are those that it uses if no argument names one."""
 
     name: str
     compute: Callable[..., Measured]
@@ -36,7 +36,7 @@ GENERAL: dict[str, Measure] = {}
 def measure[**Arguments](
     registry: dict[str, Measure], modes: tuple[str, ...] = ()
 ) -> Callable[[Callable[Arguments, Measured]], Callable[Arguments, Measured]]:
-    """Put the function below into `registry`, under its name with hyphens."""
+    """Return a decorator that adds a function to `registry`, under its name with hyphens."""
 
     def put(function: Callable[Arguments, Measured]) -> Callable[Arguments, Measured]:
         name = function.__name__.replace("_", "-")
@@ -48,20 +48,20 @@ def measure[**Arguments](
 
 @measure(GENERAL)
 def value(evidence: Evidence, quantity: Quantity, system: str, mode: str) -> Measured:
-    """The quantity of the typical hot run; a share in percent."""
+    """Return the quantity of the typical hot run; shares in percent."""
     return quantity.as_shown(evidence.hot(quantity, system, mode)), quantity.shown_unit
 
 
 @measure(GENERAL)
 def ratio(evidence: Evidence, quantity: Quantity, system: str, vs: str, mode: str) -> Measured:
-    """The quantity of one system over that of another."""
+    """Return the quantity of one system over that of another."""
     first, second = (positive(evidence.hot(quantity, name, mode)) for name in (system, vs))
     return first.ratio(second), TIMES
 
 
 @measure(GENERAL)
 def difference(evidence: Evidence, quantity: Quantity, system: str, vs: str, mode: str) -> Measured:
-    """The quantity of one system less that of another."""
+    """Return the quantity of one system minus that of another."""
     return evidence.hot(quantity, system, mode).difference(evidence.hot(quantity, vs, mode)), quantity.unit
 
 
@@ -69,34 +69,34 @@ def difference(evidence: Evidence, quantity: Quantity, system: str, vs: str, mod
 def quotient(
     evidence: Evidence, quantity: Quantity, system: str, over: Quantity, vs: str, mode: str, scale: float = 1.0
 ) -> Measured:
-    """One quantity over another one, of the same or of another system; `scale` brings both to one unit."""
+    """Return one quantity over another, of the same or another system; `scale` converts both to one unit."""
     first, second = positive(evidence.hot(quantity, system, mode)), positive(evidence.hot(over, vs, mode))
     return first.ratio(second).scaled(scale), TIMES
 
 
 @measure(GENERAL)
 def ratio_to_largest(evidence: Evidence, quantity: Quantity, system: str, vs: list[str], mode: str) -> Measured:
-    """The quantity of one system over the largest of others."""
+    """Return the quantity of one system over the largest of the systems in `vs`."""
     others = extreme([positive(evidence.hot(quantity, name, mode)) for name in vs], largest=True)
     return positive(evidence.hot(quantity, system, mode)).ratio(others), TIMES
 
 
 @measure(GENERAL)
 def difference_to_largest(evidence: Evidence, quantity: Quantity, system: str, vs: list[str], mode: str) -> Measured:
-    """The quantity of one system less the largest of others, for quantities that may be zero."""
+    """Return the quantity of one system minus the largest of the systems in `vs`, for quantities that may be zero."""
     others = extreme([evidence.hot(quantity, name, mode) for name in vs], largest=True)
     return evidence.hot(quantity, system, mode).difference(others), quantity.unit
 
 
 @measure(GENERAL)
 def largest(evidence: Evidence, quantity: Quantity, systems: list[str], mode: str) -> Measured:
-    """The quantity of the system that has the most of it."""
+    """Return the largest value of the quantity among `systems`."""
     return extreme([evidence.hot(quantity, name, mode) for name in systems], largest=True), quantity.unit
 
 
 @measure(GENERAL)
 def spread(evidence: Evidence, quantity: Quantity, systems: list[str], mode: str) -> Measured:
-    """The largest over the smallest of several systems."""
+    """Return the largest over the smallest value among `systems`."""
     parts = [positive(evidence.hot(quantity, name, mode)) for name in systems]
     pairs = [a.ratio(b) for a in parts for b in parts if a is not b]
     return extreme(pairs, largest=True), TIMES
@@ -104,27 +104,27 @@ def spread(evidence: Evidence, quantity: Quantity, systems: list[str], mode: str
 
 @measure(GENERAL)
 def order(evidence: Evidence, quantity: Quantity, systems: list[str], mode: str) -> Measured:
-    """The smallest ratio of neighbours when systems stand in this order: above 1 if the quantity rises along it."""
+    """Return the smallest ratio of neighbours in the order of `systems`: above 1 if the quantity rises along it."""
     parts = [positive(evidence.hot(quantity, name, mode)) for name in systems]
     return extreme([after.ratio(before) for before, after in pairwise(parts)], largest=False), TIMES
 
 
 @measure(GENERAL)
 def cold_effect(evidence: Evidence, quantity: Quantity, systems: list[str], mode: str) -> Measured:
-    """Cold over hot, the geometric mean over systems."""
+    """Return cold over hot, as the geometric mean over `systems`."""
     return mean([evidence.cold_effect(quantity, name, mode) for name in systems]), TIMES
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureCall:
-    """A measure with its arguments, as a claim names it."""
+    """A measure with its arguments, as specified by a claim."""
 
     measure: Measure
     arguments: tuple[tuple[str, Any], ...]
 
     @classmethod
     def parse(cls, given: Mapping[str, Any], measures: Mapping[str, Measure], quantities: Quantities) -> MeasureCall:
-        """ValueError when there is no such measure or quantity, or the measure does not take these arguments."""
+        """Return the call; raise ValueError for an unknown measure or quantity, or if the arguments do not fit."""
         arguments = {key: item for key, item in given.items() if key != "name"}
         name = str(given.get("name"))
         if name not in measures:
@@ -142,7 +142,7 @@ class MeasureCall:
         return cls(measures[name], tuple(arguments.items()))
 
     def __call__(self, evidence: Evidence) -> Measured:
-        """Absent when the runs cannot say it."""
+        """Return the measured number and its unit; raise Absent if the runs do not provide it."""
         return self.measure.compute(evidence, **dict(self.arguments))
 
     @property
@@ -151,7 +151,7 @@ class MeasureCall:
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """The systems that it looks at, each once."""
+        """Systems that it uses, each once."""
         found: list[str] = []
         for key, item in self.arguments:
             if key in ("system", "vs", "systems"):
@@ -160,12 +160,12 @@ class MeasureCall:
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The modes that it looks at: the one it is told, else those of the measure."""
+        """Modes that it uses: the one in its arguments, else those of the measure."""
         given = dict(self.arguments)
         return (str(given["mode"]),) if "mode" in given else self.measure.modes
 
     def __str__(self) -> str:
-        """As a reader may quote it: ratio(quantity=write median, system=ducklake, ...)."""
+        """Return the call as text: ratio(quantity=write median, system=ducklake, ...)."""
         return f"{self.name}({', '.join(f'{key}={_spelt(item)}' for key, item in self.arguments)})"
 
 

@@ -1,4 +1,4 @@
-"""What it takes to test one claim alone: the command, its time and its disk."""
+"""Requirements for testing a single claim: the command, its time and its disk space."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.views import in_order
 from tidemark.schema import schema, sections
 
-# Seconds beside the windows: a run's topic, oracle and footprint; a series' servers and cold state.
+# Seconds outside the windows: a run's topic, oracle and footprint; a series' servers and cold state.
 SECONDS_A_RUN, SECONDS_A_SERIES = 4.0, 12.0
-SECONDS_A_WINDOW = 60.0  # where a protocol does not say it, as windows end with their work
+SECONDS_A_WINDOW = 60.0  # for protocols without a window length, whose windows end with their work
 SHARE_OF_PRODUCING = 0.35  # of a window's length
 EVENT_BYTES = 1_500  # in the topic
 PRODUCED_AHEAD = 1.3
-OWN_SIZES = "thesis"  # the protocol with the sizes of the publication
+OWN_SIZES = "thesis"  # protocol with the publication's sizes
 SMALLEST = "smoke"
 TRIP_BYTES = 60
 
@@ -33,7 +33,7 @@ class Retest:
 
 
 def retest(claim: Claim, book: ClaimBook, run_set: RunSet | None) -> Retest:
-    """Estimated from the runs where there are some; windows are as long as the claim needs them."""
+    """Return the estimated cost of a retest, from the runs if any; windows are as long as the claim needs."""
     measure = claim.measure
     protocol = run_set.series[0].protocol if run_set else "quick"
     window, runs, repeats = _sizes(run_set, book, protocol)
@@ -42,7 +42,7 @@ def retest(claim: Claim, book: ClaimBook, run_set: RunSet | None) -> Retest:
     )
     known = _section(book)
     shipped = known["systems"].get("default", {}) if "systems" in known else {}
-    systems = {name: shipped.get(name, {}) for name in measure.systems}  # a variant is not known by its name alone
+    systems = {name: shipped.get(name, {}) for name in measure.systems}  # a variant also needs its options
     for key, value in (("systems", systems), ("modes", list(measure.modes))):
         if key in known and value:
             words.append(f"{book.study}.{key}={json.dumps(value)}")
@@ -82,7 +82,7 @@ def retest(claim: Claim, book: ClaimBook, run_set: RunSet | None) -> Retest:
 
 
 def _section(book: ClaimBook) -> dict[str, Any]:
-    """What the study's section of the configuration may hold."""
+    """Return the keys that the study's section of the configuration may have."""
     found: dict[str, Any] = sections()[book.study]["properties"]
     return found
 
@@ -96,7 +96,7 @@ def _defaults(book: ClaimBook) -> dict[str, tuple[float, int, int]]:
 
 
 def _sizes(run_set: RunSet | None, book: ClaimBook, protocol: str) -> tuple[float, int, int]:
-    """Window, runs and repeats of the protocol that the runs were made by, or that would be used."""
+    """Return window seconds, runs and repeats of the protocol of the runs, or of the one that would be used."""
     complete = [series for series in run_set.series if series.sweep == MAIN and series.runs] if run_set else []
     if complete:
         first = complete[0]
@@ -107,9 +107,9 @@ def _sizes(run_set: RunSet | None, book: ClaimBook, protocol: str) -> tuple[floa
 
 
 def _series_bytes(series: Series | None, rate: float, window: float, runs: int) -> float:
-    """Topic and tables of one series at their largest; metadata of many commits grows faster than is assumed here.
+    """Estimate the peak bytes of topic and tables of one series; metadata of many commits grows faster than assumed.
 
-    `rate`: events a second where it was not measured.
+    `rate`: events per second if it was not measured.
     """
     if series is None or not series.runs:
         return rate * window * (EVENT_BYTES * PRODUCED_AHEAD + 100 * runs)

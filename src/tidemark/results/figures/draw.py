@@ -1,4 +1,4 @@
-"""Every figure into results/figures, in three forms each, with index.json to say what was made from what."""
+"""Output of all figures to results/figures, in three formats each, with index.json listing their sources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ type Entry = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Commission:
-    """A sketch, and the group (a study) whose studio draws it and whose folder it goes to."""
+    """A sketch and its group (a study), which determines the studio that draws it and its folder."""
 
     group: str
     sketch: Sketch
@@ -31,8 +31,8 @@ class Commission:
 def draw(studios: Mapping[str, Studio], commissions: Sequence[Commission], folder: Path) -> None:
     """Draw sketches into `folder`/<group> as SVG, PDF and PNG, on all cores, and write the index last.
 
-    Of the index's figures, those with a `reason` could not show what they are for: an optional one has no files,
-    any other is a picture of the reason. AnalysisError for two figures of one name in a group.
+    An index entry with a `reason` could not be drawn: an optional figure then has no files, any other is a
+    placeholder that shows the reason. Raise AnalysisError if two figures in a group have the same name.
     """
     twice = [
         pair for pair, count in Counter((each.group, each.sketch.name) for each in commissions).items() if count > 1
@@ -59,7 +59,7 @@ def draw(studios: Mapping[str, Studio], commissions: Sequence[Commission], folde
 
 @dataclass(frozen=True, slots=True)
 class _Desk:
-    """Where a process draws, and what from."""
+    """Input and output of a drawing process."""
 
     studios: Mapping[str, Studio]
     folder: Path
@@ -74,7 +74,7 @@ def _settle(studios: Mapping[str, Studio], folder: Path) -> None:
 
 
 def _draw(commission: Commission) -> tuple[list[str], Entry]:
-    """The files of a figure, and what the index says of it."""
+    """Draw a figure; return the names of its files and its index entry."""
     sketch, group = commission.sketch, commission.group
     studio, folder = _desks[0].studios[group], _desks[0].folder
     reason: str | None = None

@@ -1,4 +1,4 @@
-"""Points of several systems against a setting that was varied, with a fitted line each, and its slope in words."""
+"""Plot of several systems' points against a varied setting, with a fitted line and its slope for each system."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Studio
 from tidemark.runs.run import Run
 
-# Points are settings and quantities on the linear scale, in order, by the title of their system.
+# By system title: pairs of setting and quantity on the linear scale, in order.
 type Points = Mapping[str, Sequence[tuple[float, Replicates]]]
 
 
 def fitted(
     studio: Studio, title: str, systems: Points, labels: tuple[str, str], notes: Sequence[str], runs: Sequence[Run]
 ) -> Drawn:
-    """`labels` are of the setting and of the quantity; the vertical axis begins at 0."""
+    """Draw the plot. `labels` are for the setting and the quantity; the vertical axis starts at 0."""
     made = style.frame(style.PAGE, 2.3)
     axes = made.axes(0.55, 2.35)
     rows = [

@@ -1,4 +1,4 @@
-"""Counts as shades of what they could be at most, with the counts in words."""
+"""Heat map of counts as a share of their maximum, annotated with the counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tidemark.runs.run import Run
 def heat(
     studio: Studio, title: str, counts: pd.DataFrame, most: Sequence[int], notes: Sequence[str], runs: Sequence[Run]
 ) -> Drawn:
-    """`counts`: int64[rows, columns], named; `most` is what a count of each row can be at most."""
+    """Draw a heat map of `counts`, int64[rows, columns] with labels; `most` is the largest possible count per row."""
     made = style.frame(style.PAGE, 0.9 + 0.28 * len(counts))
     axes = made.axes(1.75, 0.1)
     sns.heatmap(

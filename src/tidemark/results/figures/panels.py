@@ -1,4 +1,4 @@
-"""Pictures of many small panels: one per system, one below or beside the other."""
+"""Figures with many small panels, one per system, in rows and columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 def binned(times: Floats, values: Floats, bins: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Middle, minimum, median and maximum of `values` in up to `bins` stretches of equally many samples."""
+    """Return mean time, minimum, median and maximum of `values` in up to `bins` stretches of equal sample count."""
     bounds = np.unique((np.arange(bins + 1) * len(values)) // bins)
     pairs = list(pairwise(bounds))
     middle = np.array([times[a:b].mean() for a, b in pairs])
@@ -33,7 +33,7 @@ def binned(times: Floats, values: Floats, bins: int) -> tuple[Floats, Floats, Fl
 
 
 def facets(groups: Sequence[Group], columns: int, sharey: bool) -> sns.FacetGrid:
-    """A panel a group, named and coloured, with no data yet: its axes are placed by `style.tiled`."""
+    """Return a grid with one empty panel per group; `style.tiled` places its axes."""
     names = [group.title for group in groups]
     frame = pd.DataFrame({"system": names})
     return sns.FacetGrid(frame, col="system", col_order=names, col_wrap=columns, sharey=sharey, height=1)
@@ -42,14 +42,14 @@ def facets(groups: Sequence[Group], columns: int, sharey: bool) -> sns.FacetGrid
 def scatter_panels(
     studio: Studio, groups: Sequence[Group], runs: Mapping[str, Run], what: str, trend: Quantity
 ) -> tuple[style.Frame, list[str]]:
-    """A time of each operation over the window (`what` says of what, in ms), a panel per system, with its `trend`."""
+    """Draw the time in ms of each operation (`what`) over the window, one panel per system, with its `trend`."""
     columns = min(3, len(groups))
     grid = facets(groups, columns, sharey=False)
     made = style.tiled(grid.figure, list(grid.axes.flat), columns, tall=0.74, gap=0.62, left=0.42, between=0.3)
     longest = max(float(group.times_s[-1]) for group in groups if group.times_s is not None)
     reduced = False
     for place, (group, axes) in enumerate(zip(groups, grid.axes.flat, strict=True)):
-        axes.set_title("")  # seaborn's, in the middle
+        axes.set_title("")  # remove seaborn's centred title
         filled = group.times_s is not None and len(group.values) > 0
         axes.set_title(group.title, loc="left", color=style.ink(group.colour), fontweight="bold", fontsize=style.TEXT,
                        pad=21, y=1.0 if filled else 0.6)  # fmt: skip
@@ -67,7 +67,7 @@ def scatter_panels(
         many = len(values) > MOST_POINTS
         middle, low, medians, high = binned(times, values, BINS if many else min(40, max(len(values) // 8, 1)))
         if many:
-            # By matplotlib: the spans are known, and seaborn would look for them in all samples.
+            # Use matplotlib: the spans are known, and seaborn would compute them from all samples.
             axes.fill_between(middle, low, np.minimum(high, top), color=colour, alpha=0.35, linewidth=0)
             reduced = True
         else:
@@ -102,7 +102,7 @@ def scatter_panels(
 
 
 def cpu_strips(groups: Sequence[Group]) -> tuple[style.Frame, list[str]]:
-    """CPU of the machine over the window, a strip per system, all on the same scale."""
+    """Draw the machine's CPU utilisation over the window, one strip per system, all on the same scale."""
     grid = facets(groups, 1, sharey=True)
     made = style.tiled(grid.figure, list(grid.axes.flat), 1, tall=0.36, gap=0.14, left=LEFT + 0.26, right=0.62,
                        width=style.COLUMN, above=0.0)  # fmt: skip

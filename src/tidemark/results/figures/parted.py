@@ -1,4 +1,4 @@
-"""Bars of named parts: what a whole is divided into, a bar a row."""
+"""Stacked bars of named parts of a total, one bar per row."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def stacked(
     most: float | None = None,
     width: float = style.COLUMN,
 ) -> style.Frame:
-    """A bar per row made of named parts, with a key above it; a row without parts says why."""
+    """Draw one bar of named parts per row, with a legend above; a row without parts shows the reason."""
     tall, left = (plots.ROW, plots.LEFT) if width == style.COLUMN else (0.2, 2.4)
     made = style.frame(width, tall * len(rows) + 0.24)
     axes = made.axes(left, 0.8, height=tall * len(rows))
     frame = pd.DataFrame([dict(parts) for _, parts, _ in rows], dtype=float).fillna(0.0)
-    # Stacked by pandas: seaborn has no bars of given parts.
+    # Use pandas: seaborn has no stacked bars of given values.
     frame.plot.barh(
         stacked=True, width=0.66, color=[style.PARTS[part] for part in frame], edgecolor=style.FAINT, linewidth=0.3,
         legend=False, ax=axes,

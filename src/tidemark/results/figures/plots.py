@@ -1,5 +1,5 @@
-"""The kinds of picture that figures are made of, drawn by seaborn over pandas frames. All show the number of samples,
-and name systems beside the data."""
+"""Plot types used by the figures, drawn with seaborn from pandas frames. All show the number of samples, and label
+systems next to the data."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from tidemark.runs.runset import Series
 Floats = NDArray[np.float64]
 LEFT = 1.06
 FEWEST_FOR_BOX = 8
-STEPS = 400  # ranks of a system's samples that are drawn, a multiple of 4: quartiles and extremes are among them
+STEPS = 400  # ranks of a system's samples that are drawn; a multiple of 4, to include quartiles and extremes
 ROW = 0.34
-SHORT = 0.8  # decades: a logarithmic axis that spans fewer has ticks at equal distances
-SPREAD = 8.0  # values further apart than this are shown on a logarithmic axis
+SHORT = 0.8  # decades: a logarithmic axis that spans fewer has ticks at equal differences
+SPREAD = 8.0  # maximum over minimum above which values are shown on a logarithmic axis
 
 
 def plain_ticks() -> FuncFormatter:
-    """Ticks as people write numbers, short enough to stand side by side: 0.5, 20, 1,500, 30 k, 3 M."""
+    """Return a formatter for short, human-readable tick labels: 0.5, 20, 1,500, 30 k, 3 M."""
 
     def spelt(value: float, _: int | None) -> str:
         if abs(value) >= 1e6:
@@ -54,20 +54,20 @@ def titles(axes: Axes, names: Sequence[str]) -> None:
 
 
 def missing(axes: Axes, row: float, reason: str, characters: int = 46) -> None:
-    """Say in the place of the data why there is none."""
+    """Write the reason for missing data in place of the data."""
     text = textwrap.shorten(f"missing: {reason}", characters, placeholder=" …")
     axes.text(0.01, row, text, transform=axes.get_yaxis_transform(), fontsize=style.SMALL, color=style.FAINT,
               va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
 
 
 def beside(axes: Axes, row: float, words: str) -> None:
-    """Write what a row's marks say right of it."""
+    """Write `words` to the right of a row."""
     axes.text(1.03, row, words, transform=axes.get_yaxis_transform(), fontsize=style.SMALL, va="center_baseline",
               linespacing=1.0)  # fmt: skip
 
 
 def is_log(values: Sequence[Floats]) -> bool:
-    """Whether a linear axis would press small values together: all are positive, and they span more than SPREAD."""
+    """Return True if values need a log axis: all are positive, and their maximum over minimum exceeds SPREAD."""
     filled = [each for each in values if len(each)]
     if not filled or any(each.min() <= 0 for each in filled):
         return False
@@ -75,7 +75,7 @@ def is_log(values: Sequence[Floats]) -> bool:
 
 
 def scale_of(axes: Axes, what: str, *, log: bool) -> None:
-    """The axis below: logarithmic and marked as such, or linear from zero."""
+    """Set up the horizontal axis: logarithmic and labelled as such, or linear from zero."""
     if log:
         log_axis(axes)
     else:
@@ -87,9 +87,9 @@ def scale_of(axes: Axes, what: str, *, log: bool) -> None:
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"] = "x", ticks: Iterable[float] = (), base: int = 10) -> None:
-    """A logarithmic axis with labels enough to read values from, and few enough that they do not touch.
+    """Set up a logarithmic axis with enough tick labels to read values, and few enough not to overlap.
 
-    `ticks` are the values that were set, if there are such.
+    `ticks` are fixed tick positions, if any, such as the values of a varied setting.
     """
     axis = {"x": axes.xaxis, "y": axes.yaxis}[which]
     {"x": axes.set_xscale, "y": axes.set_yscale}[which]("log", base=base)
@@ -98,7 +98,7 @@ def log_axis(axes: Axes, which: Literal["x", "y"] = "x", ticks: Iterable[float] 
     between = (1.0, 2.0, 5.0) if decades < 1.3 else (1.0, 3.0) if decades < 2.2 else (1.0,)
     if ticks:
         axis.set_major_locator(FixedLocator(sorted(ticks)))
-    else:  # matplotlib crowds a span with one of `between` in it, or none
+    else:  # LogLocator crowds a span that contains one multiple of `between`, or none
         axis.set_major_locator(MaxNLocator(4) if decades < SHORT else LogLocator(subs=between, numticks=8))
     if ticks:
         axis.set_minor_locator(NullLocator())
@@ -107,18 +107,18 @@ def log_axis(axes: Axes, which: Literal["x", "y"] = "x", ticks: Iterable[float] 
 
 
 def rows_of(estimate: Estimate, factor: float = 1.0, **keys: Any) -> list[dict[str, Any]]:
-    """The value times `factor` and the ends of its interval as rows of a frame, for `lines`."""
+    """Return the value and the ends of its interval, times `factor`, as rows of a frame for `lines`."""
     interval = [] if estimate.low is None or estimate.high is None else [estimate.low, estimate.high]
     return [{**keys, "value": factor * value} for value in (estimate.value, *interval)]
 
 
 def first(values: pd.Series) -> float:
-    """The value of the rows that `rows_of` made."""
+    """Return the value from rows made by `rows_of`."""
     return float(values.iloc[0])
 
 
 def ends(values: pd.Series) -> tuple[float, float]:
-    """The ends of the interval of the rows that `rows_of` made."""
+    """Return the ends of the interval from rows made by `rows_of`."""
     return float(values.min()), float(values.max())
 
 
@@ -127,9 +127,9 @@ def lines(
     orient: Literal["x", "y"] = "x", joined: bool = True, hollow: bool = False, legend: bool = False,
     dashes: Mapping[str, Any] | bool = False, **how: Any,
 ) -> None:  # fmt: skip
-    """A line a "system" of `data`, in the order of its rows, with its colour and mark.
+    """Draw one line per "system" of `data`, in row order, with the system's colour and marker.
 
-    Rows of one place are a value and the ends of its interval, as of `rows_of`; not sorted, for the first is the value.
+    Rows with the same position are a value and the ends of its interval (`rows_of`); unsorted, as the value is first.
     """
     frame = pd.DataFrame(data)
     names = list(dict.fromkeys(frame["system"]))
@@ -148,28 +148,28 @@ def lines(
 
 
 def tails(axes: Axes, samples: Mapping[str, Floats], look: Look, *, legend: bool) -> None:
-    """The share of each system's samples that are above a value, both axes logarithmic."""
+    """Draw the share of each system's samples above a value (complementary ECDF), both axes logarithmic."""
     frames = []
     for name, values in samples.items():
         n, ordered = len(values), np.sort(values)
         ranks = np.unique(np.concatenate([np.linspace(0, n - 1, STEPS), n - np.geomspace(1, n, STEPS)]).astype(int))
-        # A rank that is drawn stands for those since the one before it: no frame is as long as a run.
+        # Each drawn rank represents those since the previous one, so that a frame is much shorter than a run.
         frames.append(pd.DataFrame({"system": name, "value": ordered[ranks], "stands for": np.diff(ranks, prepend=-1)}))
     sns.ecdfplot(
         pd.concat(frames), x="value", weights="stands for", complementary=True, hue="system", hue_order=list(samples),
         palette={name: style.ink(look.colours[name]) for name in samples}, legend=legend, ax=axes,
     )  # fmt: skip
-    axes.set_yscale("log", nonpositive="clip")  # the last step ends at none
+    axes.set_yscale("log", nonpositive="clip")  # the last step ends at 0
     axes.set_ylim(0.7 / max(map(len, samples.values())), 1.3)
     log_axis(axes)
 
 
 def legend_beside(axes: Axes, words: dict[str, str] | None = None) -> None:
-    """Move the legend that `lines` made right of the axes; `words` say more than a system's name."""
+    """Move the legend of `lines` to the right of the axes; `words` maps system names to longer labels."""
     assert axes.legend_ is not None
     inches = (
         0.98 - axes.get_position().x1
-    ) * axes.figure.bbox.width / axes.figure.dpi - 0.3  # right of a line and its mark
+    ) * axes.figure.bbox.width / axes.figure.dpi - 0.3  # less a line and its marker
     for text in axes.legend_.texts:
         said = (words or {}).get(text.get_text(), text.get_text())
         text.set_text(style.few_lines(said, int(inches / style.CHARACTER)))
@@ -178,7 +178,7 @@ def legend_beside(axes: Axes, words: dict[str, str] | None = None) -> None:
 
 
 def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, list[str]]:
-    """Box plots, one row per system: quartiles, whiskers to 1.5 IQR, samples beyond as points; notes to print."""
+    """Draw box plots, one row per system: quartiles, whiskers to 1.5 IQR, points beyond; return notes to print."""
     made = style.frame(style.COLUMN, ROW * len(groups) + 0.05)
     axes = made.axes(LEFT, 0.66)
     names = [group.title for group in groups]
@@ -210,13 +210,13 @@ def boxes(groups: Sequence[Group], what: str, unit: str) -> tuple[style.Frame, l
 
 
 def thinned(values: Floats, most: int = STEPS) -> Floats:
-    """`values` by rank, `most` + 1 of them at equal steps: a frame holds no more however long a run was."""
+    """Return `most` + 1 of `values` at equally spaced ranks, sorted, to limit the size of a frame for long runs."""
     return np.quantile(values, np.linspace(0, 1, most + 1)) if len(values) > most + 1 else np.sort(values)
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The events of one run; `state` says of run 0 how cold it was."""
+    """Number of events of one run; `state` is the cold state of run 0."""
 
     value: float
     cold: bool = False
@@ -227,7 +227,7 @@ class Count:
 def counts(
     studio: Studio, rows: Sequence[tuple[str, Series, Sequence[Count]]], what: str
 ) -> tuple[style.Frame, list[str]]:
-    """A row per title, a point per run, hollow for run 0; a row without counts says why its series has none."""
+    """Draw a row per title and a point per run, hollow for run 0; a row without counts shows the reason."""
     made = style.frame(style.COLUMN, ROW * len(rows) + 0.05)
     axes = made.axes(LEFT, 0.86)
     names = [title for title, _, _ in rows]
@@ -257,7 +257,7 @@ def counts(
 
 
 def spelt(estimate: Estimate, thousands: bool) -> str:
-    """An estimate with its interval in few characters, with as many decimals as its largest number has use for:
+    """Return a short text of an estimate with its interval, with decimals according to the largest number:
     `93.5 [85.3, 99.2]`, `-0.00 [-5.70, 5.57]`."""
     each = [
         end / (1e3 if thousands else 1.0) for end in (estimate.value, estimate.low, estimate.high) if end is not None
@@ -268,7 +268,7 @@ def spelt(estimate: Estimate, thousands: bool) -> str:
     return f"{value} [{', '.join(ends)}]" if len(ends) == 2 else value
 
 
-type Point = tuple[Estimate | str, Series, bool]  # an estimate or why there is none, whose, and whether it is filled
+type Point = tuple[Estimate | str, Series, bool]  # estimate or reason for its absence, series, filled marker
 
 
 def dots(
@@ -280,7 +280,7 @@ def dots(
     log: bool = False,
     from_zero: bool = True,
 ) -> style.Frame:
-    """Estimates with their intervals, in the picture and in words beside it: a row per title."""
+    """Draw estimates with their intervals, and their text next to them, in one row per title."""
     most = max((len(points) for _, points in rows), default=1)
     made = style.frame(style.COLUMN, max(0.17 + 0.12 * most, ROW) * len(rows) + 0.05)
     axes = made.axes(LEFT, 1.0)

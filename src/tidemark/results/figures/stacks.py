@@ -1,4 +1,4 @@
-"""Then and now, as a picture: the ratio of each system's leading quantity under one stack to that under another."""
+"""Figure "Then and now": the ratio of each system's leading quantity under a newer stack to that under the first."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TITLE = "Then and now"
 
 
 def sketches() -> Iterator[Sketch]:
-    """Figure then-and-now; left out where one stack alone was measured."""
+    """Yield the figure then-and-now, which is omitted if only one stack was measured."""
     yield Sketch("then-and-now", TITLE, then_and_now, optional=True)
 
 
 def then_and_now(studio: Studio) -> Drawn:
-    """A row for each system and newer stack; 1 means that nothing changed."""
+    """Draw one row per system and newer stack; 1 means no change."""
     run_set, leading = studio.run_set, studio.measures.quantities.leading
     if len(run_set.stacks) == 1:
         raise Absent(f"one software stack was measured, '{run_set.stack}'")

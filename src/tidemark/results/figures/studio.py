@@ -1,4 +1,4 @@
-"""What draws figures: the measures, the colours, and the note that every picture carries."""
+"""Shared parts of figures: the measures, the colours, and the notes that accompany every figure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tidemark.runs.views import dataset_label
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Samples of one run of one system, to be drawn in its colour; `reason` says why there are none."""
+    """Samples of one run of one system, and the colour to draw them in; `reason` states why there are none."""
 
     title: str
     colour: str
@@ -31,7 +31,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The colour and the mark of each system, by its title."""
+    """Colour and marker of each system, by title."""
 
     colours: dict[str, str]
     shapes: dict[str, str]
@@ -39,9 +39,9 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A finished picture and the runs in it.
+    """A finished figure and the runs in it.
 
-    `finding` is what it shows, `notes` how it is drawn: together its caption. `provenance` names its runs, short.
+    Its caption consists of `finding`, the result, and `notes`, the explanation. `provenance` lists its runs briefly.
     """
 
     frame: style.Frame
@@ -58,10 +58,10 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """A figure to be made: `name` is that of its files, `draw` raises Absent when the runs cannot show it.
+    """A figure to be drawn: `name` is its file name, `draw` raises Absent if the runs cannot show it.
 
-    An optional sketch that cannot be drawn is left out and listed with its reason; any other becomes a picture
-    that says why.
+    An optional sketch that cannot be drawn is omitted and listed with its reason; any other is replaced by a
+    placeholder that shows the reason.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Studio:
         return self.look.colours[series.title]
 
     def series(self, mode: str) -> tuple[Series, ...]:
-        """The systems that figures compare: all of the main configuration but the harness itself."""
+        """Return the systems to compare: all of the main configuration except the harness; raise Absent if none."""
         found = self.run_set.select(mode=mode, harness=False)
         if not found:
             raise Absent(f"the configuration has no system in {mode} mode")
@@ -99,7 +99,7 @@ class Studio:
     def finish(
         self, made: style.Frame, title: str, notes: Sequence[str], runs: Sequence[Run], finding: str = ""
     ) -> Drawn:
-        """Add title and dataset to the picture, and to the notes what a reader must know of these runs."""
+        """Add title and dataset to the picture, and warnings about these runs to the notes."""
         dataset, synthetic = self.dataset(runs)
         notes = [*unfinished(self.run_set), *notes, *self._warnings(runs)]
         style.finish(made, title, (), dataset, synthetic)
@@ -130,7 +130,7 @@ class Studio:
         return text, any(dataset.synthetic for dataset in found.values())
 
     def source(self, runs: Sequence[Run]) -> str:
-        """The runs of a picture, short: protocol, stack, and system with run numbers and fingerprint."""
+        """Return a short description of a figure's runs: protocol, stack, systems, run numbers and fingerprints."""
         if not runs:
             return "Source: no run"
         numbers: dict[str, list[int]] = {}
@@ -156,7 +156,7 @@ class Studio:
     def groups(
         self, mode: str, number: int, values: Callable[[Run], tuple[NDArray[np.float64], NDArray[np.float64] | None]]
     ) -> tuple[list[Group], list[Run]]:
-        """`values` and times of run 0, or of the `number`-th hot run, of each system; Absent when none has it."""
+        """Return values and times of run 0 or the `number`-th hot run per system; raise Absent if none has it."""
         groups: list[Group] = []
         runs: list[Run] = []
         for series in self.series(mode):
@@ -175,7 +175,7 @@ class Studio:
         return groups, runs
 
     def placeholder(self, title: str, reason: str) -> Drawn:
-        """A picture that says why there is none."""
+        """Return a figure that only shows why it could not be drawn."""
         made = style.frame(style.COLUMN, 0.6)
         text = "\n".join(textwrap.wrap(f"Not drawn: {reason}", 58))
         made.figure.text(0.5, 0.55, text, ha="center", va="center", fontsize=style.SMALL, color=style.FAINT)

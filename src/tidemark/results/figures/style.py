@@ -1,4 +1,4 @@
-"""How figures look: sizes in inches of the printed column, one colour a system everywhere, bytes that repeat."""
+"""Style of figures: sizes in inches of the printed column, one colour per system, reproducible bytes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
 
-# Inches: half and whole of the paper's text width (see paper/template.typ), so that a figure is printed at the size
-# at which it is drawn, and a point here is a point there.
+# Inches: half and full text width of the paper (see paper/template.typ), so that figures are printed at the size at
+# which they are drawn, and a point here is a point in print.
 COLUMN = 3.27
 PAGE = 6.69
 FONTS = Path(__file__).with_name("fonts")
-SERIF = "Libertinus Serif"  # the paper's, which its compiler carries; what it lacks is drawn in matplotlib's own
-TITLE, TEXT, SMALL = 8.5, 8.0, 7.2  # points: of captions and axes, and of the words beside data
-CHARACTER = 0.0445  # inches that a character of SMALL takes, on average
+SERIF = "Libertinus Serif"  # the paper's font, bundled with its compiler; matplotlib's default has the missing glyphs
+TITLE, TEXT, SMALL = 8.5, 8.0, 7.2  # points: of titles, of axes, and of text next to data
+CHARACTER = 0.0445  # average width in inches of a character of SMALL
 INK, FAINT, WARNING = "#222222", "#666666", "#B00020"
-# Okabe and Ito's palette, told apart with any colour vision; one hue a format, as far as it goes.
+# Okabe and Ito's palette, distinguishable with any colour vision; one hue per format as far as possible.
 COLOURS = {
     "ducklake": "#0072B2",
     "ducklake-inlined": "#56B4E9",
@@ -38,7 +38,7 @@ COLOURS = {
     "null": "#7F7F7F",
 }
 FURTHER = ("#882255", "#117733", "#999933", "#332288", "#AA4499", "#661100", "#44AA99", "#6699CC", "#000000")
-PARTS = {  # of a time budget, of a footprint, of a write: Tol's light palette, in which no system has its colour
+PARTS = {  # of a time budget, a footprint or a write: Tol's light palette, which shares no colour with a system
     "write": "#77AADD",
     "poll": "#EE8866",
     "decode": "#EEDD88",
@@ -57,7 +57,7 @@ PARTS = {  # of a time budget, of a footprint, of a write: Tol's light palette, 
     "HDFS": "#44BB99",
     "materialise": "#BBCC33",
 }
-SHAPES = {  # of marks: what colour says, a shape says as well
+SHAPES = {  # of markers: systems differ in shape as well as in colour
     "ducklake": "o",
     "ducklake-inlined": "s",
     "ducklake-inlined-postgres": "D",
@@ -68,7 +68,7 @@ SHAPES = {  # of marks: what colour says, a shape says as well
     "null": "d",
 }
 FURTHER_SHAPES = ("<", ">", "p", "h", "*", "8", "H")
-RC: dict[str, Any] = {  # what seaborn's theme leaves to us: the paper's sizes, and bytes that repeat
+RC: dict[str, Any] = {  # in addition to seaborn's theme: the paper's sizes, and reproducible bytes
     "font.family": [SERIF, "DejaVu Sans"],
     "font.size": TEXT,
     "axes.titlesize": TITLE,
@@ -96,20 +96,20 @@ RC: dict[str, Any] = {  # what seaborn's theme leaves to us: the paper's sizes, 
     "xtick.minor.size": 1.5,
     "ytick.minor.size": 1.5,
     "text.color": INK,
-    "text.parse_math": False,  # a "$" in a title is a dollar
+    "text.parse_math": False,  # a "$" in a title is literal
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.5,
     "pdf.fonttype": 3,
     "svg.fonttype": "path",
     "svg.hashsalt": "tidemark",
-    "savefig.dpi": 300,  # a page's picture fills a slide
-    "text.hinting": "none",  # as in the other two forms, and in less time
+    "savefig.dpi": 300,  # a figure of width PAGE fills a slide
+    "text.hinting": "none",  # consistent with the other two formats, and faster
 }
 
 
 def apply() -> None:
-    """Our settings for good: of a process that only draws."""
-    import seaborn as sns  # here, since the report takes its colours from this file and draws nothing
+    """Set Tidemark's settings permanently, for a process that only draws."""
+    import seaborn as sns  # imported here, since the report uses this file's colours but draws nothing
 
     if SERIF not in {font.name for font in fontManager.ttflist}:
         for path in sorted(FONTS.glob("*.otf")):
@@ -120,19 +120,19 @@ def apply() -> None:
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """Our settings, and none of the user's own matplotlibrc."""
+    """Apply Tidemark's settings within the context, ignoring the user's matplotlibrc."""
     with matplotlib.rc_context():
         apply()
         yield
 
 
 def colours(names: Iterable[str]) -> dict[str, str]:
-    """A colour for each system: its own if it is known, else one that its name chooses among the further ones."""
+    """Return a colour per system: its fixed one if known, else one of FURTHER chosen by a hash of its name."""
     return _chosen(names, COLOURS, FURTHER)
 
 
 def shapes(names: Iterable[str]) -> dict[str, str]:
-    """The mark of each system, chosen as its colour is."""
+    """Return the marker shape of each system, chosen in the same way as its colour."""
     return _chosen(names, SHAPES, FURTHER_SHAPES)
 
 
@@ -149,7 +149,7 @@ def _chosen(names: Iterable[str], known: Mapping[str, str], further: Sequence[st
 
 
 def ink(colour: str) -> str:
-    """`colour` darkened until words in it can be read on white: a contrast of 4.5, as WCAG 2 asks."""
+    """Return `colour` darkened until its text is readable on white: a contrast of 4.5, as WCAG 2 requires."""
     red, green, blue = to_rgb(colour)
     while 1.05 / (_luminance((red, green, blue)) + 0.05) < 4.6:
         red, green, blue = 0.98 * red, 0.98 * green, 0.98 * blue
@@ -162,7 +162,7 @@ def _luminance(channels: Sequence[float]) -> float:
 
 
 def few_lines(title: str, width: int = 19) -> str:
-    """`title` in lines of `width` characters; of more where three do not hold it, for a name that is cut is another."""
+    """Wrap `title` to at most three lines of `width` characters, wider if necessary, so that no name is truncated."""
     while len(lines := textwrap.wrap(title, width, break_on_hyphens=False)) > 3:
         width += 1
     return "\n".join(lines)
@@ -170,7 +170,7 @@ def few_lines(title: str, width: int = 19) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A figure being drawn: `height` inches of axes, with room for the title, the axis below and the note."""
+    """A figure being drawn: `height` inches of axes, plus space for the title, the axis below and the note."""
 
     figure: Figure
     width: float
@@ -179,7 +179,7 @@ class Frame:
     def axes(
         self, left: float, right: float, bottom: float = 0.0, height: float | None = None, sharex: Axes | None = None
     ) -> Axes:
-        """Axes placed in inches: `left` and `right` margins, `bottom` above the lowest axis."""
+        """Add axes placed in inches: `left` and `right` margins, `bottom` above the lowest axis."""
         whole = self.figure.get_figheight()
         tall = self.height if height is None else height
         return self.figure.add_axes(
@@ -188,14 +188,14 @@ class Frame:
         )
 
     def pair(self, left: float, between: float, right: float) -> tuple[Axes, Axes]:
-        """Two axes of one width side by side, so many inches apart."""
+        """Add two axes of equal width side by side, `between` inches apart."""
         whole = float(self.figure.get_figwidth())
         wide = (whole - left - between - right) / 2
         return self.axes(left, whole - left - wide), self.axes(left + wide + between, right)
 
 
-ABOVE, BELOW = 0.30, 0.62  # inches: for the title, and for the axis below with the dataset's line
-LINE, NOTE = 0.125, 0.16  # inches: a line of the note, and what of BELOW the axis leaves to it
+ABOVE, BELOW = 0.30, 0.62  # inches: for the title, and for the axis below with the dataset line
+LINE, NOTE = 0.125, 0.16  # inches: a line of the note, and the part of BELOW available to it
 
 
 def frame(width: float, height: float) -> Frame:
@@ -207,11 +207,11 @@ def tiled(
     figure: Figure, panels: Sequence[Axes], columns: int, *, tall: float, gap: float, left: float,
     between: float = 0.0, right: float = 0.1, width: float = PAGE, above: float | None = None, first: float = 0.0,
 ) -> Frame:  # fmt: skip
-    """The panels of a seaborn grid placed in inches, `gap` and `between` apart, with `left` before each of them.
+    """Place the panels of a seaborn grid, in inches: `gap` and `between` apart, with margin `left` before each.
 
-    Before the leftmost there is at least `first`.
+    The margin before the leftmost panel is at least `first`.
 
-    `above` the first row there is a `gap` as well, less a line for the title, if nothing else is given.
+    `above` is the space above the first row; by default the `gap` less the space of the title.
     """
     rows = -(-len(panels) // columns)
     made = Frame(figure, width, rows * (tall + gap) - gap + (gap - ABOVE if above is None else above))
@@ -227,7 +227,7 @@ def tiled(
 
 
 def finish(made: Frame, title: str, notes: Sequence[str], dataset: str, synthetic: bool) -> None:
-    """Put title, notes and dataset into the picture; a replica is marked in red."""
+    """Add title, notes and dataset to the figure; a synthetic dataset is marked in red."""
     characters = int(made.width / CHARACTER)
     lines = [line for text in notes for line in textwrap.wrap(text, characters)]
     lines += textwrap.wrap(dataset, characters - 20 * synthetic)
@@ -245,7 +245,7 @@ def finish(made: Frame, title: str, notes: Sequence[str], dataset: str, syntheti
 
 
 def _make_room(figure: Figure, more: float) -> None:
-    """Make the figure `more` inches taller below its axes, if that is anything."""
+    """Make the figure `more` inches taller below its axes; no effect if `more` <= 0."""
     if more <= 0:
         return
     whole = figure.get_figheight()
@@ -256,9 +256,9 @@ def _make_room(figure: Figure, more: float) -> None:
 
 
 def save(figure: Figure, stem: Path, title: str, sources: Sequence[str], caption: str = "") -> list[str]:
-    """Write `stem`.svg, .pdf and .png with the same bytes for the same picture; returns their names.
+    """Write `stem`.svg, .pdf and .png, with identical bytes for identical figures, and return their names.
 
-    The caption and the source runs go into each file's metadata: outside of the paper, nothing else carries them.
+    The caption and the source runs go into each file's metadata: outside of the paper, they appear nowhere else.
     """
     about = f"{caption} Source runs: {'; '.join(sources)}".strip()
     metadata = {
@@ -272,6 +272,6 @@ def save(figure: Figure, stem: Path, title: str, sources: Sequence[str], caption
         figure.savefig(path, format=ending, metadata=values)
         names.append(path.name)
     drawing = stem.with_name(f"{stem.name}.svg")
-    described = f"</title>\n <desc>{escape(about)}</desc>"  # what a screen reader reads, which no metadata are
+    described = f"</title>\n <desc>{escape(about)}</desc>"  # for screen readers, which ignore metadata
     drawing.write_text(drawing.read_text().replace("</title>", described, 1))
     return names

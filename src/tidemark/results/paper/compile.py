@@ -1,4 +1,4 @@
-"""The paper: its sources in paper/, its numbers from results/, its PDF by Typst, the same bytes each time."""
+"""Compilation of the paper: sources from paper/, numbers from results/, a byte-reproducible PDF by Typst."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ PAPER = REPOSITORY / "paper"
 
 
 def write_paper(run_set: RunSet, chapters: Sequence[Chapter], more: Mapping[str, str], paper: Path = PAPER) -> Path:
-    """Write values.json into the results' folder paper, set the paper beside it, and return its paper.pdf.
+    """Write values.json to results/paper, compile the paper there, and return the path of results/paper.pdf.
 
-    `more` are sentences by name that no study brings alone.
+    `more` maps names to sentences that concern several studies.
 
-    A study's chapter lies in its own folder, and is put beside the shared sections. Only results/ is readable to the
-    compiler, and only the fonts that it carries are used.
+    Each study's chapter is copied from the study's folder to the shared sections. The compiler can read only results/,
+    and uses only its bundled fonts.
     """
-    # The compiler is 25 MB of machine code that no other step needs.
+    # Imported here, because the compiler is 25 MB of machine code that no other step needs.
     import typst
 
     results = run_set.results
     found = values(run_set, Sources.read(results), chapters, more)
     stage = results / "paper"
     shutil.rmtree(stage, ignore_errors=True)
-    # Contents alone: sources may lie in a read-only folder, and a copy of its mode would lock us out of our own.
+    # Copy contents only: sources may be in a read-only folder, and with its mode the copy would be read-only too.
     copies = {source: source.relative_to(paper) for source in sorted(paper.rglob("*")) if source.is_file()}
     copies |= {each.brings.chapter: Path("chapters", f"{each.study}.typ") for each in chapters}
-    # The pages around the chapters are those of the first study that brings some.
+    # The pages around the chapters come from the first study that provides them.
     fronts = [each.brings.front for each in chapters if each.brings.front]
     copies |= {path: Path("front.typ") for path in fronts[:1]}
     for source, place in copies.items():

@@ -1,4 +1,4 @@
-"""What a study brings to the paper."""
+"""Contribution of a study to the paper."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tidemark.runs.runset import RunSet
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """Functions from the runs to texts by name, ready to print; no two studies may use one name.
+    """Functions that compute named texts, ready to print, from the runs; names must be unique across studies.
 
-    `chapter` is its text, as Typst. `findings` are sentences for the box on the first page. `parts` gives the objects
-    that the chapter reads beside values and sentences, from the measures and from bench.json, which may be missing.
-    `ways` are its modes as a sentence may begin with them.
+    `chapter` is the Typst source. `findings` are sentences for the box on the first page. `parts` returns objects that
+    the chapter reads in addition to values and sentences, from the measures and from bench.json (None if missing).
+    `ways` maps modes to phrases that can begin a sentence.
     """
 
     chapter: Path
@@ -26,13 +26,13 @@ class Contribution:
     ways: Mapping[str, str] = field(default_factory=dict)
     parts: Callable[[Measures, Mapping[str, Any] | None], Mapping[str, Any]] = lambda _measures, _bench: {}
     findings: Callable[[Measures], Sequence[str]] = lambda _measures: ()
-    # Title, abstract and what stands before and after the chapters, as Typst, where it is the first study of a paper.
+    # Title, abstract and the text before and after the chapters, as Typst; used for the first study of a paper.
     front: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One study in the paper: what it brings, and the measures of its runs."""
+    """One study in the paper: its contribution and the measures of its runs."""
 
     study: str
     title: str

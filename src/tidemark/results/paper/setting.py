@@ -1,4 +1,4 @@
-"""Sentences on how the runs were made, and on how sure their numbers can be: computed, like all others."""
+"""Computed sentences on the conditions of the runs, and on the uncertainty of their numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidemark.runs.runset import RunSet
 
 
 def setting(run_set: RunSet) -> dict[str, str]:
-    """Sentences by name."""
+    """Return the sentences by name."""
     return {
         "repeats": _repeats(run_set),
         "spread": _spread(run_set),
@@ -23,7 +23,7 @@ def setting(run_set: RunSet) -> dict[str, str]:
         "openings": _openings(run_set),
         "marks": _marks(run_set),
         "measured-by": _measured_by(run_set),
-        # What the first page says before all else.
+        # Shown first on the first page.
         "mixture": " ".join((*unfinished(run_set), *mixture(run_set))),
         "interference": _interference(run_set),
         "attempts": _attempts(run_set),
@@ -33,7 +33,7 @@ def setting(run_set: RunSet) -> dict[str, str]:
 
 
 def repeats(run_set: RunSet) -> int:
-    """How often a series was measured, where most often."""
+    """Return the largest number of repeats of any series."""
     return max(len(series.repeats) for series in run_set.series)
 
 
@@ -47,7 +47,7 @@ def _repeats(run_set: RunSet) -> str:
 
 
 def _spread(run_set: RunSet) -> str:
-    """What an interval of a series covers beside the noise inside runs."""
+    """Return a sentence on the variance that a series' interval covers in addition to noise within runs."""
     hot = max(len(repeat.hot_runs) for repeat in run_set.repeats)
     if repeats(run_set) == 1:
         return (
@@ -121,7 +121,7 @@ def _proofs(run_set: RunSet) -> str:
 
 
 def _counted(counts: Mapping[str, int], total: int, what: str) -> str:
-    """`all 6 first runs cold`, `1 of 6 first runs hot and 5 of 6 lukewarm`."""
+    """Return `all 6 first runs cold`, or `1 of 6 first runs hot and 5 of 6 lukewarm`."""
     if len(counts) == 1:
         return f"{'all ' if total > 1 else ''}{total:,} {what} {next(iter(counts))}"
     (verdict, count), *rest = sorted(counts.items())

@@ -1,4 +1,4 @@
-"""Tables as the paper prints them: cells as texts, and columns split into blocks that fit the page's width."""
+"""Tables for the paper: cells as text, and columns split into blocks that fit the page width."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import Cell, Missing, brief, shown
 from tidemark.results.tables.table import OF_SWEEPS, REPEAT, RUN
 
-# Which row a line of a block is: repeated in every block. A position in the plan is one as well.
+# Columns that identify a row and are repeated in every block, including the position in the plan.
 IDENTITY = {"position", "stack", *(column.key for column in (*OF_SWEEPS, RUN))}
 LINE = 138  # characters across the page at the size of the appendix's tables
-WIDE = 0.6  # of a line: a wider block is as wide as the page, its columns as wide as their contents ask
+WIDE = 0.6  # share of LINE; a wider block takes the full page width, with columns as wide as their content
 GAP = 2  # characters between two columns
-TEXT = 26  # characters at which a column of words begins to wrap
-NUMBERED = "table-"  # how tables that a publication has begin: they keep a row for each run of a series
-MOST_WORDS = 3  # of different cells that are spelt out in one
+TEXT = 26  # characters at which a text column wraps
+NUMBERED = "table-"  # name prefix of tables from a publication: they keep a row for each run of a series
+MOST_WORDS = 3  # different values listed in one merged cell
 
 
 def without_runs(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`table` with one row for all runs of a kind, as rows by run and by repeat would grow without end.
+    """Return `table` with the rows of equivalent runs merged: rows per run and repeat would grow without limit.
 
-    Rows are alike in all columns before the run's, and in those of words that follow it.
+    Rows are equivalent if all columns before the run column, and text columns directly after it, are equal.
     """
     keys = [column["key"] for column in table["columns"]]
     pivot = next((keys.index(key) for key in (RUN.key, REPEAT.key) if key in keys), None)
@@ -47,7 +47,7 @@ def without_runs(table: Mapping[str, Any]) -> Mapping[str, Any]:
     columns[counted]["title"] += "s"
     for row, group in zip(rows, groups.values(), strict=True):
         row[counted] = len(group) if any(each[pivot] is not None for each in group) else None
-    if not numbered and REPEAT.key in keys:  # all of them are in the row
+    if not numbered and REPEAT.key in keys:  # the row covers all repeats
         for row in rows:
             row[keys.index(REPEAT.key)] = None
     kind = "repeats of a run" if numbered else "runs that are alike in its first columns"
@@ -63,7 +63,7 @@ def _quantity(cell: Any) -> bool:
 
 
 def _merged(cells: Sequence[Any], unit: str) -> Any:
-    """One cell for several: what they have in common, or how far they differ."""
+    """Merge several cells into one: their common value, their range, or a list of the different texts."""
     there = [cell for cell in cells if cell is not None and not (isinstance(cell, dict) and "missing" in cell)]
     if not there:
         return next((cell for cell in cells if cell is not None), None)
@@ -80,7 +80,7 @@ def _merged(cells: Sequence[Any], unit: str) -> Any:
 
 
 def sheet(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with its cells as texts; columns that are empty throughout are left out, reasons go into notes."""
+    """Return a table with its cells as text, without empty columns; reasons for missing values become notes."""
     reasons: list[str] = []
 
     def text(cell: Any, unit: str) -> str:
@@ -122,7 +122,7 @@ def sheet(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def blocks(widths: Sequence[int], keys: int, line: int = LINE) -> list[list[int]]:
-    """Places of columns by block: the first `keys` in each, the others in order and about as wide in each block."""
+    """Return column indices per block: the first `keys` in each, the others in order, with balanced block widths."""
     fewest = len(_filled(widths, keys, line))
     for narrower in range(min(line, max(widths, default=0)), line):
         found = _filled(widths, keys, narrower)
@@ -146,13 +146,13 @@ def _filled(widths: Sequence[int], keys: int, line: int) -> list[list[int]]:
 
 
 def _identity(keys: Sequence[str]) -> int:
-    """How many of the leading columns say which row it is; at least the first one does."""
+    """Return the number of leading columns that identify a row, at least 1."""
     count = next((place for place, key in enumerate(keys) if key not in IDENTITY), len(keys))
     return max(count, 1)
 
 
 def _width(title: str, cells: Sequence[str], numeric: bool) -> int:
-    """Characters that a column takes; titles wrap between words, and so do long texts."""
+    """Return the width of a column in characters; titles and long texts wrap between words."""
     words = max((len(word) for word in title.split()), default=0)
     longest = max(map(len, cells), default=0)
     if not numeric:

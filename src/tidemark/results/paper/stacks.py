@@ -1,4 +1,4 @@
-"""What the paper says of software stacks set beside one another: sentences and a table, all from intervals."""
+"""Comparison of software stacks for the paper: sentences and a table, all based on intervals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import counterparts, in_order
 
-# What a declared capability means to a reader; those that have no entry are named as they are.
+# Descriptions of declared capabilities; those without an entry are shown by name.
 ABILITIES = {
     "read-by-others": "clients other than the one that wrote a table can read it",
     "commit-retry": "a commit that loses against another writer's is retried",
@@ -34,7 +34,7 @@ NOT_TOLD = "not told"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A series under two stacks: the ratio of its median writes, now to then, or why there is none."""
+    """A series under two stacks: the ratio of its leading quantity, now to then, or the reason why there is none."""
 
     then: Series
     now: Series
@@ -47,15 +47,15 @@ class Change:
 
     @property
     def size(self) -> float:
-        """How far from no change, on a scale where half and double are as far."""
+        """Distance from no change on a log scale, where half and double are equally far."""
         return abs(math.log(self.ratio.value)) if self.ratio else 0.0
 
 
 class StackWriter:
-    """Writes what runs of several stacks say; of one alone, only which it was."""
+    """Writer of sentences that compare several stacks; for a single stack, they only name it."""
 
     def __init__(self, measures: Measures, claims: Mapping[str, Any], ways: Mapping[str, str]) -> None:
-        """`claims` is claims.json; `ways` are modes as a sentence may begin with them."""
+        """Take `claims` from claims.json; `ways` maps modes to phrases that can begin a sentence."""
         self._measures = measures
         self._leading = measures.quantities.leading
         self._claims = claims
@@ -68,7 +68,7 @@ class StackWriter:
         return len(self._stacks) > 1
 
     def sentences(self) -> dict[str, str]:
-        """All sentences by name; empty ones where there is nothing to set side by side."""
+        """Return all sentences by name, empty if there is nothing to compare."""
         made = {f"stacks-{mode}": self.changes(mode) for mode in self._ways}
         return made | {
             "stacks": self.versions(),
@@ -80,7 +80,7 @@ class StackWriter:
         }
 
     def table(self) -> dict[str, Any]:
-        """System, mode, both medians, their ratio and what it means, as texts."""
+        """Return system, mode, both medians, their ratio and its verdict, as text."""
         title, subjects = self._leading.title, self._leading.subjects
         heads = ["System", "Mode", f"{title}, then", f"{title}, now", "Now / then", f"{subjects} now"]
         rows = []
@@ -95,7 +95,7 @@ class StackWriter:
     # Sentences
 
     def versions(self) -> str:
-        """Which versions ran under each stack, asked of the programs."""
+        """Return the versions used with each stack, as reported by the programs."""
         asked = {stack: self._asked(stack) for stack in self._stacks}
         names = sorted({name for found in asked.values() for name in found}, key=str.lower)
         if not self.several:
@@ -108,14 +108,14 @@ class StackWriter:
         return f"{whole} All of them use {spelt(asked[self._stacks[0]], same)}." if same else whole
 
     def scope(self) -> str:
-        """Which stack a value is of that names none."""
+        """Return a sentence naming the stack of values without a stack label."""
         if not needs_label(self._stacks):
             return ""
         also = " A later section compares it with the other stacks." if self.several else ""
         return f"Values are those of the software stack '{self._stacks[0]}' unless the text names another one.{also}"
 
     def changes(self, mode: str) -> str:
-        """Who has less, more or neither of the leading quantity with each later stack, in one mode."""
+        """Return, for each later stack in one mode, the systems whose leading quantity is lower, higher or the same."""
         made = []
         for stack in self._stacks[1:]:
             groups: dict[str, list[str]] = {"is lower": [], "is higher": [], "shows no difference": []}
@@ -135,7 +135,7 @@ class StackWriter:
         return " ".join(made)
 
     def extremes(self) -> str:
-        """The largest and the smallest change of all."""
+        """Return a sentence with the largest and the smallest change."""
         known = sorted((change for change in self._changes if change.ratio), key=lambda change: change.size)
         if not known:
             return "No system has runs with more than one stack." if self.several else ""
@@ -150,7 +150,7 @@ class StackWriter:
         return f"The largest change is that of {most}; the smallest is that of {least}."
 
     def abilities(self) -> str:
-        """What systems declare that they can do with one stack and not with the first."""
+        """Return sentences on capabilities that systems gain or lose with later stacks, compared with the first."""
         made = []
         first = self._declared(self._stacks[0])
         for stack in self._stacks[1:]:
@@ -169,7 +169,7 @@ class StackWriter:
         return " ".join(made)
 
     def verdicts(self) -> str:
-        """Which claims have another verdict with another stack, and how many have the same."""
+        """Return sentences on the claims whose verdict changes with another stack, and the number that keep it."""
         made = []
         rows = self._claims["claims"]
         for place, stack in enumerate(self._stacks[1:]):
@@ -192,7 +192,7 @@ class StackWriter:
         return " ".join(made)
 
     def counts(self) -> str:
-        """The verdicts of each stack, where they must be told apart; of one alone, which stack they are of."""
+        """Return the verdict counts of each stack, if labels are needed; for a single stack, only its name."""
         counted = self._claims["stacks"]
         if not needs_label(self._stacks):
             return ""
@@ -201,7 +201,7 @@ class StackWriter:
         others = [f"with '{each['stack']}', {counts_text(each['counts'])}" for each in counted[1:]]
         return f"These counts are those of the software stack '{counted[0]['stack']}'; {'; '.join(others)}."
 
-    # What they are made from
+    # Inputs of the sentences
 
     def _compared(self) -> Iterator[Change]:
         for mode in self._ways:
@@ -213,7 +213,7 @@ class StackWriter:
                     yield Change(then, now, None, str(absent))
 
     def _inside(self, mode: str) -> str:
-        """A mode inside a sentence."""
+        """Return the phrase for a mode as used inside a sentence."""
         return self._ways[mode][:1].lower() + self._ways[mode][1:]
 
     def _median(self, series: Series) -> str:
@@ -228,9 +228,9 @@ class StackWriter:
                 yield from series.runs
 
     def _asked(self, stack: str) -> dict[str, str]:
-        """Versions by name. Extensions of DuckDB call themselves by a commit, which tells a reader nothing."""
+        """Return versions by name, without DuckDB extensions, whose version is an uninformative commit hash."""
         found: dict[str, set[str]] = {}
-        names: dict[str, str] = {}  # client and harness may spell one library in two ways
+        names: dict[str, str] = {}  # client and harness may spell a library's name differently
         for run in self._runs(stack):
             lake = [("DuckLake", value) for key, value in run.manifest.system.settings if key == LAKE]
             for name, version in (*run.manifest.versions, *lake):
@@ -239,7 +239,7 @@ class StackWriter:
         return {name: " or ".join(sorted(versions)) for name, versions in found.items()}
 
     def _declared(self, stack: str) -> dict[str, frozenset[str]]:
-        """The capabilities of each system by its title, as its runs recorded them."""
+        """Return the capabilities of each system by title, as recorded by its runs."""
         found: dict[str, frozenset[str]] = {}
         for run in self._runs(stack):
             system = run.manifest.system
@@ -248,12 +248,12 @@ class StackWriter:
 
 
 def _which(then: str, now: str, ids: list[str]) -> str:
-    """The claims of a change: by name where both stacks tested them, else how many, for the ledger names them."""
+    """Return the ids of changed claims if both stacks tested them, else their number (the ledger lists them)."""
     if NOT_TESTABLE in (then, now):
         return f"{len(ids):,} claim{'' if len(ids) == 1 else 's'}"
     return listed(ids)
 
 
 def spelt(versions: Mapping[str, str], names: list[str]) -> str:
-    """`DuckDB 1.4.4, Kafka 4.1.0`: those of `names` that there are, else `no known version`."""
+    """Return `DuckDB 1.4.4 and Kafka 4.1.0`: the known versions among `names`, or `no known version`."""
     return listed([f"{name} {versions[name]}" for name in names if name in versions]) or "no known version"

@@ -1,4 +1,4 @@
-"""Everything that the paper prints and that is not prose: named values, sentences, tables, figures and claims."""
+"""Computed content of the paper: named values, sentences, tables, figures and claims."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEGABYTE = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The results that the paper is made from: JSON objects as tables, figures, claims and bench wrote them."""
+    """Input of the paper: JSON objects as written by the steps tables, figures, claims and bench."""
 
     tables: tuple[Mapping[str, Any], ...]
     figures: tuple[Mapping[str, Any], ...]
@@ -38,7 +38,7 @@ class Sources:
 
     @classmethod
     def read(cls, results: Path) -> Sources:
-        """AnalysisError, naming the file, for what is not there yet."""
+        """Read the JSON files of `results`; raise AnalysisError, naming the file, if one is missing or unreadable."""
         index = _object(results / "tables" / "index.json")
         tables = tuple(_object(results / "tables" / _json_of(entry)) for entry in index["tables"])
         figures = tuple(_object(results / "figures" / "index.json")["figures"])
@@ -47,7 +47,7 @@ class Sources:
 
 
 def _json_of(entry: Mapping[str, Any]) -> str:
-    """The file of a table of the index that has it as JSON."""
+    """Return the name of the JSON file of a table in the index."""
     return next(str(name) for name in entry["files"] if name.endswith(".json"))
 
 
@@ -62,9 +62,9 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter], more: Mapping[str, str]) -> dict[str, Any]:
-    """What values.json holds, with what each study brings to it. Every text in it is ready to print.
+    """Return the content of values.json, including each study's contribution. All texts are ready to print.
 
-    `run_set` has the runs of all studies; `more` are sentences by name that no study brings alone.
+    `run_set` has the runs of all studies; `more` maps names to sentences that concern several studies.
     """
     first = chapters[0]
     stacks = StackWriter(first.measures, sources.claims, first.brings.ways)
@@ -93,7 +93,7 @@ def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter], more:
 
 
 def _together[Value](*parts: Mapping[str, Value]) -> dict[str, Value]:
-    """All of `parts`; AnalysisError where two of them use one name."""
+    """Merge `parts`; raise AnalysisError if two of them use the same name."""
     made: dict[str, Value] = {}
     for part in parts:
         if twice := sorted(made.keys() & part.keys()):
@@ -103,7 +103,7 @@ def _together[Value](*parts: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def newest(run_set: RunSet) -> datetime:
-    """When the last run started: the date of all that is made from it."""
+    """Return the start of the last run, the date of all outputs; raise AnalysisError if there is no run."""
     moments = [datetime.fromisoformat(run.manifest.started_at) for run in run_set.runs]
     if not moments:
         raise AnalysisError(f"{run_set.results}: no series has a run, so there is nothing to write a paper about")
@@ -111,7 +111,7 @@ def newest(run_set: RunSet) -> datetime:
 
 
 def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
-    """Single values by name."""
+    """Return single values by name."""
     runs = run_set.runs
     first = runs[0].manifest
     machine = first.machine
@@ -156,7 +156,7 @@ def named(run_set: RunSet, sources: Sources) -> dict[str, str]:
 
 
 def _verdicts(counts: Mapping[str, int]) -> str:
-    """How many published claims these runs reproduce, as a sentence."""
+    """Return a sentence with the number of published claims per verdict."""
     total = sum(counts.values())
     said = [
         f"{counts[verdict]:,} {one if counts[verdict] == 1 else more}"
@@ -203,7 +203,7 @@ def _system(series: Series) -> dict[str, str]:
 
 
 def _named_once(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Figures by names that no two have: the first keeps its own, those of later studies have the study's before it."""
+    """Return figures with unique names: duplicates in later studies get the study's name as prefix."""
     names: set[str] = set()
     made = []
     for each in figures:
@@ -214,7 +214,7 @@ def _named_once(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _sources(figures: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
-    """Which runs figures show: [names, provenance], figures of the same runs together."""
+    """Return [figure names, provenance] pairs, grouping figures of the same runs."""
     found: dict[str, list[str]] = {}
     for figure in figures:
         if figure.get("provenance"):

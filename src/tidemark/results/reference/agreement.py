@@ -1,4 +1,4 @@
-"""Reference results against those of another machine, claim by claim: what agrees, what differs, and by how much."""
+"""Comparison of reference results (A) with those of another machine (B): agreement and differences per claim."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tidemark.results.claims.claims import NOT_TESTABLE
 from tidemark.results.reference.content import About, Held, Reference
 from tidemark.results.tables.table import Column, Table
 
-AGREES = "agrees"  # the same verdict, and intervals that overlap
-SIZE = "same verdict, another size"  # the intervals are apart
+AGREES = "agrees"  # same verdict, overlapping intervals
+SIZE = "same verdict, another size"  # disjoint intervals
 WITHIN = "another verdict, within the intervals"
-DIFFERS = "differs"  # another verdict, and intervals that are apart
+DIFFERS = "differs"  # another verdict, disjoint intervals
 NOTHING = "cannot be compared"
 OUTCOMES = (AGREES, SIZE, WITHIN, DIFFERS, NOTHING)
 COLUMNS = (
@@ -32,7 +32,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One claim under one stack, as A holds it and as B does; `b` is None where B does not have it."""
+    """One claim under one stack, from A and from B; `b` is None if B does not have it."""
 
     study: str
     a: Held
@@ -49,7 +49,7 @@ class Pair:
 
     @property
     def why_not(self) -> str:
-        """Why it cannot be compared, from the side that lacks it."""
+        """Reason why it cannot be compared, from the side that lacks it."""
         if self.b is None:
             return "B was not asked it"
         side, held = ("A", self.a) if self.a.ours is None else ("B", self.b)
@@ -57,7 +57,7 @@ class Pair:
 
 
 def overlaps(a: Estimate, b: Estimate) -> bool:
-    """Whether two intervals have a value in common; a value without one is its own."""
+    """Return True if two intervals overlap; a value without an interval counts as an interval of zero width."""
     low_a, high_a = _ends(a)
     low_b, high_b = _ends(b)
     return low_a <= high_b and low_b <= high_a
@@ -69,7 +69,7 @@ def _ends(estimate: Estimate) -> tuple[float, float]:
 
 
 def pairs(a: Sequence[Reference], b: Sequence[Reference]) -> list[Pair]:
-    """Every claim that A holds an answer to, of the studies that both have."""
+    """Return a pair for every claim that A has a result for, in the studies that both have."""
     studies = {reference.about.study for reference in b}
     others = {(reference.about.study, held.key): held for reference in b for held in reference.held}
     return [
@@ -82,7 +82,7 @@ def pairs(a: Sequence[Reference], b: Sequence[Reference]) -> list[Pair]:
 
 
 def agreement(a: Sequence[Reference], b: Sequence[Reference], names: tuple[str, str]) -> Table:
-    """A row a claim, those that differ first; the notes say how many agree and what stands behind each side."""
+    """Return a table with a row per claim, differing ones first; notes state the counts and each side's origin."""
     found = sorted(pairs(a, b), key=lambda pair: (-_weight(pair), pair.study, pair.a.key))
     rows = tuple(tuple(_cells(pair)) for pair in found)
     return Table(
@@ -151,7 +151,7 @@ def _about(side: str, about: About) -> Iterator[str]:
 
 
 def _differences(a: About, others: Sequence[About]) -> Iterator[str]:
-    """What makes a difference between `a` and those of `others` that asked the same one of more than the machine."""
+    """Yield the differences, other than the machine, between `a` and the entries of `others` on the same study."""
     same = [each for each in others if each.study == a.study]
     for b in same:
         if set(a.stacks) & set(b.stacks):
@@ -180,7 +180,7 @@ def _difference(a: About, b: About) -> Iterator[str]:
 
 
 def _versions(about: About) -> dict[tuple[str, str], set[str]]:
-    """What each program that was used under a stack called itself."""
+    """Return the reported versions by stack and program."""
     found: dict[tuple[str, str], set[str]] = {}
     for each in about.versions:
         found.setdefault((each.stack, each.program), set()).add(each.version)

@@ -1,4 +1,4 @@
-"""ARTIFACT.md: what somebody who evaluates this artifact has to run, how long it takes, and what should come out."""
+"""ARTIFACT.md: the commands for evaluating this artifact, their duration, and the expected results."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SCOPE = (
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What a study takes under a protocol, by its plan."""
+    """Planned effort of a study under a protocol; `seconds` is its duration."""
 
     study: str
     title: str
@@ -75,7 +75,7 @@ class Effort:
 def artifact(
     efforts: Sequence[Effort], rows: Sequence[Row], seconds: Mapping[str, float], references: Sequence[Reference]
 ) -> str:
-    """The whole text. `rows` are of all claims, judged or not; `seconds` what the command that tests one takes."""
+    """Return the text. `rows` cover all claims, judged or not; `seconds` is the duration of each retest command."""
     held = {(reference.about.study, each.key): each for reference in references for each in reference.held}
     stacks: dict[str, tuple[str, ...]] = {}
     for about in (reference.about for reference in references):

@@ -1,8 +1,8 @@
-"""Reference results: what one run of ours gave for a study, small enough to be kept beside the code.
+"""Reference results: the results of one Tidemark run of a study, small enough to be stored with the code.
 
-A folder a study, and one more for each set of other stacks that was measured apart: `reference.json` is a `Reference`,
-beside it lies the study's first figure, and `tables` holds its tables as JSON, without those that have a row a run:
-these are in the archive that all of it was made from.
+There is one folder per study, and one more for each group of other stacks measured separately. It contains a
+`Reference` as `reference.json`, the study's first figure, and `tables`: the tables as JSON, except those with one row
+per run, which are in the archive that the reference results were computed from.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FILE, TABLES = "reference.json", "tables"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Version:
-    """What a program under a stack called itself."""
+    """Version of a program under a stack, as reported by the program."""
 
     stack: str
     program: str
@@ -38,10 +38,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Where results come from. `windows` are in seconds, to two digits, without those that were over with their
-    work; `runs` and `repeats` are the most of a series.
+    """Origin of results. `windows` are in seconds, to two digits, excluding those that ended with their work; `runs`
+    and `repeats` are the maxima over the series.
 
-    `archive` is the SHA-256 of the archive that they were made from, None where they were made from none.
+    `archive` is the SHA-256 of the archive that they were made from, None if there was no archive.
     """
 
     study: str
@@ -58,11 +58,11 @@ class About:
     all_runs: int
     remarks: tuple[str, ...]
     archive: str | None = None
-    all_repeated: bool = True  # whether every series that has a run has that many repeats; the harness aside
+    all_repeated: bool = True  # True if all series with runs have equally many repeats, except the harness
 
     @classmethod
     def of(cls, study: str, whole: RunSet, archive: str | None = None) -> About:
-        """Of the series that `study` has in `whole`."""
+        """Return the origin of the series of `study` in `whole`."""
         run_set = whole.of(study)
         runs = run_set.runs
         versions = {
@@ -96,12 +96,12 @@ class About:
 
     @property
     def name(self) -> str:
-        """Of its folder: the study's, and of the stacks where none is the one that claims were made with."""
+        """Folder name: the study, followed by the stacks unless THESIS, the stack of the claims, is among them."""
         return self.study if THESIS in self.stacks else "-".join((self.study, *self.stacks))
 
     @property
     def sizes(self) -> str:
-        """The protocol in words."""
+        """Description of the protocol."""
         lasting = " to ".join(dict.fromkeys(f"{window:g}" for window in (*self.windows[:1], *self.windows[-1:])))
         windows = f"windows of {lasting} s" if lasting else "windows as long as their work takes"
         runs = f"up to {self.runs} runs" if self.runs > 1 else "one run"
@@ -112,7 +112,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What is held of one claim under one stack: `ours` is None where nothing is, for `reason`."""
+    """Reference result of one claim under one stack: `ours` is None if there is no value, for `reason`."""
 
     claim: str
     stack: str
@@ -127,13 +127,13 @@ class Held:
         return self.claim, self.stack
 
     def judgement(self, wanted: str, source: str) -> Judgement:
-        """It as a judgement; its runs are those of `source`."""
+        """Return it as a judgement whose runs are those of `source`."""
         return Judgement(self.stack, wanted, self.ours, self.verdict, None, None, self.reason, (source,))
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """The study's first figure: its file, title and caption."""
+    """First figure of the study: its file, title and caption."""
 
     file: str
     title: str
@@ -142,7 +142,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is held of one study; `figure` is None where its runs could not show it."""
+    """Reference results of one study; `figure` is None if its runs could not show it."""
 
     about: About
     held: tuple[Held, ...]
@@ -151,7 +151,7 @@ class Reference:
 
 
 def of_ledger(ledger: Ledger) -> tuple[Held, ...]:
-    """Each claim of `ledger` under each of its stacks."""
+    """Return the reference result of each claim of `ledger` under each of its stacks."""
     return tuple(_held(row, each) for row in ledger.rows for each in row.judgements)
 
 
@@ -163,7 +163,7 @@ def _held(row: Row, judgement: Judgement) -> Held:
 
 
 def write_reference(reference: Reference, tables: Sequence[Table], drawing: str, folder: Path) -> list[Path]:
-    """Write all of it into `folder`, and remove what is there and none of it any more; the paths of what was written.
+    """Write the reference results to `folder`, remove obsolete files, and return the paths written.
 
     `drawing` is the content of the figure's file.
     """
@@ -179,12 +179,12 @@ def write_reference(reference: Reference, tables: Sequence[Table], drawing: str,
 
 
 def folders(place: Path) -> list[Path]:
-    """The folders of reference results at `place`, which is one or holds several; none where it is no such."""
+    """Return the folders of reference results at `place`, which is one or contains several; empty if none."""
     return sorted(path.parent for path in (place / FILE, *place.glob(f"*/{FILE}")) if path.is_file())
 
 
 def read_references(place: Path) -> list[Reference]:
-    """The reference results at `place`; AnalysisError, naming file and key, for what they may not be."""
+    """Return the reference results at `place`; raise AnalysisError, naming file and key, if one is invalid."""
     return list(_read(folders(place)))
 
 

@@ -1,8 +1,8 @@
-"""What was found that nobody published before: declared by each study, shown by runs that are shipped, or not claimed.
+"""Previously unpublished findings, declared by each study, and claimed only if the shipped runs show them.
 
-A study's findings are its `findings.yaml`, a list. What shows one are the runs of a script in `findings/`, which needs
-nothing of Tidemark, and cells of the study's tables; both lie with the reference results. Nothing is claimed that
-fewer than 9 of 10 of either show, or that was looked at fewer than 10 times.
+A study's findings are the list in its `findings.yaml`. The evidence consists of runs of a script in `findings/`, which
+does not depend on Tidemark, and of cells of the study's tables; both are in the reference results. A finding is claimed
+only if at least 9 of 10 of each kind show it, and if there are at least 10 runs and cells in total.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from tidemark.runs.coding.shapes import Pairs, read
 DECLARED = "findings.yaml"  # in the folder of a study
 SCRIPTS = REPOSITORY / "findings"
 FOLDER = "findings"  # of the reference results
-OF_TEN = 9  # of ten runs, at least, have to show it
-LEAST = 10  # runs and cells together; arithmetic of printed numbers is done once
+OF_TEN = 9  # minimum number of ten runs that must show it
+LEAST = 10  # minimum number of runs plus cells; arithmetic on printed numbers is done once
 OF_SCRIPT = "runs of its script"
 SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What a finding's script runs from: a stack of `envs`, folders of `envs/jars`, other stacks, and tools.
+    """Environment of a finding's script: a stack of `envs`, folders of `envs/jars`, other stacks, and tools.
 
-    The interpreters of `also` are handed to it, so that one run covers several releases of a client; the programs of
-    `tools` stand on its PATH.
+    The script receives the interpreters of `also`, so that one run covers several releases of a client; the programs
+    of `tools` are on its PATH.
     """
 
     stack: str
@@ -47,22 +47,22 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Rows of one of the study's tables: which, by the texts of columns, and the number above which one shows it.
+    """Rows of one of the study's tables, selected by column texts (`where`); those above a number show the finding.
 
-    A row counts as many times as its column `weight` says. One without a number there shows nothing and is not counted.
+    A row counts `weight` times (the value of that column). Rows without a number in `column` are not counted.
     """
 
     table: str
     where: Pairs[tuple[str, ...]]
     column: str
     above: float
-    words: str  # what is counted, in the plural
+    words: str  # plural noun for what is counted
     weight: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A public report of the same (`published`), or of something near it."""
+    """A public report of the same finding (`published`), or of a related one."""
 
     place: str
     words: str
@@ -70,14 +70,14 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding. `wrong_rows`: it says that somebody's software loses, doubles or makes up rows, or changes them."""
+    """One finding. `wrong_rows`: it states that some software loses, duplicates, invents or changes rows."""
 
     id: str
     title: str
-    seen: str  # what was seen
-    not_shown: str  # what it does not show
-    meanwhile: str = ""  # what to set or to do until it is mended
-    repeat: str = ""  # the command, where there is no script
+    seen: str  # the observation
+    not_shown: str  # limits of the finding
+    meanwhile: str = ""  # workaround until it is fixed
+    repeat: str = ""  # the command if there is no script
     script: Script | None = None
     cells: tuple[Cells, ...] = ()
     related: tuple[Known, ...] = ()
@@ -106,7 +106,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The runs of a finding's script on one machine; `case` is what the first that showed it printed."""
+    """Runs of a finding's script on one machine; `case` is the output of the first run that showed it."""
 
     finding: str
     script_sha256: str
@@ -119,7 +119,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many of `whole` show a finding; `words` say what they are."""
+    """Number `seen` of `whole` runs or cells that show a finding; `words` describe them."""
 
     seen: int
     whole: int
@@ -135,7 +135,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A finding with what is shipped of it; `evidence` is None where its script, as it is now, was not run."""
+    """A finding with its shipped evidence; `evidence` is None if the current version of its script was not run."""
 
     finding: Finding
     evidence: Evidence | None
@@ -143,7 +143,7 @@ class Shown:
 
     @property
     def why_not(self) -> str:
-        """Why it is not claimed; nothing where it is."""
+        """Reason why it is not claimed; empty if it is."""
         few = [str(count) for count in self.counts if not count.is_enough]
         if few:
             return f"only {' and '.join(few)} show it"
@@ -155,9 +155,9 @@ class Shown:
 
 
 def declared(study: str, path: Path) -> tuple[Finding, ...]:
-    """The findings of a study, in the order of its file; none where it has none.
+    """Return the findings of a study in file order; empty if it has none.
 
-    AnalysisError, naming file and key, for what they may not be.
+    Raise AnalysisError, naming file and key, if one is invalid.
     """
     if not path.is_file():
         return ()
@@ -189,14 +189,14 @@ def _finding(study: str, item: dict[str, Any], f: Fields) -> Finding:
 
 
 def digest_of(finding: Finding) -> str:
-    """Of its script and of what other files there it names."""
+    """Return the SHA-256 of its script and of the other files in `findings/` that the script names."""
     text = finding.path.read_bytes()
     beside = (path for path in sorted(SCRIPTS.iterdir()) if path.suffix in (".py", ".java") and path != finding.path)
     return sha256(text + b"".join(path.read_bytes() for path in beside if path.stem.encode() in text)).hexdigest()
 
 
 def shown(finding: Finding, kept: Path) -> Shown:
-    """What the reference results in `kept` show of `finding`."""
+    """Return `finding` with its evidence in the reference results in `kept`."""
     evidence, counts = None, []
     path = kept / FOLDER / f"{finding.id}.json"
     if finding.script and path.is_file():
@@ -213,7 +213,7 @@ def shown(finding: Finding, kept: Path) -> Shown:
 
 
 def counted(cells: Cells, table: dict[str, Any]) -> Count:
-    """How many of the rows in `table`, as its JSON has it, show what `cells` ask for."""
+    """Return the number of rows of a JSON `table` that satisfy `cells`; raise AnalysisError for a missing column."""
     keys = [column["key"] for column in table["columns"]]
     wanted = {name for name, _ in cells.where} | {cells.column} | ({cells.weight} - {None})
     if missing := wanted - set(keys):

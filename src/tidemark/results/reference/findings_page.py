@@ -1,4 +1,4 @@
-"""FINDINGS.md: a paragraph a finding, then what is not claimed, and what others published before."""
+"""FINDINGS.md: a paragraph per finding, then findings that are not claimed, and those published before by others."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from tidemark.results.reference.findings import FOLDER, LEAST, OF_SCRIPT, OF_TEN, Finding, Known, Shown
 
-MOST = 400  # characters of a value of the raw evidence that are shown here
+MOST = 400  # characters shown of a value in the raw evidence
 
 
 def page(found: Sequence[Shown]) -> str:
-    """The whole text."""
+    """Return the text."""
     own = _worst_first([each for each in found if each.finding.published is None])
     claimed = [each for each in own if not each.why_not]
     lines = [
@@ -37,7 +37,7 @@ def page(found: Sequence[Shown]) -> str:
 
 
 def _worst_first(found: Sequence[Shown]) -> list[Shown]:
-    """Those of wrong rows before others, otherwise in the order in which they are declared."""
+    """Sort findings of wrong rows first, otherwise in the order of declaration."""
     return sorted(found, key=lambda each: not each.finding.wrong_rows)
 
 

@@ -1,4 +1,4 @@
-"""What README and STUDIES.md show of the reference results, between two marks that nobody else writes between."""
+"""Reference results in README.md and STUDIES.md, between two marks; the text between them is generated."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ Kept = list[tuple[Path, Reference]]
 
 
 def front(readme: str, kept: Path, study: str, asked: Collection[str]) -> str:
-    """`readme` with the figure that is kept of `study`, and of its matrix the columns with the keys `asked`.
+    """Return `readme` with the reference figure of `study`, and the columns of its matrix with the keys `asked`.
 
-    AnalysisError where it has not both marks.
+    Raise AnalysisError if the two marks are missing.
     """
     return _filled("README.md", readme, BEGIN, _first(kept, study, asked))
 
 
 def overview(text: str, kept: Path) -> str:
-    """`text`, that of STUDIES.md, with what is kept of each study that it has a mark for: its figure, and how its
-    claims came out. AnalysisError for a mark that is there twice, or without its end.
+    """Return `text`, that of STUDIES.md, with the figure and the verdict counts of each study that it has a mark for.
+    Raise AnalysisError for a duplicate mark, or one without its end.
     """
     for study in re.findall(OF.format("([^:]+)"), text):
         text = _filled("STUDIES.md", text, OF.format(study), _short(kept, study))
@@ -106,7 +106,7 @@ def _measured(about: About) -> str:
 
 
 def _released(about: About, other: About | None = None) -> str:
-    """The programs that have a release, with it; beside `other` those that are of another one there."""
+    """Return the programs with their releases; if `other` is given, only those whose release differs from it."""
     there = {} if other is None else _releases(other)
     mine = _releases(about)
     chosen = {name: release for name, release in mine.items() if there.get(name) != release}
@@ -118,7 +118,7 @@ def _released(about: About, other: About | None = None) -> str:
 
 
 def _releases(about: About) -> dict[str, str]:
-    """By program. A name that differs in its capitals is the same, and a revision without a point is no release."""
+    """Return releases by program name, ignoring case; a version without a dot is a revision, not a release."""
     found: dict[str, tuple[str, str]] = {}
     for each in about.versions:
         if "." in each.version:
@@ -134,7 +134,7 @@ def _matrix(place: Path, kept: Path, asked: Collection[str]) -> Iterator[str]:
 
 
 def _narrow(matrix: Table, asked: Collection[str]) -> Table:
-    """The columns that were `asked` for and have a value, and of those that tell rows apart where they differ."""
+    """Return the table with the `asked` columns that have a value, and the identifying columns whose values differ."""
 
     def is_shown(place: int, column: Column) -> bool:
         if column.interval:

@@ -1,4 +1,4 @@
-"""The answer in a few sentences: for the head of the report, and for the terminal once all is measured."""
+"""Summary answers in a few sentences, for the head of the report and for the terminal after a measurement."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tidemark.results.report.matrix import Group, Row
 from tidemark.results.report.questions import Question
 
 BEST = "best"
-LEVEL = 0.95  # that all comparisons of an answer hold together
+LEVEL = 0.95  # simultaneous confidence level of all comparisons of an answer
 CLOSE = 0.05
-LINES = 2  # one by one, and in batches
+LINES = 2  # the questions on single and on batched writes
 
 
 def answers(group: Group, questions: Sequence[Question]) -> list[dict[str, Any]]:
-    """Of each question that is asked in words: who it is, with the value, and who cannot be told from it."""
+    """Return, for each headline question, the best or worst system, its value, and the systems tied with it."""
     found = []
     for place, question in enumerate(questions):
         if question.asks is not None and (ranked := group.ranked(questions, place)):
@@ -30,7 +30,7 @@ def _answer(question: Question, ranked: Sequence[tuple[Row, Replicates]]) -> dic
     ordered = list(ranked) if question.extreme == BEST else list(reversed(ranked))
     (first, answer), others = ordered[0], ordered[1:]
     estimate = answer.estimate(question.unit)
-    # The largest of many is large by chance as well: the more are compared, the more their intervals must allow for.
+    # The extreme of many is partly due to chance: with more comparisons, intervals must be wider (Bonferroni).
     level = 1 - (1 - LEVEL) / len(ranked)
     if question.signed and not answer.estimate(question.unit, level).is_above(0):
         return {"text": question.none, "apart": ""}
@@ -45,9 +45,9 @@ def _answer(question: Question, ranked: Sequence[tuple[Row, Replicates]]) -> dic
 
 
 def _differ(question: Question, one: Replicates, other: Replicates, level: float) -> bool:
-    """Whether the interval of their comparison leaves out that they are the same.
+    """Return True if the interval of their comparison excludes equality.
 
-    Counts of one run have no interval; those that are close count as the same.
+    Counts of a single run have no interval; they are equal if they are within CLOSE.
     """
     ratio, same = question.worse(one, other).estimate("", level), 0.0 if question.signed else 1.0
     if ratio.low is None:
@@ -56,9 +56,9 @@ def _differ(question: Question, one: Replicates, other: Replicates, level: float
 
 
 def in_lines(found: Sequence[dict[str, Any]], synthetic: bool, repeated: bool) -> list[str]:
-    """Three lines for a terminal: who is best at what is asked first, and what could not be told apart.
+    """Return three lines for a terminal: the best systems for the first two questions, and the ties.
 
-    `repeated`: whether intervals cover how repeats of a series differ.
+    `repeated`: True if intervals cover the variance between repeats of a series. Empty if there is no answer.
     """
     chosen = [each for each in found if each["best"]][:LINES]
     apart = [f"{each['title'][0].lower()}{each['title'][1:]}: {each['apart']}" for each in chosen if each["apart"]]

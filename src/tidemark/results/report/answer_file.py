@@ -1,4 +1,4 @@
-"""The answer in a few lines, for a terminal: results/answer.txt, which is written with the report."""
+"""Summary answer for a terminal: results/answer.txt, which is written with the report."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ NAME = "answer.txt"
 
 
 def write_answer(results: Path, lines: Sequence[str]) -> Path:
-    """Write `lines` into the results' folder; the path of their file, which is empty where there are none."""
+    """Write `lines` to answer.txt in the results folder (empty without lines), and return its path."""
     write_atomically(results / NAME, "".join(f"{line}\n" for line in lines))
     return results / NAME
 
 
 def read_answer(results: Path) -> list[str]:
-    """The lines of the answer; none where there is no file of it."""
+    """Return the lines of the answer; empty if its file does not exist."""
     try:
         return (results / NAME).read_text().splitlines()
     except OSError:

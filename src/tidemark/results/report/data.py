@@ -1,4 +1,4 @@
-"""What the report shows, small enough for one page: samples thinned so that no peak and no dip is lost."""
+"""Data of the report, small enough for one page: samples are thinned without losing peaks or dips."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.views import modes
 
-# Points of all runs together, of one quantity: with all quantities and manifests some 3 MB.
+# Points of one quantity over all runs; with all quantities and manifests, the data is about 3 MB.
 POINTS = 60_000
 MOST_POINTS, FEWEST_POINTS = 1_500, 150
 TAIL_PERCENT = (100, 99, 95, 90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
@@ -34,9 +34,9 @@ TAIL_PERCENT = (100, 99, 95, 90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 2, 1, 0.5, 0
 def thinned(
     x: NDArray[np.float64], y: NDArray[np.float64], most: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """At most `most` of the points (x rising): of each stretch of equal count the smallest, a middle and the largest.
+    """Return at most `most` points (x ascending): the minimum, a middle and the maximum of each equal-count stretch.
 
-    The extremes of all points are always among them, and each point shown is one that was measured.
+    The extremes of all points are always included, and every point returned is a measured one.
     """
     if len(x) <= most:
         return x, y
@@ -51,7 +51,7 @@ def thinned(
 def report_data(
     run_set: RunSet, subjects: Sequence[Subject], claims: Mapping[str, Any], notes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The report's data as JSON: see workflow/report/page for who reads what.
+    """Return the report's data as JSON; the scripts in workflow/report/page read it.
 
     `run_set` has the runs of all `subjects`.
     """
@@ -94,18 +94,18 @@ def report_data(
 
 
 def _ordered(run_set: RunSet) -> list[Series]:
-    """Series of the main configuration as tables list them, then those of other sweeps."""
+    """Return the series of the main configuration in table order, then those of other sweeps."""
     main = [series for mode in modes(run_set) for series in run_set.select(mode=mode)]
     return [*main, *(series for series in run_set.series if series not in main)]
 
 
 def _headline(measures: Measures) -> list[Quantity]:
-    """What the report shows of each series: the headline, as shares where there are such, so that systems compare."""
+    """Return the quantities shown per series: the headline, as comparable shares where these are declared."""
     return [measures.quantities.relative(quantity) for quantity in measures.quantities.headline]
 
 
 def _of_runs(measures: Measures) -> list[Quantity]:
-    """What it shows of each run as well: what there is more of the better, as events a second."""
+    """Return the quantities shown per run: the first higher-is-better headline quantity, such as events/s."""
     return [quantity for quantity in measures.quantities.headline if quantity.better == HIGHER][:1]
 
 
@@ -149,7 +149,7 @@ def _estimate(compute: Callable[[], Replicates]) -> list[float | None] | None:
 
 
 def _short(value: float | None) -> float | None:
-    """Five significant digits, enough for a screen."""
+    """Round to five significant digits, enough for a screen."""
     return None if value is None else float(f"{value:.5g}")
 
 
@@ -163,7 +163,7 @@ def _run(measures: Measures, run: Run, repeat: int | None, most: int) -> dict[st
     write = run.elapsed_ns() / 1e6
     seconds = run.seconds()
     disk = seconds.disk_bytes_per_s
-    # A share of 1 % is the tail of a hundred samples; smaller ones than the run can show are left out.
+    # A tail share of 1 % needs a hundred samples; shares too small for the run are omitted.
     shares = [share for share in TAIL_PERCENT if share >= 100 / len(write)]
     tail = zip(np.quantile(write, [1 - share / 100 for share in shares]), shares, strict=True)
     return {
@@ -189,7 +189,7 @@ def _run(measures: Measures, run: Run, repeat: int | None, most: int) -> dict[st
 
 
 def _manifest(run: Run) -> dict[str, Any]:
-    """run.json as it is, without the configuration and the columns, which are the same in all of them."""
+    """Return the content of run.json without the configuration and the columns, which are equal in all runs."""
     whole: dict[str, Any] = json.loads((run.directory / "run.json").read_text())
     whole.pop("config", None)
     dataset = whole.get("dataset")
@@ -199,7 +199,7 @@ def _manifest(run: Run) -> dict[str, Any]:
 
 
 def attempts(series: Series) -> list[str]:
-    """A sentence for each repeat that took more than one attempt, or had a run measured once more."""
+    """Return a sentence for each repeat with more than one attempt, and for each run that was measured again."""
     found = []
     for repeat in series.repeats:
         which = f"Repeat {repeat.number}" if len(series.repeats) > 1 else "This series"
@@ -213,7 +213,7 @@ def attempts(series: Series) -> list[str]:
 
 
 def _durability(ordered: Iterable[Series]) -> list[dict[str, str]]:
-    """The report's first table: what each system is, and what a returned write means with it."""
+    """Return the report's table of systems, with the durability of a write when it returns."""
     found: dict[str, dict[str, str]] = {}
     for series in ordered:
         if series.runs and not series.is_harness:

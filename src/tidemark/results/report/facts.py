@@ -1,4 +1,4 @@
-"""What a reader asks of a run first, in words."""
+"""Main facts about a run, as text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _stored(footprint: Footprint) -> str:
 
 
 def facts(run: Run) -> dict[str, str]:
-    """What a reader asks of a run first."""
+    """Return the main facts about a run, by label."""
     m = run.manifest
     oracle, footprint = m.oracle, m.footprint
     wrong = f"{oracle.missing:,} missing, {oracle.duplicated:,} twice, {oracle.unexpected:,} unexpected"

@@ -1,4 +1,4 @@
-"""What to read before any number: of what the numbers are, and what bounds them."""
+"""Information to read before any number: the origin of the numbers, and their limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidemark.runs.views import dataset_label, modes
 
 
 def read_first(run_set: RunSet, studies: Sequence[Measures]) -> list[dict[str, Any]]:
-    """Label, text and whether it is a warning, in the order in which they are shown."""
+    """Return entries of label, text and warning flag, in display order."""
     synthetic = any(dataset.synthetic for dataset in run_set.datasets)
     found = [
         *(("Not finished", sentence, True) for sentence in unfinished(run_set)),
@@ -55,12 +55,12 @@ def _protocol(run_set: RunSet) -> str:
 
 
 def _length(manifest: Manifest) -> str:
-    """Of a window; one that is over with its work has a length of its own in each run."""
+    """Return the length of a window; one that ends with its work has a different length in each run."""
     return f"{manifest.window_s:.3g} s" if manifest.is_timed_out else "as long as their requests take"
 
 
 def _bounds(run_set: RunSet, studies: Sequence[Measures]) -> str:
-    """What intervals cover, and how fast the measuring program is by itself."""
+    """Return sentences on what intervals cover, and on the throughput of the harness without a system."""
     limits = []
     for measures in studies:
         rate = next((each for each in measures.quantities.headline if each.better == HIGHER), None)
@@ -100,7 +100,7 @@ def _failures(run_set: RunSet) -> tuple[str, bool]:
 
 
 def _wrong(run_set: RunSet) -> str:
-    """How many runs counted whose tables do not hold what was acknowledged, and of which systems."""
+    """Return a sentence on counted runs whose tables do not hold what was acknowledged, by system, or empty."""
     found = [
         (series.title, run)
         for series in run_set.series

@@ -1,4 +1,4 @@
-"""The gallery: the report's first table over many result sets, others' among them."""
+"""Gallery: the report's first table for many result sets, including other people's."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tidemark.results.report.page import write_page
 from tidemark.runs.runset import RunSet
 from tidemark.runs.views import dataset_label
 
-type Subjects = Callable[[RunSet], Sequence[Subject]]  # the studies of a run set
+type Subjects = Callable[[RunSet], Sequence[Subject]]  # returns the studies of a run set
 
 
 @dataclass(slots=True)
 class _Shelf:
-    """What has been taken from the result sets so far."""
+    """Data collected from the result sets so far."""
 
     archives: list[dict[str, Any]] = field(default_factory=list)
     groups: list[dict[str, Any]] = field(default_factory=list)
@@ -33,9 +33,9 @@ class _Shelf:
 
 
 def write_gallery(places: Sequence[Path], subjects: Subjects, target: Path) -> Path:
-    """Write one page over the result sets at `places` (archives, or folders), each with a comparison of its own.
+    """Write one page for the result sets at `places` (archives or folders), each with a separate comparison.
 
-    AnalysisError for the first of them that is not whole; then nothing is written.
+    Raise AnalysisError for the first that is incomplete or damaged; nothing is written in that case.
     """
     colours = _Colours()
     shelf = _Shelf()
@@ -50,7 +50,7 @@ def write_gallery(places: Sequence[Path], subjects: Subjects, target: Path) -> P
 
 
 class _Colours(dict[str, str]):
-    """A colour a system, the same in all result sets."""
+    """Colour of each system, the same in all result sets."""
 
     def learn(self, run_set: RunSet) -> None:
         names = dict.fromkeys((*self, *(series.system for series in run_set.series)))
@@ -58,7 +58,7 @@ class _Colours(dict[str, str]):
 
 
 def _name(place: Path, shelf: _Shelf) -> str:
-    """The file's name without its ending, and told from others of that name."""
+    """Return the file name without its suffix, numbered if the name is already used."""
     taken, name, number = {each["name"] for each in shelf.archives}, place.stem or place.resolve().stem, 1
     while name in taken:
         number += 1
@@ -102,7 +102,7 @@ def _add(
 
 
 def _sha256(place: Path) -> str:
-    """Of an archive; nothing for a folder, which may change."""
+    """Return the SHA-256 of an archive; empty for a folder, which may change."""
     if not place.is_file():
         return ""
     with place.open("rb") as file:
@@ -110,7 +110,7 @@ def _sha256(place: Path) -> str:
 
 
 def _data(shelf: _Shelf, colours: _Colours) -> dict[str, Any]:
-    """As `report_data`, without what a report has of each run and each claim."""
+    """Return the same structure as `report_data`, without data on individual runs and claims."""
     synthetic = [archive["name"] for archive in shelf.archives if archive["synthetic"]]
     first = [
         {"label": "Result sets", "text": f"{len(shelf.archives):,}, each checked file by file", "warning": False},

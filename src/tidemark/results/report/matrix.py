@@ -1,6 +1,6 @@
-"""The report's first table: a row a system, a column a question, each answer beside the best one's.
+"""First table of the report: one row per system, one column per question, each answer compared with the best.
 
-Systems are compared inside a group only: one stack of one result set, and one promise of durability.
+Systems are compared only within a group: one stack of one result set, with the same durability.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from tidemark.runs.runset import Series
 from tidemark.runs.views import in_order
 
 HARNESS, BARE = "The harness stores nothing", "Files without a table format"
-DIGITS = 5  # significant ones, enough for a screen
+DIGITS = 5  # significant digits, enough for a screen
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One system with its answers, one a question: a quantity, or why there is none."""
+    """One system with one answer per question: a quantity, or the reason why there is none."""
 
     asked: Asked
     title: str
-    outside: str  # why it bounds the others and is not compared with them; empty for one that is
+    outside: str  # why it is only a bound and not compared with the others; empty if it is compared
     level: str  # of durability
     durability: str
     marks: tuple[str, ...]
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows that may be compared."""
+    """Rows that may be compared with each other."""
 
     key: str
     title: str
@@ -46,7 +46,7 @@ class Group:
     rows: tuple[Row, ...]
 
     def ranked(self, questions: Sequence[Question], place: int) -> list[tuple[Row, Replicates]]:
-        """The systems that answer a question, the best first; what only bounds them is none of them."""
+        """Return the systems with an answer to a question, best first, excluding those that are only bounds."""
         found = [
             (row, answer)
             for row in self.rows
@@ -56,7 +56,7 @@ class Group:
 
 
 def groups(measures: Measures, questions: Sequence[Question]) -> list[Group]:
-    """The groups of one study's runs: stacks in order, in each the systems as tables list them."""
+    """Return the groups of one study's runs: stacks in order, and systems in table order within each."""
     run_set = measures.run_set
     made = []
     for stack in in_order(run_set):
@@ -97,7 +97,7 @@ def _answer(question: Question, asked: Asked) -> Replicates | Absent:
 
 
 def _marks(series: Sequence[Series]) -> tuple[str, ...]:
-    """What readers must know of a system's runs before they use its numbers."""
+    """Return warnings about a system's runs that readers need before they use its numbers."""
     runs = [run for each in series for run in each.runs]
     disturbed = sum(bool(run.disturbed) for run in runs)
     made = [f"{disturbed:,} of {len(runs):,} runs were disturbed by other work"] if disturbed else []
@@ -109,7 +109,7 @@ def _marks(series: Sequence[Series]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Subject:
-    """A study in the report: the measures of its own runs, and what the first table asks of each system."""
+    """A study in the report: the measures of its runs, and its questions in the first table."""
 
     measures: Measures
     questions: tuple[Question, ...]
@@ -124,12 +124,12 @@ class Subject:
 
 
 def asking(subjects: Iterable[Subject]) -> list[Subject]:
-    """The studies that have a table: those that ask anything."""
+    """Return the studies with a table, that is, those with questions."""
     return [subject for subject in subjects if subject.questions]
 
 
 def comparisons(subjects: Sequence[Subject], colours: Mapping[str, str], source: str = "") -> list[dict[str, Any]]:
-    """The groups of all studies as JSON, each named by its study where there are several, and by `source`."""
+    """Return the groups of all studies as JSON, named by `source` and, if there are several studies, by study."""
     return [
         group
         for subject in subjects
@@ -150,9 +150,9 @@ def matrix_data(
     names: Sequence[str] = (),
     source: str = "",
 ) -> list[dict[str, Any]]:
-    """The groups as JSON, cells by question: see workflow/report/page/matrix.js for who reads what.
+    """Return the groups as JSON, with cells by question; workflow/report/page/matrix.js reads it.
 
-    `names` tell groups from those of other studies and of other result sets; `source` is the result set.
+    `names` distinguish the groups from those of other studies and result sets; `source` is the result set.
     """
     return [
         {
@@ -182,7 +182,7 @@ def matrix_data(
 
 
 def question_data(questions: Sequence[Question], made: Sequence[Group]) -> list[dict[str, Any]]:
-    """The questions as JSON. One that no system answers is not shown unless it is asked for."""
+    """Return the questions as JSON. A question without any answer is hidden by default."""
     answered = [
         any(isinstance(row.answers[place], Replicates) for group in made for row in group.rows)
         for place in range(len(questions))

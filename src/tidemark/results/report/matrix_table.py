@@ -1,4 +1,4 @@
-"""The report's first table as one of the tables: CSV, Markdown and JSON."""
+"""First table of the report, as CSV, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 
 
 def matrix_table(workshop: Workshop, questions: Sequence[Question]) -> Table:
-    """A row a system and stack, a column a question."""
+    """Return the table with one row per system and stack, and one column per question."""
     made = groups(workshop.measures, questions)
     columns = (
         SYSTEM,
@@ -34,7 +34,7 @@ def matrix_table(workshop: Workshop, questions: Sequence[Question]) -> Table:
 
 
 def usual_columns(questions: Sequence[Question]) -> set[str]:
-    """The keys of the columns that readers are shown unless they choose otherwise."""
+    """Return the keys of the columns that are shown by default."""
     return {_key(each) for each in questions if each.usual}
 
 

@@ -1,4 +1,4 @@
-"""The report: one HTML file with its data, style and script inside, which asks no network for anything."""
+"""HTML report: one file that contains its data, style and scripts, and needs no network access."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from tidemark.runs.coding.fields import Fields
 from tidemark.runs.runset import RunSet
 
 PAGE = REPOSITORY / "workflow" / "report" / "page"
-# Joined in this order: a script uses what those before it declare.
+# Concatenated in this order: a script uses declarations of earlier ones.
 STYLES = ("style.css", "matrix.css", "print.css")
 SCRIPTS = (
     *("base.js", "theme.js", "view.js", "filters.js"),
     *("compare.js", "matrix.js", "front.js"),
     *("plot.js", "plots.js", "claims.js", "runs.js", "app.js"),
 )
-MOST_BYTES = 5_000_000  # beyond, runs are thinned
+MOST_BYTES = 5_000_000  # above this size, details of runs are omitted
 
 
 def write_report(run_set: RunSet, subjects: Sequence[Subject], notes: Sequence[str]) -> Path:
-    """Write report.html from the runs and from claims.json beside them; `notes` are the studies' own.
+    """Write report.html from the runs and claims.json; `notes` are the studies' notes.
 
-    Both files lie in the results' folder, and answer.txt with them: what the report says first, for a terminal.
+    Also write answer.txt, the report's summary for a terminal. All files are in the results folder.
     """
     results = run_set.results
-    Fields.read(results / "claims.json")  # says what to do when it is not there
+    Fields.read(results / "claims.json")  # if it is missing, the error explains what to do
     claims = json.loads((results / "claims.json").read_text())
     data = report_data(run_set, subjects, claims, notes)
     thin(data, lambda values: len(_page(values).encode()) <= MOST_BYTES)
@@ -44,7 +44,7 @@ def write_report(run_set: RunSet, subjects: Sequence[Subject], notes: Sequence[s
 
 
 def write_page(values: Mapping[str, Any], target: Path) -> None:
-    """Put data into the page, and all of it into one file."""
+    """Write the page with its data, style and scripts to one file."""
     write_atomically(target, _page(values))
 
 
@@ -53,7 +53,7 @@ def _page(values: Mapping[str, Any]) -> str:
     parts = {
         "/*STYLE*/": "\n".join((PAGE / name).read_text() for name in STYLES),
         "/*SCRIPT*/": "\n".join((PAGE / name).read_text() for name in SCRIPTS),
-        # Inside a script element nothing but "<" can end it or change how it is read.
+        # Inside a script element, only "<" can end it or change how it is parsed.
         "/*DATA*/": data.replace("<", "\\u003c"),
     }
     page = (PAGE / "index.html").read_text()

@@ -1,8 +1,8 @@
-"""Questions that the first table of the report answers for each system: what a study declares of them.
+"""Declaration of a study's questions, which the first table of the report answers for each system.
 
     RATE = Question("rate-single", "Events/s", "events/s", hot(HARNESS_RATE), "...", mode="single", better=HIGHER)
 
-A question is asked of all series of one system under one stack and one promise of durability.
+A question covers all series of one system under one stack and one level of durability.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tidemark.runs.runset import Series
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One system under one stack: its series, of all sweeps, and what measures them."""
+    """One system under one stack: its series in all sweeps, and their measures."""
 
     measures: Measures
     system: str
     series: tuple[Series, ...]
 
     def main(self, mode: str | None) -> Series:
-        """The series of the main configuration in a mode; Absent where there is none with runs."""
+        """Return the series of the main configuration in a mode; raise Absent if there is none with runs."""
         found = [each for each in self.series if each.sweep == MAIN and mode in (None, each.mode)]
         if not found:
             raise Absent(f"not measured in the mode '{mode}'")
@@ -40,36 +40,36 @@ type Answering = Callable[[Asked, str | None], Replicates]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A column of the table. Where it is `signed`, systems are compared by difference, and else by ratio."""
+    """A column of the table. If `signed`, systems are compared by difference, otherwise by ratio."""
 
     key: str
     title: str
     unit: str
     of: Answering
-    hint: str  # a sentence on what is counted, and how
+    hint: str  # a sentence describing the number and how it is counted
     mode: str | None = None
     better: str = LOWER
     signed: bool = False
-    usual: bool = True  # shown unless readers choose otherwise
-    note: Callable[[Asked, str | None], str] = lambda _asked, _mode: ""  # what must be known of one answer
-    # Of those that the report answers in words: what the best, or the worst, of the systems is called.
+    usual: bool = True  # shown by default
+    note: Callable[[Asked, str | None], str] = lambda _asked, _mode: ""  # remark on one answer
+    # Title of a headline question, which the report answers in words with the best or worst system; else None.
     asks: str | None = None
     extreme: str = "best"  # or "worst"
-    none: str = "None was seen"  # the answer where a signed one is above zero for no system
+    none: str = "None was seen"  # answer to a signed question if no system is above zero
 
     def ask(self, asked: Asked) -> Replicates:
-        """The answer in `unit`; Absent where there is none."""
+        """Return the answer in `unit`; raise Absent if there is none."""
         return self.of(asked, self.mode)
 
     def noted(self, asked: Asked) -> str:
-        """What must be known of the answer; nothing where there is none."""
+        """Return the remark on the answer; empty if there is none."""
         try:
             return self.note(asked, self.mode)
         except Absent:
             return ""
 
     def worse(self, one: Replicates, other: Replicates) -> Replicates:
-        """How many times worse `one` is than `other`, or by how much; Absent where that cannot be said."""
+        """Return the factor (if `signed`, the difference) by which `one` is worse than `other`, or raise Absent."""
         first, second = (one, other) if self.better == LOWER else (other, one)
         if self.signed:
             return first.difference(second)
@@ -79,7 +79,7 @@ class Question:
 
 
 def hot(quantity: Quantity) -> Answering:
-    """Of the hot runs of the main configuration."""
+    """Return a function that answers with `quantity` of the main configuration's hot runs."""
 
     def answer(asked: Asked, mode: str | None) -> Replicates:
         return asked.measures.hot(quantity, asked.main(mode))
@@ -88,7 +88,7 @@ def hot(quantity: Quantity) -> Answering:
 
 
 def cold(quantity: Quantity) -> Answering:
-    """Of run 0 of the main configuration."""
+    """Return a function that answers with `quantity` of the main configuration's run 0."""
 
     def answer(asked: Asked, mode: str | None) -> Replicates:
         return asked.measures.cold(quantity, asked.main(mode))

@@ -1,11 +1,11 @@
-"""What a page leaves out of the runs, so that it does not grow with their number until no browser opens it."""
+"""Reduction of run data in a page, so that browsers can still open it with a large number of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-OVER_TIME = ("write", "read", "cpu", "disk")  # points of a run by its seconds
+OVER_TIME = ("write", "read", "cpu", "disk")  # points over the seconds of a run
 WHOLE = "The files of each run lie below runs/, in the folder of this page."
 
 
@@ -38,7 +38,7 @@ def _runs(series: dict[str, Any]) -> None:
         series["runs"] = []
 
 
-# In the order in which they go: what a reader misses least, first.
+# In order of removal: the least important data first.
 STEPS: Sequence[tuple[str, Callable[[dict[str, Any]], None]]] = (
     ("manifests of runs (each run has a link to its run.json)", _manifests),
     ("plots over time of all repeats but the first", _later_repeats_over_time),
@@ -49,7 +49,7 @@ STEPS: Sequence[tuple[str, Callable[[dict[str, Any]], None]]] = (
 
 
 def thin(data: dict[str, Any], is_small_enough: Callable[[dict[str, Any]], bool]) -> None:
-    """Take out of `data` what is first in STEPS, until it is small enough or no run is left, and say so in it."""
+    """Remove data in the order of STEPS until it is small enough or no run is left, and add a note to `data`."""
     entry = {"label": "Not in this page", "text": "", "warning": False}
     for step, (_, drop) in enumerate(STEPS, 1):
         if is_small_enough(data):

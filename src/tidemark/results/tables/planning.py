@@ -1,4 +1,4 @@
-"""The table of a model's errors: how far `tidemark plan` is off on cells that its law was not fitted to."""
+"""Table of prediction errors: errors of `tidemark plan` on cells held out from the fit of its law."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOTES = (
 
 
 def build(workshop: Workshop, points: Sequence[Cost | Age]) -> Iterator[Table]:
-    """Table planning, where a study says what a commit costs."""
+    """Yield the table planning, if a study provides commit costs."""
     found = standings(points)
     if found:
         rows = [line(each) for each in found]

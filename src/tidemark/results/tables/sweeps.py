@@ -1,4 +1,4 @@
-"""A table for each sweep: the headline quantities of every series, against the one that differs in the axis alone."""
+"""Tables of sweeps: headline quantities of every series, compared with the series that differs only in the axis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOT, COLD = "hot runs", "run 0"
 
 
 def build(workshop: Workshop) -> Iterator[Table]:
-    """Tables sweep-threads, sweep-batch-size and the like: one for each sweep that has series, by its name."""
+    """Yield one table for each sweep with series, named after it, such as sweep-threads or sweep-batch-size."""
     for sweep in dict.fromkeys(series.sweep for series in workshop.run_set.series):
         axis = workshop.run_set.axis_of(sweep)
         if sweep != MAIN and axis is not None:
@@ -26,7 +26,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 
 def value_of(series: Series, axis: str) -> str | None:
-    """What the axis was set to in a series with runs, as the configuration spells it."""
+    """Return the value of the axis in a series, as spelled in the configuration; None without runs or such a key."""
     if not series.runs:
         return None
     config = dict(series.runs[0].manifest.config)
@@ -34,7 +34,7 @@ def value_of(series: Series, axis: str) -> str | None:
 
 
 def baseline(run_set: RunSet, series: Series, axis: str) -> Series | None:
-    """The series with runs that differs from `series` in the axis alone: of the main sweep, else of the same one."""
+    """Return the series with runs that differs only in the axis, from the main or else the same sweep; None if none."""
     main = run_set.config.spelt(axis)
     for sweep in (MAIN, series.sweep):
         for other in run_set.select(mode=series.mode, sweep=sweep, stack=series.stack):
@@ -45,13 +45,13 @@ def baseline(run_set: RunSet, series: Series, axis: str) -> Series | None:
 
 
 def of_series(workshop: Workshop, quantity: Quantity, series: Series) -> Replicates:
-    """`quantity` of the hot runs of a series, or of run 0 where there are none."""
+    """Return `quantity` of the hot runs of a series, or of run 0 if there are none."""
     measures = workshop.measures
     return measures.hot(quantity, series) if series.hot_runs else measures.cold(quantity, series)
 
 
 def compared(workshop: Workshop, quantity: Quantity, series: Series, base: Series | None) -> Replicates:
-    """`quantity` of `series` over that of `base`: hot runs where both have them, else run 0 of both."""
+    """Return `quantity` of `series` over that of `base`: of hot runs if both have them, else of run 0."""
     measures = workshop.measures
     if base is None:
         raise Absent("the main configuration has no run to compare with")

@@ -1,4 +1,4 @@
-"""What a table is, and the three forms in which it is written: CSV (full precision), Markdown and JSON."""
+"""Tables and their three output formats: CSV (full precision), Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tidemark.runs.views import dataset_label
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`key` names it in CSV and JSON. With `interval`, its cells are estimates and CSV has `_low` and `_high`."""
+    """A column. `key` is its name in CSV and JSON. With `interval`, cells are estimates; CSV adds `_low`, `_high`."""
 
     key: str
     title: str
@@ -39,9 +39,9 @@ class Column:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
 
-# What a row is of, in the order in which tables have it.
+# Columns that identify a row, in their order in tables.
 SYSTEM, MODE, SWEEP = Column("system", "System"), Column("mode", "Mode"), Column("sweep", "Sweep")
-REPEAT = Column("repeat", "Repeat")  # of a run's series, where series were repeated
+REPEAT = Column("repeat", "Repeat")  # of a run's series, if series were repeated
 RUN, STATE = Column("run", "Run"), Column("state", "State")
 IDENTITY = (SYSTEM, MODE)
 PER_RUN = (*IDENTITY, REPEAT, RUN, STATE)
@@ -50,7 +50,7 @@ OF_SWEEPS = (*IDENTITY, SWEEP, REPEAT)
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: `rows` hold a cell a column; `sources` are the labels of the runs that it was made from."""
+    """One table: `rows` have one cell per column; `sources` are the labels of the runs that it was computed from."""
 
     name: str
     title: str
@@ -61,7 +61,7 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def csv(self) -> str:
-        """Every digit; an interval is two columns more; a missing value is empty, its reason in `<key>_missing`."""
+        """Return CSV at full precision. Intervals add two columns; missing values are empty, see `<key>_missing`."""
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
         reasons = [any(isinstance(row[place], Missing) for row in self.rows) for place in range(len(self.columns))]
@@ -85,14 +85,14 @@ class Table:
         return buffer.getvalue()
 
     def markdown(self) -> str:
-        """For people: four significant digits, intervals in brackets."""
+        """Return Markdown with four significant digits and intervals in brackets."""
         lines = [f"**{self.title}**", "", self.grid()]
         below = [*self.notes, f"Dataset: {self.dataset}", f"Source runs: {', '.join(self.sources) or 'none'}"]
         lines += ["", *(f"- {_text(each)}" for each in below)]
         return "\n".join(lines) + "\n"
 
     def grid(self) -> str:
-        """Its rows alone, as Markdown."""
+        """Return only the header and the rows, as Markdown."""
         lines = ["| " + " | ".join(column.heading for column in self.columns) + " |"]
         lines.append("|" + "|".join(" --- " for _ in self.columns) + "|")
         units = [column.unit for column in self.columns]
@@ -114,7 +114,7 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """The table that a file of `Table.json` holds."""
+    """Return the table from a file written by `Table.json`."""
     whole = json.loads(path.read_text())
     return Table(
         whole["name"],
@@ -140,7 +140,7 @@ def _escaped(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """`text` without HTML: where a tag would begin in Markdown, a character reference stands."""
+    """Return `text` with HTML escaped: a `<` that would begin a tag in Markdown becomes a character reference."""
     return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text)
 
 
@@ -159,11 +159,11 @@ def _finite(value: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What makes tables: the measures, what was published, and a hand for the parts that all tables share."""
+    """Input of tables: the measures and the published values, with a method for the parts that all tables share."""
 
     measures: Measures
     publications: tuple[Publication, ...] = ()
-    parts: tuple[Measures, ...] = ()  # those of each study, where tables are of several
+    parts: tuple[Measures, ...] = ()  # those of each study, if tables cover several
 
     @property
     def quantities(self) -> Quantities:
@@ -174,7 +174,7 @@ class Workshop:
         return self.measures.run_set
 
     def measures_of(self, run: Run) -> Measures:
-        """The measures of the study that `run` was measured for."""
+        """Return the measures of the study that `run` belongs to."""
         study = run.manifest.series.study
         return next((each for each in self.parts if study in each.run_set.studies), self.measures)
 
@@ -200,9 +200,9 @@ class Workshop:
 
 
 def write_tables(groups: Mapping[str, Sequence[Table]], folder: Path) -> None:
-    """Write each table in its three forms into `folder`/<group>, then index.json, which lists what was made.
+    """Write each table in its three formats to `folder`/<group>, then index.json, which lists them.
 
-    The tables of the group "" lie in `folder` itself. AnalysisError for two tables of one name in a group.
+    The tables of the group "" are written to `folder` itself. Raise AnalysisError for duplicate names in a group.
     """
     index: list[dict[str, object]] = []
     known = {"index.json"}
