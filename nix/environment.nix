@@ -1,4 +1,4 @@
-# A stack's Python environment: the wheels of its lock, installed by pip as './tidemark' does it, from the store.
+# A stack's Python environment: the wheels of its lock, installed from the store by pip, as './tidemark' does.
 { pkgs, fetched }:
 stack: lock:
 pkgs.runCommandCC "tidemark-${stack}" {
@@ -6,9 +6,9 @@ pkgs.runCommandCC "tidemark-${stack}" {
     pkgs.python312
     pkgs.autoPatchelfHook
   ];
-  # What wheels for 'manylinux' may expect of a system.
+  # Libraries that 'manylinux' wheels may expect on a system.
   buildInputs = pkgs.pythonManylinuxPackages.manylinux2014;
-  # Wanted by the JVM's windows and sound, which no server opens.
+  # Needed only for the JVM's windows and sound, which no server uses.
   autoPatchelfIgnoreMissingDeps = [
     "libX11.so.6"
     "libXext.so.6"
@@ -19,25 +19,25 @@ pkgs.runCommandCC "tidemark-${stack}" {
   ];
   lock = lock.file;
   wheelhouse = fetched.wheelhouse lock;
-  # What Tidemark leaves in an environment that is whole.
+  # Tidemark's stamp of a complete environment.
   stamp = builtins.hashFile "sha256" lock.file;
 } ''
   export HOME=$TMPDIR
   unset PYTHONPATH
   python3.12 -m venv $out
-  # The lock's own hashes are checked once more by pip. One package is a source package: setuptools goes first.
+  # pip checks the lock's hashes once more. One package is a source package, so setuptools is installed first.
   options="--quiet --no-index --find-links $wheelhouse --no-deps --no-build-isolation --no-compile"
   options="$options --disable-pip-version-check"
   if grep -q '^setuptools==' $lock; then $out/bin/pip install $options setuptools; fi
   $out/bin/pip install $options --require-hashes --requirement $lock
 
-  # Programs and libraries of the wheels find the C library of nixpkgs. DuckDB's extensions stay as they are: a
-  # changed byte breaks their signature, and what they need DuckDB has loaded before them.
+  # Let programs and libraries of the wheels find the C library of nixpkgs. DuckDB's extensions stay unchanged: a
+  # changed byte breaks their signature, and DuckDB has already loaded the libraries that they need.
   site=$(echo $out/lib/python3.12/site-packages)
   autoPatchelf -- $(find $site -mindepth 1 -maxdepth 1 -not -name 'duckdb_extension_*') $out/bin
 
-  # Nothing changes in the store, so that byte code need not be compared with its source at each import.
-  # Some packages carry sources for other versions of Python, which do not compile and are never imported.
+  # The store does not change, so byte code need not be compared with its source at each import.
+  # Some packages contain sources for other versions of Python, which do not compile and are never imported.
   $out/bin/python -m compileall -qq -j 0 -x '/tests?/' --invalidation-mode unchecked-hash $site || :
   $out/bin/python ${./verify_extensions.py} $site
   echo "$stamp  $out  -" > $out/.stamp

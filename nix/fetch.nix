@@ -1,14 +1,14 @@
-# Every artifact of the locks as a derivation of its own, whose hash is the lock's: what is fetched is that or nothing.
+# One derivation per artifact of the locks, with the lock's hash: a fetch yields exactly this artifact or fails.
 { pkgs, locks }:
 let
   python = pkgs.python312;
 
-  # The pip that comes with this Python, as './tidemark' uses it.
+  # The pip of this Python, which './tidemark' uses as well.
   pip = pkgs.runCommand "tidemark-pip" { nativeBuildInputs = [ python ]; } ''
     python3.12 -m venv $out
   '';
 
-  # A proxy, a mirror or a certificate of one's own; they decide where from, and never what.
+  # The user's proxy, mirror or certificate: they change the source of a fetch, never its content.
   surroundings = [
     "http_proxy"
     "https_proxy"
@@ -23,7 +23,7 @@ let
     "PIP_DEFAULT_TIMEOUT"
   ];
 
-  # pip asks its index where a file lies; an address put together from name and version is a guess.
+  # pip looks up a file's address in its index; an address built from name and version would be a guess.
   wheel =
     lock:
     {
@@ -39,7 +39,7 @@ let
       outputHashAlgo = "sha256";
       outputHash = sha256;
       requirement = "${name}==${version} --hash=sha256:${sha256}";
-      # pip reads the metadata of a source package by building it, with the setuptools of the lock.
+      # To read the metadata of a source package, pip builds it, with the setuptools of the lock.
       builders = if builtins.match ".*\\.whl" file != null then "" else "${setuptools lock}";
     } ''
       export HOME=$TMPDIR PYTHONPATH=
@@ -78,10 +78,10 @@ let
     };
 in
 {
-  # All wheels of a lock, in one folder that pip can install from.
+  # A folder with all wheels of a lock, for pip to install from.
   wheelhouse = lock: wheelhouse "tidemark-wheelhouse" lock (_: true);
 
-  # The jars of some servers, SERVER/FILE, as they lie in a workspace's cache.
+  # The jars of some servers as SERVER/FILE, like in a workspace's cache.
   jars =
     study: servers:
     pkgs.linkFarm "tidemark-jars-${study}" (

@@ -1,4 +1,4 @@
-# The locks, parsed: what each artifact is called, and its SHA-256 in hex.
+# The parsed locks: the name of each artifact, and its SHA-256 in hex.
 { root }:
 let
   lines =
@@ -26,7 +26,7 @@ let
     }.jar";
   };
 
-  # NAME.lock in a folder: its name.
+  # The names of the files NAME.lock in a folder.
   locksIn =
     folder:
     builtins.concatMap (
@@ -37,7 +37,7 @@ let
       if found == null then [ ] else found
     ) (builtins.attrNames (builtins.readDir folder));
 
-  # Of Python packages: the file, and one entry for each of its lines, in their order.
+  # Locks of Python packages: the file, and one entry per line, in order.
   wheelLocks =
     folder:
     each (locksIn folder) (name: rec {
@@ -60,7 +60,7 @@ let
 in
 {
   stacks = wheelLocks (root + "/envs");
-  # The programs of others that workloads work with.
+  # The third-party programs that workloads use.
   tools = wheelLocks (root + "/envs/tools");
 
   # server -> its jars, in the order of the class path.

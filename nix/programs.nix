@@ -1,4 +1,4 @@
-# What a workspace's cache holds once it is provisioned for a study, made by Tidemark itself from the fetched jars.
+# The cache of a workspace that is provisioned for a study, made by Tidemark itself from the fetched jars.
 {
   pkgs,
   environment,
@@ -10,7 +10,7 @@
 study: wanted:
 pkgs.runCommandCC "tidemark-programs-${study}" {
   nativeBuildInputs = [ pkgs.autoPatchelfHook ];
-  # Beside what wheels expect: what MariaDB is linked against.
+  # Libraries that wheels expect, and those that MariaDB is linked against.
   buildInputs = pkgs.pythonManylinuxPackages.manylinux2014 ++ [
     pkgs.libxcrypt-legacy
     pkgs.systemdLibs
@@ -25,22 +25,22 @@ pkgs.runCommandCC "tidemark-programs-${study}" {
       ln -s $(readlink -f $file) $out/jars/$(basename $server)/$(basename $file)
     done
   done
-  # The environments of the other stacks, under the names by which Tidemark looks for them.
+  # The environments of the other stacks, under the names that Tidemark looks up.
   mkdir $out/envs $out/tools
   ${builtins.concatStringsSep "\n" (
     map (stack: ''
       ln -s ${others.${stack}} $out/envs/${stack}-$(cut -c 1-12 ${others.${stack}}/.stamp)
     '') wanted.stacks
   )}
-  # And those of the tools.
+  # The environments of the tools.
   ${builtins.concatStringsSep "\n" (
     map (tool: ''
       ln -s ${tools.${tool}} $out/tools/${tool}-$(cut -c 1-12 ${tools.${tool}}/.stamp)
     '') wanted.tools
   )}
-  # Verifies each jar against its lock, and has each server make ready what is made once: PostgreSQL and MariaDB are
-  # unpacked, the launcher of Iceberg's catalog compiled, a storage for Kafka formatted, and the class data of these two
-  # archived, for which they are started, on loopback.
+  # Verify each jar against its lock, and prepare each server once: unpack PostgreSQL and MariaDB, compile the launcher
+  # of Iceberg's catalog, format a storage for Kafka, and archive the class data of these two, which starts them on
+  # loopback.
   cd work
   PYTHONPATH=${source}/src TIDEMARK_CACHE=$out ${environment}/bin/python -m tidemark \
     provision $servers

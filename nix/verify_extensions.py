@@ -1,4 +1,4 @@
-"""Fail unless every DuckDB extension below a site-packages folder is, to the byte, what its wheel recorded."""
+"""Fail unless every DuckDB extension below a site-packages folder is byte-identical to its wheel's record."""
 
 from __future__ import annotations
 

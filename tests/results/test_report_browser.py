@@ -58,7 +58,7 @@ def test_each_cell_says_how_it_stands_to_the_best(opened: Open, pages: dict[str,
             assert state in cells[place]["kind"], place
             assert SIGNS.get(state, "" if signed[place[1]] else "×") in cells[place]["text"], place
             if state == "tied":
-                assert "cannot be told apart from the best" in cells[place]["text"]
+                assert "cannot be distinguished from the best" in cells[place]["text"]
             seen.add(state)
         assert table["rows"][-1]["system"] == "null", "the harness comes last"
     assert kind == "built" or {"best", "alike", "tied", "apart", "open", "outside"} <= seen

@@ -1,4 +1,4 @@
-# From the run files alone: the metrics database, the tables, the figures.
+# Makes the metrics database, the tables and the figures, from the run files alone.
 
 
 rule database:

@@ -1,4 +1,4 @@
-# In place of measuring: the run files of an archive, each checked against its SHA-256.
+# Instead of measuring, unpacks the run files of an archive, each checked against its SHA-256.
 
 OUTCOMES = []
 

@@ -1,4 +1,4 @@
-# What all rules share: the plan, the folders, and the command line that every step is a call of.
+# Shared by all rules: the plan, the folders, and the command line that every step calls.
 
 import sys
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
-# Snakemake imports pandas once a job has ended, and that would load Arrow if it found it: a library of the clients, which
-# no process but theirs may keep in memory while a series is made cold.
+# Snakemake imports pandas after a job, which would load Arrow. No process other than the clients may keep that library in
+# memory while a series is made cold.
 sys.modules.setdefault("pyarrow", None)
 
 from tidemark import code
@@ -41,15 +41,15 @@ PLAN = enter(
     workflow.configfiles[0] if workflow.configfiles else "config.yaml",
 )
 WORKSPACE = Workspace(Path.cwd())
-# What is measured more than once is measured in rounds, and 'tidemark all' makes results after each: all that results are
-# made of follows from it. None, as for a plain 'snakemake': they are made of everything at once.
+# Series that are measured more than once are measured in rounds, and 'tidemark all' makes results after each: the round
+# decides the inputs of the results. None, as for a plain 'snakemake': the results are made once, of everything.
 ROUND = asked_for(PLAN)
 RESULTS = results_folder(PLAN.config)
-# With 'cold: reboot' a plain 'snakemake' is given what this boot allows; 'tidemark all' knows it by itself.
+# With 'cold: reboot', what this boot allows a plain 'snakemake' to measure; 'tidemark all' determines this itself.
 BOOT = this_boot(PLAN, WORKSPACE) if is_plain() else None
-# What results are made by, beside the run files that they are made from.
+# The code that makes results: an input of the results, like the run files.
 ANALYSIS = [str(path) for path in code.files(*RESULT_ROOMS)]
-# Where Snakemake deploys envs/environment.yaml by conda, that one's Python comes first in the search path.
+# If Snakemake deploys envs/environment.yaml by conda, that environment's Python comes first on PATH.
 DEPLOYED = [method.name for method in workflow.deployment_settings.deployment_method]
 PYTHON = "python" if "CONDA" in DEPLOYED else sys.executable
 TIDEMARK = command_line(PYTHON)

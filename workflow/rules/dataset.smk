@@ -1,4 +1,4 @@
-# The trips, with ids, and what they weigh as events.
+# Makes the trips with ids, and measures their size as events.
 
 
 rule dataset:

@@ -1,4 +1,4 @@
-# What is made of tables and figures: the ledger of claims, the paper and the report.
+# Makes the ledger of claims, the paper and the report from tables and figures.
 
 
 rule claims:

@@ -1,5 +1,5 @@
-# One rule a series: a system in a mode. They share the machine, so each takes all of it, in the plan's order.
-# (Threads alone do not keep them apart: when the first become ready together, Snakemake 9.14 starts several.)
+# One rule per series: a system in a mode. The series share the machine, so each takes all of it, in the plan's order.
+# (Threads alone do not separate them: if several become ready at once, Snakemake 9.14 starts several.)
 
 PROGRAMS = provided(PLAN)
 OUTCOMES = [f"{spec.directory}/outcome.json" for spec in PLAN.until(ROUND)]
@@ -38,7 +38,7 @@ for spec in PLAN.series:
 
 
 rule measured:
-    # Fails where no series has a run, before anything of the earlier results is replaced.
+    # Fails if no series has a run, before any earlier result is replaced.
     input:
         plan=str(PLANNED.relative_to(WORKSPACE.root)),
         outcomes=OUTCOMES,
@@ -55,7 +55,7 @@ rule measured:
 
 
 rule plan:
-    # The results' own plan: what they are made of. Until all of it is measured they belong to the one before.
+    # The plan of the results: the series that they are made of. Until all are measured, the earlier plan stays valid.
     input:
         plan=rules.measured.output,
     output:

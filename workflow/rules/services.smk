@@ -1,8 +1,8 @@
-# The servers' programs, the workloads' tools and the stacks' environments, fetched and verified once.
+# Fetches and verifies the servers' programs, the workloads' tools and the stacks' environments, once.
 
 
 rule provision:
-    # What is fetched stands in the file's name: a plan that needs other programs asks for another file.
+    # The file's name lists the fetched programs: a plan that needs other programs requests another file.
     input:
         locks=lambda wildcards: [
             str(jar_lock(name)) for name in wildcards.names.split("+")

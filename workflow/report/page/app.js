@@ -1,9 +1,9 @@
-// Starts the page: builds its parts in their order, links to those that have content, and takes the view from the address.
+// Start the page: build its parts in order, link to those with content, and read the view from the address.
 "use strict";
 
 const JUMPS = [["archives", "Results"], ["answers", "Answers"], ["matrix", "Matrix"], ["plots", "Plots"], ["claims", "Claims"], ["runs", "Runs"]];
 
-// The address holds the view: a link inside the page scrolls, and leaves the fragment alone.
+// The address's fragment holds the view, so links inside the page scroll without changing it.
 function jump(link) {
   link.addEventListener("click", event => {
     event.preventDefault();

@@ -1,4 +1,4 @@
-// What every part of the page uses: the data, elements, words for numbers, and bubbles with the whole of a short text.
+// Shared by all parts of the page: the data, elements, number formats, and tooltips ("bubbles").
 "use strict";
 
 const REPORT = JSON.parse(document.getElementById("data").textContent);
@@ -23,7 +23,7 @@ const upperFirst = words => words.charAt(0).toUpperCase() + words.slice(1);
 const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 const announce = words => { byId("announce").textContent = words; };
 
-// At least `digits` significant ones; large numbers whole, and from a million on by their power of a thousand.
+// At least `digits` significant digits; large numbers without decimals, from a million on with M or G.
 function shownNumber(value, digits = 2) {
   if (value < 0) return `−${shownNumber(-value, digits)}`;
   const size = value;
@@ -39,8 +39,8 @@ function duration(seconds) {
   return seconds < 90 ? `${Math.round(seconds)} s` : minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
 }
 
-// Bubbles: what an element says in `data-tip`, while the pointer or the focus is on it. A screen reader is told the same
-// by the element itself.
+// Bubbles show an element's `data-tip` while the pointer or the focus is on it. Screen readers get the same text from
+// the element itself.
 
 function showBubble(element) {
   const bubble = byId("bubble"), box = element.getBoundingClientRect();
@@ -64,7 +64,7 @@ function bubbles() {
   document.addEventListener("pointerover", tell);
   document.addEventListener("focusin", tell);
   document.addEventListener("focusout", hide);
-  // The focus scrolls what it comes to into view: its bubble goes along.
+  // Focusing an element scrolls it into view: its bubble must follow.
   document.addEventListener("scroll", () => { if (of?.contains(document.activeElement)) showBubble(of); else hide(); }, { capture: true, passive: true });
   document.addEventListener("keydown", event => { if (event.key === "Escape") hide(); });
 }

@@ -1,11 +1,11 @@
-// The published claims and what became of them, in four groups that open and close.
+// The published claims and their verdicts, in four groups that open and close.
 "use strict";
 
 const GROUPS = {
-  reproduced: "What held",
-  "not reproduced": "What did not hold, and why",
-  inconclusive: "Inconclusive: our intervals are too wide to say",
-  "not testable here": "What cannot be tested here",
+  reproduced: "Reproduced claims",
+  "not reproduced": "Claims that are not reproduced, and why",
+  inconclusive: "Inconclusive claims: our intervals are too wide",
+  "not testable here": "Claims that cannot be tested here",
 };
 
 const labelOf = (each, words) => REPORT.claims.labelled ? `${words}, stack ${each.stack}` : words;
@@ -18,15 +18,15 @@ function more(claim, judged) {
   const why = judged.map(each => `${REPORT.claims.labelled ? `With ${each.stack}: ` : ""}${each.why}.`).join(" ");
   return make("details", [
     make("summary", make("code", claim.id, { class: "id" })),
-    make("p", `Asked: ${claim.criterion}. ${why}`),
+    make("p", `Criterion: ${claim.criterion}. ${why}`),
     make("p", ["Measure: ", make("code", claim.measure)]),
-    make("p", ["Shown in (beside this file): ", ...links]),
-    make("p", ["Test it alone: ", make("code", claim.retest.command),
+    make("p", ["Shown in (files next to this one): ", ...links]),
+    make("p", ["Test this claim alone: ", make("code", claim.retest.command),
       ` (about ${duration(claim.retest.seconds)}, ${(claim.retest.disk_bytes / 1e9).toFixed(1)} GB of disk)`]),
   ], { id: `claim-${claim.id}` });
 }
 
-// Why a claim did not hold is its most important part: it stands in the row. Of one that held it is in what opens.
+// The reason of a claim that is not reproduced is shown in its row; that of a reproduced claim is in its details.
 function judgementCells(each, several) {
   const why = each.verdict === "reproduced" || !each.ours_text ? null : make("p", upperFirst(`${each.why}.`), { class: "because" });
   const ours = make("td", [each.ours_text || upperFirst(`${each.why}.`), why], { "data-label": labelOf(each, "Ours [95 %]") });
@@ -54,10 +54,9 @@ function claimTable(claims, title) {
 
 function totals() {
   const { stacks, labelled, claims } = REPORT.claims;
-  const words = { reproduced: "held", "not reproduced": "did not hold", inconclusive: "inconclusive", "not testable here": "cannot be tested here" };
-  const of = counts => VERDICTS.filter(verdict => counts[verdict]).map(verdict => `${counts[verdict]} ${words[verdict]}`).join(", ") || "none was judged";
+  const of = counts => VERDICTS.filter(verdict => counts[verdict]).map(verdict => `${counts[verdict]} ${verdict}`).join(", ") || "none was judged";
   const parts = stacks.map(({ stack, counts }) => (labelled ? `with the software stack ${stack} ` : "") + of(counts));
-  const grouped = stacks.length > 1 ? ` Groups are by the verdict with ${stacks[0].stack}.` : "";
+  const grouped = stacks.length > 1 ? ` The groups follow the verdict with ${stacks[0].stack}.` : "";
   return `Of ${counted(claims.length, "published claim")}, ${parts.join("; ")}.${grouped}`;
 }
 
@@ -73,7 +72,7 @@ function claims() {
       make("summary", make("h3", [title, make("span", ` (${found.length})`, { class: "count" })], { class: slug(verdict) })),
       make("div", claimTable(found, title), { class: "scroll" }),
     ], { class: "fold", "data-verdict": slug(verdict) });
-    // `toggle` comes late and also when a link opened it: what is as the view says it already changes nothing.
+    // `toggle` fires late, and also after a link opened the fold: ignore it if the view has this state already.
     fold.addEventListener("toggle", () => {
       if (fold.open !== view.verdicts.has(slug(verdict))) choose("verdicts", slug(verdict), fold.open);
     });

@@ -1,8 +1,8 @@
-// Who is the best of a column, and how far the others are from it. Comparisons stay inside a group of the matrix: one
+// The best system of a column, and how far the others are from it. Comparisons stay inside a group of the matrix: one
 // result set with one software stack.
 "use strict";
 
-// Steps of the tint: up to so many times the best; what is beyond the last has the strongest.
+// Steps of the tint: each up to this multiple of the best; values beyond the last have the strongest tint.
 const TINTS = [1.2, 2, 4, 10];
 const MOST_TINT = TINTS.length;
 
@@ -13,8 +13,8 @@ const chosenRows = group => group.rows.map((row, place) => ({ row, place })).fil
 const cellOf = (row, question) => row.cells[question.key];
 const hasValue = cell => cell !== null && cell !== undefined && cell.missing === undefined && cell.value !== null;
 
-// The place of the row that is best in a question among `rows`, or -1. What is outside (the harness, files without a table
-// format) bounds the others and cannot win.
+// Place of the best row among `rows` for a question, or -1. Rows outside the comparison (the harness, files without a
+// table format) bound the others and cannot be the best.
 function bestOf(rows, question) {
   let best = -1, value = 0;
   for (const { row, place } of rows) {
@@ -25,8 +25,8 @@ function bestOf(rows, question) {
   return best;
 }
 
-// What a cell says of itself beside the best: {state, ratio, low, high}. States: "best", "only" (nobody to compare with),
-// "alike" (all have the same value, so that nobody is the best), "apart", "tied" (cannot be told from the best), "open" (no
+// How a cell compares with the best: {state, ratio, low, high}. States: "best", "only" (no other value to compare with),
+// "alike" (all values are equal, so none is the best), "apart", "tied" (not distinguishable from the best), "open" (no
 // interval, so neither is known), "outside", "unknown".
 function standing(group, rows, question, place, best) {
   const { row } = rows.find(each => each.place === place);
@@ -41,7 +41,7 @@ function standing(group, rows, question, place, best) {
   return { state: low <= same && same <= high ? "tied" : "apart", ratio, low, high };
 }
 
-// A change may be zero or less and has no ratio: its tint is its share of the largest difference in the column.
+// A change can be zero or negative and has no ratio: its tint is its share of the column's largest difference.
 function tint(question, { state, ratio }, largest) {
   if (state === "best" || state === "only" || state === "alike") return 0;
   if (ratio === undefined || ratio === null) return null;
@@ -49,17 +49,17 @@ function tint(question, { state, ratio }, largest) {
     const step = TINTS.findIndex(limit => ratio <= limit);
     return step < 0 ? MOST_TINT : step;
   }
-  // Of differences that cannot be told from none even the largest says nothing.
+  // Differences that are not distinguishable from zero get no tint, not even the largest.
   return state === "tied" || largest <= 0 ? 0 : Math.min(MOST_TINT, Math.ceil(Math.max(0, ratio) / largest * MOST_TINT - 1e-9));
 }
 
-// The column that sorts: the chosen one, or the first of those shown where that is hidden.
+// The column to sort by: the chosen one, or the first shown one if that is hidden.
 function sortColumn(columns) {
   if (Object.hasOwn(TEXTS, view.sort)) return view.sort;
   return (columns.find(question => question.key === view.sort) ?? columns[0] ?? { key: "system" }).key;
 }
 
-// Best first, or A to Z; what has no value comes after what has one in either direction, and what is outside last.
+// Best first, or A to Z. In both directions, rows without a value follow those with one, and outside rows are last.
 function sorted(rows, columns) {
   const by = sortColumn(columns), question = columns.find(each => each.key === by), turn = view.reversed ? -1 : 1;
   const value = ({ row }) => hasValue(cellOf(row, question)) ? cellOf(row, question).value : null;

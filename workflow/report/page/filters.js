@@ -1,14 +1,14 @@
 // The controls of the view: one set for the matrix, the plots and the runs.
 "use strict";
 
-// What a choice is called on the page, its colour, and what is said of it in a bubble.
+// Name of a choice on the page, its colour, and its bubble text.
 function named(key, item) {
   if (key === "systems") {
     const system = SYSTEMS.find(each => each.name === item);
-    const hint = "Stores nothing: what it takes is the benchmark's own part. Never the best of a column.";
+    const hint = "Stores nothing: its time is the benchmark's own share. Never the best of a column.";
     return { name: system.harness ? `${system.title} (the harness)` : system.title, colour: system.colour, hint: system.harness ? hint : "" };
   }
-  if (key === "modes") return { name: upperFirst(MODES[item]), hint: item === "single" ? "One event a write" : "Many events a write" };
+  if (key === "modes") return { name: upperFirst(MODES[item]), hint: item === "single" ? "One event per write" : "Many events per write" };
   if (key === "runs") return { name: item === "0" ? "0 (the first)" : `${item} (hot)` };
   if (key === "columns") {
     const question = QUESTIONS.find(each => each.key === item);
@@ -26,7 +26,7 @@ function boxes(key, items) {
   });
 }
 
-// Of many boxes, somebody who wants two takes out all others first.
+// Buttons that set all boxes of a choice at once.
 function allOrNone(key) {
   const button = (name, items) => {
     const made = make("button", [name, unseen(` ${CHOICES[key].title.toLowerCase()}`)], { type: "button", class: "small" });
@@ -61,13 +61,13 @@ function filters() {
   });
   byId("link").addEventListener("focus", () => byId("link").select());
   changed.push(showChoices);
-  // What is jumped to must not end up below the bar, which stays at the top of the screen.
+  // The target of a jump must not end up under the bar, which stays at the top of the screen.
   new ResizeObserver(() => {
     document.documentElement.style.setProperty("--bar", `${byId("view").offsetHeight}px`);
   }).observe(byId("view"));
 }
 
-// The boxes follow the view, which may have come from the address; the line above them says it in short.
+// Set the boxes from the view, which may come from the address; the line above them summarises it.
 function showChoices(key) {
   for (const box of document.querySelectorAll("#filters input")) box.checked = view[box.name].has(box.value);
   const of = name => `${view[name].size} of ${CHOICES[name].items.length} ${CHOICES[name].title.toLowerCase()}`;

@@ -1,7 +1,7 @@
-// What comes first: what must be known before any number is read, the answers, and in a gallery what lies in it.
+// The first part of the page: warnings and facts to read before any number, the answers, and a gallery's archives.
 "use strict";
 
-const LONG = 200; // characters: what is longer is opened by those who want it, so that the answers stay in sight
+const LONG = 200; // characters: longer texts are folded, so that the answers stay in sight
 
 function folded(text) {
   if (text.length <= LONG) return make("div", text);
@@ -14,7 +14,7 @@ function warning({ label, text }) {
   return made;
 }
 
-// What a reader must not miss in a text.
+// Highlight the words that a reader must not miss.
 const alarmed = text => text.split(/(SYNTHETIC)/).map((part, place) => place % 2 ? make("b", part, { class: "alarm" }) : part);
 
 function readFirst() {
@@ -28,7 +28,7 @@ function readFirst() {
   byId("facts").open = matchMedia("(min-width: 641px)").matches;
 }
 
-// On paper nobody can open what is folded.
+// Folded parts cannot be opened on paper, so they are opened for printing.
 function unfoldOnPaper() {
   const folds = [];
   window.addEventListener("beforeprint", () => {

@@ -1,7 +1,7 @@
-// The matrix: a row a system, a column a question, a cell how many times the best it is, with its value and interval.
+// The matrix: a row per system, a column per question; a cell has the ratio to the best, its value and its interval.
 "use strict";
 
-// How many times the best, with as many digits as tell it from 1.
+// Format a ratio to the best, with enough digits to differ from 1.
 function times(ratio) {
   if (ratio < 1.1) return `${ratio.toFixed(2)}×`;
   return `${ratio >= 9.95 ? Math.round(ratio).toLocaleString("en") : ratio.toFixed(1)}×`;
@@ -10,7 +10,7 @@ function times(ratio) {
 const difference = (value, unit) => `${value < 0 ? "" : "+"}${shownNumber(value)}${unit ? ` ${unit}` : ""}`;
 const intervalOf = ({ low, high }) => `[${shownNumber(low, 3)}, ${shownNumber(high, 3)}]`;
 
-// The whole of a cell in words: for the bubble and for a screen reader.
+// The content of a cell as text, for the bubble and for screen readers.
 function inWords(question, cell, found, bestTitle) {
   const words = [];
   const interval = found.low === null || found.low === undefined ? "" : question.signed
@@ -22,8 +22,8 @@ function inWords(question, cell, found, bestTitle) {
   if (found.state === "only") words.push("The only value of the systems shown");
   if (found.state === "alike") words.push("All systems shown have this value");
   if (found.state === "apart") words.push(far());
-  if (found.state === "tied") words.push(far(), "cannot be told apart from the best");
-  if (found.state === "open") words.push(far(), "no interval is known, so whether they differ is open");
+  if (found.state === "tied") words.push(far(), "cannot be distinguished from the best");
+  if (found.state === "open") words.push(far(), "no interval is known, so it is open whether they differ");
   if (found.state === "unknown") words.push("not compared with the best");
   if (found.state === "outside") words.push(`${found.why} and is not compared`);
   if (cell.note) words.push(cell.note);
@@ -37,21 +37,21 @@ function valueCell(question, cell, found, shade, bestTitle) {
   const words = inWords(question, cell, found, bestTitle);
   return make("td", [
     make("span", [far ? make("b", far) : null, far && SIGNS[found.state] ? " " : null,
-      SIGNS[found.state] ? make("span", SIGNS[found.state], { class: "sign" }) : null], { class: "far", "aria-hidden": "true" }), // the words say it
+      SIGNS[found.state] ? make("span", SIGNS[found.state], { class: "sign" }) : null], { class: "far", "aria-hidden": "true" }), // the unseen words repeat it
     make("span", [shownNumber(cell.value, 3), cell.note ? make("span", " †", { "aria-hidden": "true" }) : null], { class: "value" }),
     make("span", (cell.low ?? cell.high ?? null) === null ? (found.state === "open" ? "" : "no interval") : intervalOf(cell), { class: "interval" }),
     unseen(` ${words}`),
   ], { class: `cell ${found.state}${shade === null ? "" : ` tint-${shade}`}`, "data-tip": words });
 }
 
-// A reason is cut to two lines; the button lets keyboard and finger have the whole of it.
+// A reason is cut to two lines; the button shows all of it to keyboard and touch users.
 function missingCell(cell, wide) {
   const place = { class: "cell missing", ...(wide > 1 ? { colspan: wide } : {}) };
   if (!cell) return make("td", [make("span", "–", { "aria-hidden": "true" }), unseen("not measured")], place);
   return make("td", make("button", cell.missing, { type: "button", class: "why", "data-tip": upperFirst(cell.missing) }), place);
 }
 
-// How many columns of one mode, from `at` on, have no value for the same reason: they are one cell, which says it once.
+// Number of columns of one mode, from `at` on, that lack a value for the same reason: they share one cell.
 function alike(row, columns, at) {
   const reason = question => cellOf(row, question)?.missing;
   let wide = 1;
@@ -71,7 +71,7 @@ function rowHead(row) {
   ], { scope: "row" });
 }
 
-// A column's head sorts. `aria-sort` says how values run, which is not how good they are: the name says that.
+// A column's head sorts. `aria-sort` gives the order of the values; `announce` reports whether the best comes first.
 function columnHead(key, title, unit, hint, sorting, rising, number) {
   const on = key === sorting, up = rising !== view.reversed;
   const name = `hint-${number}-${key}`;
@@ -83,17 +83,17 @@ function columnHead(key, title, unit, hint, sorting, rising, number) {
     { scope: "col", "aria-sort": on ? (up ? "ascending" : "descending") : "none" });
 }
 
-// `on`: it sorts already, and is turned round.
+// `on`: the table is sorted by this column already, so the order is reversed.
 function sortBy(key, title, number, on) {
   const reversed = on && !view.reversed;
   change("sort", () => Object.assign(view, { sort: key, reversed }));
   const text = Object.hasOwn(TEXTS, key);
   announce(`Sorted by ${title}, ${text ? (reversed ? "Z to A" : "A to Z") : reversed ? "worst first" : "best first"}.`);
-  // The table was made anew: the keyboard stays on the head that it pressed.
+  // The table was rebuilt: return the focus to the head that was pressed.
   document.querySelector(`#group-${number} [data-column="${CSS.escape(key)}"]`)?.focus();
 }
 
-// "Events/s" says its unit itself.
+// A title that is its unit ("Events/s") does not repeat it.
 const unitOf = question => question.unit && question.title.toLowerCase() !== question.unit.toLowerCase() ? question.unit : "";
 
 function heads(columns, number) {
@@ -137,7 +137,7 @@ function groupTable(group, number) {
   const title = [group.source && !group.title.includes(group.source) ? `${group.source}: ` : "", group.title];
   const empty = !rows.length ? "No system is chosen." : !columns.length ? "No column is chosen." : "";
   if (empty) body.splice(0, body.length, make("tr", make("td", empty, { colspan: columns.length + 2 })));
-  // Of one comparison alone the title is that of the section above it.
+  // A single comparison needs no title: the section above has it.
   const caption = make("caption", [make("span", title, MATRIX.groups.length > 1 ? {} : { class: "unseen" }), unseen(". Each cell: how far from the best of the systems shown, the value and its 95 % interval.")]);
   const table = make("table", [caption, heads(columns, number), make("tbody", body)], { class: "matrix", id: `group-${number}`, "data-group": group.key });
   return make("div", table, { class: "scroll", role: "region", "aria-label": `Comparison: ${title.join("")}`, tabindex: "0" });
@@ -156,7 +156,7 @@ function legend() {
   const signed = QUESTIONS.some(question => question.signed);
   byId("legend").append(
     make("b", "Times the best: "), ...keys, "(2×: twice the time, files or bytes, or half the rate) ", make("b", "★ best"), " of those shown ",
-    make("b", "≈ best"), " cannot be told apart from it ", ...(signed ? [make("b", "+"), " a change: its difference to the best "] : []),
+    make("b", "≈ best"), " not distinguishable from it ", ...(signed ? [make("b", "+"), " a change: its difference to the best "] : []),
     make("b", "[ ]"), " 95 % interval ", make("b", "†"), " has a note",
   );
 }

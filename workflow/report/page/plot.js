@@ -3,7 +3,7 @@
 "use strict";
 
 const PAD = { right: 14, top: 10, bottom: 40 };
-// A canvas has no style of its own: its colours are the page's, read when it is drawn.
+// A canvas has no style: its colours are read from the page when it is drawn.
 const ofStyle = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 class Plot {
@@ -131,7 +131,7 @@ class Plot {
       options.y.rows.forEach((_, row) => { if (!full.has(row)) pen.fillText("no value", left + 6, this.pixel("y", row) + 4); });
       pen.textAlign = "center";
     }
-    if (!this.marks.length) pen.fillText("nothing is chosen, or nothing was measured", left + this.inner.width / 2, height / 2);
+    if (!this.marks.length) pen.fillText("no data: nothing is selected, or nothing was measured", left + this.inner.width / 2, height / 2);
     pen.save();
     pen.beginPath(); pen.rect(left, PAD.top - 4, this.inner.width + 2, this.inner.height + 8); pen.clip();
     if (options.reference !== undefined) {
@@ -217,7 +217,7 @@ class Plot {
   release() { this.held = null; }
 
   wheel(event) {
-    // A wheel that only passes over a plot scrolls the page.
+    // The wheel scrolls the page unless the plot has the focus.
     if (!this.inner || !(event.ctrlKey || document.activeElement === this.canvas)) return;
     event.preventDefault();
     const [x, y] = this.at(event);

@@ -1,7 +1,7 @@
-// Which plots there are, and what of the chosen series each of them shows.
+// The plots, and the data of the chosen series that each of them shows.
 "use strict";
 
-// Every mode that a series has, with what it is called; those of a study without a choice of modes are always shown.
+// Every mode of a series with its name; modes of studies without a choice of modes are always shown.
 const PLOTTED = new Map(SERIES.map(series => [series.mode, MODES[series.mode] ?? series.mode_title])
   .sort(([one], [other]) => Number(!MODES[one]) - Number(!MODES[other])
     || (MODES[one] ? Object.keys(MODES).indexOf(one) - Object.keys(MODES).indexOf(other) : one.localeCompare(other, "en", { numeric: true }))));
@@ -20,7 +20,7 @@ function perRun(key, style) {
   })));
 }
 
-// `of` gives what is shown of a series: the value and both ends of its interval, or nothing.
+// `of` returns the value of a series and both ends of its interval, or nothing.
 function estimates(of) {
   return mode => visible(mode).map((series, row) => {
     const found = of(series);
@@ -41,7 +41,7 @@ function estimatesOfRuns(key) {
   }));
 }
 
-// The quantities that the studies set side by side: those that may be zero or less have no logarithm.
+// The quantities that the studies compare; those that can be zero or negative have no log scale.
 const ofRuns = (REPORT.quantities ?? []).filter(quantity => REPORT.of_runs.includes(quantity.key)).map(quantity => ({
   title: `${quantity.title} of each run`, x: { title: `${quantity.unit}, log scale`, log: true }, y: { rows: [] },
   layers: estimatesOfRuns(quantity.key), read: point => `${shownNumber(point[0])} ${quantity.unit}`,
@@ -63,7 +63,7 @@ const KINDS = [
     read: point => `${ms(point[1])} at ${point[0].toFixed(2)} s` },
   { title: "Operations slower than a time", x: { title: "time of an operation in ms, log scale", log: true }, y: { title: "% slower, log scale", log: true },
     layers: perRun("tail", "line"), read: point => `${shownNumber(point[1])} % take longer than ${ms(point[0])}` },
-  { title: "Read times over the run", x: seconds, y: { title: "ms a read, log scale", log: true }, layers: perRun("read", "points"),
+  { title: "Read times over the run", x: seconds, y: { title: "ms per read, log scale", log: true }, layers: perRun("read", "points"),
     read: point => `${ms(point[1])} at ${point[0].toFixed(2)} s` },
   { title: "CPU of the machine", x: seconds, y: { title: "%" }, layers: perRun("cpu", "line"),
     read: point => `${shownNumber(point[1])} % at ${point[0].toFixed(1)} s` },
@@ -71,7 +71,7 @@ const KINDS = [
     read: point => `${shownNumber(point[1])} MB at ${point[0].toFixed(1)} s` },
 ];
 
-// Parts of a bar have the colours of the figures in both themes.
+// Parts of a bar keep the figures' colours in both themes.
 const partSwatch = colour => make("span", "", { class: "swatch", style: `background:${colour}` });
 
 function buildPlots() {
@@ -102,7 +102,7 @@ function buildPlots() {
 function showPlots() {
   for (const { plot, kind, mode, figure } of plots) {
     const layers = kind.layers(mode);
-    figure.hidden = !layers.some(layer => layer.points.length); // an empty frame would say nothing
+    figure.hidden = !layers.some(layer => layer.points.length); // no empty frames
     if (figure.hidden) continue;
     if (plot.options.y.rows) plot.options.y.rows = visible(mode).map(series => series.title);
     plot.show(layers);

@@ -1,11 +1,11 @@
-// The runs: what was recorded of each, and of series without any why.
+// The runs with their records, and the reasons of series without runs.
 "use strict";
 
 function facts(pairs) {
   return make("dl", pairs.flatMap(([name, value]) => [make("dt", name), make("dd", value)]), { class: "facts" });
 }
 
-// A page of many runs leaves out their manifests: the file lies beside it.
+// A page with many runs links to the manifest files instead of including them.
 function manifest(run) {
   if (run.manifest) return make("pre", JSON.stringify(run.manifest, null, 1), { tabindex: "0" });
   const place = `${run.place}/run.json`;

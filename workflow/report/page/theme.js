@@ -1,4 +1,4 @@
-// Light and dark: the style has both; here is who chooses, and colours of systems that can be seen on either.
+// Light and dark theme: the choice, and system colours that are visible on both.
 "use strict";
 
 const KEPT = "tidemark-theme";
@@ -6,7 +6,7 @@ const asked = matchMedia("(prefers-color-scheme: dark)");
 const repaint = []; // called when the theme has changed
 const theme = () => document.documentElement.dataset.theme;
 
-// A page in a frame or on a disk may be refused a store; then the choice holds until it is closed.
+// A page in a frame or on a disk may have no storage; then the choice holds until the page is closed.
 function keptTheme() {
   try { return localStorage.getItem(KEPT); } catch { return null; }
 }
@@ -21,7 +21,7 @@ function setTheme(name) {
   for (const paint of repaint) paint();
 }
 
-// The parts of red, green and blue, from "#rrggbb" as the data has colours.
+// Red, green and blue from the data's "#rrggbb".
 const channels = colour => [1, 3, 5].map(place => parseInt(colour.slice(place, place + 2), 16));
 
 function luminance(parts) {
@@ -32,8 +32,8 @@ function luminance(parts) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-// A system has one colour in all figures, on white paper; on a dark page those near black are mixed with white until they
-// stand out at 3 to 1.
+// A system has one colour in all figures, on white paper; on a dark page, colours near black are mixed with white until
+// their contrast is at least 3 to 1.
 function seen(colour) {
   if (theme() !== "dark" || !/^#[0-9a-f]{6}$/i.test(colour)) return colour;
   let parts = channels(colour);
@@ -55,7 +55,7 @@ function themes() {
     setTheme(other);
   });
   asked.addEventListener("change", () => { if (!keptTheme()) setTheme(asked.matches ? "dark" : "light"); });
-  // Paper is white: canvases keep the pixels that they have, so that they must be drawn again before and after.
+  // Paper is white: canvases keep their pixels, so they are drawn again before and after printing.
   let before = null;
   window.addEventListener("beforeprint", () => {
     before ??= theme();

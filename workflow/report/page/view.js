@@ -1,12 +1,12 @@
-// The view: which systems, modes, stacks, columns and runs are shown, in which order, and which verdicts are open. All of
-// it is in the address's fragment, so that a link shows what its sender saw; a view equal to the default has none.
+// The view: the systems, modes, stacks, columns and runs shown, their order, and the open verdicts. The address's
+// fragment holds all of it, so that a link shows the sender's view; the default view has no fragment.
 "use strict";
 
 const valuesOf = (rows, of) => [...new Set(rows.flatMap(of))].filter(value => value !== "" && value !== undefined && value !== null);
 const stacks = valuesOf(MATRIX.groups, group => group.stack);
-// The series of a report with several stacks say theirs at the end of their title.
+// In a report with several stacks, a series' title ends with its stack.
 const stackOf = series => series.stack ?? stacks.find(stack => series.title.endsWith(`, stack ${stack}`)) ?? stacks[0];
-// What the controls do not know of, as a mode of another study, is not theirs to hide.
+// Values without a control, such as a mode of another study, are always shown.
 const allows = (key, value) => !CHOICES[key].items.includes(value) || view[key].has(value);
 
 // Every system, in the order of the matrix; the harness, which stores nothing, is last.
@@ -24,8 +24,8 @@ const QUESTIONS = [...Object.keys(MODES), null].flatMap(mode =>
   MATRIX.questions.filter(question => (question.mode ?? null) === mode));
 const VERDICTS = ["reproduced", "not reproduced", "inconclusive", "not testable here"];
 
-// Each: what it is called, what there is to choose, and what is chosen unless somebody chooses otherwise. The harness is as
-// much as a thousand times as fast as the systems: with it they would share a tenth of each axis.
+// Each choice has a title, its items, and the items chosen by default. The harness is off by default: it is up to a
+// thousand times as fast as the systems, which would share a tenth of each axis with it.
 const CHOICES = {
   systems: { title: "Systems", items: SYSTEMS.map(system => system.name), preset: SYSTEMS.filter(system => !system.harness).map(system => system.name) },
   modes: { title: "Modes", items: Object.keys(MODES).filter(mode => [...MATRIX.questions, ...SERIES].some(each => each.mode === mode)) },
@@ -60,8 +60,8 @@ const decoded = text => {
   try { return decodeURIComponent(text); } catch { return text; }
 };
 
-// Takes the view from a fragment, and returns what in it is not known here. A choice of which no name is known stays as it
-// was set; one that names nothing at all is empty on purpose.
+// Set the view from a fragment and return its unknown parts. A choice with only unknown names keeps its default; a choice
+// without any name is empty on purpose.
 function parse(text) {
   const unknown = [], found = presets();
   for (const part of text.split("&").filter(each => each)) {
@@ -86,11 +86,11 @@ function parse(text) {
 const href = () => location.href.split("#")[0] + (fragment() ? `#${fragment()}` : "");
 
 function keep() {
-  // Refused in a frame without an address of its own; the page works there all the same, its link does not change.
+  // Fails in a frame without its own address; the page still works there, but its link does not change.
   try { history.replaceState(null, "", href()); } catch { /* see above */ }
 }
 
-// Everything that changes the view calls this: the address, the controls and what is shown follow.
+// Change the view and update the address, the controls and the content. All changes of the view go through here.
 function change(key, alter) {
   alter(view);
   byId("view-note").hidden = true;
@@ -103,13 +103,13 @@ function choose(key, value, chosen) {
   change(key, () => { view[key][chosen ? "add" : "delete"](value); });
 }
 
-// A fragment may be a place on the page, from an older link: "#claims".
+// A fragment from an older link may be a place on the page: "#claims".
 function readAddress() {
   const text = location.hash.slice(1), place = text && !text.includes("=") ? byId(decoded(text)) : null;
   const unknown = parse(place ? "" : text);
   const note = byId("view-note");
   note.hidden = !unknown.length;
-  note.textContent = unknown.length ? `The link names what this page does not have, which was left out: ${unknown.map(shortened).join("; ")}.` : "";
+  note.textContent = unknown.length ? `Ignored parts of the link, which this page does not have: ${unknown.map(shortened).join("; ")}.` : "";
   if (!place) keep();
   for (const tell of changed) tell(null);
   if (place) goTo(place);
@@ -117,7 +117,7 @@ function readAddress() {
 
 const shortened = words => words.length > 60 ? `${words.slice(0, 59)}…` : words;
 
-// Scrolls there and moves the keyboard's place along, without an entry in the address.
+// Scroll to a place and move the focus to it, without changing the address.
 function goTo(place) {
   for (let fold = place.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   const head = place.matches("section") ? place.querySelector("h2") ?? place : place;
@@ -132,7 +132,7 @@ async function copyLink() {
   try {
     await navigator.clipboard.writeText(href());
     copied = true;
-  } catch { /* not allowed here: the reader copies what is selected */ }
+  } catch { /* not allowed here: the reader copies the selected text */ }
   if (!copied) {
     field.hidden = false;
     field.value = href();

@@ -8,9 +8,9 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
-/** Answers HTTP on loopback, on a port that the kernel picks and that is printed, one request after the other. */
+/** HTTP server on loopback: answers one request after the other, on a port that the kernel picks; it prints the port. */
 final class Loopback {
-  /** What a request is answered with; what it throws is told to who asked, with its causes. */
+  /** Produces the answer to a request; an exception is returned to the client with its causes. */
   @FunctionalInterface
   interface Answer {
     String to(String method, String body) throws Exception;
@@ -18,7 +18,7 @@ final class Loopback {
 
   private Loopback() {}
 
-  /** Begin to answer requests for each of the paths; `version` is that of the program that stands behind. */
+  /** Start to answer requests for each of the paths; `version` is that of the served program. */
   static void serve(String version, Map<String, Answer> answers) throws IOException {
     HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
     answers.forEach((path, answer) -> server.createContext(path, exchange -> reply(exchange, answer)));
@@ -27,7 +27,7 @@ final class Loopback {
     System.out.println("Listens on port: " + server.getAddress().getPort());
   }
 
-  /** What went wrong and why, from the outermost to the innermost; where it happened is in the log. */
+  /** Return the error and its causes, from the outermost to the innermost; the stack trace goes to the log. */
   static String causes(Throwable error) {
     error.printStackTrace(System.out);
     StringBuilder text = new StringBuilder();

@@ -16,11 +16,11 @@ import org.apache.flink.table.api.TableEnvironment;
 import org.apache.flink.table.api.TableResult;
 
 /**
- * Runs one job at a time that is written in SQL, on a cluster in this JVM.
+ * Runs one SQL job at a time, on a cluster in this JVM.
  *
- * <p>Asked for /job, as Loopback answers: POST starts one, GET tells its state, DELETE cancels it. The body of a POST is
- * the path of a folder with Flink's own config.yaml and the statements, job.sql, each with a semicolon at the end of its
- * last line; the last statement is the one that starts the job.
+ * <p>Serves /job through Loopback: POST starts a job, GET returns its state, DELETE cancels it. The body of a POST is
+ * the path of a folder with Flink's config.yaml and the statements, job.sql, each with a semicolon at the end of its
+ * last line; the last statement starts the job.
  */
 public final class FlinkServer {
   private static JobClient job;
@@ -55,7 +55,7 @@ public final class FlinkServer {
     return job.getJobID().toString();
   }
 
-  /** One of Flink's words for a job that runs; FAILED with the reason, or FINISHED, for one that has ended. */
+  /** Return Flink's status of a running job; FAILED with the reason, or FINISHED, for one that has ended. */
   private static String state() throws Exception {
     if (!result.isDone()) {
       try {
@@ -64,7 +64,7 @@ public final class FlinkServer {
           return status.toString();
         }
       } catch (IllegalStateException ended) {
-        // The cluster is already gone, and the result is about to come.
+        // The cluster is gone already, and the result is about to arrive.
       }
     }
     try {

@@ -12,11 +12,11 @@ import org.eclipse.jetty.servlet.ServletContextHandler;
 import org.eclipse.jetty.servlet.ServletHolder;
 
 /**
- * Iceberg's reference catalog server, put together as RESTCatalogServer does it, but bound to loopback.
+ * Iceberg's reference catalog server, assembled as RESTCatalogServer does it, but bound to loopback.
  *
- * <p>RESTCatalogServer knows no host and listens on every interface; it also logs the catalog's properties, the
- * database password among them. The servlet, the adapter and the catalog are the library's own. The kernel picks
- * the port, which is printed with the version.
+ * <p>RESTCatalogServer has no option for a host and listens on every interface; it also logs the catalog's properties,
+ * including the database password. The servlet, the adapter and the catalog are the library's own. The kernel picks the
+ * port, which is printed with the version.
  */
 public final class LoopbackCatalogServer {
   private LoopbackCatalogServer() {}

@@ -23,11 +23,11 @@ import org.apache.iceberg.io.PositionOutputStream;
 import org.apache.iceberg.io.SeekableInputStream;
 
 /**
- * Files on a local disk by java.nio.file alone, in place of Hadoop's local file system.
+ * FileIO for a local disk that uses only java.nio.file, in place of Hadoop's local file system.
  *
- * <p>That one starts a process for each change of a file's rights where Hadoop's native library is missing, and
- * writes a file of checksums beside each. This one does neither; like it, it makes missing folders and leaves what
- * it wrote to the page cache. A location is a path, or a URI of the scheme file.
+ * <p>Hadoop's starts a process for each change of a file's permissions if its native library is missing, and writes a
+ * checksum file for each file. This class does neither. Like Hadoop's, it makes missing folders and leaves written data
+ * to the page cache. A location is a path, or a URI of the scheme file.
  */
 public final class NioFileIO implements FileIO {
   public NioFileIO() {}
@@ -87,7 +87,7 @@ public final class NioFileIO implements FileIO {
   }
 
   private record LocalOutput(String location) implements OutputFile {
-    /** The kernel makes the file or finds it there, in one step: of two that create it, one fails. */
+    /** Create the file atomically: of two concurrent calls, one fails. */
     @Override
     public PositionOutputStream create() {
       return open(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);

@@ -22,12 +22,11 @@ import org.apache.spark.sql.streaming.Trigger;
 import scala.Option;
 
 /**
- * One session of Spark, whose settings are in the file of JSON that is its argument; asked as Loopback answers.
+ * A Spark session, served through Loopback; its argument is a JSON file with the settings.
  *
- * <p>POST /sql runs a statement and answers with its rows, plans and times. For /stream, POST starts the query that never
- * ends, of which there is one at a time; GET tells its state, DELETE stops it. For /events, POST begins an event log in a
- * folder, DELETE ends it once all that happened before is in it. What is sent and answered is JSON, but for the words of
- * a state.
+ * <p>POST /sql runs a statement and returns its rows, plans and times. For /stream, POST starts the streaming query, of
+ * which there is one at a time; GET returns its state, DELETE stops it. For /events, POST begins an event log in a
+ * folder, DELETE ends it once it holds all earlier events. Requests and answers are JSON, except for the states.
  */
 public final class SparkServer {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -50,7 +49,7 @@ public final class SparkServer {
     Loopback.serve(server.session.version(), Map.of("/sql", sql, "/stream", stream, "/events", events));
   }
 
-  /** Threads that answer are not of those that know the session from the one that made it. */
+  /** Set the session in the answering thread, which does not inherit it from the thread that made it. */
   private Loopback.Answer asking(Loopback.Answer answer) {
     return (method, body) -> {
       SparkSession.setActiveSession(session);
@@ -58,7 +57,7 @@ public final class SparkServer {
     };
   }
 
-  /** Times: until the plan of execution was there, and until all rows were; a command has done its work by then, too. */
+  /** Run a statement. Times: until the execution plan and until all rows were available; a command is done by then. */
   private String sql(String method, String body) throws Exception {
     JsonNode asked = JSON.readTree(body);
     session.sparkContext().setJobDescription(asked.get("name").asText());
@@ -84,7 +83,7 @@ public final class SparkServer {
     return JSON.writeValueAsString(told);
   }
 
-  /** A number that JSON has as such; all else as text, among it decimals, which would lose digits. */
+  /** Return numbers and booleans as such, all else as text; decimals too, because a JSON number would lose digits. */
   private static JsonNode cell(Object value) {
     if (value instanceof BigDecimal number) {
       return JSON.valueToTree(number.toPlainString());
@@ -93,7 +92,7 @@ public final class SparkServer {
     return JSON.valueToTree(plain ? value : value.toString());
   }
 
-  /** Spark's own log of events, of one stretch of the session's life and not of all of it. */
+  /** Begin or end Spark's event log, which covers one part of the session. */
   private String events(String method, String body) throws Exception {
     SparkContext context = session.sparkContext();
     if (events != null) {
@@ -140,7 +139,7 @@ public final class SparkServer {
     return query.id().toString();
   }
 
-  /** RUNNING, or FINISHED, or FAILED with the reason. */
+  /** Return RUNNING, FINISHED, or FAILED with the reason. */
   private String state() {
     if (query.exception().isDefined()) {
       return "FAILED: " + Loopback.causes(query.exception().get());
@@ -148,7 +147,7 @@ public final class SparkServer {
     return query.isActive() ? "RUNNING" : "FINISHED";
   }
 
-  /** A batch that is under way is let finish: an interrupted one ends the JVM where Hudi writes it. */
+  /** Stop the query after its current batch: with Hudi, an interrupted batch ends the JVM. */
   private String stop() throws Exception {
     if (query != null) {
       long deadline = System.nanoTime() + LAST_BATCH_NS;

@@ -21,11 +21,11 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
 
 /**
- * An application of Spark that writes tables: its settings are in the file of JSON that is its argument, its orders come
- * as lines of JSON, each is answered by one, and it ends with them.
+ * A Spark application that writes tables. Its argument is a JSON file with the settings. It reads orders from standard
+ * input, one JSON line each, answers each with a line, and ends at the end of the input.
  *
- * <p>Answers begin with a word of their own, since libraries print as well. Times are System.nanoTime, which is the
- * clock of all processes of the machine; those of stages, which Spark has in milliseconds since 1970, are put on it.
+ * <p>Answers begin with a prefix, because libraries print as well. Times are System.nanoTime, a clock that all processes
+ * of the machine share; times of stages, which Spark has in milliseconds since 1970, are converted to it.
  */
 public final class SparkJob {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -63,7 +63,7 @@ public final class SparkJob {
     System.out.flush();
   }
 
-  /** An order has the rows of a file held in memory, or a table written of them, or of the messages of a topic. */
+  /** Carry out an order: hold the rows of a file in memory, or write a table from them or from a topic's messages. */
   private ObjectNode done(JsonNode order) throws Exception {
     ObjectNode answer = JSON.createObjectNode();
     if (order.has("hold")) {
@@ -90,7 +90,7 @@ public final class SparkJob {
     return answer;
   }
 
-  /** The rows of a topic from its first to its last message, of those that carry the subject's header. */
+  /** Return the rows of all messages of a topic that carry the subject's header. */
   private Dataset<Row> received(JsonNode topic) {
     Dataset<Row> messages =
         session.read().format("kafka").options(texts(topic.get("options"))).option("includeHeaders", "true").load();
@@ -109,7 +109,7 @@ public final class SparkJob {
     return JSON.convertValue(object, new TypeReference<>() {});
   }
 
-  /** When stages ran, those apart that read Kafka: they decode what they read, and hand it to the next stage. */
+  /** Start and end of each stage; those that read Kafka, and decode what they read, are listed separately. */
   private static final class Stages extends SparkListener {
     private final Queue<long[]> ofKafka = new ConcurrentLinkedQueue<>();
     private final Queue<long[]> others = new ConcurrentLinkedQueue<>();

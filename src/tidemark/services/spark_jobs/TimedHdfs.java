@@ -18,11 +18,11 @@ import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.util.Progressable;
 
 /**
- * The client of HDFS, which notes when a call of it was under way: of names, and of the ends of files, in which it waits
- * until blocks are stored and reported. What is written before goes on beside the writer.
+ * An HDFS client that records the time of its calls: metadata operations, and the closing of files, which waits until
+ * blocks are stored and reported. Writes before that proceed in parallel with the writer and are not recorded.
  */
 public final class TimedHdfs extends DistributedFileSystem {
-  /** The begin and the end of each call, by System.nanoTime. */
+  /** Begin and end of each call, by System.nanoTime. */
   static final Queue<long[]> CALLS = new ConcurrentLinkedQueue<>();
 
   @FunctionalInterface
