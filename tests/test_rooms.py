@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,32 @@ def neighbours(package: Path) -> list[str]:
     return wrong
 
 
+def circle(package: Path) -> list[str]:
+    """Modules that import one another in a circle, the first that is found; [] if there is none.
+
+    Imports inside functions and for types alone count, and so does a text that names a module.
+    """
+    modules = {".".join(path.relative_to(package.parent).with_suffix("").parts): path for path in package.rglob("*.py")}
+    modules = {name.removesuffix(".__init__"): path for name, path in modules.items()}
+    graph: dict[str, set[str]] = {}
+    for name, path in modules.items():
+        named: list[str] = []
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                named += [f"{node.module}.{alias.name}" for alias in node.names]
+                named += [node.module] if any(each not in modules for each in named[-len(node.names) :]) else []
+            elif isinstance(node, ast.Import):
+                named += [alias.name for alias in node.names]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named.append(node.value)
+        graph[name] = modules.keys() & {*named} - {name}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
 def crowded(package: Path) -> list[str]:
     """Folders with too many files, and rooms with too much of the code."""
     folders = [package, *sorted(path for path in package.rglob("*") if path.is_dir())]
@@ -125,6 +152,10 @@ def test_no_file_imports_a_later_room() -> None:
 
 def test_no_study_imports_another() -> None:
     assert neighbours(PACKAGE) == []
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    assert circle(PACKAGE) == []
 
 
 def test_no_room_is_crowded() -> None:
@@ -173,6 +204,23 @@ def test_an_import_of_a_later_room_is_found_wherever_it_stands(package: Path, li
     assert complaints(crossings(package), set()) == ["results/file_1.py imports 'studies', a later room"]
     (package / "errors.py").write_text("from tide.runs import file_1\n")
     assert Crossing("errors.py", "runs") in crossings(package)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from tide.measure import file_1",
+        "from tide.measure.file_1 import x",
+        "def late():\n    from tide.measure.file_1 import x",
+        "if TYPE_CHECKING:\n    from tide.measure.file_1 import x",
+        "PROGRAM = 'tide.measure.file_1'",
+    ],
+)
+def test_circle_is_found_however_it_is_closed(package: Path, line: str) -> None:
+    (package / "measure" / "file_1.py").write_text("from tide.measure.file_2 import x\n")
+    assert circle(package) == []
+    (package / "measure" / "file_2.py").write_text(f"{line}\n")
+    assert {*circle(package)} == {"tide.measure.file_1", "tide.measure.file_2"}
 
 
 def test_a_permission_that_nobody_needs_must_go(package: Path) -> None:

@@ -110,9 +110,9 @@ def measure(servers: Servers, workspace: Workspace) -> Callable[[type[System]], 
         variant = Variant("planted", system, system.Options(), system.title)
         weigh(trips).write(trips.with_name("events.json"))
         streams = Streams(spec, variant, trips, workspace.private)
-        with streams.started(work):
+        with streams.started(work) as session:
             machine = inventory(workspace.root)
-            rig = Rig(spec, variant, servers, streams, dataset, machine, {}, None, work, workspace.root)
+            rig = Rig(spec, variant, servers, streams, dataset, machine, {}, None, work, workspace.root, session)
             before = Before(prove(Method.NONE, {}), "cold start")
             measure_run(rig, 0, before, False, lambda _what: None)
         return target

@@ -40,10 +40,10 @@ def draw(studio: Studio) -> Drawn:
 
     all_series = studio.run_set.select()
     rows = [
-        (each.title, [(studio.measures.hot(TICK, each).estimate("ms"), studio.colour(each), True)])
+        (each.title, [(studio.measures.hot(TICK, each).estimate("ms"), each, True)])
         for each in all_series
     ]
-    return studio.finish(plots.dots(rows, "ms"), "How long a sleep takes", [], all_series[0].hot_runs)
+    return studio.finish(plots.dots(studio, rows, "ms"), "How long a sleep takes", [], all_series[0].hot_runs)
 
 
 def sketches() -> Iterator[Sketch]:
