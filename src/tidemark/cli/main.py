@@ -266,7 +266,7 @@ def test(
         os.execv(sys.executable, [*pytest, *context.args])
     failed = 0
     chosen = "" if long else " and not long"
-    # Those that need the machine for themselves come last, without workers.
+    # Tests that need exclusive use of the machine come last, without workers.
     for options in (
         ["tests", "-n", "2", "--dist", "loadscope", "--no-loadscope-reorder", "-m", f"not alone{chosen}"],
         ["tests/pipeline", "-m", f"alone{chosen}"],
