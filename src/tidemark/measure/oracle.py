@@ -19,8 +19,7 @@ from tidemark.systems.tables import TableSystem
 def compare(ids: pa.ChunkedArray, acknowledged: int, reader: str = "", seconds: float = 0.0) -> Oracle:
     """Compare `ids` (int64, any order) with the acknowledged ids 0 .. `acknowledged` - 1.
 
-    `missing` and `duplicated` count ids, `unexpected` counts rows whose id was never acknowledged (or is
-    null).
+    `missing` and `duplicated` count ids, `unexpected` counts rows whose id was never acknowledged, or is null.
     """
     seen = np.zeros(acknowledged, np.int64)
     unexpected = 0
