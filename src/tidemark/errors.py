@@ -1,24 +1,24 @@
 """Errors that Tidemark raises deliberately.
 
-    TidemarkError                1  any error without a more specific class
-    ├── ConfigError              2  config.yaml or the command line is invalid
-    ├── DatasetError             3  the trips cannot be used
-    ├── ProvisionError           4  a wheel, a jar or an archive could not be obtained
-    │   └── HashMismatch         4  it was obtained, but its hash is not the locked one
-    ├── ServiceError             5  a server did not start, or died
-    ├── StreamError              6  the broker or the producer failed during a run
-    ├── SystemFailure            7  the system under test refused a write
-    ├── OracleError              8  the table does not hold what was acknowledged
-    ├── DiskFull                 9  no space left on the device
-    ├── Locked                  10  another pipeline is running in this folder
-    ├── RebootNeeded            11  the next series waits for a restart of the machine
-    ├── Incomparable            12  two result sets must not be compared
-    ├── MachineError            13  the machine cannot do what the configuration asks
-    └── AnalysisError           14  run files cannot be read, or are inconsistent
+TidemarkError                1  any error without a more specific class
+├── ConfigError              2  config.yaml or the command line is invalid
+├── DatasetError             3  the trips cannot be used
+├── ProvisionError           4  a wheel, a jar or an archive could not be obtained
+│   └── HashMismatch         4  it was obtained, but its hash is not the locked one
+├── ServiceError             5  a server did not start, or died
+├── StreamError              6  the broker or the producer failed during a run
+├── SystemFailure            7  the system under test refused a write
+├── OracleError              8  the table does not hold what was acknowledged
+├── DiskFull                 9  no space left on the device
+├── Locked                  10  another pipeline is running in this folder
+├── RebootNeeded            11  the next series waits for a restart of the machine
+├── Incomparable            12  two result sets must not be compared
+├── MachineError            13  the machine cannot do what the configuration asks
+└── AnalysisError           14  run files cannot be read, or are inconsistent
 
-    The number is the exit code of a command that ends with that error. 0 is success, and 130 an interruption:
-    Ctrl-C, SIGTERM or a closed terminal.
-    A message states what happened, what was found, what is allowed, and what to do next.
+The number is the exit code of a command that ends with that error. 0 is success, and 130 an interruption:
+Ctrl-C, SIGTERM or a closed terminal.
+A message states what happened, what was found, what is allowed, and what to do next.
 """
 
 from __future__ import annotations

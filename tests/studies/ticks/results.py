@@ -39,10 +39,7 @@ def draw(studio: Studio) -> Drawn:
     from tidemark.results.figures import plots
 
     all_series = studio.run_set.select()
-    rows = [
-        (each.title, [(studio.measures.hot(TICK, each).estimate("ms"), each, True)])
-        for each in all_series
-    ]
+    rows = [(each.title, [(studio.measures.hot(TICK, each).estimate("ms"), each, True)]) for each in all_series]
     return studio.finish(plots.dots(studio, rows, "ms"), "How long a sleep takes", [], all_series[0].hot_runs)
 
 
