@@ -1,4 +1,4 @@
-"""Fixtures for complete pipelines, each in a separate workspace; no process of theirs outlives the test."""
+"""Fixtures for complete pipelines, each in a separate workspace; none of their processes outlives the test."""
 
 from __future__ import annotations
 

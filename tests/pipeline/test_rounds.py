@@ -175,7 +175,7 @@ def test_failure_to_make_results_does_not_stop_the_measurement(
 def test_failure_before_the_round_is_measured_stops_the_pipeline(
     tmp_path: Path, how: Failure | int, status: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Stop with 0 as well, the status when Snakemake was asked for less than everything, as with --until."""
+    """Stop with 0 as well, Snakemake's status if less than everything was requested, as with --until."""
     hand, ended = in_rounds(tmp_path, ends=[how], stops=True)
     assert ended == status and hand.asked == [Round(1, 2)]
     assert capfd.readouterr().out == ""

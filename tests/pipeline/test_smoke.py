@@ -71,7 +71,7 @@ class Observer:
 
     def _runs_elsewhere(self, name: str) -> bool:
         for process in psutil.process_iter(["name", "cwd"]):
-            # One that is ending has no folder any more, and keeps nothing in memory.
+            # A process that is ending has no folder any more, and keeps nothing in memory.
             place = process.info["cwd"]
             if process.info["name"] == name and place and not place.startswith(str(self.sandbox.root)):
                 return True

@@ -366,7 +366,7 @@ class Asking(IcebergRest):
 
 
 @pytest.mark.services
-def test_both_clients_send_credentials_and_write_where_the_catalog_says(
+def test_both_clients_send_credentials_and_write_to_the_catalogs_location(
     workspace: Workspace, postgres: Postgres, tmp_path: Path
 ) -> None:
     directory = workspace.work / "rest"
