@@ -67,9 +67,7 @@ def killed(server: IcebergRestSqlite, folder: Path, mark: str) -> dict[str, Any]
     return crash.all(Ledger(), ("nothing",), lambda _said: None)
 
 
-def test_loss_after_a_kill_is_found(
-    server: IcebergRestSqlite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_loss_after_a_kill_is_found(server: IcebergRestSqlite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kill an intact server (nothing is lost), one whose database is reset (all later writes are), and a broken one."""
     for mark in ("whole", "restored", "broken"):
         (tmp_path / mark).mkdir()

@@ -173,9 +173,7 @@ def test_acknowledged_objects_are_found_by_others(kind: type[CatalogSystem], ope
     assert kind.volatile or (database or 0) > 0
 
 
-def test_taken_name_and_missing_parent_are_refused(
-    kind: type[CatalogSystem], opened: Opened, tree: Tree
-) -> None:
+def test_taken_name_and_missing_parent_are_refused(kind: type[CatalogSystem], opened: Opened, tree: Tree) -> None:
     if not kind.stores:
         pytest.skip("keeps nothing")
     system = opened(kind)
@@ -218,9 +216,7 @@ def test_snapshots_are_appended_unless_outdated(kind: type[CatalogSystem], opene
     assert look_for(system, [*made, *appended, Request(APPENDING, (tree.root,), "T_0", "3")]).lost_updates == 1
 
 
-def test_commit_overtaken_by_another_client_is_refused(
-    kind: type[CatalogSystem], opened: Opened, tree: Tree
-) -> None:
+def test_commit_overtaken_by_another_client_is_refused(kind: type[CatalogSystem], opened: Opened, tree: Tree) -> None:
     """Let another client commit between the library's own reading and writing."""
     if not issubclass(kind, LibraryCatalog) or kind.requests is None or "append" not in kind.requests:
         pytest.skip("is spoken to over HTTP, or takes no snapshots")
@@ -249,9 +245,7 @@ def test_commit_overtaken_by_another_client_is_refused(
     assert found.holds and found.found == 6, found.named
 
 
-def test_renamed_and_dropped_tables_are_found_as_such(
-    kind: type[CatalogSystem], opened: Opened, tree: Tree
-) -> None:
+def test_renamed_and_dropped_tables_are_found_as_such(kind: type[CatalogSystem], opened: Opened, tree: Tree) -> None:
     asked = churn(tree)
     able_to = able(kind, asked)
     assert able_to == asked, "every system here can; one that cannot is not asked for any of it"
@@ -371,9 +365,7 @@ def working(
         ("keep", "Renamed_0_0", {"lost": 0, "undead": 1}),
     ],
 )
-def test_faulty_server_is_detected(
-    opened: Opened, tree: Tree, fault: str, where: str, found: dict[str, int]
-) -> None:
+def test_faulty_server_is_detected(opened: Opened, tree: Tree, fault: str, where: str, found: dict[str, int]) -> None:
     """Put a real server behind a proxy that loses, doubles or hides objects."""
     system = opened(of_kind(CatalogSystem)["rest-jdbc-sqlite"])
     walk = Walk.of(tree)

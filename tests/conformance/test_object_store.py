@@ -91,9 +91,7 @@ def processes() -> Iterator[ProcessPoolExecutor]:
 
 
 @pytest.mark.parametrize("kind", [DeltaRs, DuckLake, IcebergPyIceberg], ids=lambda kind: kind.name)
-def test_two_processes_lose_no_commits(
-    kind: type[Any], open_table: OpenTable, processes: ProcessPoolExecutor
-) -> None:
+def test_two_processes_lose_no_commits(kind: type[Any], open_table: OpenTable, processes: ProcessPoolExecutor) -> None:
     """Rely, for Delta, on puts that the store refuses if the object exists already."""
     system = opened(open_table, kind)
     system.write(trips(YELLOW, 1))

@@ -110,9 +110,7 @@ def overtake(system: Any) -> None:
 @pytest.mark.parametrize(
     "kind", [DuckLake, DuckLakeInlinedPostgres, IcebergPyIceberg, IcebergDuckDB, DeltaRs, DeltaDuckDB]
 )
-def test_overtaken_commit_is_retried_if_declared(
-    kind: type[System], open_table: OpenTable
-) -> None:
+def test_overtaken_commit_is_retried_if_declared(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind)
     system.create(YELLOW)
     if Capability.COMMIT_RETRY in system.capabilities:

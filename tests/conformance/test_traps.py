@@ -96,9 +96,7 @@ def test_ducklake_inlining_above_its_limit_is_detected(open_table: OpenTable) ->
 
 
 @pytest.mark.parametrize("kind", [DuckLake, DuckLakeInlined, DuckLakeSqlite, DuckLakeQuack])
-def test_writes_are_inlined_up_to_the_configured_row_limit(
-    kind: type[System], open_table: OpenTable
-) -> None:
+def test_writes_are_inlined_up_to_the_configured_row_limit(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind, kind.Options(inline_rows=3))
     system.create(YELLOW)
     for rows, inlined in ((3, 3), (4, 3), (1, 4)):

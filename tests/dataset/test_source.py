@@ -155,9 +155,7 @@ def test_server_that_sends_nothing_is_given_up_and_the_part_kept(
     assert not (raw / FILE).exists()
 
 
-def test_wrong_content_is_refused_with_both_hashes_and_removed(
-    pinned: Pinned, behaviour: Behaviour, raw: Path
-) -> None:
+def test_wrong_content_is_refused_with_both_hashes_and_removed(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
     behaviour.content = behaviour.content[:-1] + b"?"
     found = hashlib.sha256(behaviour.content).hexdigest()
     with pytest.raises(HashMismatch) as caught:

@@ -152,9 +152,7 @@ def check_the_end(sandbox: Sandbox, tally: Tally) -> None:
     assert sandbox.left_running() == []
 
 
-def test_kills_at_any_moment_lose_and_duplicate_nothing(
-    make_sandbox: MakeSandbox, cache: Path, tmp_path: Path
-) -> None:
+def test_kills_at_any_moment_lose_and_duplicate_nothing(make_sandbox: MakeSandbox, cache: Path, tmp_path: Path) -> None:
     systems: dict[str, Any] = {"null": {}, "ducklake": {}}
     sandbox = make_sandbox(configuration(systems), copy_of_jars(cache, tmp_path / "cache"))
     sandbox.know("null", 50_000)  # the other one is probed, and killed during the probe as well

@@ -43,9 +43,7 @@ def test_server_listens_on_loopback_only_and_never_runs_as_root(
     assert mariadb.directory.stat().st_mode & 0o077 == 0
 
 
-def test_password_is_required_and_written_nowhere(
-    mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_password_is_required_and_written_nowhere(mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch) -> None:
     _, user, password = mariadb.jdbc("x")
     assert {name for (name,) in mariadb.ask("SELECT DISTINCT User FROM mysql.global_priv")} == {USER, "mariadb.sys"}
     written = [path for path in mariadb.directory.rglob("*") if path.is_file()]

@@ -90,9 +90,7 @@ def test_full_disk_is_recognised_from_the_log(tmp_path: Path) -> None:
         child.run_to_end(10)
 
 
-def test_full_disk_is_recognised_when_the_log_had_no_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_is_recognised_when_the_log_had_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ServiceError) as caught:
         start(tmp_path, "/bin/false").run_to_end(10)
     assert not isinstance(caught.value, DiskFull) and "no room" not in str(caught.value)

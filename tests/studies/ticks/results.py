@@ -1,4 +1,4 @@
-"""One quantity, one table, one figure, one claim and a sentence."""
+"""Results of the smallest study: one quantity, one table, one figure, one claim and a sentence."""
 
 from __future__ import annotations
 

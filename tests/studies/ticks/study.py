@@ -1,5 +1,5 @@
-# ruff: noqa: ARG001, ARG002 -- the protocol names what so small a study does not use
-"""A study as small as one can be: two files of code, a schema, a claim and a chapter. It sleeps, again and again."""
+# ruff: noqa: ARG001, ARG002 -- the protocol has parameters that so small a study does not use
+"""The smallest possible study: two files of code, a schema, a claim and a chapter. It times repeated sleeps."""
 
 from __future__ import annotations
 
