@@ -126,7 +126,7 @@ def test_invalid_url_fragment_is_ignored_and_reported(opened: Open, fragment: st
     page = opened("made", fragment)
     assert not hidden(page, "view-note")
     note = text(page, "view-note")
-    assert "which was left out" in note and all(each in note for each in unknown)
+    assert "Ignored parts of the link" in note and all(each in note for each in unknown)
     assert len(note) < 400
     systems = [row["system"] for row in tables(page)[0]["rows"]]
     assert systems == ["ducklake"] if "ducklake" in fragment else len(systems) == 5
