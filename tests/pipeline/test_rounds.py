@@ -165,7 +165,7 @@ def test_results_that_cannot_be_made_do_not_keep_the_rest_from_being_measured(
     assert said.out == ""
     assert said.err == (
         "tidemark: figures: failed: a figure is wrong. Its log is results/logs/figures.log. "
-        "The measurement goes on, and results are made anew at its end.\n"
+        "The measurement goes on, and results are made again at its end.\n"
     )
 
 

@@ -126,7 +126,7 @@ def test_the_answers_leave_out_the_harness_and_name_the_twin(measured: Group) ->
     assert found["files-single"]["text"].startswith("Iceberg (PyIceberg): 4,000,000")
     lines = in_lines(list(found.values()), synthetic=True, repeated=False)
     assert len(lines) == 3 and lines[0].startswith("Fastest for single events: DuckLake")
-    assert lines[2].startswith("Not told apart: fastest for single events") and "SYNTHETIC" in lines[2]
+    assert lines[2].startswith("Not distinguishable: fastest for single events") and "SYNTHETIC" in lines[2]
     assert "how repeats differ is not known" in lines[2]
     assert "repeats" not in in_lines(list(found.values()), synthetic=True, repeated=True)[2]
 
@@ -148,7 +148,7 @@ def test_files_without_a_format_bound_the_others_and_are_not_the_best_of_them(
 def test_who_was_measured_alone_is_not_said_to_differ_from_others(tmp_path: Path) -> None:
     (group,) = made(tmp_path, [FAST, replace(NULL, median_ms=0.5)], window_s=2.0)
     lines = in_lines(answers(group, QUESTIONS), synthetic=False, repeated=True)
-    assert lines[-1].startswith("Not told apart: fastest for single events: no other system was measured")
+    assert lines[-1].startswith("Not distinguishable: fastest for single events: no other system was measured")
 
 
 def test_no_slow_down_is_said_where_none_was_seen(tmp_path: Path) -> None:

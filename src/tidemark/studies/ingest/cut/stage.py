@@ -143,7 +143,7 @@ def staged(
     """Yield a stage: a table in the folder `name`, synced to disk, and writers whose records lie outside that disk."""
     directory = private_directory(rig.work / name)
     disk = ingest.disk
-    assert disk is not None, "the series was placed on no disk of its own"
+    assert disk is not None, "the series was placed on no separate disk"
     ledger = private_directory(disk.beside / name)
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, directory, ignore_errors=True)

@@ -92,7 +92,7 @@ def staged(
         show("making the table")
         rows = ROWS_A_FLUSH if settings.has_front else settings.rows
         table = fresh_table(ingest, rig, directory / "table-1", stack, rows)
-        show("starting who asks")
+        show("starting writers or clients")
         crew: Crew | Fronted = _crew(ingest, rig, table, settings, seconds, directory)
         stack.enter_context(crew)
         stack.enter_context(ingest.working(crew))
