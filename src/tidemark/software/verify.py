@@ -56,7 +56,7 @@ def verify_or_refuse(workspace: Workspace) -> None:
         told = "; ".join(problem for each in wrong for problem in each.problems[: seals.SHOWN])
         raise ProvisionError(
             f"--verify: of {len(found)} provisioned artifacts {len(wrong)} are not as they were made: {told}. If you "
-            "changed nothing, look at the disk. They will not be used: run the command again to have them made anew."
+            "changed nothing, look at the disk. They will not be used: run the command again to rebuild them."
         )
     print(f"tidemark: --verify: {len(found)} provisioned artifacts are as they were made", file=sys.stderr)
 
