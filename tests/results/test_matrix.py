@@ -94,7 +94,7 @@ def test_ratios_are_pairwise_and_show_indistinguishable_systems(measured: Group)
     difference = data["ratios"]["slower-1000-single"][slow][one]
     assert difference[1] > 0, "signed: by difference"
     shown = {question["key"]: question["shown"] for question in question_data(QUESTIONS, [measured])}
-    assert shown["rate-single"] and not shown["fixed"], "what nobody answers is not shown"
+    assert shown["rate-single"] and not shown["fixed"], "a metric without a value is not shown"
     marks = {row["system"]: row["marks"] for row in data["rows"]}
     assert marks["ducklake"] == [] and "failed" in marks["delta-rs"][0]
 

@@ -12,7 +12,16 @@ from tidemark.paths import Workspace
 from tidemark.services.programs.provision import LOCKS, read_jar_lock, sha256_of
 from tidemark.software.environments import STAMP
 
-MADE = ("postgres", "polaris", "classes", "class-data", "kafka-storage", "envs")  # folders of the cache
+MADE = (
+    "postgres",
+    "mariadb",
+    "polaris",
+    "classes",
+    "class-data",
+    "kafka-storage",
+    "envs",
+    "tools",
+)  # folders of the cache
 
 
 @dataclass(frozen=True, slots=True)
