@@ -37,7 +37,7 @@ RESULTS = Results(
         set_up_bytes=2.7e9,
         remarks=(
             "HDFS stands in for HopsFS, and its servers share the client's machine: ratios and shapes are judged, and "
-            "one value in seconds, the minute that a legacy write takes. The legacy path is rebuilt of its public "
+            "one value in seconds, the minute that a legacy write takes. The legacy path is rebuilt from its public "
             "parts. The thesis's sentences are also judged by its own tables (printed-...).",
         ),
     ),

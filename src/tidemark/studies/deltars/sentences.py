@@ -162,7 +162,10 @@ class Writer(SentenceWriter):
 
     def legacy_reads(self) -> str:
         said = self._pairs(READ_MEAN, LEGACY, HDFS, fewest_cores(self.run_set))
-        return f"Its reads, through a Flight server with DuckDB, take this multiple of it (means): {listed(said)}."
+        return (
+            "Its reads, through a Flight server with DuckDB, take this multiple of the time of delta-rs on HDFS "
+            f"(means): {listed(said)}."
+        )
 
     def server_reads(self) -> str:
         """Compare legacy reads with the same engine and the same HDFS client without the server."""

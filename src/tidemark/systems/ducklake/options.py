@@ -16,7 +16,7 @@ class DuckLakeOptions(DurabilityOptions):
         default=None,
         metadata={
             "help": "Writes of up to this many rows stay in the catalog until they are flushed "
-            "(DATA_INLINING_ROW_LIMIT). Left out: no write, or each one of a system named inlined. DuckLake "
+            "(DATA_INLINING_ROW_LIMIT). Left out: no write, or each one if the system is named inlined. DuckLake "
             "1.0 left alone: 10.",
             "minimum": 0,
             "examples": (10,),

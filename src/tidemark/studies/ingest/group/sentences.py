@@ -71,7 +71,7 @@ class Gathering(SentenceWriter):
                     parts.append(f"{number(held.value, 3)} ({_which(series)}, {policy})")
         if not parts:
             raise Absent("no gathered requests left files")
-        return f"Requests in a data file, where each would have been a file: {listed(parts)}."
+        return f"A data file holds this many requests, where each would have been a file: {listed(parts)}."
 
     def oracle(self) -> str:
         """Return the sentence on whether rows acknowledged through the front are present, and on errors."""

@@ -95,7 +95,7 @@ def _writers(workshop: Workshop) -> Table:
         "Hot runs, closed loop: a writer begins the next batch when the last was acknowledged. Commits that were "
         "acknowledged inside the window count; their times begin with the first try. Where the oracle does not report "
         "'exact', acknowledged rows are not in the table as they should be, and speeds are no results.",
-        "Refused: as far as reported; the table ingest-outcomes has 'Counted by'. Given up: refused in the last try "
+        "Refused: as far as reported, see 'Counted by' in the table ingest-outcomes. Given up: refused in the last try "
         "of the writer itself. Fairness: Jain's index, 1 where all writers have as many commits. Data files are those "
         "on the disk, those of refused commits among them.",
         f"The null system stores nothing. Above {NEAR:g} % of its rate, a rate is in part that of the load generator.",

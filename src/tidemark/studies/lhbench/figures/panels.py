@@ -153,7 +153,7 @@ def axis(studio: Studio) -> Drawn:
     axes.grid()
     told = reading(published.LABELLED)
     notes = [
-        "No run of Tidemark: the four times of the paper's figure 3, over the share of its 1,000 files that as many "
+        "Not a run of Tidemark: the four times of the paper's figure 3, over the share of its 1,000 files that as many "
         f"uniformly drawn updates touch. The line, {told.fixed_s:.0f} s + {told.whole_s:.0f} s x share, is fitted to "
         "the filled points."
     ]
