@@ -1,4 +1,4 @@
-"""Clusters as a user has them, each made of the jars that are locked here: what a job brings with it is left out."""
+"""Clusters like a user's, made from the locked jars, without the jars that a job brings with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tidemark.services.spark import server as spark
 
 HEAP_MB = 512
 PATIENCE_S = 60.0
-# What Flink's own start scripts work out from the size of the process; all of it must be said.
+# Flink's start scripts derive these values from the size of the process; without the scripts all must be given.
 MEMORY = {
     "taskmanager.cpu.cores": "2.0",
     "taskmanager.memory.framework.heap.size": "128m",
@@ -39,7 +39,7 @@ MEMORY = {
 
 @contextmanager
 def flink_session(workspace: Workspace, directory: Path) -> Iterator[str]:
-    """The address of a session cluster of Flink, a job manager and a task manager, without Kafka and Iceberg."""
+    """Run a Flink session cluster, a job manager and a task manager, without Kafka and Iceberg; yield its address."""
     give(private_directory(directory))
     jars = [jar for jar in provision("flink", workspace) if not jar.name.startswith(flink.SENT)]
     rpc, rest, blobs = free_ports(3)
@@ -74,7 +74,7 @@ def flink_session(workspace: Workspace, directory: Path) -> Iterator[str]:
 
 @contextmanager
 def spark_standalone(workspace: Workspace, directory: Path) -> Iterator[str]:
-    """The address of a master of Spark with one worker, without Kafka and formats of tables."""
+    """Run a Spark master with one worker, without Kafka and table formats; yield its address."""
     give(private_directory(directory))
     jars = [jar for jar in provision("spark", workspace) if not jar.name.startswith(spark.SENT)]
     lib = private_directory(directory / "jars")  # where executors find Spark

@@ -1,4 +1,4 @@
-"""What every test may ask for: a workspace of its own, which shares the provisioned jars with the repository."""
+"""Fixtures and hooks of all tests, such as a workspace that shares the provisioned jars with the repository."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from tidemark.analysis.measures import Measures
 
 TESTS = Path(__file__).parent
-# One worker runs all tests of these folders: they share servers, or measure and must not do so side by side. The
-# longest come first, so that what is short fills the workers at the end.
+# One worker runs all tests of these folders: they share servers, or measure and must not do so in parallel. The
+# longest come first, so that short ones fill the workers at the end.
 SHARED = ("pipeline", "conformance", "stacks", "services")
-SPARK = ("conformance/test_lakehouses.py", "services/test_spark.py")  # files that share sessions of Spark
+SPARK = ("conformance/test_lakehouses.py", "services/test_spark.py")  # files that share Spark sessions
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)  # the other stacks, whose systems are tested as well, have no xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give one worker all tests that share servers, and all of a file of the others."""
+    """Give all tests that share servers to one worker; distribute the others by file."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByServers(LoadScopeScheduling):
@@ -44,7 +44,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 class FailedTests:
-    """Prints the name of a test that fails when it fails."""
+    """Pytest plugin that prints the name of a failing test as soon as it fails."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._terminal = config.pluginmanager.get_plugin("terminalreporter")
@@ -56,13 +56,13 @@ class FailedTests:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput"):  # the process that people see, not a worker of it
+    if not hasattr(config, "workerinput"):  # the main process, not a worker of it
         config.pluginmanager.register(FailedTests(config))
 
 
 @pytest.fixture(scope="session")
 def cache() -> Iterator[Path]:
-    """The folder of provisioned artifacts, the repository's unless TIDEMARK_CACHE names another."""
+    """Yield the folder of provisioned artifacts: the repository's unless TIDEMARK_CACHE names another."""
     folder = Path(os.environ.get("TIDEMARK_CACHE", Path(__file__).parents[1] / ".tidemark" / "cache"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIDEMARK_CACHE", str(folder))
@@ -71,14 +71,14 @@ def cache() -> Iterator[Path]:
 
 @pytest.fixture
 def workspace(tmp_path: Path, cache: Path) -> Workspace:
-    """An empty workspace; pytest's own folders are readable by their owner alone, as ours are."""
+    """Return an empty workspace; pytest's folders are readable only by their owner, as Tidemark's are."""
     assert cache
     return Workspace(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The standard run set, which no test writes into: several systems, a series that failed and one not run."""
+    """Return the standard run set, which tests must not modify: several systems, a failed series and one not run."""
     from tests.runs.runset import STANDARD, write_run_set
 
     return write_run_set(tmp_path_factory.mktemp("standard"), STANDARD, window_s=20)

@@ -1,4 +1,4 @@
-"""The configuration: what is right is parsed, what is wrong is named with its place."""
+"""Tests of the configuration: valid input is parsed, and errors are named with their place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tidemark.studies.registry import registry
 SHIPPED = Path(__file__).parents[1] / "config.yaml"
 
 
-def test_the_shipped_file_is_right_and_says_what_the_schema_has() -> None:
+def test_shipped_file_is_valid_and_kept_in_the_effective_configuration() -> None:
     config = load(SHIPPED)
     assert config.protocol == "quick" and config.studies == ("streams",)
     written = yaml.safe_load(SHIPPED.read_text())
@@ -62,7 +62,7 @@ def test_every_key_has_a_description() -> None:
         ("services.kafka_adress=x", r"did you mean 'kafka_address'"),
     ],
 )
-def test_what_is_wrong_is_named(override: str, said: str) -> None:
+def test_invalid_setting_is_named(override: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         make_plan(load(SHIPPED, [override]))
 
@@ -83,14 +83,14 @@ def test_a_wrong_value_in_the_file_is_named_with_its_line(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "protocol: [", "a: !!python/none 1", "\x00", "x: &a [*a]"])
-def test_a_file_that_is_no_configuration(tmp_path: Path, text: str) -> None:
+def test_invalid_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"config\.yaml"):
         load(path)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file"):
         load(tmp_path / "none.yaml")
 
@@ -102,7 +102,7 @@ def test_an_unknown_system_and_an_unknown_option_are_named() -> None:
         make_plan(load(SHIPPED, ["streams.systems.ducklake={colour: red}"]))
 
 
-def test_a_series_keeps_its_place_on_disk_unless_its_own_settings_change() -> None:
+def test_series_keeps_its_directory_unless_its_own_settings_change() -> None:
     def directories(*overrides: str) -> dict[str, str]:
         plan = make_plan(load(SHIPPED, ["streams.systems={'null': {}, ducklake: {}}", *overrides]))
         return {f"{spec.name} {spec.mode}": spec.directory for spec in plan.series}
@@ -156,7 +156,7 @@ def test_one_key_repeats_every_series_of_a_study(study: str) -> None:
     assert {name for name, _ in series("repeats=1")} == {name for name, _ in planned}
 
 
-def test_a_study_has_repeats_of_its_own() -> None:
+def test_sweep_has_its_own_number_of_repeats() -> None:
     sweep = "streams.sweep={reading: {axis: read_ahead, values: [1, 2], modes: [single], repeats: 3}}"
     plan = make_plan(
         load(
@@ -169,7 +169,7 @@ def test_a_study_has_repeats_of_its_own() -> None:
     assert sorted(repeats["reading"]) == [1, 1, 2, 2, 3, 3]
 
 
-def test_threads_are_capped_at_what_the_machine_has_and_that_is_said() -> None:
+def test_threads_are_capped_at_the_machines_number_with_a_note() -> None:
     most = os.cpu_count() or 1
     sweep = "streams.sweep={threads: {axis: threads, values: [1, 100000], modes: [single], repeats: 1}}"
     plan = make_plan(load(SHIPPED, ["streams.sweeps=[threads]", sweep, "streams.systems={ducklake: {}}"]))
@@ -195,7 +195,7 @@ def places(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @settings(max_examples=500, deadline=None)
 @given(data=st.data())
-def test_no_mutation_of_a_valid_file_ends_in_anything_but_a_configuration_or_a_message(
+def test_mutated_file_gives_a_configuration_or_a_config_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     tree = json.loads(load(SHIPPED).effective)
@@ -248,7 +248,7 @@ def test_a_secret_in_an_address_is_refused_and_not_repeated(key: str, address: s
         load(SHIPPED, [f"services.{key}={json.dumps(address)}"])
 
 
-def test_a_secret_in_the_address_of_a_studys_engine_is_refused_as_well() -> None:
+def test_secret_in_the_address_of_a_studys_engine_is_refused_as_well() -> None:
     with pytest.raises(ConfigError, match=r"key 'lhbench\.engine\.master': found user information") as caught:
         load(SHIPPED, ["lhbench.engine.master=spark://me:tide-5ecret@spark:7077"])
     assert "5ecret" not in str(caught.value)
@@ -266,7 +266,7 @@ def test_a_secret_in_the_address_of_a_studys_engine_is_refused_as_well() -> None
         ("spark_master", "local[3]"),
     ],
 )
-def test_an_address_without_a_secret_is_taken_as_it_is(key: str, address: str) -> None:
+def test_address_without_a_secret_is_accepted_unchanged(key: str, address: str) -> None:
     config = load(SHIPPED, [f"services.{key}={json.dumps(address)}"])
     assert getattr(config.services, key) == address
 
@@ -282,12 +282,12 @@ def test_an_address_without_a_secret_is_taken_as_it_is(key: str, address: str) -
         ("connect_address=http://connect:8083", r"kafka_address'.* needed: the address of the broker"),
     ],
 )
-def test_an_engine_that_nobody_could_reach_is_refused(given: str, said: str) -> None:
+def test_unreachable_engine_address_is_refused(given: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         load(SHIPPED, [f"services.{given}"])
 
 
 @pytest.mark.parametrize("study", list(registry()))
-def test_a_system_that_no_study_knows_is_named_with_those_that_may_be(study: str) -> None:
+def test_unknown_system_is_named_with_the_allowed_ones(study: str) -> None:
     with pytest.raises(ConfigError, match=rf"key '{study}\.systems\.foo': found no system 'foo'; allowed: .+, "):
         make_plan(load(SHIPPED, [f"studies=[{study}]", f"{study}.systems={{foo: {{}}}}"]))

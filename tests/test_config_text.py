@@ -1,4 +1,4 @@
-"""How a configuration may be written: each key once, one value for a list, names alone for systems."""
+"""Tests of the syntax of a configuration: each key once, one value for a list, names alone for systems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEMORY = 1 << 30  # bytes of address space; reading the shipped file takes a fif
 
 
 def refused(text: str, folder: Path, *overrides: str) -> str:
-    """What is said of a file with this text, from the first word behind its path."""
+    """Return the error message of a file with this text, without the path at its start."""
     path = folder / "config.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
@@ -40,11 +40,11 @@ def refused(text: str, folder: Path, *overrides: str) -> str:
         ("streams: {systems: {null: {}, 'null': {}}}\n", ": key 'streams.systems.null' stands twice, on line 1;"),
     ],
 )
-def test_a_key_that_stands_twice_is_refused_with_both_lines(text: str, said: str, tmp_path: Path) -> None:
+def test_duplicate_key_is_refused_with_both_lines(text: str, said: str, tmp_path: Path) -> None:
     assert refused(text, tmp_path).startswith(said)
 
 
-def test_a_key_that_stands_twice_in_a_value_of_the_command_line_is_refused() -> None:
+def test_duplicate_key_in_a_command_line_value_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"^--config 'streams=\.\.\.': key 'modes' stands twice, on line 1; keep one"):
         load(SHIPPED, ["streams={modes: [single], modes: [batch]}"])
 
@@ -59,10 +59,10 @@ def test_a_key_that_stands_twice_in_a_value_of_the_command_line_is_refused() -> 
     ],
     ids=["brackets", "braces", "aliases", "an alias of itself"],
 )
-def test_a_text_that_would_fill_the_memory_or_the_stack_is_refused_within_little_memory(
+def test_text_that_would_exhaust_memory_or_stack_is_refused_in_little_memory(
     value: str, said: str, tmp_path: Path
 ) -> None:
-    """In a process of its own, which may have a gigabyte: aliases of aliases would stand for 400 million values."""
+    """Runs in a separate process limited to a gigabyte: aliases of aliases would expand to 400 million values."""
     file = tmp_path / "config.yaml"
     file.write_text(value if value is LAUGHS else f"a: {value}")
     given = tmp_path / "given"
@@ -90,7 +90,7 @@ def test_an_error_in_a_value_of_the_command_line_names_the_command_line(tmp_path
     assert refused(text, tmp_path, "streams={modes: [batches]}").startswith("--config: key 'streams.modes.0'")
     said = refused(text, tmp_path, "catalogs.protocols.smoke.users=8")
     assert said.startswith("--config: key 'catalogs.protocols.smoke'") and "needed as well: depth" in said
-    # What the file has beside it is still the file's.
+    # Other errors of the file still name the file.
     broken = text.replace("- single", "- singles")
     assert refused(broken, tmp_path, "streams.systems=ducklake").startswith(":3: key 'streams.modes.0'")
     with pytest.raises(ConfigError, match=r"^--config: key 'streams\.systems\.ducklake\.inlinerows'"):
@@ -98,7 +98,7 @@ def test_an_error_in_a_value_of_the_command_line_names_the_command_line(tmp_path
 
 
 def lists(rules: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
-    """Each list that the schema has, by its key; names of one's own are `mine` in it."""
+    """Return each list of the schema with its key, in which user-defined names are `mine`."""
     if "array" in (rules.get("type") or ()) or any("array" in each.get("type", "") for each in rules.get("oneOf", ())):
         return [(path, rules)]
     below = dict(rules.get("properties", {}))
@@ -108,12 +108,12 @@ def lists(rules: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...],
 
 
 def one_value(rules: dict[str, Any]) -> Any:
-    """A value that the list of `rules` may hold."""
+    """Return a value that the list of `rules` may hold."""
     items = next(each for each in (rules, *rules.get("oneOf", ())) if "items" in each)["items"]
     kinds = items.get("type", "string")
     if "enum" in items:
         return items["enum"][0]
-    # A number that every range of the schemas has, and a name that every pattern has.
+    # A number within every range of the schemas, and a name that matches every pattern.
     return (101 if items.get("maximum", 101) > 100 else 99) if kinds in ("integer", "number") else "1s"
 
 
@@ -121,11 +121,11 @@ LISTS = lists(schema())
 
 
 @pytest.mark.parametrize(("key", "rules"), LISTS, ids=[".".join(key) for key, _ in LISTS])
-def test_one_value_is_taken_for_a_list_of_it(key: tuple[str, ...], rules: dict[str, Any]) -> None:
+def test_single_value_is_taken_as_a_list_of_it(key: tuple[str, ...], rules: dict[str, Any]) -> None:
     value = "streams" if key == ("studies",) else one_value(rules)
 
     def said(given: Any) -> str:
-        """What is in force with it; where other keys are needed as well, that."""
+        """Return the effective configuration, or the error if other keys are needed as well."""
         try:
             return load(SHIPPED, [f"{'.'.join(key)}={json.dumps(given)}"]).effective
         except ConfigError as error:
@@ -136,7 +136,7 @@ def test_one_value_is_taken_for_a_list_of_it(key: tuple[str, ...], rules: dict[s
 
 
 @pytest.mark.parametrize("study", list(sections()))
-def test_names_alone_stand_for_systems_with_their_defaults(study: str, tmp_path: Path) -> None:
+def test_names_alone_mean_systems_with_their_defaults(study: str, tmp_path: Path) -> None:
     names = list(sections()[study]["properties"]["systems"]["default"])[:2]
     path = tmp_path / "config.yaml"
 
@@ -171,12 +171,12 @@ def test_null_in_a_list_of_systems_is_the_baseline_of_that_name() -> None:
         ("streams.systems=[ducklake: {}, delta-rs]", r"allowed: a name, a list of names, or names with their options"),
     ],
 )
-def test_a_list_that_cannot_be_taken_says_why(given: str, said: str) -> None:
+def test_invalid_list_states_the_reason(given: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         load(SHIPPED, [given])
 
 
-def test_a_wrong_key_is_answered_by_the_nearest_or_by_all_of_them() -> None:
+def test_unknown_key_is_answered_with_the_nearest_or_all_keys() -> None:
     with pytest.raises(ConfigError) as caught:
         load(SHIPPED, ["protocl=smoke"])
     assert str(caught.value) == "--config: key 'protocl': found a key that does not exist; did you mean 'protocol'?"

@@ -1,4 +1,4 @@
-"""What the pipeline's own processes keep in memory is not cold for the client that is measured."""
+"""Test that pipeline processes keep no client library in memory, which would not be cold for the measured client."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & libraries))
 """
 
 
-def test_what_runs_beside_a_cold_run_loads_no_library_of_a_client() -> None:
-    """A page that a process has mapped is hard to evict, and `all`, Snakemake and the step that measures run beside it.
+def test_processes_running_during_a_cold_run_load_no_client_library() -> None:
+    """A page that a process has mapped is hard to evict, and `all`, Snakemake and the measuring step run meanwhile.
 
-    Import such a library where it is used, or below `if TYPE_CHECKING`, in the file of a system as well.
+    Import such a library where it is used, or below `if TYPE_CHECKING`, also in the file of a system.
     """
     done = subprocess.run(
         [sys.executable, "-c", PLAN, REPOSITORY / "config.yaml"], capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""Lines that a terminal redraws, and what of them goes into a log where there is none."""
+"""Tests of progress lines that a terminal redraws, and of what is logged without a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tidemark.progress import Foot, Progress
 
 
 class Terminal(io.StringIO):
-    """A terminal of 8 rows, as far as what is drawn on it asks for one."""
+    """Terminal of 8 rows that interprets the control sequences of progress lines."""
 
     def isatty(self) -> bool:
         return True
@@ -35,7 +35,7 @@ class Terminal(io.StringIO):
         return [each.rstrip() for each in rows if each.strip()]
 
 
-def test_both_lines_stand_where_they_stood() -> None:
+def test_both_lines_are_redrawn_in_place() -> None:
     terminal = Terminal()
     foot = Foot(terminal)
     foot.show("null single: run 0 of 2: 10 of 15 s", "series 1 of 4; about 3 min left", label="run 0 of 2")
@@ -48,7 +48,7 @@ def test_both_lines_stand_where_they_stood() -> None:
     assert terminal.rows == ["null single: complete", "null batch: starting", "series 2 of 4"]
 
 
-def test_what_is_printed_in_between_stays_above() -> None:
+def test_output_printed_in_between_stays_above() -> None:
     terminal = Terminal()
     foot = Foot(terminal)
     foot.show("null single: run 0", "series 1 of 4", label="run 0")
@@ -57,13 +57,13 @@ def test_what_is_printed_in_between_stays_above() -> None:
     assert terminal.rows == ["tidemark: a word", "null single: run 1", "series 1 of 4"]
 
 
-def test_a_line_that_is_too_long_is_cut_and_not_wrapped() -> None:
+def test_line_that_is_too_long_is_cut_and_not_wrapped() -> None:
     terminal = Terminal()
     Foot(terminal).show("x" * 5000, label="x")
     assert len(terminal.rows[0]) < 1000
 
 
-def test_without_a_terminal_progress_goes_into_the_log_alone_and_words_into_both() -> None:
+def test_without_a_terminal_progress_goes_only_to_the_log_and_messages_to_both() -> None:
     reader, log = io.StringIO(), io.StringIO()
     stream = Tee(reader, log)
     foot = Foot(stream)
@@ -82,7 +82,7 @@ def test_without_a_terminal_progress_goes_into_the_log_alone_and_words_into_both
     ]
 
 
-def test_on_a_terminal_the_log_has_no_line_that_is_redrawn() -> None:
+def test_on_a_terminal_the_log_has_no_redrawn_lines() -> None:
     terminal, log = Terminal(), io.StringIO()
     foot = Foot(Tee(terminal, log))
     foot.show("null single: run 0", "series 1 of 4", label="run 0")

@@ -1,17 +1,18 @@
-"""Who may import whom, and how large a room may be: what ARCHITECTURE.md says, held against the sources."""
+"""Tests of ARCHITECTURE.md's rules against the sources: the import order of layers ("rooms"), and their size."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
 PACKAGE = REPOSITORY / "src" / "tidemark"
-# The files at the package's root are the first room. A module imports from its own room and from those before it.
+# The files at the package's root are the first layer. A module imports from its own layer and from earlier ones.
 BASE = ("errors", "paths", "lifetime", "progress", "schema", "seals", "addresses", "config", "code")
 ROOMS = (
     "base",
@@ -27,25 +28,25 @@ ROOMS = (
     "analysis",
 )
 ROOMS += ("results", "studies", "pipeline", "cli")
-DOORS = ("__init__", "__main__")  # the version, and the way in; they belong to no room
+DOORS = ("__init__", "__main__")  # the version and the entry point; they belong to no layer
 MOST_FILES = 15  # directly in one folder
 MOST_OF_THE_CODE = 0.30
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Crossing:
-    """An import of a later room: the file that has it, from the package's folder, and the room that it imports."""
+    """An import of a later layer: the importing file, relative to the package's folder, and the imported layer."""
 
     file: str
     room: str
 
 
-# Imports against the order that are there today, each with its reason. An entry that is needed no more must go.
+# Existing imports against the order, each with its reason. An entry that is no longer needed must be removed.
 ALLOWED: set[Crossing] = set()
 
 
 def sources(package: Path) -> Iterator[tuple[Path, str]]:
-    """Each file of the package with its room; the two doors are left out."""
+    """Yield each file of the package with its layer, except those of `DOORS`."""
     for path in sorted(package.rglob("*.py")):
         name = path.relative_to(package).with_suffix("").parts
         if len(name) > 1:
@@ -55,7 +56,7 @@ def sources(package: Path) -> Iterator[tuple[Path, str]]:
 
 
 def imports(path: Path, package: str) -> Iterator[str]:
-    """The modules of `package` that a file imports, at its top or anywhere in it, also for types alone."""
+    """Yield the modules of `package` that a file imports, at any nesting level, also for type checking only."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: write 'from {package}...' in full, so that the room can be seen"
@@ -74,7 +75,7 @@ def room_of(module: str) -> str:
 
 
 def crossings(package: Path) -> set[Crossing]:
-    """Every import of a room that comes later; an AssertionError for a room that nobody knows."""
+    """Return every import of a later layer; raise AssertionError if a layer is unknown."""
     found = set()
     for path, room in sources(package):
         assert room in ROOMS, f"{path}: no room '{room}'; there are {', '.join(ROOMS)} (and {', '.join(BASE)} in base)"
@@ -87,13 +88,13 @@ def crossings(package: Path) -> set[Crossing]:
 
 
 def complaints(found: set[Crossing], allowed: set[Crossing]) -> list[str]:
-    """What is wrong, a sentence each: imports that nobody allowed, and permissions that nobody needs."""
+    """Return a sentence for each import that is not allowed, and for each permission that is not needed."""
     wrong = [f"{each.file} imports '{each.room}', a later room" for each in sorted(found - allowed)]
     return wrong + [f"{each.file} imports '{each.room}' no more: remove it" for each in sorted(allowed - found)]
 
 
 def neighbours(package: Path) -> list[str]:
-    """Imports of one study by another: what two of them need belongs to a room before."""
+    """Return imports of one study by another; code that two studies need belongs in an earlier layer."""
     wrong = []
     for path in sorted((package / "studies").glob("*/**/*.py")):
         mine = path.relative_to(package / "studies").parts[0]
@@ -105,21 +106,47 @@ def neighbours(package: Path) -> list[str]:
     return wrong
 
 
+def circle(package: Path) -> list[str]:
+    """Modules that import one another in a circle, the first that is found; [] if there is none.
+
+    Imports inside functions and for types alone count, and so does a text that names a module.
+    """
+    modules = {".".join(path.relative_to(package.parent).with_suffix("").parts): path for path in package.rglob("*.py")}
+    modules = {name.removesuffix(".__init__"): path for name, path in modules.items()}
+    graph: dict[str, set[str]] = {}
+    for name, path in modules.items():
+        named: list[str] = []
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                named += [f"{node.module}.{alias.name}" for alias in node.names]
+                named += [node.module] if any(each not in modules for each in named[-len(node.names) :]) else []
+            elif isinstance(node, ast.Import):
+                named += [alias.name for alias in node.names]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named.append(node.value)
+        graph[name] = modules.keys() & {*named} - {name}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
 def crowded(package: Path) -> list[str]:
-    """Folders with too many files, and rooms with too much of the code."""
+    """Return folders with too many files, and layers with too much of the code."""
     folders = [package, *sorted(path for path in package.rglob("*") if path.is_dir())]
     counts = {folder: len(list(folder.glob("*.py"))) for folder in folders}
     wrong = [f"{folder.name}: {count} files" for folder, count in counts.items() if count > MOST_FILES]
     lines: dict[str, int] = dict.fromkeys(ROOMS, 0)
     for path, room in sources(package):
         parts = path.relative_to(package).parts
-        part = "/".join(parts[:2]) if room == "studies" and len(parts) > 2 else room  # each study is a room by itself
+        part = "/".join(parts[:2]) if room == "studies" and len(parts) > 2 else room  # each study is a layer by itself
         lines[part] = lines.get(part, 0) + len(path.read_text().splitlines())
     whole = sum(lines.values())
     return wrong + [f"{room}: {n} of {whole} lines" for room, n in lines.items() if n > MOST_OF_THE_CODE * whole]
 
 
-def test_no_file_imports_a_later_room() -> None:
+def test_no_file_imports_a_later_layer() -> None:
     assert complaints(crossings(PACKAGE), ALLOWED) == []
 
 
@@ -127,11 +154,15 @@ def test_no_study_imports_another() -> None:
     assert neighbours(PACKAGE) == []
 
 
-def test_no_room_is_crowded() -> None:
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    assert circle(PACKAGE) == []
+
+
+def test_no_folder_or_layer_is_too_large() -> None:
     assert crowded(PACKAGE) == []
 
 
-def test_the_picture_shows_every_room_once_and_in_this_order() -> None:
+def test_diagram_shows_every_layer_once_and_in_order() -> None:
     picture = (REPOSITORY / "ARCHITECTURE.md").read_text().split("```mermaid")[1].split("```")[0]
     shown = [line.split("[")[0].strip() for line in picture.splitlines() if "[" in line and "subgraph" not in line]
     assert [name for name in shown if name in ROOMS] == list(ROOMS)
@@ -139,7 +170,7 @@ def test_the_picture_shows_every_room_once_and_in_this_order() -> None:
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A package with two files a room, and nothing wrong."""
+    """Return a package with two files per layer, and no violations."""
     folder = tmp_path / "tide"
     for room in ROOMS[1:]:
         for number in (1, 2):
@@ -151,7 +182,7 @@ def package(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_package_without_fault_has_none(package: Path) -> None:
+def test_valid_package_has_no_violations(package: Path) -> None:
     (package / "cli" / "file_1.py").write_text("from tide import __version__\nfrom tide.runs import file_1\n")
     assert crossings(package) == set()
     assert neighbours(package) == crowded(package) == []
@@ -167,7 +198,7 @@ def test_a_package_without_fault_has_none(package: Path) -> None:
         "if TYPE_CHECKING:\n    from tide.studies import study",
     ],
 )
-def test_an_import_of_a_later_room_is_found_wherever_it_stands(package: Path, line: str) -> None:
+def test_import_of_a_later_layer_is_found_at_any_nesting_level(package: Path, line: str) -> None:
     (package / "results" / "file_1.py").write_text(f"{line}\n")
     assert crossings(package) == {Crossing("results/file_1.py", "studies")}
     assert complaints(crossings(package), set()) == ["results/file_1.py imports 'studies', a later room"]
@@ -175,12 +206,29 @@ def test_an_import_of_a_later_room_is_found_wherever_it_stands(package: Path, li
     assert Crossing("errors.py", "runs") in crossings(package)
 
 
-def test_a_permission_that_nobody_needs_must_go(package: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from tide.measure import file_1",
+        "from tide.measure.file_1 import x",
+        "def late():\n    from tide.measure.file_1 import x",
+        "if TYPE_CHECKING:\n    from tide.measure.file_1 import x",
+        "PROGRAM = 'tide.measure.file_1'",
+    ],
+)
+def test_circle_is_found_however_it_is_closed(package: Path, line: str) -> None:
+    (package / "measure" / "file_1.py").write_text("from tide.measure.file_2 import x\n")
+    assert circle(package) == []
+    (package / "measure" / "file_2.py").write_text(f"{line}\n")
+    assert {*circle(package)} == {"tide.measure.file_1", "tide.measure.file_2"}
+
+
+def test_unneeded_permission_is_reported(package: Path) -> None:
     allowed = {Crossing("results/file_1.py", "studies")}
     assert complaints(crossings(package), allowed) == ["results/file_1.py imports 'studies' no more: remove it"]
 
 
-def test_a_room_that_nobody_knows_is_named(package: Path) -> None:
+def test_unknown_layer_is_named(package: Path) -> None:
     (package / "helpers").mkdir()
     (package / "helpers" / "words.py").write_text("")
     with pytest.raises(AssertionError, match="no room 'helpers'"):
@@ -191,13 +239,13 @@ def test_a_room_that_nobody_knows_is_named(package: Path) -> None:
         crossings(package)
 
 
-def test_an_import_that_hides_its_room_is_refused(package: Path) -> None:
+def test_relative_import_is_refused(package: Path) -> None:
     (package / "runs" / "file_1.py").write_text("from ..studies import streams\n")
     with pytest.raises(AssertionError, match="in full"):
         crossings(package)
 
 
-def test_a_study_that_leans_on_another_is_found(package: Path) -> None:
+def test_study_that_imports_another_is_found(package: Path) -> None:
     for name in ("one", "two"):
         (package / "studies" / name).mkdir()
         (package / "studies" / name / "study.py").write_text(f"from tide.studies.{name} import words\n")

@@ -1,4 +1,4 @@
-"""What is provisioned is looked at before each use, and compared by hash where that is asked for."""
+"""Tests of seals: provisioned files are checked before each use, and compared by hash on request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def unseen(path: Path) -> None:
-    """Change a byte in place and give the file its time back: only its hash tells."""
+    """Change a byte in place and restore the file's time: only its hash shows the change."""
     before = path.stat()
     with path.open("r+b") as file:
         byte = file.read(1)
@@ -52,7 +52,7 @@ def replaced(path: Path) -> None:
     beside.replace(path)
 
 
-def test_a_folder_that_nobody_touched_is_whole(folder: Path) -> None:
+def test_untouched_folder_is_intact(folder: Path) -> None:
     assert seals.differences(folder) == seals.differences(folder, by_hash=True) == []
     assert seals.is_whole(folder)
     assert {path.name for path in folder.parent.iterdir()} == {"made", ".made.seal"}
@@ -70,7 +70,7 @@ def test_a_folder_that_nobody_touched_is_whole(folder: Path) -> None:
         (lambda folder: ((folder / "link").unlink(), (folder / "link").symlink_to("below/two")), "link was changed"),
     ],
 )
-def test_what_was_changed_is_named_and_never_used(
+def test_changed_file_is_named_and_never_used(
     folder: Path, fault: Callable[[Path], object], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fault(folder)
@@ -81,13 +81,13 @@ def test_what_was_changed_is_named_and_never_used(
     assert not folder.exists() and said in capsys.readouterr().err
 
 
-def test_a_byte_that_was_changed_behind_our_back_is_seen_by_its_hash_alone(folder: Path) -> None:
+def test_silently_changed_byte_is_detected_only_by_hash(folder: Path) -> None:
     unseen(folder / "one")
     assert seals.differences(folder) == []
     assert seals.differences(folder, by_hash=True) == [f"{folder / 'one'} was changed"]
 
 
-def test_a_copy_is_as_good_as_what_it_was_copied_from(folder: Path, tmp_path: Path) -> None:
+def test_copied_folder_is_intact(folder: Path, tmp_path: Path) -> None:
     copied = tmp_path / "elsewhere" / "made"
     shutil.copytree(folder, copied, symlinks=True)
     shutil.copy(seals.seal_path(folder), seals.seal_path(copied))
@@ -100,12 +100,12 @@ def test_a_copy_is_as_good_as_what_it_was_copied_from(folder: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"files": {"one": []}}', "\x00"])
-def test_a_seal_that_cannot_be_read_is_none(folder: Path, text: str) -> None:
+def test_unreadable_seal_counts_as_none(folder: Path, text: str) -> None:
     seals.seal_path(folder).write_text(text)
     assert seals.differences(folder) is None and not seals.is_whole(folder)
 
 
-def test_a_store_is_trusted_and_gets_no_seal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nix_store_is_trusted_and_gets_no_seal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NIX_STORE", str(folder.parent))
     replaced(folder / "one")
     assert seals.is_whole(folder)
@@ -114,8 +114,8 @@ def test_a_store_is_trusted_and_gets_no_seal(folder: Path, monkeypatch: pytest.M
     assert not seals.seal_path(folder).exists()
 
 
-def test_a_cache_that_cannot_be_written_to_is_used_or_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seals, "_is_writable", lambda _folder: False)  # the tests may run as root, who may all
+def test_read_only_cache_is_used_or_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seals, "_is_writable", lambda _folder: False)  # the tests may run as root, which can write
     assert seals.is_whole(folder)
     replaced(folder / "one")
     with pytest.raises(ProvisionError, match=r"one was changed.*cannot be written to"):
@@ -126,7 +126,7 @@ def test_a_cache_that_cannot_be_written_to_is_used_or_refused(folder: Path, monk
 
 @pytest.fixture
 def filled(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A workspace with the real jars in a cache of its own, which these tests spoil."""
+    """Return a workspace with the real jars in a separate cache, which these tests damage."""
     for jar in (cache / "jars").glob("*/*.jar"):  # without its mode: the cache may be read-only
         (folder := tmp_path / "cache" / "jars" / jar.parent.name).mkdir(parents=True, exist_ok=True)
         shutil.copyfile(jar, folder / jar.name)
@@ -134,7 +134,7 @@ def filled(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work
     return Workspace(tmp_path)
 
 
-def test_real_programs_are_looked_at_before_each_use(filled: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_real_programs_are_checked_before_each_use(filled: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     binary = unpack_postgres(filled) / "postgres"
     jars = provision("iceberg-rest", filled)
     launcher = compile_launcher(filled, jars)
@@ -156,7 +156,7 @@ def test_real_programs_are_looked_at_before_each_use(filled: Workspace, capsys: 
         provision("iceberg-rest", filled)
 
 
-def test_verify_sees_what_no_start_sees_and_puts_it_out_of_use(filled: Workspace) -> None:
+def test_verify_detects_silent_changes_and_disables_the_files(filled: Workspace) -> None:
     binary = unpack_postgres(filled) / "postgres"
     jars = provision("postgres", filled)
     seen = list(verify(filled))
@@ -175,7 +175,7 @@ def test_verify_sees_what_no_start_sees_and_puts_it_out_of_use(filled: Workspace
     assert not seals.is_whole(binary.parents[1]), "it is made anew"
 
 
-def test_an_environment_is_looked_at_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_environment_is_checked_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lock, target = tmp_path / "none.lock", tmp_path / "envs" / "mine"
     lock.write_text("# Made from none.in\n")
     environments.install(lock, target, None)
@@ -198,7 +198,7 @@ def test_an_environment_is_looked_at_too(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_an_installation_that_is_killed_leaves_nothing_outside_its_folder(tmp_path: Path) -> None:
-    """And what it left there goes with the next one."""
+    """The next installation also removes what was left inside its folder."""
     lock, target, elsewhere = tmp_path / "one.lock", tmp_path / "envs" / "mine", tmp_path / "elsewhere"
     elsewhere.mkdir()
     whole = (Path(__file__).parents[1] / "envs/thesis.lock").read_text().splitlines()

@@ -1,7 +1,7 @@
-"""Addresses of servers that somebody else runs: none may hold a secret.
+"""Addresses of external servers, none of which may contain a secret.
 
-The configuration goes into plan.json, into run.json and into archives that are published. What a password is known by
-there is never repeated in a message either, because messages go into logs.
+The configuration is copied into plan.json, run.json and archives that are published. A part of an address that may
+be a secret is never repeated in a message either, because messages go into logs.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from tidemark.errors import ConfigError
 from tidemark.schema import Key, Origin
 
-Rule = tuple[Callable[[str], str | None], str]  # what of an address is a secret, if anything is, and where that belongs
+Rule = tuple[Callable[[str], str | None], str]  # describes the secret in an address, if any; and where it belongs
 
-# Of libpq's parameters, those whose values are secrets.
+# Parameters of libpq whose values are secrets.
 LIBPQ_SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 LIBPQ_PLACES = (
     "put it into the environment variable PGPASSWORD, into the file that PGPASSFILE names or into ~/.pgpass; "
@@ -30,9 +30,9 @@ KAFKA_PLACES = "give host:port, with commas between several; brokers are reached
 
 
 def refuse_secrets(values: Mapping[Any, Any], origin: Origin) -> None:
-    """ConfigError for an address that holds a secret, with the place where the secret belongs.
+    """Raise ConfigError for an address that contains a secret, with the place where the secret belongs.
 
-    `values` is the configuration as it was written; what is no text there is left to the schema.
+    `values` is the configuration as written; values that are not strings are left to the schema.
     """
     for place, (find, instead) in _places(values):
         address: object = values
@@ -47,14 +47,14 @@ def refuse_secrets(values: Mapping[Any, Any], origin: Origin) -> None:
 
 
 def _places(values: Mapping[Any, Any]) -> Iterator[tuple[Key, Rule]]:
-    """Where addresses stand: below `services`, and that of its own engine in the section of a study."""
+    """Yield the keys of addresses, with their rules: those below `services`, and the engine of a study's section."""
     yield from ((("services", key), rule) for key, rule in RULES.items())
     yield from (((str(section), "engine", "master"), RULES["spark_master"]) for section in values)
 
 
 def _in_libpq(address: str) -> str | None:
-    """What of a libpq address, URL or keywords, cannot stay in it."""
-    from psycopg import ProgrammingError  # only who has a server of their own pays for the import
+    """Describe what a libpq address (URL or keywords) must not contain; None if it is acceptable."""
+    from psycopg import ProgrammingError  # imported only if an external server is configured
     from psycopg.conninfo import conninfo_to_dict
 
     try:
@@ -67,7 +67,7 @@ def _in_libpq(address: str) -> str | None:
 
 
 def _in_url(address: str) -> str | None:
-    """What of an http address cannot stay in it."""
+    """Describe what an http address must not contain; None if it is acceptable."""
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The package's own code: which files a room has, what a module leads to, and digests of what they mean."""
+"""The package's own code: the files of a subpackage, the modules that a module imports, and digests of code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODULE = re.compile(r"tidemark(\.\w+)+")
 
 
 def files(*places: str) -> list[Path]:
-    """The Python and Java files of rooms (`measure`) and of single files (`lifetime.py`), each once, in order."""
+    """Return the Python and Java files of subpackages (`measure`) and single files (`lifetime.py`), sorted."""
     found: set[Path] = set()
     for name in places:
         place = PACKAGE / name
@@ -33,9 +33,9 @@ def files(*places: str) -> list[Path]:
 
 
 def named_classes(package: str) -> Iterator[type[Any]]:
-    """The classes with a `name` of their own that stand in modules below `package`, all of which are imported.
+    """Import all modules below `package`, and yield the classes defined in them that set `name` themselves.
 
-    ConfigError, naming file and line, for a module that cannot be.
+    Raises ConfigError, naming file and line, if a module cannot be imported.
     """
     for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
         for _, item in inspect.getmembers(_imported(module.name), inspect.isclass):
@@ -53,7 +53,7 @@ def _imported(module: str) -> ModuleType:
 
 
 def _place(error: Exception) -> str:
-    """File and line of what went wrong."""
+    """Return file and line of the cause of `error`."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}"
     last = traceback.extract_tb(error.__traceback__)[-1]
@@ -62,10 +62,10 @@ def _place(error: Exception) -> str:
 
 @cache
 def led_to(module: str) -> frozenset[Path]:
-    """The files of the package that `module` imports, at its top or anywhere in it, and what those import; its own too.
+    """Return the package's files that `module` imports, anywhere in it and transitively, and its own file.
 
-    A module that is named by a text of its own, to be run as a program, counts as imported.
-    Java sources belong to the folder that they lie in: they are led to with the first of its files.
+    A module that is the content of a string literal, to be run as a program, counts as imported.
+    Java sources belong to their folder: they are included with the first of its files.
     """
     found: set[Path] = set()
     due = [module]
@@ -97,7 +97,7 @@ def _file(module: str) -> Path | None:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """SHA-256 of the code in `paths`, in hex. Comments and docstrings are not in it: they change no number."""
+    """Return the SHA-256 (hex) of the code in `paths`, without comments and docstrings, which change no result."""
     whole = hashlib.sha256()
     for path in sorted(paths):
         content = meaning(path.read_text()) if path.suffix == ".py" else path.read_text()
@@ -106,7 +106,7 @@ def digest(paths: Iterable[Path]) -> str:
 
 
 def meaning(source: str) -> str:
-    """What Python makes of `source`: without comments, layout and docstrings."""
+    """Return the syntax tree of `source` as text: without comments, layout and docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _is_described(node):

@@ -1,4 +1,4 @@
-"""The configuration: read from config.yaml and the command line, checked against the schema, parsed once."""
+"""Configuration: read from config.yaml and the command line, checked against the schema, parsed once."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tidemark.addresses import refuse_secrets
 from tidemark.errors import ConfigError
 from tidemark.schema import COMMAND_LINE, Key, Origin, by_name, check, one_of, sections
 
-ALL = "all"  # of `studies`
-MOST_LEVELS = 50  # of brackets and blocks in one another; a configuration has fewer than ten
+ALL = "all"  # value of `studies`
+MOST_LEVELS = 50  # maximum nesting of brackets and blocks; a configuration has fewer than ten
 
 
 @dataclass(frozen=True, slots=True)
 class DisturbanceConfig:
-    """From where on a run counts as disturbed, and how often it is measured once more then."""
+    """Thresholds above which a run counts as disturbed, and the number of times that it is then measured again."""
 
     foreign_cores: float
     steal_cores: float
@@ -54,7 +54,7 @@ class ServicesConfig:
     polaris_secret_file: str | None = None
 
     def why_no_polaris(self) -> str | None:
-        """Why nobody can start or reach one, and what to do; None where one can."""
+        """Return why no Polaris can be started or reached, and what to do; None if one can."""
         if self.polaris_path is not None or self.polaris_address is not None:
             return None
         return (
@@ -65,26 +65,26 @@ class ServicesConfig:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What is common to all studies; `sections` holds what is a study's own, as the schema of its section has it."""
+    """Settings common to all studies; `sections` holds those of each study, as defined by its section's schema."""
 
     protocol: str
-    repeats: int | None  # of every series; None: what the protocol says
+    repeats: int | None  # of every series; None: as defined by the protocol
     studies: tuple[str, ...]
     seed: int
     stacks: tuple[str, ...]
     cold: str
     keep_tables: bool
-    archive: Path | None  # in place of measurements
+    archive: Path | None  # used instead of measurements
     disturbance: DisturbanceConfig
     dataset: DatasetConfig
     services: ServicesConfig
     sections: Mapping[str, Mapping[str, Any]]  # by the study's name, defaults filled in
-    origin: Origin  # where the values come from, for messages
-    effective: str  # the whole configuration as JSON, defaults filled in
+    origin: Origin  # source of the values, for messages
+    effective: str  # the complete configuration as JSON, defaults filled in
 
 
 def load(path: Path, overrides: Iterable[str] = ()) -> Config:
-    """The configuration of `path` with `key=value` overrides on top, values read as YAML."""
+    """Load the configuration at `path`, with `key=value` overrides whose values are read as YAML."""
     values, lines = _read_yaml(_read(path), str(path))
     values = {} if values is None else values
     if not isinstance(values, dict):
@@ -94,7 +94,7 @@ def load(path: Path, overrides: Iterable[str] = ()) -> Config:
 
 
 def _from_command_line(given: Iterable[str], lines: Mapping[Key, int]) -> dict[Key, int]:
-    """`lines` without those of what is `given` on the command line, which stands in the place of all below its key."""
+    """Return `lines` with keys `given` on the command line marked as such, and without the lines below them."""
     keys = [tuple(key.split(".")) for key in given]
     kept = {key: line for key, line in lines.items() if not any(key[: len(top)] == top for top in keys)}
     above = {key[:size]: COMMAND_LINE for key in keys for size in range(1, len(key) + 1)}
@@ -111,7 +111,7 @@ def _read(path: Path) -> str:
 
 
 def _read_yaml(text: str, place: str) -> tuple[Any, dict[Key, int]]:
-    """The value of a YAML text, and the line, from 1, of each of its keys; ConfigErrors begin with `place`."""
+    """Return the value of a YAML text, and the line, from 1, of each of its keys; ConfigErrors begin with `place`."""
     try:
         _refuse_growth(text, place)
         loader = yaml.SafeLoader(text)
@@ -125,7 +125,7 @@ def _read_yaml(text: str, place: str) -> tuple[Any, dict[Key, int]]:
 
 
 def _refuse_growth(text: str, place: str) -> None:
-    """Refuse what a short text can use to fill the memory or the stack: aliases, and levels without end."""
+    """Raise ConfigError for aliases and unlimited nesting, with which a short text can exhaust memory or stack."""
     levels = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         line = event.start_mark.line + 1
@@ -149,7 +149,7 @@ def _overrides(items: Iterable[str]) -> dict[str, Any]:
 
 
 def _merge(values: Mapping[Any, Any], overrides: Mapping[Any, Any]) -> dict[Any, Any]:
-    """`values` with `overrides` on top; a dotted key goes below its parts."""
+    """Return `values` updated with `overrides`; a dotted key addresses a nested value."""
     merged: dict[Any, Any] = dict(values)
     for key, value in overrides.items():
         head, _, rest = key.partition(".") if isinstance(key, str) else (key, "", "")
@@ -162,13 +162,13 @@ def _merge(values: Mapping[Any, Any], overrides: Mapping[Any, Any]) -> dict[Any,
 
 
 def from_snakemake(values: Mapping[str, Any], path: Path) -> Config:
-    """The configuration as Snakemake holds it: the file's keys with those of its --config on top."""
+    """Parse the configuration as Snakemake holds it: the file's keys, overridden by those of its --config."""
     lines = _read_yaml(_read(path), str(path))[1] if path.exists() else {}
     return parse(json.loads(json.dumps(values, default=str)), Origin(str(path), lines))
 
 
 def _lines(node: Any, place: str, prefix: Key = ()) -> Iterator[tuple[Key, int]]:
-    """Each key with the line, from 1, on which it stands; ConfigError for one that stands twice."""
+    """Yield each key with its line, from 1; raise ConfigError for a duplicate key."""
     seen: dict[str, int] = {}
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
     for key, value in pairs:
@@ -185,8 +185,8 @@ def _lines(node: Any, place: str, prefix: Key = ()) -> Iterator[tuple[Key, int]]
 
 
 def parse(values: Mapping[Any, Any], origin: Origin) -> Config:
-    """Check `values` against the schema, fill in its defaults, and make them a Config."""
-    # First of all: what the schema refuses it quotes.
+    """Check `values` against the schema, fill in its defaults, and return them as a Config."""
+    # First of all, as errors of the schema quote the rejected value.
     refuse_secrets(values, origin)
     return _build(check(values, origin), origin)
 
@@ -223,7 +223,7 @@ def _build(values: dict[str, Any], origin: Origin) -> Config:
 
 
 def _check_polaris(services: dict[str, Any], origin: Origin) -> None:
-    """Refuse a Polaris that nobody could start or reach."""
+    """Raise ConfigError for a Polaris that could be neither started nor reached."""
 
     def refuse(key: str, found: str, allowed: str) -> None:
         raise ConfigError(f"{origin.place(('services', key))}: found {found}; {allowed}")
@@ -238,7 +238,7 @@ def _check_polaris(services: dict[str, Any], origin: Origin) -> None:
 
 
 def _check_connect(services: dict[str, Any], origin: Origin) -> None:
-    """Refuse a worker of Connect whose broker nobody knows: it reads topics of its own alone."""
+    """Raise ConfigError for a worker of Connect without its broker's address: it reads only that broker's topics."""
     if services["connect_address"] is not None and services["kafka_address"] is None:
         raise ConfigError(
             f"{origin.place(('services', 'kafka_address'))}: found connect_address alone; needed: the address "

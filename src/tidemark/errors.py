@@ -1,24 +1,24 @@
-"""Every error that Tidemark raises on purpose.
+"""Errors that Tidemark raises deliberately.
 
-    TidemarkError                1  anything without a code of its own
-    ├── ConfigError              2  config.yaml or the command line is wrong
-    ├── DatasetError             3  the trips cannot be used
-    ├── ProvisionError           4  a wheel, a jar or an archive could not be had
-    │   └── HashMismatch         4  it was had, and is not what the lock names
-    ├── ServiceError             5  a server did not start, or died
-    ├── StreamError              6  the broker or the producer failed during a run
-    ├── SystemFailure            7  the system under test refused a write
-    ├── OracleError              8  the table does not hold what was acknowledged
-    ├── DiskFull                 9  no room left on the device
-    ├── Locked                  10  another pipeline works in this folder
-    ├── RebootNeeded            11  the next series waits for a restart of the machine
-    ├── Incomparable            12  two result sets that must not be set side by side
-    ├── MachineError            13  the machine cannot do what the configuration asks
-    └── AnalysisError           14  run files that cannot be read, or do not fit together
+TidemarkError                1  any error without a more specific class
+├── ConfigError              2  config.yaml or the command line is invalid
+├── DatasetError             3  the trips cannot be used
+├── ProvisionError           4  a wheel, a jar or an archive could not be obtained
+│   └── HashMismatch         4  it was obtained, but its hash is not the locked one
+├── ServiceError             5  a server did not start, or died
+├── StreamError              6  the broker or the producer failed during a run
+├── SystemFailure            7  the system under test refused a write
+├── OracleError              8  the table does not hold what was acknowledged
+├── DiskFull                 9  no space left on the device
+├── Locked                  10  another pipeline is running in this folder
+├── RebootNeeded            11  the next series waits for a restart of the machine
+├── Incomparable            12  two result sets must not be compared
+├── MachineError            13  the machine cannot do what the configuration asks
+└── AnalysisError           14  run files cannot be read, or are inconsistent
 
-The number is the exit code of the command that ends with that error. 0 is success, and 130 an interruption:
-Ctrl-C, SIGTERM or a terminal that was closed.
-A message says what happened, what was found, what is allowed, and what to do next.
+The number is the exit code of a command that ends with that error. 0 is success, and 130 an interruption:
+Ctrl-C, SIGTERM or a closed terminal.
+A message states what happened, what was found, what is allowed, and what to do next.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class TidemarkError(Exception):
-    """Root of the tree above; `exit_code` is what the command line returns."""
+    """Base class of all errors above; `exit_code` is returned by the command line."""
 
     exit_code: ClassVar[int] = 1
 
@@ -48,7 +48,7 @@ class ProvisionError(TidemarkError):
 
 
 class HashMismatch(ProvisionError):
-    """An artifact whose SHA-256 is not the locked one; nothing of it is kept."""
+    """Artifact whose SHA-256 is not the locked one; nothing of it is kept."""
 
     def __init__(self, what: str, expected: str, found: str) -> None:
         self.what, self.expected, self.found = what, expected, found
@@ -100,9 +100,9 @@ class AnalysisError(TidemarkError):
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Whether `error`, or anything that caused it, says that the device has no room left.
+    """Return True if `error`, or one of its causes, reports that the device has no space left.
 
-    Libraries wrap the kernel's ENOSPC in errors of their own, so the message counts as well as the number.
+    Libraries wrap the kernel's ENOSPC in their own errors, so the message is checked as well as the number.
     """
     while error is not None:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -114,7 +114,7 @@ def is_disk_full(error: BaseException | None) -> bool:
 
 
 def of_the_machine(error: Exception) -> TidemarkError | None:
-    """`error` as one of ours where a full disk, or a file that may not be used, is its cause; None where not."""
+    """Convert `error` to a TidemarkError if its cause is a full disk or a forbidden file; return None otherwise."""
     if is_disk_full(error):
         return DiskFull(f"no room left on the device: {error}")
     if isinstance(error, OSError) and error.errno in NOT_ALLOWED and error.filename is not None:

@@ -1,4 +1,4 @@
-"""No process of ours outlives the one that started it."""
+"""Lifetime of processes: none outlives the process that started it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tidemark.errors import MachineError
 PR_SET_PDEATHSIG = 1
 INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last: the terminal was closed
 
-_interruptions: list[int] = []  # signals that asked this process to end
-_heirs: list[int] = []  # a child that is told instead, while this process waits for it
+_interruptions: list[int] = []  # received signals that ask this process to end
+_heirs: list[int] = []  # children that get the signals instead, while this process waits for them
 
 
 def heed_interruptions(once: bool = False) -> None:
-    """Have Ctrl-C, SIGTERM and the end of the terminal raise KeyboardInterrupt, and be remembered.
+    """Make SIGINT (Ctrl-C), SIGTERM and SIGHUP (terminal closed) raise KeyboardInterrupt, and record them.
 
-    What is ignored stays so: under nohup, the end of the terminal.
+    An ignored SIGHUP stays ignored, as under nohup.
 
-    With `once` only the first of them does: a child that tidies up may be told by the terminal and by its parent.
-    A library may turn that exception into one of its own (DuckDB: "Query interrupted"), which must not pass for
-    a failure of what is measured.
+    With `once` only the first of them raises: a child that cleans up may get signals from terminal and parent.
+    A library may convert that exception to its own (DuckDB: "Query interrupted"), which must not count as a
+    failure of the system under test; see `was_interrupted`.
     """
 
     def interrupt(number: int, _frame: object) -> None:
@@ -43,7 +43,7 @@ def heed_interruptions(once: bool = False) -> None:
 
 @contextmanager
 def tell_instead(child: int) -> Iterator[None]:
-    """While this lasts, interruptions are passed on to `child`, and raise nothing here: it is to end first."""
+    """Pass interruptions on to `child` within the context, and raise nothing here, as the child must end first."""
     _heirs.append(child)
     try:
         yield
@@ -56,9 +56,9 @@ def was_interrupted() -> bool:
 
 
 def die_with_parent(parent: int, how: signal.Signals = signal.SIGKILL) -> None:
-    """Ask the kernel to send this process `how` when the thread that started it ends.
+    """Have the kernel send this process the signal `how` when the thread that started it ends.
 
-    `parent` is the process id that the caller takes for its parent: if it is gone already, we go at once.
+    `parent` is the process id of the expected parent: if that has ended already, the signal is sent at once.
     """
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(how), 0, 0, 0) != 0:
         raise MachineError(f"the kernel refused a parent-death signal: {os.strerror(ctypes.get_errno())}")
@@ -67,12 +67,12 @@ def die_with_parent(parent: int, how: signal.Signals = signal.SIGKILL) -> None:
 
 
 def say(words: str) -> None:
-    """Print a line to the terminal, which may be gone: that is what interrupts, then."""
+    """Print a line to stderr; errors are ignored, as a closed terminal may be the cause of the interruption."""
     with suppress(OSError):
         print(words, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
-    # python -m tidemark.lifetime PARENT COMMAND...: become COMMAND, but never outlive the process PARENT.
+    # python -m tidemark.lifetime PARENT COMMAND...: execute COMMAND in this process, which cannot outlive PARENT.
     die_with_parent(int(sys.argv[1]))
     os.execv(sys.argv[2], sys.argv[2:])

@@ -1,4 +1,4 @@
-"""Where things lie in a workspace: the folder that holds the Snakefile and the config."""
+"""Paths in a workspace: the folder that holds the Snakefile and the config."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 
-REPOSITORY = Path(__file__).parents[2]  # with envs/, paper/, workflow/ and the Snakefile beside src/
+REPOSITORY = Path(__file__).parents[2]  # holds envs/, paper/, workflow/, src/ and the Snakefile
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """The folder that a pipeline works in; everything that it writes lies below it.
+    """Folder in which a pipeline runs; everything that it writes is below it.
 
     TIDEMARK_CACHE may name a folder of provisioned artifacts that several workspaces share; each artifact is
-    checked against the lock before it is used, wherever it lies: by hash once, then by its seal (tidemark.seals).
+    checked against the lock before use, wherever it is: by hash once, then by its seal (tidemark.seals).
     """
 
     root: Path
@@ -29,7 +29,7 @@ class Workspace:
 
     @property
     def cache(self) -> Path:
-        """Jars, unpacked servers, environments: what the locks name and can be fetched again."""
+        """Jars, unpacked servers and environments, which the locks name and which can be fetched again."""
         shared = os.environ.get("TIDEMARK_CACHE")
         return Path(shared) if shared else self.private / "cache"
 
@@ -40,16 +40,16 @@ class Workspace:
 
     @property
     def snakemake(self) -> Path:
-        """What Snakemake keeps while it runs; emptied by the next start."""
+        """Temporary files of Snakemake while it runs; emptied by the next start."""
         return self.private / "snakemake"
 
     @property
     def plan(self) -> Path:
-        """The plan of the configuration that is being worked on; the results have theirs, of what they were made of."""
+        """Plan of the configuration being measured; results have a separate plan, from which they were made."""
         return self.private / "plan.json"
 
     def plan_of_round(self, number: int) -> Path:
-        """What of that plan is measured after a round."""
+        """Return the path of the part of that plan that is measured after a round."""
         return self.private / f"plan-round-{number}.json"
 
     @property
@@ -62,7 +62,7 @@ class Workspace:
 
 
 def private_directory(path: Path) -> Path:
-    """Make `path` with everything above it, readable by its owner alone, and return it."""
+    """Create `path` and all missing parents, accessible only to the owner, and return `path`."""
     missing = [path, *path.parents]
     for folder in reversed([f for f in missing if not f.exists()]):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -70,7 +70,7 @@ def private_directory(path: Path) -> Path:
 
 
 def try_to_write(folder: Path) -> None:
-    """Make `folder` if need be, and a file in it that is gone at once; OSError, with its name, where that fails."""
+    """Create `folder` if necessary and check with a temporary file that it is writable; raise OSError, naming it."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with TemporaryFile(dir=folder) as file:
@@ -81,7 +81,7 @@ def try_to_write(folder: Path) -> None:
 
 @contextlib.contextmanager
 def only_one(path: Path) -> Iterator[None]:
-    """Hold the lock file `path`, waiting for whoever has it; the kernel lets go of it with its holder."""
+    """Hold the lock file `path`, waiting for it if necessary; the kernel releases it when its holder ends."""
     private_directory(path.parent)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -89,7 +89,7 @@ def only_one(path: Path) -> Iterator[None]:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Replace `path` so that a reader, or a crash at any moment, finds the old file or the new one, whole."""
+    """Replace `path` atomically: a reader, or a crash at any moment, finds the complete old or new file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     data = content.encode() if isinstance(content, str) else content
@@ -106,9 +106,9 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def remove_others(folder: Path, known: Collection[str], endings: tuple[str, ...]) -> None:
-    """Remove the files below `folder` with one of `endings` that are not `known`, by their paths from there.
+    """Remove the files below `folder` with one of `endings` whose relative paths are not `known`.
 
-    What a configuration no longer has shall not be taken for its result.
+    Files that a configuration no longer produces must not be mistaken for its results.
     """
     for path in folder.rglob("*"):
         if path.suffix in endings and path.relative_to(folder).as_posix() not in known:
@@ -116,7 +116,7 @@ def remove_others(folder: Path, known: Collection[str], endings: tuple[str, ...]
 
 
 def sync_directory(path: Path) -> None:
-    """Make renames inside `path` survive a loss of power; file systems that cannot do it are left alone."""
+    """Make renames inside `path` survive a power loss; errors of file systems that cannot do it are ignored."""
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -126,7 +126,7 @@ def sync_directory(path: Path) -> None:
 
 
 def write_if_changed(path: Path, content: str) -> bool:
-    """Write `content` unless `path` holds it already, so that its mtime tells when it last changed."""
+    """Write `content` unless `path` holds it already, so that its mtime is that of a change; return True if written."""
     if path.exists() and path.read_text() == content:
         return False
     write_atomically(path, content)

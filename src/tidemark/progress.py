@@ -1,4 +1,4 @@
-"""How far a long step has come and how long it still takes: lines that a terminal redraws, and a log keeps a few of."""
+"""Progress and remaining time of a long step: lines that a terminal redraws, and of which a log keeps a few."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import time
 from types import TracebackType
 from typing import TextIO
 
-LOG_SECONDS = 10.0  # between two lines of a log
+LOG_SECONDS = 10.0  # minimum interval of lines in a log
 
 
 def duration(seconds: float) -> str:
-    """`seconds` for a person: 8 s, 3 min 05 s, 2 h 10 min."""
+    """Format `seconds` for people: 8 s, 3 min 05 s, 2 h 10 min."""
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -22,16 +22,16 @@ def duration(seconds: float) -> str:
 
 
 def put_aside(stream: TextIO, line: str) -> None:
-    """Write a line of progress where no terminal is: into the log alone, where `stream` has one beside it."""
+    """Write a line of progress without a terminal: only to the log, if `stream` has one, else to `stream`."""
     aside = getattr(stream, "aside", None)
     (stream.write if aside is None else aside)(f"{line}\n")
     stream.flush()
 
 
 class Foot:
-    """Lines at the foot of a terminal, drawn over again; in a log the first of them, every ten seconds.
+    """Lines at the bottom of a terminal, redrawn in place; in a log the first of them, every ten seconds.
 
-    Whoever prints in between begins at the first of the lines, and the next `show` draws them below it.
+    Other output in between begins at the first of the lines, and the next `show` draws them below it.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -40,9 +40,9 @@ class Foot:
         self._shown_at, self._label = -LOG_SECONDS, ""
 
     def show(self, *lines: str, label: str) -> None:
-        """Draw `lines` in place of those before; a log gets one at once when `label`, the part of the work, changes."""
+        """Draw `lines` in place of the previous ones; a log gets one at once if `label`, the current part, changes."""
         if self._terminal:
-            width = _width() - 1  # a line that is too long would take two
+            width = _width() - 1  # a line that is too long would wrap
             drawn = "\n".join(f"\x1b[K{line[:width]}" for line in lines)
             self._stream.write(f"\r{drawn}\r" + (f"\x1b[{len(lines) - 1}A" if len(lines) > 1 else ""))
             self._stream.flush()
@@ -53,7 +53,7 @@ class Foot:
             put_aside(self._stream, lines[0])
 
     def clear(self) -> None:
-        """Take the lines away, so that what is printed next stands in their place."""
+        """Erase the lines, so that the next output takes their place."""
         if self._terminal:
             self._stream.write("\r\x1b[J")
             self._stream.flush()
@@ -86,7 +86,7 @@ class Progress:
         self.close()
 
     def update(self, done: float, note: str = "") -> None:
-        """Show that `done` of the total is done, at most five times a second (a log: every ten seconds)."""
+        """Show that `done` units are done, at most five times a second (in a log: every ten seconds)."""
         now = time.monotonic()
         if now - self._shown < (0.2 if self._terminal else LOG_SECONDS):
             return
@@ -100,7 +100,7 @@ class Progress:
         )
 
     def show(self, line: str) -> None:
-        """Put `line` in place of the one shown before."""
+        """Show `line` in place of the previous one."""
         if self._terminal:
             self._stream.write(f"\r\x1b[K{line}")
             self._stream.flush()
@@ -109,7 +109,7 @@ class Progress:
             put_aside(self._stream, line)
 
     def close(self) -> None:
-        """End the line, so that what is printed next starts on one of its own."""
+        """Erase the line, so that the next output starts on an empty one."""
         if self._drawn:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

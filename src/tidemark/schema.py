@@ -1,4 +1,4 @@
-"""A configuration's values against the schema: defaults filled in, and what is wrong said with its place."""
+"""Validation of a configuration against the schema: defaults are filled in, and errors state their location."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tidemark.errors import ConfigError
 from tidemark.paths import REPOSITORY
 
 SCHEMA = REPOSITORY / "workflow" / "schemas" / "config.schema.yaml"
-SECTIONS = Path(__file__).parent / "studies"  # a folder a study; the schema of its section lies in it
-COMMAND_LINE = -1  # in place of a line number, for a value that no file holds
+SECTIONS = Path(__file__).parent / "studies"  # one folder per study, which holds the schema of its section
+COMMAND_LINE = -1  # in place of a line number, for a value of the command line
 
-Key = tuple[str, ...]  # from the outermost name inwards
+Key = tuple[str, ...]  # path of names, outermost first
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where values come from: the file's name, and the line (from 1, or COMMAND_LINE) of each key."""
+    """Origin of values: the file's name, and the line (from 1, or COMMAND_LINE) of each key."""
 
     name: str
     lines: Mapping[Key, int]
 
     def place(self, key: Key) -> str:
-        """file:line: key, as far as the line is known; values of the command line have none."""
+        """Return "file:line: key", without the line if it is unknown; "--config: key" for the command line."""
         line = next((self.lines[key[:size]] for size in range(len(key), 0, -1) if key[:size] in self.lines), None)
         where = "--config" if line == COMMAND_LINE else f"{self.name}:{line}" if line else self.name
         return f"{where}: key '{'.'.join(key) or '(all)'}'"
@@ -41,7 +41,7 @@ class Origin:
 
 @cache
 def sections() -> dict[str, dict[str, Any]]:
-    """The JSON schemas of the studies' sections, by the studies' names."""
+    """Return the JSON schemas of the studies' sections, by study name."""
     return {
         path.parent.name: yaml.safe_load(path.read_text()) for path in sorted(SECTIONS.glob("*/config.schema.yaml"))
     }
@@ -49,25 +49,25 @@ def sections() -> dict[str, dict[str, Any]]:
 
 @cache
 def schema() -> dict[str, Any]:
-    """The JSON schema of the whole configuration: what is common, then a section a study."""
+    """Return the JSON schema of the complete configuration: common keys, then one section per study."""
     common = cast(dict[str, Any], yaml.safe_load(SCHEMA.read_text()))
     return {**common, "properties": {**common["properties"], **sections()}}
 
 
 def check(values: Mapping[Any, Any], origin: Origin) -> dict[str, Any]:
-    """`values` with the schema's defaults filled in; ConfigError for the worst of what the schema refuses."""
+    """Return `values` with the schema's defaults filled in; raise ConfigError for the most severe violation."""
     rules = schema()
     filled: dict[str, Any] = _fill(_plain_keys(values), rules)
     _refuse_unbounded(filled, (), origin)
     problems = list(jsonschema.Draft202012Validator(rules).iter_errors(filled))
     if problems:
         worst = min(problems, key=lambda problem: (problem.validator != "additionalProperties", len(problem.path)))
-        raise ConfigError(_explain(best_match([worst]), origin))  # of several forms, the one that is nearest
+        raise ConfigError(_explain(best_match([worst]), origin))  # of several alternatives, the nearest one
     return filled
 
 
 def _plain_keys(values: Any) -> Any:
-    """YAML reads the key `null` as nothing and `1` as a number; keys here are names."""
+    """Convert all keys to strings: YAML reads the key `null` as None and `1` as a number."""
     if isinstance(values, Mapping):
         return {"null" if key is None else str(key): _plain_keys(value) for key, value in values.items()}
     if isinstance(values, list):
@@ -76,7 +76,7 @@ def _plain_keys(values: Any) -> Any:
 
 
 def by_name(values: Any) -> Any:
-    """The mapping that a name, or a list of names, stands for: each name without settings; anything else as it is."""
+    """Expand a name or a list of names to a mapping of names without settings; return anything else unchanged."""
     names = ["null" if name is None else name for name in values] if isinstance(values, list) else [values]
     if not all(isinstance(name, str) for name in names) or len({*names}) < len(names):
         return values
@@ -84,9 +84,9 @@ def by_name(values: Any) -> Any:
 
 
 def _fill(values: Any, rules: Mapping[str, Any]) -> Any:
-    """`values` with the schema's defaults where a key is missing, {} where a key has no value, and lists of one value.
+    """Return `values` with defaults for missing keys, {} for objects without value, and single values as lists.
 
-    Where systems are named, names alone stand for systems with their defaults.
+    If systems are named, a name alone means that system with its defaults.
     """
     if rules.get("type") == "object":
         if values is None:
@@ -109,7 +109,7 @@ def _fill(values: Any, rules: Mapping[str, Any]) -> Any:
 
 
 def _is_one_of_a_list(value: Any, rules: Mapping[str, Any]) -> bool:
-    """Whether a list belongs here, and `value` is the one that it shall hold."""
+    """Return True if the schema expects a list here, of which `value` is to be the only element."""
     if value is None or isinstance(value, (list, Mapping)):
         return False
     allowed = [rules, *rules.get("oneOf", ())]
@@ -118,7 +118,7 @@ def _is_one_of_a_list(value: Any, rules: Mapping[str, Any]) -> bool:
 
 
 def _refuse_unbounded(values: Any, path: Key, origin: Origin) -> None:
-    """NaN passes every comparison that a schema makes, so it is looked for first."""
+    """Raise ConfigError for NaN and infinities; NaN passes every comparison of a schema, so it is checked first."""
     if isinstance(values, float) and not math.isfinite(values):
         raise ConfigError(f"{origin.place(path)}: found {values}; allowed: a finite number")
     items = values.items() if isinstance(values, Mapping) else enumerate(values) if isinstance(values, list) else ()
@@ -157,7 +157,7 @@ def _explain(problem: Any, origin: Origin) -> str:
 
 
 def _unknown(key: str, known: Iterable[str], *, at_top: bool) -> str:
-    """How to write a `key` that is not among the `known` ones, or the nearest of them, or all."""
+    """Return how to write a `key` that is not among the `known` ones, or the nearest of them, or all."""
     owners = [name for name, section in sections().items() if at_top and key in section["properties"]]
     if owners:
         return f"a key of a study's section; write it as {' or '.join(f'{name}.{key}' for name in owners)}"
@@ -167,13 +167,13 @@ def _unknown(key: str, known: Iterable[str], *, at_top: bool) -> str:
 
 
 def _twice(values: Any) -> str:
-    """The first of a list's values that it has before, as JSON; nothing where there is none."""
+    """Return the first duplicate value of a list, as JSON; empty if there is none."""
     written = [json.dumps(value, default=str) for value in values] if isinstance(values, list) else []
     return next((each.replace('"', "'") for place, each in enumerate(written) if each in written[:place]), "")
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    """A question for the one of `known` that is most like `name`; nothing where none is."""
+    """Return a question with the one of `known` most similar to `name`; empty if none is similar."""
     close = difflib.get_close_matches(name, list(known), 1, 0.5)
     return f"; did you mean '{close[0]}'?" if close else ""
 
@@ -181,16 +181,16 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 def system_of(
     name: str, section: str, configured: Iterable[str], known: Iterable[str], path: Key, origin: Origin
 ) -> None:
-    """Refuse a `name` in a study's `section` that no system has.
+    """Raise ConfigError for a `name` in a study's `section` that no system has.
 
-    Neither those `configured` there, nor those that its schema has where none are, nor the `known` ones of its kind.
+    Valid are the systems `configured` there, the schema's default systems, and the `known` ones of its kind.
     """
     shipped = sections()[section]["properties"]["systems"]["default"]
     one_of(name, dict.fromkeys((*configured, *shipped, *known)), path, origin)
 
 
 def one_of(name: str, known: Iterable[str], path: Key, origin: Origin) -> None:
-    """Refuse a `name` that is not among the `known`, and say which is nearest."""
+    """Raise ConfigError for a `name` that is not among the `known`, with the nearest one."""
     names = list(known)
     if name not in names:
         raise ConfigError(f"{origin.place(path)}: found '{name}'; allowed: {', '.join(names)}{_nearest(name, names)}")

@@ -1,12 +1,12 @@
-"""Folders that were checked once, and a cheap look whether they are still what they were.
+"""Seals of folders that were verified once: a cheap check that their content is unchanged.
 
-A seal lies beside its folder and names each file with its size, the time of its last change, its inode and its
-SHA-256, as they were when the hash of what the files came from had been checked. Before each use size, time and inode
-are compared, which takes microseconds a file; a file that differs in one of them is hashed, and only a file with
-another content, or none, is a difference: a cache that was copied stays whole. The whole by hash is for `--verify`.
+A seal is a file next to its folder that lists each file with its size, modification time, inode and SHA-256, as they
+were when the hash of the files' source had been checked. Before each use, size, time and inode are compared, which
+takes microseconds per file; a file that differs in one of them is hashed, and only changed content or a missing file
+is a difference: a copied cache stays valid. `--verify` compares all files by hash.
 
-Byte code that Python puts beside its sources is left out. This module uses the standard library alone, because
-environments are sealed before there is one.
+Python's byte code next to its sources is left out. This module uses only the standard library, because environments
+are sealed before there is one.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from pathlib import Path
 from tidemark.errors import ProvisionError
 from tidemark.paths import only_one, write_atomically
 
-Entry = list[int | str]  # size, mtime_ns, inode, sha256; of a link: where it leads
+Entry = list[int | str]  # size, mtime_ns, inode, and sha256 or, for a link, its target
 LEFT_OUT = ("__pycache__",)
-STAMP = ".stamp"  # of an environment: says by itself what it was made from
+STAMP = ".stamp"  # of an environment: states by itself what it was made from
 SHOWN = 3
 
 
@@ -35,24 +35,24 @@ def seal_path(folder: Path) -> Path:
 
 
 def in_a_store(folder: Path) -> bool:
-    """Whether nobody changes what lies in `folder`: a Nix store, whose paths are named by what they hold.
+    """Return True if `folder` is in a Nix store, whose content is immutable and whose paths are named by content.
 
-    No seal is written there: times and inodes are not kept by a store, and a build must come out the same each time.
+    No seal is written there: a store does not preserve times and inodes, and a build must be reproducible.
     """
     store = Path(os.environ.get("NIX_STORE", "/nix/store"))
     return folder.absolute().is_relative_to(store) or folder.resolve().is_relative_to(store)
 
 
 def seal(folder: Path) -> None:
-    """Note what lies in `folder`, which was just made from what had been checked."""
+    """Seal the content of `folder`, which was just made from verified sources."""
     if not in_a_store(folder):
         _write(folder, {name: _entry(path) for name, path in _files(folder)})
 
 
 def differences(folder: Path, *, by_hash: bool = False) -> list[str] | None:
-    """What is not as it was when `folder` was sealed, a sentence each; None where there is no seal.
+    """Return a sentence for each file that differs from when `folder` was sealed; None if there is no seal.
 
-    `by_hash`: the content of every file is compared, whatever size, time and inode say.
+    `by_hash`: the content of every file is compared, regardless of size, time and inode.
     """
     entries = read(folder)
     if entries is None:
@@ -64,7 +64,7 @@ def differences(folder: Path, *, by_hash: bool = False) -> list[str] | None:
             doubtful.append(name)
     if not doubtful:
         return []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing leaves Python's lock to others
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing releases the GIL
         found = dict(zip(doubtful, pool.map(lambda name: _entry(Path(folder, name)), doubtful), strict=True))
     said = []
     for name, entry in found.items():
@@ -78,10 +78,10 @@ def differences(folder: Path, *, by_hash: bool = False) -> list[str] | None:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether `folder` is there and can be used as it is; for whoever makes it anew where it is not.
+    """Return True if `folder` exists and can be used as it is; otherwise the caller makes it again.
 
-    In a store, and in a cache that cannot be written to and has no seal, it is taken as it is. ProvisionError where
-    something was changed and cannot be made anew.
+    In a store, and in a read-only cache without a seal, it is accepted as it is. Raises ProvisionError if something
+    was changed and cannot be made again.
     """
     if not folder.is_dir():
         return False
@@ -102,9 +102,9 @@ def is_whole(folder: Path) -> bool:
 
 @contextmanager
 def made_once(folder: Path) -> Iterator[bool]:
-    """Whether `folder` is to be made now, as it is not there or not whole; nobody else makes it meanwhile.
+    """Yield True if `folder` must be made now, as it is missing or incomplete; a lock excludes other processes.
 
-    It is sealed in the end. ProvisionError where it was changed and cannot be made anew.
+    It is sealed in the end. Raises ProvisionError if it was changed and cannot be made again.
     """
     if is_whole(folder):
         yield False
@@ -119,25 +119,25 @@ def made_once(folder: Path) -> Iterator[bool]:
 
 
 def clear(folder: Path) -> None:
-    """Say why `folder` is made anew, if it is there, and put it out of the way."""
+    """Print why `folder` is made again, if it exists, and move it away."""
     if folder.is_dir():
         found = differences(folder)
         why = "it was never checked, or by an earlier release" if found is None else _listed(found)
         print(f"tidemark: {folder} is rebuilt: {why}", file=sys.stderr)
         break_seal(folder)
-        # In one step: whoever runs from it goes on with the files that it has open. What makes it anew removes it.
+        # In one step: programs that run from it keep their open files. The code that makes it again removes it.
         replaced = folder.with_name(f".{folder.name}.incoming-replaced")
         shutil.rmtree(replaced, ignore_errors=True)
         folder.rename(replaced)
 
 
 def break_seal(folder: Path) -> None:
-    """Have `folder` made anew by its next use."""
+    """Remove the seal, so that the next use makes `folder` again."""
     seal_path(folder).unlink(missing_ok=True)
 
 
 def read(folder: Path) -> dict[str, Entry] | None:
-    """The entries of the folder's seal; None where there is none that can be read."""
+    """Return the entries of the folder's seal; None if there is none that can be read."""
     try:
         entries = json.loads(seal_path(folder).read_text())["files"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -166,7 +166,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _stats(path: str) -> list[int | str]:
-    """Size, time of the last change, and inode; nothing where there is no file."""
+    """Return size, modification time and inode; empty if the file does not exist."""
     try:
         found = os.lstat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""The metrics database holds what the run files hold."""
+"""Tests that the metrics database holds the contents of the run files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results
 
 
-def test_every_operation_is_in_it(small: Path) -> None:
+def test_every_operation_is_in_the_database(small: Path) -> None:
     run_set = RunSet.load(small)
     with duckdb.connect(str(small / "metrics.duckdb"), read_only=True) as database:
         found = dict(
@@ -34,7 +34,7 @@ def test_every_operation_is_in_it(small: Path) -> None:
     assert machine == sum(len(run.seconds().second) + 1 for run in run_set.runs)
 
 
-def test_views_say_what_the_columns_say(small: Path) -> None:
+def test_views_agree_with_the_columns(small: Path) -> None:
     run = RunSet.load(small).runs[1]
     with duckdb.connect(str(small / "metrics.duckdb"), read_only=True) as database:
         harness, system = database.execute(
@@ -49,7 +49,7 @@ def test_views_say_what_the_columns_say(small: Path) -> None:
     assert operations == run.manifest.operations
 
 
-def test_a_refused_run_set_leaves_the_database_before_it(small: Path, tmp_path: Path) -> None:
+def test_refused_run_set_leaves_the_existing_database(small: Path, tmp_path: Path) -> None:
     before = (small / "metrics.duckdb").read_bytes()
     outcome = small / "runs" / DUCKLAKE.id / "outcome.json"
     outcome.rename(tmp_path / "outcome.json")
@@ -63,7 +63,7 @@ def test_a_refused_run_set_leaves_the_database_before_it(small: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_both_versions_of_run_files_go_into_one_form(tmp_path: Path, version: int) -> None:
+def test_both_run_file_versions_share_one_schema(tmp_path: Path, version: int) -> None:
     results = write_run_set(tmp_path, [DUCKLAKE], window_s=2.0, version=version)
     with duckdb.connect(str(build_database(results)), read_only=True) as connection:
         asked = (
@@ -77,7 +77,7 @@ def test_both_versions_of_run_files_go_into_one_form(tmp_path: Path, version: in
 
 
 def test_a_study_without_a_run_has_no_view(tmp_path: Path) -> None:
-    """The columns of its views come with its runs."""
+    """The columns of a study's views come from its runs."""
     results = write_run_set(tmp_path, [replace(DUCKLAKE, status="failed", reason="refused", factors=())], window_s=1)
     build_database(results)
     with duckdb.connect(str(results / "metrics.duckdb"), read_only=True) as database:

@@ -1,4 +1,4 @@
-"""A law of what commits cost is recovered from cells that follow it, and refused where one of them does not."""
+"""Tests of the commit cost law: recovered from cells that follow it, and rejected if one of them does not."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LAW = Law(fixed_ms=20.0, row_ms=0.05, growth_ms=0.002, offset_ms=-5.0, trips=4.0
 PLAIN = [Cell(rows) for rows in (1, 10, 100, 1000)]
 FAR = [Cell(500, 1, rtt_ms) for rtt_ms in (0.0, 5.0, 20.0, 60.0)]
 MANY = [Cell(500, writers) for writers in (2, 4, 8)]
-NOISE = (1.04, 0.97, 1.02, 0.95, 1.01)  # in turns
+NOISE = (1.04, 0.97, 1.02, 0.95, 1.01)  # factors, used in rotation
 BOUND = 0.3
 
 
 def measured(cells: Sequence[Cell], law: Law = LAW, system: str = "ducklake", commits: float = 400) -> list[Cost]:
-    """What a system that follows `law` up to a few percent would show."""
+    """Return the costs of a system that follows `law` within a few percent."""
     return [
         Cost(
             system=system,
@@ -54,7 +54,7 @@ def with_times(costs: Sequence[Cost], cell: Cell, factor: float) -> list[Cost]:
     return [replace(each, commit_ms=each.commit_ms * factor) if each.cell == cell else each for each in costs]
 
 
-def test_the_law_behind_the_cells_is_recovered_and_errs_little_on_cells_held_out() -> None:
+def test_law_is_recovered_with_small_errors_on_held_out_cells() -> None:
     costs = measured([*PLAIN, *FAR, *MANY])
     law = fit(costs)
     assert law.fixed_ms == pytest.approx(LAW.fixed_ms, rel=0.1)
@@ -65,12 +65,12 @@ def test_the_law_behind_the_cells_is_recovered_and_errs_little_on_cells_held_out
     errors = held_out(costs)
     assert list(errors) == [*PLAIN, *FAR, *MANY]
     assert all(error is not None and error < 0.2 for error in errors.values())
-    # What was not measured, and not even together.
+    # Unmeasured conditions, also in unmeasured combinations.
     for cell in (Cell(3000), Cell(50, 6), Cell(200, 1, 40.0), Cell(2000, 3, 30.0)):
         assert relative_error(law.commit_ms(cell, 5000), LAW.commit_ms(cell, 5000)) < 0.15
 
 
-def test_growth_is_that_of_the_cell_with_the_most_commits_and_comes_off_the_fixed_time() -> None:
+def test_growth_is_that_of_the_cell_with_most_commits_and_off_the_fixed_time() -> None:
     costs = [replace(each, growth_ms=50.0) for each in measured(PLAIN, commits=400)]
     costs[0] = replace(costs[0], commits=8000, commit_ms=LAW.commit_ms(PLAIN[0], 8000), growth_ms=2.0)
     law = fit(costs)
@@ -79,7 +79,7 @@ def test_growth_is_that_of_the_cell_with_the_most_commits_and_comes_off_the_fixe
     assert fit([replace(each, growth_ms=-3.0) for each in costs]).growth_ms == 0
 
 
-def test_a_cell_off_the_law_does_not_move_the_others_and_nothing_is_predicted() -> None:
+def test_outlier_cell_does_not_change_the_fit_and_prevents_predictions() -> None:
     costs = measured([*PLAIN, Cell(10_000)])
     broken = with_times(costs, Cell(100), 5.0)
     assert fit(broken).fixed_ms == pytest.approx(LAW.fixed_ms, rel=0.1)
@@ -95,17 +95,17 @@ def test_a_cell_off_the_law_does_not_move_the_others_and_nothing_is_predicted() 
     assert one(load, broken, bound=10.0).prediction is not None
 
 
-def test_an_end_off_the_law_forbids_what_lies_beyond_and_what_lies_beside_it() -> None:
+def test_end_cell_off_the_law_prevents_predictions_beyond_and_near_it() -> None:
     cells = [*PLAIN, Cell(10_000)]
     costs = exact(cells, Law(fixed_ms=100.0, row_ms=0.0001))
-    # Nothing inside tells that the largest takes half as long again: it is not far off, and none beyond it is sure.
+    # No inner cell shows that the largest takes 40 % longer: predictions inside hold, those beyond are refused.
     bent = with_times(costs, Cell(10_000), 1.4)
     inside, beyond = (one(Load(rate=2000, fresh_s=60, batch=batch), bent) for batch in (5000, 20_000))
     assert inside.prediction is not None and inside.errors is not None and inside.errors.cells == 3
     assert beyond.verdict == NOT_PREDICTED and beyond.errors is not None and beyond.errors.cells == 5
     for batch in (50, 20_000):
         assert one(Load(rate=2000, fresh_s=60, batch=batch), costs).prediction is not None
-    # With more cells that say otherwise the end is left out of the law, and what it leaves there counts.
+    # With more cells that contradict it, the end cell is excluded from the fit, and its residual counts.
     broken = with_times(costs, Cell(1), 5.0)
     assert "worst error of the law" in one(Load(rate=2000, fresh_s=60, batch=50), broken).reason
 
@@ -129,7 +129,7 @@ def test_cells_of_one_condition_are_held_out_together() -> None:
         (Load(100, 10, batch=5000), PLAIN, "out of reach: batches of 5,000; reached are 1 to 4,000"),
     ],
 )
-def test_too_few_cells_and_loads_out_of_reach_have_a_reason_in_place_of_a_prediction(
+def test_too_few_cells_and_loads_out_of_range_give_a_reason_and_no_prediction(
     load: Load, cells: list[Cell], reason: str
 ) -> None:
     found = one(load, measured(cells))
@@ -137,7 +137,7 @@ def test_too_few_cells_and_loads_out_of_reach_have_a_reason_in_place_of_a_predic
     assert reason in found.reason
 
 
-def test_rows_that_were_lost_by_many_writers_say_nothing_of_one() -> None:
+def test_rows_lost_by_many_writers_do_not_affect_predictions_for_one() -> None:
     costs = measured([*PLAIN, *MANY])
     costs[-1] = replace(costs[-1], commit_ms=float("nan"), flaw="rows were lost")
     assert one(Load(100, 10, writers=2), costs).reason == "rows were lost"
@@ -148,10 +148,10 @@ def exact(cells: Sequence[Cell], law: Law) -> list[Cost]:
     return [replace(each, commit_ms=law.commit_ms(each.cell)) for each in measured(cells, law)]
 
 
-def test_batches_are_as_large_as_freshness_allows_and_as_small_as_writers_keep_up_with() -> None:
+def test_batch_range_is_bounded_by_freshness_and_writer_throughput() -> None:
     costs = exact(PLAIN, Law(fixed_ms=100.0, row_ms=0.0))
     found = one(Load(rate=1000, fresh_s=1.2), costs)
-    # 100 ms a commit: batches of 143 keep a writer busy for 70 %; 1,000 are gathered in 1 s, 2,000 in 2 s.
+    # 100 ms per commit: batches of 143 keep a writer 70 % busy; 1,000 rows take 1 s to collect, 2,000 take 2 s.
     assert (found.verdict, found.batches) == (WOULD_DO, (200, 1000))
     made = found.prediction
     assert made is not None
@@ -164,7 +164,7 @@ def test_batches_are_as_large_as_freshness_allows_and_as_small_as_writers_keep_u
     assert at_150 is not None and at_150.utilisation == pytest.approx(0.1 * 1000 / 150) and at_150.utilisation < ROOM
 
 
-def test_what_would_not_do_says_what_it_lacks() -> None:
+def test_insufficient_system_states_its_shortfall() -> None:
     costs = exact(PLAIN, Law(fixed_ms=100.0, row_ms=0.05))
     slow = one(Load(rate=50_000, fresh_s=10), costs)
     assert slow.verdict == WOULD_NOT and slow.reason.startswith("too slow") and slow.batches is None
@@ -173,7 +173,7 @@ def test_what_would_not_do_says_what_it_lacks() -> None:
     assert old.verdict == WOULD_NOT and old.reason.startswith("too old")
 
 
-def test_a_batch_size_has_to_do_with_the_worst_error_added() -> None:
+def test_batch_size_must_suffice_with_the_worst_error_added() -> None:
     costs = measured([*PLAIN, Cell(10_000)], Law(fixed_ms=100.0, row_ms=0.0))
     load = Load(rate=1000, fresh_s=10, batch=147)
     found = one(load, costs)
@@ -182,7 +182,7 @@ def test_a_batch_size_has_to_do_with_the_worst_error_added() -> None:
     assert found.verdict == WOULD_NOT
 
 
-def test_writers_share_the_rate_and_gather_the_longer() -> None:
+def test_writers_share_the_rate_and_collect_batches_longer() -> None:
     costs = exact([*PLAIN, *MANY], Law(fixed_ms=100.0, row_ms=0.0, waiting=0.5))
     found = one(Load(rate=1000, fresh_s=100, writers=3, batch=500, commits=0), costs).prediction
     assert found is not None
@@ -191,14 +191,14 @@ def test_writers_share_the_rate_and_gather_the_longer() -> None:
     assert found.age_s == pytest.approx(499 * 3 / 1000 + 0.2)
 
 
-def test_ages_that_were_measured_are_held_against_the_law_and_can_refuse_it() -> None:
+def test_measured_ages_are_compared_with_the_law_and_can_reject_it() -> None:
     costs = exact(PLAIN, Law(fixed_ms=100.0, row_ms=0.0))
     near = [Age("ducklake", "thesis", 1000, 1000, 0.61), Age("ducklake", "thesis", 100, 100, 0.58)]
     others = [
         Age("delta-rs", "thesis", 1000, 1000, 9.0),
         Age("ducklake", "current", 1000, 1000, 9.0),
         Age("ducklake", "thesis", 1000, 10, 9.0),  # a writer that falls behind
-        Age("ducklake", "thesis", 1000, 100_000, 9.0),  # out of the law's reach
+        Age("ducklake", "thesis", 1000, 100_000, 9.0),  # outside the law's range
     ]
     found = one(Load(rate=1000, fresh_s=5), [*costs, *near, *others])
     assert found.verdict == WOULD_DO and found.errors is not None
@@ -207,7 +207,7 @@ def test_ages_that_were_measured_are_held_against_the_law_and_can_refuse_it() ->
     assert refused.verdict == NOT_PREDICTED and "median error of ages" in refused.reason
 
 
-def test_those_that_would_do_come_first_and_stacks_stay_apart() -> None:
+def test_sufficient_systems_come_first_and_stacks_are_kept_separate() -> None:
     good, slow = Law(fixed_ms=20.0, row_ms=0.01), Law(fixed_ms=20.0, row_ms=5.0)
     costs = [*measured(PLAIN[:2], good, "b"), *measured(PLAIN, slow, "a"), *measured(PLAIN, good, "c")]
     costs += [replace(each, stack="current") for each in measured(PLAIN, good, "c")]

@@ -1,4 +1,4 @@
-"""What most systems share stands first, then the exceptions; nobody is counted who is not named as an exception."""
+"""Tests of generated sentences: the majority's finding comes first, then the exceptions, all of them by name."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def test_the_largest_group_comes_first(groups: dict[str, list[str]], said: str) 
     assert conclusion("the time", "it", groups) == said
 
 
-def test_a_sentence_begins_and_ends_like_one() -> None:
+def test_sentence_is_capitalised_and_ends_with_a_full_stop() -> None:
     assert sentence("it grows for DuckLake") == "It grows for DuckLake."
     assert sentence("") == ""
 
 
-def test_extremes_need_two() -> None:
+def test_extremes_need_two_systems() -> None:
     assert lowest_and_highest("Load", [(2.0, "B"), (1.0, "A")]) == "Load is lowest for A and highest for B."
     assert lowest_and_highest("Load", [(2.0, "B")]) == ""

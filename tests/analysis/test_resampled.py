@@ -1,4 +1,4 @@
-"""What is kept of the resampling is what would be computed, and is not used for other runs than it was made of."""
+"""Tests of stored resamples: equal to freshly computed ones, and used only for the runs that they were made from."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tables(results: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((results / "tables").rglob("*.*"))}
 
 
-def test_tables_from_what_was_kept_are_those_from_the_samples(results: Path) -> None:
+def test_tables_from_stored_resamples_equal_tables_from_samples(results: Path) -> None:
     computed = tables(results)
     build_database(results)
     run_set = RunSet.load(results)
@@ -41,10 +41,10 @@ def test_tables_from_what_was_kept_are_those_from_the_samples(results: Path) -> 
     assert tables(results) == computed
 
 
-def test_what_was_kept_is_what_the_processes_computed(results: Path) -> None:
+def test_stored_resamples_equal_those_of_the_worker_processes(results: Path) -> None:
     build_database(results)
     run_set = RunSet.load(results)
-    assert len(run_set.runs) >= FEWEST  # so that other processes did it
+    assert len(run_set.runs) >= FEWEST  # enough for worker processes to be used
     kept = resampled.read(run_set, QUANTITIES)
     (results / resampled.NAME).unlink()
     fresh = Measures(run_set, QUANTITIES).all_of(run_set.runs[-1])
@@ -58,7 +58,7 @@ def test_what_was_kept_is_what_the_processes_computed(results: Path) -> None:
             assert np.array_equal(kept[key].draws, each.draws), key
 
 
-def test_files_that_changed_are_resampled_anew(results: Path) -> None:
+def test_changed_run_files_are_resampled_again(results: Path) -> None:
     build_database(results)
     changed = RunSet.load(results).runs[0]
     path = changed.directory / "operations.parquet"
@@ -70,13 +70,13 @@ def test_files_that_changed_are_resampled_anew(results: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not an Arrow file"])
-def test_a_damaged_file_is_as_good_as_none(results: Path, content: bytes) -> None:
+def test_damaged_resample_file_is_ignored(results: Path, content: bytes) -> None:
     (results / resampled.NAME).write_bytes(content)
     assert resampled.read(RunSet.load(results), QUANTITIES) == {}
 
 
 @pytest.mark.parametrize("count", [FEWEST - 1, 3 * FEWEST])
-def test_work_keeps_its_order_and_a_little_of_it_stays_here(count: int) -> None:
+def test_results_keep_their_order_and_little_work_runs_in_process(count: int) -> None:
     with spread(with_pid, range(count), prepare=take, given=(100,), modules=()) as found:
         results = list(found)
     assert [value for _, value in results] == [100 + item for item in range(count)]
@@ -94,10 +94,10 @@ with spread(say_and_wait, range(FEWEST), prepare=take, given=(0,), modules=("tid
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="with one processor no other process is started")
-def test_a_kill_of_the_process_that_spreads_work_ends_all_that_work_for_it(tmp_path: Path) -> None:
-    """The workers, the process that forks them, and the one that clears up semaphores, which are gone as well."""
+def test_killing_the_parent_ends_all_of_its_worker_processes(tmp_path: Path) -> None:
+    """This includes the workers, the fork server, and the semaphore tracker; the semaphores must be gone as well."""
     root, said = Path(__file__).parents[2], tmp_path / "said"
-    with said.open("w") as output:  # no pipe: those that outlive it would keep it open
+    with said.open("w") as output:  # not a pipe: surviving processes would keep it open
         process = subprocess.Popen([sys.executable, "-c", SPREAD], cwd=root, stdout=output, stderr=output)
     try:
         wait_until(lambda: said.read_text().count("at work") >= 2)
@@ -123,7 +123,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_what_fails_in_another_process_fails_here() -> None:
+def test_worker_exception_is_raised_in_the_parent() -> None:
     with (
         pytest.raises(ValueError, match="that fails"),
         spread(with_pid, [*range(FEWEST), -1], prepare=take, given=(0,), modules=()) as found,

@@ -1,4 +1,4 @@
-"""The errors of a system's law on cells held out are told for each kind of load, and where they are bad it says so."""
+"""Tests of reported held-out errors: per system and kind of load, with a statement where they exceed the bound."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ LAW = Law(fixed_ms=20.0, row_ms=0.05, offset_ms=5.0, trips=4.0, waiting=0.6)
 
 
 def exact(cells: Sequence[Cell]) -> list[Cost]:
-    """What a system would show that follows the law, in a table that does not grow slower."""
+    """Return the costs of a system that follows the law exactly, in a table whose commits do not slow down."""
     return [replace(each, commit_ms=LAW.commit_ms(each.cell), growth_ms=None) for each in measured(cells, LAW)]
 
 
-def test_a_system_that_follows_its_law_is_predicted_inside_and_beyond() -> None:
+def test_system_that_follows_its_law_is_predicted_inside_and_beyond_its_range() -> None:
     found = standings(exact([*PLAIN, *FAR, *MANY]))
     assert [(each.load.split(";")[0], each.is_beyond) for each in found] == [
         (load, is_beyond)
@@ -34,7 +34,7 @@ def test_a_system_that_follows_its_law_is_predicted_inside_and_beyond() -> None:
     assert {line(each)[-1] for each in found} == {PREDICTED}
 
 
-def test_a_cell_off_the_law_is_seen_and_said_to_be_not_predicted() -> None:
+def test_cell_off_the_law_is_reported_as_not_predicted() -> None:
     costs = with_times(exact([*PLAIN, Cell(10_000)]), Cell(100), 5.0)
     inside, beyond = standings(costs)
     # The law without that cell gives 25 ms where 125 ms were measured: 400 % too short.
@@ -45,12 +45,12 @@ def test_a_cell_off_the_law_is_seen_and_said_to_be_not_predicted() -> None:
     assert "Not predicted, the bound being 30 %: ducklake (one writer, local files): the worst error" in conclusion(
         [inside, beyond]
     )
-    # The command refuses what the table calls not predicted.
+    # The command refuses the systems that the table calls not predicted.
     (answer,) = answers(Load(rate=2000, fresh_s=60, batch=100), costs, 0.3)
     assert answer.errors is not None and answer.errors.worst == inside.errors.worst
 
 
-def test_too_few_cells_say_so_in_every_cell_of_their_row() -> None:
+def test_too_few_cells_are_stated_in_every_cell_of_their_row() -> None:
     (alone,) = standings(exact(PLAIN[:2]))
     cells = line(alone)
     assert len(cells) == len(COLUMNS) and cells[-1] == f"NOT PREDICTED: {alone.reason}"
@@ -64,7 +64,7 @@ def test_a_reason_that_holds_for_many_is_given_once() -> None:
     assert said.count("too few cells") == 1 and "delta-rs and ducklake: too few cells to hold one out" in said
 
 
-def test_ages_that_were_in_no_fit_count_as_well() -> None:
+def test_ages_outside_the_fit_count_as_well() -> None:
     costs = exact(PLAIN)
     age_s = (100 - 1) / (2 * 1000) + LAW.commit_ms(Cell(100)) / 1000
     right, wrong = (standings([*costs, Age("ducklake", "thesis", 1000, 100, age_s * by)])[0] for by in (1.0, 2.0))

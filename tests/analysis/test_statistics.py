@@ -1,4 +1,4 @@
-"""Estimates on data whose answers are known, also where samples follow one another."""
+"""Tests of estimates on data with known answers, including autocorrelated samples."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 
 def noise(n: int, autocorrelation: float, rng: np.random.Generator) -> Floats:
-    """Standard normal samples of which neighbours correlate."""
+    """Return `n` standard normal samples whose neighbours have the given correlation."""
     scale = math.sqrt(1 - autocorrelation**2)
     drawn: Floats = signal.lfilter([1.0], [1.0, -autocorrelation], rng.normal(size=n + 300) * scale)[300:]
     return drawn
@@ -69,7 +69,7 @@ def test_one_outlier_among_many_neither_vanishes_nor_moves_the_median() -> None:
 
 
 @pytest.mark.parametrize(("autocorrelation", "least"), [(0.0, 0.86), (0.6, 0.84), (0.9, 0.80)])
-def test_the_interval_of_a_median_covers_it(autocorrelation: float, least: float) -> None:
+def test_median_interval_reaches_its_coverage(autocorrelation: float, least: float) -> None:
     rng = np.random.default_rng(20)
     trials = 80
     covered = 0
@@ -79,7 +79,7 @@ def test_the_interval_of_a_median_covers_it(autocorrelation: float, least: float
     assert covered / trials >= least
 
 
-def test_neighbours_that_resemble_each_other_widen_the_interval() -> None:
+def test_autocorrelation_widens_the_interval() -> None:
     rng = np.random.default_rng(3)
     widths = []
     for autocorrelation in (0.0, 0.9):
@@ -89,7 +89,7 @@ def test_neighbours_that_resemble_each_other_widen_the_interval() -> None:
     assert block_length(noise(256, 0.0, rng)) < block_length(noise(256, 0.9, rng))
 
 
-def test_growth_is_not_noise_of_the_median() -> None:
+def test_growth_does_not_widen_the_interval_of_the_median() -> None:
     rng = np.random.default_rng(4)
     values = np.linspace(100, 500, 2_000) * np.exp(0.05 * rng.normal(size=2_000))
     low, high = interval(median(sample(values)).estimate("ms"))
@@ -155,7 +155,7 @@ def test_cliffs_delta_never_leaves_its_range() -> None:
 
 
 def runs_of(level: float, spread: float, count: int, rng: np.random.Generator, n: int = 400) -> list[Replicates]:
-    """Medians of `count` runs that differ by `spread` (standard deviation of the logarithm)."""
+    """Return the medians of `count` runs that differ by `spread` (standard deviation of the logarithm)."""
     made = []
     for _ in range(count):
         values = level * math.exp(spread * rng.normal()) * np.exp(0.1 * noise(n, 0.3, rng))
@@ -164,7 +164,7 @@ def runs_of(level: float, spread: float, count: int, rng: np.random.Generator, n
 
 
 def test_equal_systems_show_no_difference() -> None:
-    """Two hot runs each, of systems that are the same: the ratio's interval must contain 1 as often as it says."""
+    """With two hot runs each of equal systems, the ratio's interval must contain 1 at its nominal rate."""
     rng = np.random.default_rng(11)
     contained = 0
     for _ in range(40):
@@ -177,7 +177,7 @@ def test_equal_systems_show_no_difference() -> None:
 
 @pytest.mark.parametrize("systems", [2, 7])
 def test_equal_systems_that_drift_between_repeats_show_no_difference(systems: int) -> None:
-    """With the repeat as the unit, intervals cover as often as they say, though repeats differ by more than runs."""
+    """With the repeat as the unit, intervals reach their nominal coverage although repeats differ more than runs."""
     rng = np.random.default_rng(20)
     contained = {"repeats": 0, "runs": 0}
     for _ in range(60):
@@ -195,8 +195,8 @@ def test_equal_systems_that_drift_between_repeats_show_no_difference(systems: in
     assert contained["runs"] < 48, "one series of each does not know of the drift"
 
 
-def test_what_a_series_shows_itself_counts_once() -> None:
-    """Two systems with two repeats each have two differences to learn from, and not more."""
+def test_own_repeats_of_a_series_count_once_in_the_pooled_variance() -> None:
+    """Two systems with two repeats each give two degrees of freedom, not more."""
     groups = [[known(10.0), known(11.0)], [known(10.0), known(12.0)]]
     effects = Effects.pooled(groups)
     assert effects is not None
@@ -207,7 +207,7 @@ def test_what_a_series_shows_itself_counts_once() -> None:
     assert effects.with_own(Effects.pooled(groups[:1])).variance == pytest.approx(effects.variance)
 
 
-def test_a_ratio_and_its_inverse_tell_the_same() -> None:
+def test_ratio_and_inverse_ratio_agree() -> None:
     rng = np.random.default_rng(12)
     a, b = typical(runs_of(20.0, 0.02, 3, rng), rng), typical(runs_of(10.0, 0.02, 3, rng), rng)
     forth, back = a.ratio(b).estimate(""), b.ratio(a).estimate("")
@@ -227,14 +227,14 @@ def test_an_injected_difference_is_recovered() -> None:
     assert difference.is_above(3.5)
 
 
-def test_runs_that_differ_widen_what_one_run_alone_would_claim() -> None:
+def test_differing_runs_widen_the_interval_of_a_single_run() -> None:
     rng = np.random.default_rng(14)
     runs = runs_of(10.0, 0.10, 3, rng)
     one, all_of_them = (interval(each.estimate("")) for each in (runs[0], typical(runs, rng)))
     assert all_of_them[1] - all_of_them[0] > 2 * (one[1] - one[0])
 
 
-def test_one_run_borrows_how_runs_differ_from_other_systems() -> None:
+def test_single_run_uses_the_between_run_variance_of_other_systems() -> None:
     rng = np.random.default_rng(15)
     effects = Effects.pooled([runs_of(10.0, 0.05, 2, rng) for _ in range(6)])
     run = runs_of(10.0, 0.0, 1, rng)
@@ -272,7 +272,7 @@ def test_a_count_is_its_own_interval_until_runs_differ() -> None:
     assert low < 48 and high > 50
 
 
-def test_samples_that_may_be_zero_stay_on_their_own_scale() -> None:
+def test_samples_that_may_be_zero_stay_on_the_linear_scale() -> None:
     values = np.zeros(200)
     values[::4] = 3.0
     spread = interquartile_range(sample(values))
@@ -290,8 +290,8 @@ def test_a_change_of_unit_changes_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(("log", "ends"), [(False, (0.0, 100.0)), (True, (50.0, 100.0))])
-def test_what_a_share_cannot_be_it_cannot_be_in_percent_either(log: bool, ends: tuple[float, float]) -> None:
-    """Two repeats that differ much make an interval that is wider than what there is."""
+def test_bounds_of_a_share_hold_in_percent_as_well(log: bool, ends: tuple[float, float]) -> None:
+    """Two repeats that differ widely would give an interval wider than the range of possible values."""
     share = 0.6
     spread = generator("a share").normal(0.0, 2.0, 1000)
     centre = math.log(share) if log else share
@@ -317,7 +317,7 @@ def test_any_samples_have_an_interval_around_their_quantile(values: list[float],
     assert estimate.value == pytest.approx(np.quantile(values, probability))
 
 
-def test_a_handful_of_samples_has_a_median_but_no_interval() -> None:
+def test_few_samples_have_a_median_but_no_interval() -> None:
     few = median(sample(np.array([3.0, 1.0, 2.0, 5.0, 4.0, 6.0, 7.0]))).estimate("ms")
     assert (few.value, few.low, few.n) == (pytest.approx(4.0), None, 7)
     rate = ratio_of_sums(np.ones(3), np.full(3, 2.0), np.random.default_rng(0)).estimate("events/s")
@@ -332,7 +332,7 @@ def test_every_replicate_has_as_many_cells_as_the_run() -> None:
         assert (weights >= 0).all()
 
 
-def test_what_so_many_trials_leave_room_for() -> None:
+def test_upper_bound_of_a_failure_rate() -> None:
     assert at_most(0, 100) == pytest.approx(3 / 100, rel=0.02)  # the rule of three
     for bad, tried in ((0, 3), (1, 20), (7, 20)):
         interval = stats.binomtest(bad, tried).proportion_ci(0.90, "exact")  # two-sided: 5 % above its upper end

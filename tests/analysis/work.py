@@ -1,4 +1,4 @@
-"""Work for other processes, which must be able to import it by the name that it has here."""
+"""Functions for worker processes, which import them by their module's name."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ def take(base: int) -> None:
 
 
 def with_pid(item: int) -> tuple[int, int]:
-    """Who did it, and what came of it; ValueError for what is negative."""
+    """Return the process id and `item` plus the base; raise ValueError if `item` is negative."""
     if item < 0:
         raise ValueError("a piece of work that fails")
     return os.getpid(), _base[0] + item
 
 
 def say_and_wait(item: int) -> int:
-    """Work that takes a minute."""
+    """Print a line, sleep for a minute and return `item`."""
     print("at work", flush=True)
     time.sleep(60)
     return item

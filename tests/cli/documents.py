@@ -1,4 +1,4 @@
-"""The commands and the paths that documents name: found in them, parsed, and looked up."""
+"""Helpers that find, parse and look up the commands and paths that documents name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINK = re.compile(r"\]\(([^)#:]+)\)")
 START = ("./tidemark", "tidemark")
 PATH = re.compile(r"[\w.<>*-]+(/[\w.<>*-]+)*/?")
 ENDINGS = "md yaml py lock toml sh in json svg pdf html txt parquet duckdb csv cff typ"
-# What stands for a name of the reader's, and what may be put there.
+# Placeholders for names of the reader's, and example values for them.
 EXAMPLES = {
     "claim": {"NAME": "inlining-single", "my-claim": "inlining-single"},
     "finding": {"NAME": "power-failure", "my-finding": "power-failure"},
@@ -41,7 +41,7 @@ NOT_COMMITTED = (".venv", ".tidemark", "data")  # folders that commands make in 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What stands for files and folders of the reader's: by their words, such as ARCHIVE."""
+    """Examples for placeholders of the reader's files and folders, by placeholder such as ARCHIVE."""
 
     by_word: dict[str, Path]
     trips: Path
@@ -52,14 +52,14 @@ def without_blocks(text: str) -> str:
 
 
 def spans(text: str) -> Iterator[str]:
-    """Inline code, each on one line, and targets of links."""
+    """Yield inline code, each on one line, and targets of links."""
     prose = without_blocks(text)
     yield from (" ".join(each.split()) for each in SPAN.findall(prose))
     yield from LINK.findall(prose)
 
 
 def commands(text: str) -> Iterator[str]:
-    """The lines of code blocks that are shell's, those that go on joined; and commands in inline code."""
+    """Yield the commands in shell code blocks, with continued lines joined, and in inline code."""
     for language, block in FENCED.findall(text):
         if language in ("", "sh"):
             for line in block.replace("\\\n", " ").splitlines():
@@ -70,7 +70,7 @@ def commands(text: str) -> Iterator[str]:
 
 
 def words_of(command: str, places: Places) -> list[str]:
-    """The words behind `./tidemark`, with examples in place of the reader's names."""
+    """Return the words after `./tidemark`, with examples in place of the reader's names."""
     words = shlex.split(command)[1:]
     examples = EXAMPLES.get(words[0], {}) | {word: str(path) for word, path in places.by_word.items()}
     return [_value(examples.get(word, word), places) for word in words]
@@ -88,7 +88,7 @@ def _value(word: str, places: Places) -> str:
 
 @cache
 def problem_of(words: tuple[str, ...], planned: bool = True) -> str | None:
-    """What the command line, the configuration, or its plan, has against `words`; None for nothing."""
+    """Return why the command line, the configuration or its plan refuses `words`; None if nothing does."""
     try:
         command: Any = typer.main.get_group(app)
         while hasattr(command, "commands") and words and not words[0].startswith("-"):
@@ -107,7 +107,7 @@ def problem_of(words: tuple[str, ...], planned: bool = True) -> str | None:
         unknown = [word for word in others if word.startswith("-") and word not in ("-k", "--dry-run")]
         return f"found {[*gone, *unknown]}" if gone or unknown else None
     except typer.Exit:
-        return None  # of --help and its like
+        return None  # of options such as --help
     except TidemarkError as error:
         return str(error)
     except Exception as error:
@@ -118,7 +118,7 @@ def problem_of(words: tuple[str, ...], planned: bool = True) -> str | None:
 
 
 def options() -> set[str]:
-    """Every option of every command."""
+    """Return every option of every command."""
     known = {"--help"}
     due: list[Any] = [typer.main.get_group(app)]
     while due:
@@ -129,19 +129,19 @@ def options() -> set[str]:
 
 
 def loose_options(text: str) -> Iterator[str]:
-    """Options that stand in inline code by themselves, with or without values."""
+    """Yield options that are inline code by themselves, with or without values."""
     yield from (each for each in spans(text) if each.startswith("--"))
 
 
 def paths(text: str) -> Iterator[str]:
-    """Paths and names of files in inline code and links."""
+    """Yield paths and file names in inline code and links."""
     for each in spans(text):
         if PATH.fullmatch(each) and ("/" in each or each.rpartition(".")[2] in ENDINGS.split()) and each != "n/a":
             yield each
 
 
 def is_there(path: str, results: Path) -> bool:
-    """Whether a path that a document names is one of the repository, of `results`, or of a study's figures."""
+    """Return True if a path in a document exists in the repository, in `results`, or among the studies' figures."""
     pattern = re.sub(r"<\w+>", "*", path.rstrip("/")).replace("run-N", "run-0").replace("NAME", "*")
     if pattern.split("/")[0] in NOT_COMMITTED:
         return True
@@ -160,7 +160,7 @@ def is_there(path: str, results: Path) -> bool:
 
 
 def _drawn() -> set[str]:
-    """The figures that studies draw, as paths below the results."""
+    """Return the figures that studies draw, as paths below the results."""
     return {
         f"figures/{name}/{sketch.name}.svg" for name, study in registry().items() for sketch in study.results.sketches()
     }
@@ -169,7 +169,7 @@ def _drawn() -> set[str]:
 def complaints(
     text: str, places: Places, results: Path, elsewhere: Collection[str] = (), planned: bool = True
 ) -> list[str]:
-    """What a document names and there is not: commands, options, values, and paths that are not `elsewhere`.
+    """Return what a document names that does not exist: commands, options, values, and paths not in `elsewhere`.
 
     With `planned`, the series of each command's configuration are planned as well.
     """

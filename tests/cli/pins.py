@@ -1,6 +1,6 @@
-"""Help of every command, exit codes, and errors of the configuration, as text: `python -m tests.cli.pins` writes it.
+"""Pinned text of every command's help, exit codes, and configuration errors; `python -m tests.cli.pins` writes it.
 
-A move of code, or another library below it, must change nothing here. A commit that changes a line says why.
+Refactoring or another version of a library must not change it. A commit that changes a line states why.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tidemark.schema import schema
 PINS = Path(__file__).with_name("pins.txt")
 CONFIG = REPOSITORY / "config.yaml"
 WRONG = ("nonsense", "-7", "{a: b}")  # each is wrong for most keys
-DESCRIPTION = re.compile(r"\. \(.*\)$", re.DOTALL)  # of the key, behind the error
+DESCRIPTION = re.compile(r"\. \(.*\)$", re.DOTALL)  # the key's description, after the error
 
 
 def texts() -> str:
@@ -32,7 +32,7 @@ def texts() -> str:
 
 
 def helps() -> Iterator[str]:
-    """The help of each command, at a width of 100 columns."""
+    """Yield the help of each command, at a width of 100 columns."""
     for words in _commands(typer.main.get_group(app)):
         shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"})
         assert shown.exit_code == 0, words
@@ -57,7 +57,7 @@ def exit_codes() -> Iterator[str]:
 
 
 def config_errors() -> Iterator[str]:
-    """What is said of wrong values for each key of the configuration, as the command line gives them."""
+    """Yield the errors for wrong values of each configuration key, given on the command line."""
     yield "# errors of the configuration"
     yield from _said("nokey=1")
     for key, rules in _keys(schema()["properties"], ()):
@@ -79,7 +79,7 @@ def _keys(properties: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[tup
 
 
 def _said(setting: str) -> Iterator[str]:
-    """The error that `setting` gives; nothing where it is allowed."""
+    """Yield the error of `setting`, or nothing if it is allowed."""
     try:
         load(CONFIG, [setting])
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""`claims` and `claim` over all claims of the registry, by results of one study, reference results, and none at all."""
+"""Tests of `claims` and `claim` over all registered claims, with results of one study, reference results, and none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLAIMS = {claim.id: claim for claim in all_claims()}
 
 @pytest.fixture(scope="module", autouse=True)
 def read_once() -> Iterator[None]:
-    """Files that hundreds of commands read are read once."""
+    """Cache the files that hundreds of commands read."""
     with pytest.MonkeyPatch.context() as patch:
         of_study = cache(lambda study: load_claims(registry()[study].results.claims))
         patch.setattr(ledger, "load_claims", lambda book: of_study(book.study))
@@ -39,7 +39,7 @@ def read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def streams(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of the study `streams` alone, its claims judged."""
+    """Return results of the study `streams` alone, with judged claims."""
     results = write_run_set(tmp_path_factory.mktemp("claims"), (DUCKLAKE, INLINED), window_s=2.0)
     build_database(results)
     build_claims(results)
@@ -69,7 +69,7 @@ def test_every_claim_is_shown_whatever_was_measured(streams: Path) -> None:
     assert tested == of("streams")
 
 
-def test_every_claim_is_shown_with_what_reference_results_say_of_it() -> None:
+def test_every_claim_is_shown_with_its_reference_verdicts() -> None:
     held = [each for reference in read_references(REFERENCE) for each in reference.held]
     verdicts = {claim: {each.verdict.upper() for each in held if each.claim == claim} for claim in CLAIMS}
     assert sum(map(bool, verdicts.values())) > 300
@@ -87,14 +87,14 @@ def test_the_command_shows_a_claim_of_each_study(study: str, streams: Path) -> N
         assert shown_by("claim", identity, "--results", str(place)) == describe(build.claim(place, identity)) + "\n"
 
 
-def test_one_study_of_the_reference_is_enough_and_says_what_it_lacks() -> None:
+def test_one_reference_study_is_enough_and_reports_missing_claims() -> None:
     place = str(REFERENCE / "streams")
     assert "from runs   kept in " in shown_by("claim", "inlining-single", "--results", place)
     text = shown_by("claim", sorted(of("lhbench"))[0], "--results", place)
     assert "not measured in these results, which are of streams" in text
 
 
-def test_an_archive_and_a_workspace_will_do_for_one_claim(streams: Path, tmp_path: Path) -> None:
+def test_claim_is_read_from_an_archive_or_a_workspace(streams: Path, tmp_path: Path) -> None:
     asked = ("claim", "inlining-single", "--results")
     shown = shown_by(*asked, str(streams))
     assert "verdict     REPRODUCED" in shown or "verdict     NOT REPRODUCED" in shown
@@ -105,7 +105,7 @@ def test_an_archive_and_a_workspace_will_do_for_one_claim(streams: Path, tmp_pat
     )
 
 
-def test_the_list_has_the_verdicts_of_the_place_that_is_named(streams: Path) -> None:
+def test_list_has_the_verdicts_of_the_given_results(streams: Path) -> None:
     for place, expected in ((REFERENCE, 300), (REFERENCE / "streams", len(of("streams"))), (streams, 60)):
         lines = shown_by("claims", "--results", str(place)).splitlines()
         tested = [line for line in lines if "not tested yet" not in line]
@@ -123,7 +123,7 @@ def test_before_the_first_run_claims_are_listed_untested(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("command", [("claims",), ("claim", "inlining-single")])
-def test_a_place_that_is_not_there_is_an_error(
+def test_missing_path_is_an_error(
     command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["tidemark", *command, "--results", str(tmp_path / "nope")])
@@ -132,7 +132,7 @@ def test_a_place_that_is_not_there_is_an_error(
     assert out == "" and len(err.splitlines()) == 1 and str(tmp_path / "nope") in err and "allowed:" in err
 
 
-def test_a_folder_of_something_else_has_no_claims(tmp_path: Path) -> None:
+def test_unrelated_path_has_no_claims(tmp_path: Path) -> None:
     for place in (tmp_path, REPOSITORY / "README.md"):
         done = CliRunner().invoke(app, ["claims", "--results", str(place)])
         assert "found neither plan.json nor reference.json" in str(done.exception), done.output

@@ -1,4 +1,4 @@
-"""All that the pages for readers name: commands are understood, those that measure nothing run, and paths are there."""
+"""Tests of what the documents name: commands are understood, those that measure nothing run, and paths exist."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tidemark.results.archive.pack import write_archive
 
 from .documents import PAGES, REPOSITORY, Places, commands, complaints, paths, words_of
 
-# Commands that measure, fetch, test or ask a server; all others run here.
+# Commands that measure, fetch, test or contact a server; all others run here.
 ELSEWHERE = {"all", "test", "bench", "provision", "tool", "stack", "finding"}
-# Only the pipeline itself makes them; tests/pipeline/test_smoke.py looks for them.
+# Only the pipeline itself makes them; tests/pipeline/test_smoke.py checks them.
 OF_THE_PIPELINE = {"results/logs/snakemake.log", "results/runs/<workload>/<system>/<mode>/<fingerprint>/run-N/"}
 KINDS = ("database", "tables", "figures", "claims", "paper", "report")
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of the study `streams` under two stacks, made by all steps that the pipeline has for them."""
+    """Return results of the study `streams` under two stacks, made by all analysis steps of the pipeline."""
     models = (DUCKLAKE, INLINED, PYICEBERG, DELTA, NULL, batched(DUCKLAKE, median_ms=30.0), batched(DELTA))
     now = tuple(replace(model, stack="current") for model in (DUCKLAKE, PYICEBERG))
     made = write_run_set(tmp_path_factory.mktemp("documented"), (*models, *now), window_s=3.0)
@@ -50,7 +50,7 @@ def places(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Places:
 
 @pytest.fixture(scope="module")
 def workspace(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder like a clone in which results of one study were made; commands write into it."""
+    """Yield a folder like a clone with results of one study; commands write into it."""
     folder = tmp_path_factory.mktemp("workspace")
     for name in (*PAGES, "config.yaml"):
         shutil.copy(REPOSITORY / name, folder / name)
@@ -63,7 +63,7 @@ def workspace(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.usefixtures("workspace")
-def test_all_that_a_page_names_is_there(page: str, places: Places, results: Path) -> None:
+def test_everything_that_a_page_names_exists(page: str, places: Places, results: Path) -> None:
     text = (REPOSITORY / page).read_text()
     assert list(commands(text)) and list(paths(text))
     # The commands of ARTIFACT.md are planned when it is made.
@@ -89,20 +89,20 @@ PLANTED = {
 
 @pytest.mark.parametrize("right", PLANTED)
 @pytest.mark.usefixtures("workspace")
-def test_what_is_wrong_in_a_page_is_found(right: str, places: Places, results: Path) -> None:
+def test_planted_error_in_a_page_is_found(right: str, places: Places, results: Path) -> None:
     text = (REPOSITORY / "README.md").read_text()
     if right in text:
         wrong = complaints(text.replace(right, PLANTED[right], 1), places, results, OF_THE_PIPELINE)
         assert len(wrong) == 1, wrong
 
 
-def test_most_of_what_is_planted_has_a_place() -> None:
+def test_most_planted_errors_apply_to_the_page() -> None:
     text = (REPOSITORY / "README.md").read_text()
     assert sum(right in text for right in PLANTED) >= len(PLANTED) - 2
 
 
 def runnable() -> list[str]:
-    """Each documented command that measures nothing, once."""
+    """Return each documented command that measures nothing, once."""
     found = dict.fromkeys(each for page in PAGES for each in commands((REPOSITORY / page).read_text()))
     return [each for each in found if each.split()[1] not in ELSEWHERE]
 
@@ -115,7 +115,7 @@ def test_commands_are_run_here() -> None:
 
 
 @pytest.mark.parametrize("command", runnable())
-def test_what_needs_no_measurement_runs(command: str, places: Places, workspace: Path) -> None:
+def test_documented_command_without_measurement_runs(command: str, places: Places, workspace: Path) -> None:
     words = words_of(command, places)
     if words[0] == "archive":
         words[1] = str(workspace / "mine.zip")
@@ -126,7 +126,7 @@ def test_what_needs_no_measurement_runs(command: str, places: Places, workspace:
 
 @pytest.mark.parametrize("place", ["results", "reference", "reference/streams"])
 @pytest.mark.parametrize("command", [("claims",), ("claim", "inlining-single"), ("claim", "success-alone")])
-def test_what_looks_at_results_takes_those_of_one_study_and_those_that_are_kept(
+def test_claim_commands_accept_results_of_one_study_and_reference_results(
     command: tuple[str, ...], place: str, workspace: Path
 ) -> None:
     done = CliRunner().invoke(app, [*command, "--results", str(workspace / place)])

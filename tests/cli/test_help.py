@@ -1,4 +1,4 @@
-"""The help, which is the first that a newcomer reads: what is there, in which order, and what of it nobody types."""
+"""Tests of the help, which newcomers read first: its commands, their order, and the steps that users do not type."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FIRST += ["bench", "test"]
 
 
 def listed() -> list[tuple[str, str]]:
-    """Panel and name of each command, in the order of the help."""
+    """Return the panel and name of each command, in the order of the help."""
     commands = typer.main.get_group(app).commands
     return [(getattr(command, "rich_help_panel", None), name) for name, command in commands.items()]  # type: ignore[misc]
 
 
-def test_commands_stand_in_the_order_in_which_a_user_needs_them() -> None:
+def test_commands_are_in_the_order_in_which_a_user_needs_them() -> None:
     names = [name for _, name in listed()]
     assert [name for name in names if name in FIRST] == FIRST
     assert names[0] == "all"

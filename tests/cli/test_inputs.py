@@ -1,4 +1,4 @@
-"""Trips and archives that cannot be used are refused before anything is planned, in a dry run as well."""
+"""Tests that unusable trips and archives are refused before anything is planned, in a dry run as well."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHIPPED = Path(__file__).parents[2] / "config.yaml"
 
 
 def ended(folder: Path, *words: str) -> tuple[int, str]:
-    """The exit code of a command line in `folder`, and what it said, if it was a line."""
+    """Run a command in `folder`; return its exit code and its error line, or all output if it is not one line."""
     command = [sys.executable, "-m", "tidemark", words[0], "--configfile", str(SHIPPED), *words[1:]]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     lines = done.stderr.splitlines()
@@ -26,7 +26,7 @@ def ended(folder: Path, *words: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("words", [("all", "--dry-run"), ("all",), ("series",), ("config",)], ids=" ".join)
-def test_trips_and_an_archive_that_are_not_there(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_missing_trips_and_archive_are_refused(words: tuple[str, ...], tmp_path: Path) -> None:
     code, said = ended(tmp_path, *words, "--config", f"dataset.path={tmp_path / 'none.parquet'}")
     assert code == 3
     assert said.startswith("tidemark: --config: key 'dataset.path': found '") and "which is not there" in said
@@ -43,7 +43,7 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("words", [("all", "--dry-run"), ("all",)], ids=" ".join)
-def test_trips_that_cannot_be_used(words: tuple[str, ...], month: Path, tmp_path: Path) -> None:
+def test_unusable_trips_are_refused(words: tuple[str, ...], month: Path, tmp_path: Path) -> None:
     text, cut, lacking = (tmp_path / f"{name}.parquet" for name in ("text", "cut", "lacking"))
     text.write_bytes(b"\x16\\VendorID\n" * 9)
     cut.write_bytes(month.read_bytes()[:-100])
@@ -59,7 +59,7 @@ def test_trips_that_cannot_be_used(words: tuple[str, ...], month: Path, tmp_path
     assert "missing, of a yellow month's columns: VendorID, fare_amount." in said
 
 
-def test_the_process_that_lives_while_series_are_made_cold_does_not_load_arrow(month: Path) -> None:
+def test_process_alive_while_series_are_made_cold_does_not_load_pyarrow(month: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tidemark.config import load; "
         "from tidemark.pipeline.inputs import refuse_unusable; "
@@ -69,7 +69,7 @@ def test_the_process_that_lives_while_series_are_made_cold_does_not_load_arrow(m
 
 
 @pytest.mark.parametrize("words", [("all", "--dry-run"), ("all",)], ids=" ".join)
-def test_an_archive_that_is_not_as_it_was_packed(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_damaged_archive_is_refused(words: tuple[str, ...], tmp_path: Path) -> None:
     whole = write_archive(write_run_set(tmp_path / "set", (DUCKLAKE,), window_s=3.0), tmp_path / "whole.zip")
     content = bytearray(whole.read_bytes())
     cut, changed = tmp_path / "cut.zip", tmp_path / "changed.zip"

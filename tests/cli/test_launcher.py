@@ -1,4 +1,4 @@
-"""The launcher, in folders and with locales that programs stumble over."""
+"""Tests of the launcher in folders and with locales that often cause errors."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def copied(folder: Path) -> Path:
-    """The launcher with what it reads itself, in a `folder` that is made."""
+    """Copy the launcher and the files that it reads into a new `folder`, and return `folder`."""
     shutil.copytree(ROOT / "envs", folder / "envs")
     shutil.copy(ROOT / "tidemark", folder)
     return folder
 
 
 @pytest.mark.parametrize("name", ["a $x", "b:c"])
-def test_a_path_that_no_environment_can_lie_below_is_refused_before_one_is_begun(name: str, tmp_path: Path) -> None:
+def test_path_that_no_environment_can_have_is_refused_before_making_one(name: str, tmp_path: Path) -> None:
     folder = copied(tmp_path / name)
     done = subprocess.run([folder / "tidemark", "version"], capture_output=True, text=True, check=False)
     assert done.returncode == 4
@@ -36,8 +36,8 @@ def test_a_path_that_no_environment_can_lie_below_is_refused_before_one_is_begun
 
 
 @pytest.mark.parametrize("locale", ["C", "POSIX", "xx_XX.UTF-8", "tr_TR.UTF-8", ""])
-def test_it_starts_in_any_locale_in_a_folder_that_is_not_named_in_ascii(locale: str, tmp_path: Path) -> None:
-    """With an environment like the one that it makes: a .pth file in it names the folder."""
+def test_launcher_starts_in_any_locale_in_a_folder_with_a_non_ascii_name(locale: str, tmp_path: Path) -> None:
+    """The environment is like the one that the launcher makes: a .pth file in it names the folder."""
     folder = copied(tmp_path / "ü %d")
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "workflow", folder / "workflow")

@@ -1,4 +1,4 @@
-"""Help, exit codes and errors of the configuration stay as they are pinned."""
+"""Test that help, exit codes and configuration errors match their pins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import difflib
 from tests.cli.pins import PINS, texts
 
 
-def test_help_exit_codes_and_errors_are_those_that_are_pinned() -> None:
+def test_help_exit_codes_and_errors_match_their_pins() -> None:
     pinned, found = PINS.read_text().splitlines(), texts().splitlines()
     changed = list(difflib.unified_diff(pinned, found, "pinned", "found", lineterm="", n=0))
     assert not changed, "\n".join(

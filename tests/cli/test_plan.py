@@ -1,4 +1,4 @@
-"""`tidemark plan` on run files with a known answer, in a folder and in an archive; what it refuses, and how."""
+"""Tests of `tidemark plan` on run files with a known answer, in a folder and in an archive, and of its refusals."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tidemark.cli.planning import seconds, share
 from tidemark.errors import ConfigError
 from tidemark.results.archive.pack import write_archive
 
-SIZES = {1: 20.05, 10: 20.5, 100: 25.0, 1000: 70.0}  # 20 ms and 0.05 ms a row
+SIZES = {1: 20.05, 10: 20.5, 100: 25.0, 1000: 70.0}  # 20 ms and 0.05 ms per row
 SWEEP = {"sweep": {"batch-size": {"axis": "batch_size", "values": list(SIZES)}}}
 QUESTION = ["plan", "--rate", "5000", "--fresh", "10s", "--commits", "500"]
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """DuckLake follows a law; of delta-rs one batch size is slower than its law; the null system stores nothing."""
+    """Return runs: DuckLake follows a law, delta-rs has one batch size off its law, and null stores nothing."""
     models = []
     for rows, median_ms in SIZES.items():
         mode = {"mode": "batch", "batch_size": rows, "sweep": "batch-size", "sigma": 0.02, "outliers": 0.0}
@@ -43,13 +43,13 @@ def asked(results: Path, *more: str) -> dict[str, Any]:
     return found
 
 
-def test_a_result_set_says_which_systems_would_do_and_with_which_batches(results: Path, tmp_path: Path) -> None:
+def test_plan_lists_sufficient_systems_and_their_batch_sizes(results: Path, tmp_path: Path) -> None:
     found = asked(results)
     assert found["load"]["rate"] == 5000 and found["rules"]["most_error"] == 0.3
     ducklake, delta = found["systems"]
     assert (ducklake["system"], ducklake["verdict"]) == ("ducklake", "would do")
     assert ducklake["errors"]["cells"] == len(SIZES) and ducklake["errors"]["worst"] < 0.1
-    # 20 ms and 0.05 ms a row: 200 rows keep a writer busy for 75 %, 500 for 45 %.
+    # 20 ms and 0.05 ms per row: 200 rows keep a writer 75 % busy, 500 rows 45 %.
     assert ducklake["batches"] == [500, 2000]
     assert ducklake["prediction"]["commit_ms"] == pytest.approx(120, rel=0.05)
     assert ducklake["prediction"]["age_s"] == pytest.approx(1999 / 5000 + 0.12, rel=0.05)
@@ -59,7 +59,7 @@ def test_a_result_set_says_which_systems_would_do_and_with_which_batches(results
     assert asked(archive) == found
 
 
-def test_the_table_has_each_prediction_with_its_error_and_each_refusal_with_its_reason(results: Path) -> None:
+def test_table_has_predictions_with_errors_and_refusals_with_reasons(results: Path) -> None:
     done = CliRunner().invoke(app, [*QUESTION, "--results", str(results)])
     assert done.exit_code == 0, done.output
     assert "500-2,000" in done.stdout and "5,000 events/s, one writer, files on the local disk" in done.stdout
@@ -71,19 +71,19 @@ def test_the_table_has_each_prediction_with_its_error_and_each_refusal_with_its_
 
 
 @pytest.mark.parametrize(("text", "found"), [("20ms", 0.02), ("10s", 10.0), ("1.5s", 1.5), ("2min", 120.0)])
-def test_a_time_has_its_unit(text: str, found: float) -> None:
+def test_time_is_read_with_its_unit(text: str, found: float) -> None:
     assert seconds("--fresh", text) == pytest.approx(found)
 
 
 @pytest.mark.parametrize(
     "text", ["10", "s", "10 s", "-1s", "1e3s", "10S", "10sec", "nan", "infs", "", "1.s", "٣s", "1h"]
 )
-def test_a_time_without_a_unit_that_is_known_is_refused(text: str) -> None:
+def test_time_without_a_known_unit_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"--fresh: found .*allowed: a number and its unit \(ms, s, min\)"):
         seconds("--fresh", text)
 
 
-def test_a_percentage_says_so() -> None:
+def test_percentage_needs_a_percent_sign() -> None:
     assert share("--error", "30%") == pytest.approx(0.3)
     with pytest.raises(ConfigError, match=r"--error: found '0.3'; allowed: a number and %"):
         share("--error", "0.3")

@@ -1,4 +1,4 @@
-"""A word behind `all` that Snakemake can make nothing of is answered in a line."""
+"""Tests that an argument of `all` that is no Snakemake target is refused with one line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def pipeline(folder: Path, *words: str) -> tuple[int, list[str]]:
-    """The exit code of `all` and the lines that it says on standard error, without Snakemake's on its own settings."""
+    """Return the exit code of `all` and the lines of its standard error, without Snakemake's on its own settings."""
     shutil.copy(ROOT / "config.yaml", folder)
     command = [sys.executable, "-m", "tidemark", "all", *words, "--config", "streams.modes=single"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
@@ -25,7 +25,7 @@ def pipeline(folder: Path, *words: str) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize("dry", [["-n"], []], ids=["dry run", "run"])
-def test_a_word_that_is_no_target_is_refused(dry: list[str], tmp_path: Path) -> None:
+def test_unknown_target_is_refused(dry: list[str], tmp_path: Path) -> None:
     said = "tidemark: no target 'smoke'; did you mean --config protocol=smoke?"
     assert pipeline(tmp_path, "smoke", *dry) == (2, [said])
 
@@ -48,11 +48,11 @@ def test_rules_and_their_files_are_targets_and_other_files_are_not(tmp_path: Pat
         ("zzz", "allowed: tables, report, or a file that one makes"),
     ],
 )
-def test_what_a_word_may_have_been_meant_for(word: str, said: str) -> None:
+def test_unknown_target_gets_a_suggestion(word: str, said: str) -> None:
     assert meant(word, ["tables", "report"], load(ROOT / "config.yaml")) == said
 
 
-def test_snakemake_alone_says_it_as_well(tmp_path: Path) -> None:
+def test_snakemake_alone_refuses_an_unknown_target_as_well(tmp_path: Path) -> None:
     shutil.copy(ROOT / "config.yaml", tmp_path)
     command = [str(Path(sys.executable).with_name("snakemake")), "--snakefile", str(ROOT / "Snakefile"), "--cores", "1"]
     done = subprocess.run([*command, "smoke"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)

@@ -1,4 +1,4 @@
-"""Words and places that are wrong: one line that names them, and an exit code that the help lists."""
+"""Tests of wrong arguments and paths: one line that names them, and an exit code that the help lists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIG = ("--configfile", str(REPOSITORY / "config.yaml"))
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that the command works in: results, a folder, a file, and an archive of a sort."""
+    """Return the working folder of the command: with results, a folder, a file, and a zip file that is no archive."""
     monkeypatch.chdir(tmp_path)
     write_run_set(tmp_path, (DUCKLAKE,), window_s=1.0)
     (tmp_path / "folder").mkdir()
@@ -32,7 +32,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
-    """The exit code and what went to stderr, which was one line and nothing else."""
+    """Run a command; return its exit code and standard error, which must be one line and the only output."""
     monkeypatch.setattr("sys.argv", ["tidemark", *words])
     code = main()
     out, err = capsys.readouterr()
@@ -59,14 +59,14 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *wo
         (("nope",), "No such command 'nope'"),
     ],
 )
-def test_a_word_that_a_command_does_not_know_is_refused(
+def test_unknown_argument_is_refused(
     words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, line = run(monkeypatch, capsys, *words)
     assert code == 2 and message in line
 
 
-def test_values_stand_behind_one_option_or_several(
+def test_values_may_follow_one_option_or_several(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["tidemark", "config", *CONFIG, "--config", "protocol=smoke", "seed=7"])
@@ -128,7 +128,7 @@ WRONG_PLACES = [
 
 
 @pytest.mark.parametrize(("words", "code", "message"), WRONG_PLACES)
-def test_a_place_that_cannot_be_used_is_named_in_one_line(
+def test_unusable_path_is_named_in_one_line(
     words: tuple[str, ...],
     code: int,
     message: str,
@@ -143,15 +143,15 @@ def test_a_place_that_cannot_be_used_is_named_in_one_line(
     assert before.items() <= {path: path.stat().st_size for path in place.rglob("*") if path.is_file()}.items()
 
 
-def test_every_command_with_a_place_was_tried_with_a_wrong_one() -> None:
-    """A command that is added is added above as well."""
+def test_every_command_with_a_path_is_tested_with_a_wrong_one() -> None:
+    """A new command must be added to WRONG_PLACES as well."""
     group = typer.main.get_group(app)
-    tried = {words[0] for words, *_ in WRONG_PLACES} | {"bench", "config"}  # these read the configuration as 'series'
-    none = {"all", "doctor", "studies", "systems", "test", "versions", "version"}  # 'all' is tried in the pipeline's
+    tried = {words[0] for words, *_ in WRONG_PLACES} | {"bench", "config"}  # these read the configuration like 'series'
+    none = {"all", "doctor", "studies", "systems", "test", "versions", "version"}  # 'all' is tested with the pipeline
     assert set(group.commands) - none == tried
 
 
-def test_an_archive_that_is_there_is_replaced_by_force_alone(
+def test_existing_archive_is_replaced_only_with_force(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(monkeypatch, capsys, "archive", "odd.zip")[0] == 2
@@ -160,8 +160,8 @@ def test_an_archive_that_is_there_is_replaced_by_force_alone(
     assert "results/plan.json" in zipfile.ZipFile(place / "odd.zip").namelist()
 
 
-def test_a_fault_of_ours_keeps_its_traceback(place: Path) -> None:
-    """Of places that the command line names a line is enough; of all others it is not."""
+def test_internal_error_keeps_its_traceback(place: Path) -> None:
+    """Errors about paths on the command line are reported in one line; all others keep their traceback."""
     named = PermissionError(errno.EACCES, "Permission denied", str(place / "folder" / "below"))
     assert str(explained(named, ["archive", "folder"])).endswith("folder/below: permission denied; name another place")
     assert str(explained(named, ["archive", "--target=folder"])).endswith("name another place")
@@ -174,7 +174,7 @@ def test_a_fault_of_ours_keeps_its_traceback(place: Path) -> None:
     assert of_the_disk is not None and of_the_disk.exit_code == 9
 
 
-def test_the_options_of_values_are_those_that_hints_are_given_for() -> None:
+def test_commands_with_values_are_those_with_hints() -> None:
     group = typer.main.get_group(commands.app)
     with_values = {
         name

@@ -1,4 +1,4 @@
-"""The servers that systems need, started once for all tests, and tables opened for one test each."""
+"""Servers that systems need, started once for all tests, and tables opened for one test each."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from tidemark.software.tools import packages, provide_tool
 from tidemark.systems import releases
 from tidemark.systems.base import Context, System, take
 
-SINCE = {"ducklake-quack": (1, 5, 5)}  # the oldest DuckDB that has a system's extensions
-ODD = 'a b ü # "c" %d'  # the name of a folder, with what a URI encodes and what means something to a library
-PACKAGE = {"paimon": "pypaimon"}  # of a client that not all stacks have
-OF_A_STACK = "TIDEMARK_TEST_OF_A_STACK"  # set where the suite runs once more, with a stack's libraries
+SINCE = {"ducklake-quack": (1, 5, 5)}  # the oldest DuckDB release that has a system's extensions
+ODD = 'a b ü # "c" %d'  # folder name with characters that a URI encodes and characters that libraries treat specially
+PACKAGE = {"paimon": "pypaimon"}  # Python package of a client that some stacks lack
+OF_A_STACK = "TIDEMARK_TEST_OF_A_STACK"  # set when the suite runs again with a stack's libraries
 POLARIS = os.environ.get("TIDEMARK_TEST_POLARIS")
 
 
-# What DuckLakes have in common whatever their catalog is: asked of PostgreSQL's and the file's alone, unless in full.
+# Tests of behaviour that does not depend on DuckLake's catalog: only --long runs them with these catalogs as well.
 CATALOGS = ("ducklake-sqlite", "ducklake-quack")
 IN_COMMON = {
     "test_green_trips",
     "test_codec_in_every_file",
-    "test_threads_are_what_was_asked_for",
+    "test_thread_count_is_the_configured_one",
     "test_closes_twice",
     "test_writes_after_a_read",
     "test_full_durability_syncs_data_and_metadata_of_each_write",
@@ -44,7 +44,7 @@ IN_COMMON = {
 }
 
 
-# With a stack's libraries Lance is what it is without them; its reader takes seconds to load there.
+# A stack's libraries do not change Lance, and its reader takes seconds to load with them.
 OF_NO_STACK = ("lance",)
 
 
@@ -55,7 +55,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 class Servers:
-    """Starts a server, and those that it needs, when it is first asked for."""
+    """Servers, each started together with those it needs when it is first requested."""
 
     def __init__(self, workspace: Workspace, stack: ExitStack) -> None:
         self.workspace = workspace
@@ -77,7 +77,7 @@ class Servers:
         return self._running[kind]
 
     def tools(self, kind: type[System]) -> dict[str, Path]:
-        """The packages of a system's tools, which this process can import from then on."""
+        """Return the packages of a system's tools, and make them importable in this process."""
         for name in kind.tools:
             provide_tool(name, self.workspace)
         found = packages(kind.tools, self.workspace)
@@ -86,7 +86,7 @@ class Servers:
 
 
 def is_here(kind: type[System]) -> bool:
-    """Whether this stack has what the system was written for."""
+    """Return True if this stack has the library that the system was written for."""
     package = PACKAGE.get(kind.name)
     return releases.parse_version(duckdb.__version__) >= SINCE.get(kind.name, (0,)) and (
         package is None or importlib.util.find_spec(package) is not None
@@ -98,7 +98,7 @@ def skip_where_it_is_not(kind: type[System]) -> None:
         pytest.skip(str(kind.unavailable(kind.Options())))
 
 
-# They end with these tests: the pipeline's own look at what is in the page cache, and must be alone with it.
+# They end with these tests: the pipeline's tests look at the page cache, and need it to themselves.
 @pytest.fixture(scope="package")
 def servers(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Servers]:
     assert cache
@@ -109,7 +109,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[S
 
 @pytest.fixture
 def open_table(servers: Servers, tmp_path: Path) -> Iterator[Callable[..., System]]:
-    """A function that makes a table of a system, closed when the test ends."""
+    """Yield a function that opens a table of a system; the table is closed when the test ends."""
     with ExitStack() as stack:
         count = 0
 

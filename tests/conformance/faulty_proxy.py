@@ -1,4 +1,4 @@
-"""A proxy between a client and a catalog server that does one thing wrong, as a server might that loses or doubles."""
+"""A proxy between a client and a catalog server that injects one fault of a server that loses or doubles objects."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tidemark.services.http import open_url
 
 @contextmanager
 def proxy(base: str, fault: str, where: str) -> Iterator[str]:
-    """The address of a proxy to the server at `base`; its fault meets requests whose path or body has `where`.
+    """Yield the address of a proxy to the server at `base`; the fault affects requests with `where` in path or body.
 
-    swallow: a request is answered with success and never sent. twice: it is sent once more under another name. hide:
-    the name is left out of listings. repeat: it is listed twice. drop: an update is sent without what it sets.
-    keep: what is to be deleted is not.
+    swallow: a request is answered with success and never sent. twice: it is sent again under another name. hide:
+    the name is left out of listings. repeat: it is listed twice. drop: an update is sent without the value it sets.
+    keep: a deletion is acknowledged and not carried out.
     """
 
     class Handler(BaseHTTPRequestHandler):

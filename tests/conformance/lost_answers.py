@@ -1,4 +1,4 @@
-"""A proxy before PostgreSQL that loses the answer to a commit: the server commits, and its client never hears of it."""
+"""A proxy before PostgreSQL that loses the answer to a commit: the server commits, the client never learns of it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 READ_BYTES = 1 << 16
-QUERY = b"Q"  # what such a message of PostgreSQL's protocol begins with
-RESET = struct.pack("ii", 1, 0)  # a socket closed with this tells the other side of it at once
+QUERY = b"Q"  # first byte of such a message in PostgreSQL's protocol
+RESET = struct.pack("ii", 1, 0)  # closing a socket with this notifies the other side at once
 
 
 class LostAnswers:
-    """`armed`: the next commit's answer is lost, and its connection with it; `lost` counts them.
+    """Proxy that, if `armed`, drops the next commit's answer together with its connection; `lost` counts the drops.
 
-    Where it `forwards` no commit, such a connection ends before the server hears of it.
+    If `forwards` is False, the connection ends before the server receives the commit.
     """
 
     def __init__(self, server: tuple[str, int]) -> None:
@@ -52,7 +52,7 @@ class LostAnswers:
     def _back(self, client: socket.socket, server: socket.socket, loses: threading.Event) -> None:
         with suppress(OSError):
             while data := server.recv(READ_BYTES):
-                if loses.is_set():  # the server has answered: what it was asked is done
+                if loses.is_set():  # the server has answered, so it has executed the request
                     self.lost += 1
                     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
                     break

@@ -1,4 +1,4 @@
-"""What programs ask the kernel for while they write, counted by strace: flushes to the disk, and programs started."""
+"""System calls of programs while they write, counted by strace: flushes to the disk, and programs started."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from tidemark.services.programs.process import Child
 from . import traced_client
 from .traced_client import WRITES
 
-# Each of these returns once what it names is on the disk.
+# Each of these returns once its target is on the disk.
 SYNCS = ("fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync")
 OPENS = ("open", "openat", "creat")
-# Of PostgreSQL's processes only those that serve a client read from one; a vacuum of its own may sync meanwhile.
+# Only those of PostgreSQL's processes that serve a client make this call; an autovacuum may sync meanwhile.
 READS = "recvfrom"
 CALLS = (*SYNCS, *OPENS, "pwritev2", "execve", READS)
 TESTS = Path(__file__).parents[1]
@@ -43,7 +43,7 @@ PATH = re.compile(r"^-?\d+<(?P<path>/[^>]*)>")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One entry into the kernel; `name` is the call's, or how a file was opened or written that is synchronous."""
+    """One system call; `name` is the call's, with the flag if a file was opened or written synchronously."""
 
     pid: int
     time: float
@@ -53,13 +53,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What one group of processes did in one part of the writing."""
+    """Calls of one group of processes in one part of the writing."""
 
     writes: int
     syncs: Counter[str] = field(default_factory=Counter)
-    paths: tuple[str, ...] = ()  # that were synced, as often as they were
-    programs: int = 0  # processes that were started for another program
-    background: int = 0  # syncs of PostgreSQL's background processes, which are no commit's own
+    paths: tuple[str, ...] = ()  # synced paths, one entry per sync
+    programs: int = 0  # processes that executed another program
+    background: int = 0  # syncs of PostgreSQL's background processes, which belong to no commit
 
     @property
     def syncs_per_write(self) -> float:
@@ -71,7 +71,7 @@ class Counts:
 
 
 def parse(line: str) -> Call | None:
-    """A line of `strace -f -ttt -y`; None for the second half of a call, and for one that is of no interest."""
+    """Parse a line of `strace -f -ttt -y`; return None for the second half of a call and for an irrelevant call."""
     found = LINE.match(line)
     if found is None:
         return None
@@ -91,7 +91,7 @@ def counts(calls: Iterable[Call], began: float, ended: float, writes: int, backg
     within = [call for call in calls if began <= call.time <= ended]
     made = [call for call in within if call.name not in ("execve", READS)]
     syncs = [call for call in made if call.pid not in background]
-    # A process may try several places for its program, and be given a helper's first.
+    # A process may try several paths for its program, and run a helper first.
     programs = {call.pid for call in within if call.name == "execve"}
     return Counts(
         writes,
@@ -104,7 +104,7 @@ def counts(calls: Iterable[Call], began: float, ended: float, writes: int, backg
 
 @cache
 def why_not() -> str | None:
-    """Why nothing can be traced here, or None."""
+    """Return why nothing can be traced here, or None if tracing works."""
     if shutil.which("strace") is None:
         return "strace is not installed"
     sleeper = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL)
@@ -146,9 +146,9 @@ def _is_traced(pid: int) -> bool:
 
 @contextmanager
 def tracing(groups: Mapping[str, list[int]], directory: Path) -> Iterator[dict[str, Path]]:
-    """Trace each group of processes, their threads and what they start, into a file of its own; whole at the end.
+    """Trace each group of processes, with threads and children, into a separate file, which is complete at the end.
 
-    When the context ends each is let go, by strace itself, and none is left stopped.
+    When the context ends, strace detaches from each process, and none is left stopped.
     """
     files = {name: directory / f"{name}.strace" for name in groups}
     with ExitStack() as stack:
@@ -172,7 +172,7 @@ def _let_go(tracer: subprocess.Popen[str], pids: list[int]) -> None:
     try:
         tracer.communicate(timeout=ATTACH_SECONDS)
     except subprocess.TimeoutExpired:
-        # The kernel lets go of all that a tracer held when it dies.
+        # The kernel releases all processes that a tracer held when the tracer dies.
         tracer.kill()
         tracer.communicate()
     for pid in pids:
@@ -182,7 +182,7 @@ def _let_go(tracer: subprocess.Popen[str], pids: list[int]) -> None:
 
 
 class _Sender(pickle.Pickler):
-    """Sends running servers to another process: their addresses and passwords, not the processes that they are."""
+    """Pickler that sends running servers to another process: addresses and passwords, without their processes."""
 
     def reducer_override(self, value: object) -> Any:
         return (type(None), ()) if isinstance(value, Child) else NotImplemented
@@ -196,14 +196,14 @@ def trace_writes(
     tools: Mapping[str, Path],
     more_syncs: int = 0,
 ) -> dict[str, dict[str, Counts]]:
-    """What the client ("client") and each server (by its name) do, in single writes and in batches.
+    """Return the calls of the client ("client") and of each server (by name), in single writes and in batches.
 
-    `services` are all that take part, those which a catalog server needs among them.
+    `services` are all servers involved, including those that a catalog server needs.
     """
     table = directory / "traced"
     table.mkdir()
     order = traced_client.Order(system, options, table, dict(services), more_syncs, tools)
-    # The same sources as here, wherever the environment would find others.
+    # The same sources as here, even if the environment would find others.
     environment = {**os.environ, "PYTHONPATH": str(Path(tidemark.__file__).parents[1])}
     command = [sys.executable, "-m", traced_client.__name__]
     with (
@@ -224,7 +224,7 @@ def trace_writes(
 
         for service in services.values():
             if isinstance(service, Postgres):
-                # The next one by the clock, which would sync every file, is minutes away then.
+                # The next timed checkpoint, which would sync every file, is then minutes away.
                 with service.connect(autocommit=True) as connection:
                     connection.execute("CHECKPOINT")
         groups = {"client": [told()["pid"]]} | {service.name: service.pids() for service in services.values()}

@@ -1,4 +1,4 @@
-"""A system that comes as one file: the suite takes it as it is, and one that is half written is named in one line."""
+"""A system added as one file: the suite tests it unchanged, and an incomplete one is reported in one line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 PLAIN = Path(__file__).with_name("plain")
-# The folder becomes one more in which the registry looks for systems.
+# Adds the folder to those in which the registry looks for systems.
 WITH = "import sys, tidemark.systems; tidemark.systems.__path__.append(sys.argv.pop(1)); "
 TESTS = f"{WITH}import pytest; sys.exit(pytest.main(sys.argv[1:]))"
 COMMAND = f"{WITH}from tidemark.cli.main import main; sys.exit(main())"
@@ -28,7 +28,7 @@ def run(code: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str
     )
 
 
-def test_a_system_of_one_file_conforms(cache: Path) -> None:
+def test_system_of_one_file_conforms(cache: Path) -> None:
     assert cache
     done = run(TESTS, PLAIN, "-q", "tests/conformance/test_conformance.py", "-k", "plain-parquet")
     assert done.returncode == 0, done.stdout
@@ -37,7 +37,7 @@ def test_a_system_of_one_file_conforms(cache: Path) -> None:
     assert "plain-parquet: Plain Parquet; format Parquet, client PyArrow, commit by none" in listed.stdout
 
 
-def test_a_client_whose_packages_are_not_declared_is_found(tmp_path: Path) -> None:
+def test_client_with_undeclared_packages_is_reported(tmp_path: Path) -> None:
     source = (PLAIN / "plain_parquet.py").read_text()
     forgotten = '    @classmethod\n    def versions(cls) -> dict[str, str]:\n        return {"duckdb": "1.4.4"}\n\n'
     (tmp_path / "plain_parquet.py").write_text(source.replace("    def create(", f"{forgotten}    def create("))
@@ -47,7 +47,7 @@ def test_a_client_whose_packages_are_not_declared_is_found(tmp_path: Path) -> No
 
 
 def half(*without: str) -> str:
-    """The source of the system without the lines of some names."""
+    """Return the source of the system without the members of the given names."""
     blocks = (PLAIN / "plain_parquet.py").read_text().split("\n\n")
     kept = [block for block in blocks if not any(f"def {name}(" in block for name in without)]
     lines = (line for line in "\n\n".join(kept).splitlines() if line.split(" = ")[0].strip() not in without)
@@ -67,7 +67,7 @@ def half(*without: str) -> str:
     ],
 )
 @pytest.mark.parametrize("command", ["systems", "series"])
-def test_a_half_written_system_is_named_with_what_it_lacks(
+def test_incomplete_system_is_reported_with_its_missing_members(
     source: str, message: str, command: str, tmp_path: Path
 ) -> None:
     (tmp_path / "plain_parquet.py").write_text(source)

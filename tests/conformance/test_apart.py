@@ -1,4 +1,4 @@
-"""A catalog's database may be some time away and serializable: seen in the database itself, and by a clock."""
+"""Round trip and serializable isolation of a catalog's database, observed in the database and by a clock."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ pytestmark = [
 ]
 RTT_MS = 20
 NAMESPACE, TABLE, _ = CREATIONS
-# What a serializable transaction has read stays locked while another one is open that began before it ended.
+# Reads of a serializable transaction stay locked while another transaction that began before its end is open.
 LOCKED = "SELECT count(*) FROM pg_locks WHERE mode = 'SIReadLock' AND pid <> pg_backend_pid()"
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
-def test_its_transactions_are_as_isolated_as_it_says(servers: Servers, tmp_path: Path, isolation: str) -> None:
+def test_transactions_have_the_declared_isolation_level(servers: Servers, tmp_path: Path, isolation: str) -> None:
     options = IsolationOptions(database_rtt_ms=RTT_MS, isolation=isolation)
     services = {needed: servers.get(needed) for needed in RestPostgres.needs_for(options)}
     system = RestPostgres(Context(tmp_path, services, 1), options)
@@ -50,7 +50,7 @@ def test_its_transactions_are_as_isolated_as_it_says(servers: Servers, tmp_path:
     assert took_ms >= 2 * RTT_MS, "the creation of a table asks more than once"
 
 
-def test_clients_without_a_server_go_the_same_way(servers: Servers, tmp_path: Path) -> None:
+def test_clients_without_a_server_have_the_same_distance_and_isolation(servers: Servers, tmp_path: Path) -> None:
     options = IsolationOptions(database_rtt_ms=RTT_MS, isolation=SERIALIZABLE)
     services = {needed: servers.get(needed) for needed in PyIcebergSqlPostgres.needs_for(options)}
     tools = servers.tools(PyIcebergSqlPostgres)
@@ -64,7 +64,7 @@ def test_clients_without_a_server_go_the_same_way(servers: Servers, tmp_path: Pa
     system.close()
 
 
-def test_without_options_nothing_stands_between() -> None:
+def test_default_options_need_no_proxy() -> None:
     from tidemark.schema import Origin
 
     plain = variant(SystemEntry("rest-jdbc-postgres", "rest-jdbc-postgres", None, ()), Origin("a test", {}))

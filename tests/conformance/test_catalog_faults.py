@@ -44,7 +44,7 @@ SQLITE = "rest-jdbc-sqlite"
 
 @pytest.fixture
 def server(servers: Servers) -> Iterator[IcebergRestSqlite]:
-    """One of its own, which may be killed."""
+    """Yield a dedicated server, which may be killed."""
     if sys.prefix.startswith("/nix/store"):
         pytest.skip("the check of the flake has what the study on streams runs from alone")
     provide_tool(TOOL, servers.workspace)
@@ -61,23 +61,21 @@ def rig(name: str, services: dict[type[Service], Any]) -> Rig:
 
 
 def killed(server: IcebergRestSqlite, folder: Path, mark: str) -> dict[str, Any]:
-    """What one kill, and the look at a window that acknowledged nothing, find."""
+    """Return the findings of one kill, checked together with a window that acknowledged nothing."""
     system = of_kind(CatalogSystem)[SQLITE](Context(folder, {IcebergRestSqlite: server}, 1), None)
     crash = Crash(rig(SQLITE, {IcebergRestSqlite: server}), SETTINGS, system, folder, mark, server.workspace.private)
     return crash.all(Ledger(), ("nothing",), lambda _said: None)
 
 
-def test_a_loss_after_a_kill_is_found(
-    server: IcebergRestSqlite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As it is nothing is lost; where the database is put back to what it was before, all that came since is."""
+def test_loss_after_a_kill_is_found(server: IcebergRestSqlite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kill an intact server (nothing is lost), one whose database is reset (all later writes are), and a broken one."""
     for mark in ("whole", "restored", "broken"):
         (tmp_path / mark).mkdir()
     (whole,) = killed(server, tmp_path / "whole", "whole")["kills"]
     assert whole["holds"] and whole["lost"] == 0 and whole["named"] == ()
     assert whole["in_flight"] >= 1 and whole["acknowledged"] >= 2 and 0 < whole["answered_s"] < 60
     assert whole["unknown"] == whole["done"] + whole["not_done"] >= 1
-    server.restart()  # all users at once may have left its file locked: it then reads, and takes no writes
+    server.restart()  # concurrent users may have left its file locked; it then serves reads and refuses writes
     earlier = tmp_path / "earlier"
     shutil.copyfile(server.database_path, earlier)
     monkeypatch.setattr(server, "prepare", lambda: shutil.copyfile(earlier, server.database_path))
@@ -92,7 +90,7 @@ def test_a_loss_after_a_kill_is_found(
     assert "ended while it was starting" in broken["said"]
 
 
-def test_what_cannot_be_killed_is_excused() -> None:
+def test_systems_that_cannot_be_killed_are_excused_with_a_reason() -> None:
     known = of_kind(CatalogSystem)
     ours, theirs = (SimpleNamespace(is_external=external, is_instrument=False) for external in (False, True))
     for name, service, said in (
@@ -104,8 +102,8 @@ def test_what_cannot_be_killed_is_excused() -> None:
     assert why_not(rig(SQLITE, {IcebergRestSqlite: ours}), cast(Any, known[SQLITE])) is None
 
 
-def test_a_name_that_a_listing_shows_twice_is_counted(server: IcebergRestSqlite, tmp_path: Path) -> None:
-    """By the load generator itself, of every listing; the users keep to their own tables."""
+def test_name_listed_twice_is_counted(server: IcebergRestSqlite, tmp_path: Path) -> None:
+    """Let the load generator itself count in every listing; the users work on separate tables."""
     system = of_kind(CatalogSystem)[SQLITE](Context(tmp_path, {IcebergRestSqlite: server}, 1), None)
     asked = phases(SETTINGS, Tree(1, "listed"), 1)
     with proxy(system.endpoint.base, "repeat", "Own_0_0") as address:

@@ -1,4 +1,4 @@
-"""What every catalog server must do, whatever its backend: one suite for all in the registry, on real servers."""
+"""Conformance suite for every catalog server in the registry, whatever its backend, on real servers."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ pytestmark = pytest.mark.services
 
 Opened = Callable[[type[CatalogSystem]], CatalogSystem]
 NAMESPACE, TABLE, VIEW = CREATIONS
-UPDATED = 20  # times that a table is updated under strace
-marks = iter(range(1000))  # a tree of its own for each test, on servers that all of them share
+UPDATED = 20  # updates of one table under strace
+marks = iter(range(1000))  # a separate tree for each test, on servers that all tests share
 
 
 @pytest.fixture
@@ -63,9 +63,9 @@ def opened(servers: Servers, tmp_path: Path) -> Iterator[Opened]:
         yield opened
 
 
-# Of the server that takes longest to start, one backend is tested each time, and the others with --long.
+# One backend of the server that takes longest to start is tested by default, the others only with --long.
 LONG = ("nessie-memory", "nessie-mongo", "nessie-rocksdb")
-# A stack has other libraries and the same servers: of those one is tested with it, which its PyIceberg reads back.
+# Stacks differ in libraries, not in servers: one server is tested with a stack, whose PyIceberg reads it back.
 WITH_A_STACK = "rest-jdbc-sqlite"
 KINDS = [
     pytest.param(kind, id=name, marks=[pytest.mark.long] if name in LONG else [])
@@ -85,7 +85,7 @@ def tree() -> Tree:
 
 
 def send(system: CatalogSystem, request: Request) -> int:
-    """The status that a request is answered with."""
+    """Return the status of the answer to a request."""
     if isinstance(system, LibraryCatalog):
         return session_of(system).perform(request.kind.name, request.path, request.name, request.key)
     body = request.kind.body.replace(FILL, request.fill)
@@ -93,7 +93,7 @@ def send(system: CatalogSystem, request: Request) -> int:
 
 
 def session_of(system: LibraryCatalog) -> Session:
-    """Its one client, opened where there is none."""
+    """Return the system's only session; open it if there is none."""
     if "test_session" not in system.__dict__:
         system.__dict__["test_session"] = system.open_session(system.given(), Contents(COLUMNS, PROPERTIES))
     session: Session = system.__dict__["test_session"]
@@ -120,7 +120,7 @@ def succeed(system: CatalogSystem, requests: Iterable[Request]) -> list[Request]
 
 
 def able(kind: type[CatalogSystem], requests: Iterable[Request]) -> list[Request]:
-    """Those of `requests` that it can do."""
+    """Return those of `requests` that the system supports."""
     return [each for each in requests if kind.requests is None or each.kind.name in kind.requests]
 
 
@@ -130,7 +130,7 @@ def creations(tree: Tree) -> list[Request]:
 
 
 def churn(tree: Tree) -> list[Request]:
-    """Two users' tables that come and go, in the order in which one user would send them."""
+    """Return requests that create and drop two users' tables, in the order in which one user would send them."""
     settings = CatalogSettings(2, 1, "churn", 10, 1.0, 10.0, 5, 5, 2, 4, 0, 30.0)
     return [request for phase in phases(settings, tree, 1) for request in phase.requests]
 
@@ -138,7 +138,7 @@ def churn(tree: Tree) -> list[Request]:
 def look_for(system: CatalogSystem, requests: Iterable[Request], outcome: str = ACKED) -> Finding:
     sent = list(requests)
     ledger = Ledger.of(sent, [outcome] * len(sent))
-    if isinstance(system, LibraryCatalog):  # the file of a database may be held by one process alone
+    if isinstance(system, LibraryCatalog):  # only one process may hold the database file open
         session_of(system).close()
         del system.__dict__["test_session"]
     return look(system.open_reader(), ledger, sent[0].path[:1], system.keeps_properties)
@@ -152,8 +152,8 @@ def test_describes_itself(kind: type[CatalogSystem]) -> None:
     assert all(entity in kind.entities or kind.reasons[entity] for entity in Entity)
 
 
-def test_holds_what_it_acknowledged(kind: type[CatalogSystem], opened: Opened, tree: Tree) -> None:
-    """A tree is created, each entity read in every way and updated; another client finds all of it, and no more."""
+def test_acknowledged_objects_are_found_by_others(kind: type[CatalogSystem], opened: Opened, tree: Tree) -> None:
+    """Create a tree, read each entity in every way and update it; another client finds all of it and nothing else."""
     system, walk = opened(kind), Walk.of(tree)
     before = system.counters()
     created = succeed(system, able(kind, creations(tree)))
@@ -173,9 +173,7 @@ def test_holds_what_it_acknowledged(kind: type[CatalogSystem], opened: Opened, t
     assert kind.volatile or (database or 0) > 0
 
 
-def test_refuses_a_name_that_is_taken_and_a_parent_that_is_not_there(
-    kind: type[CatalogSystem], opened: Opened, tree: Tree
-) -> None:
+def test_taken_name_and_missing_parent_are_refused(kind: type[CatalogSystem], opened: Opened, tree: Tree) -> None:
     if not kind.stores:
         pytest.skip("keeps nothing")
     system = opened(kind)
@@ -185,7 +183,7 @@ def test_refuses_a_name_that_is_taken_and_a_parent_that_is_not_there(
     taken = [409 if again.kind.entity in system.refuses_taken else 200 for again in (root, table)]
     assert [send(system, again) for again in (root, table)] == taken
     made = [root, table]
-    if isinstance(system, LibraryCatalog):  # a child needs no parent, whose creation may have been refused
+    if isinstance(system, LibraryCatalog):  # a child needs no parent, and creating the parent may have been refused
         made += succeed(system, [Request(NAMESPACE, (tree.root, "refused", "child"))])
     found = look_for(system, made)
     assert found.holds, found.named
@@ -193,8 +191,8 @@ def test_refuses_a_name_that_is_taken_and_a_parent_that_is_not_there(
     assert orphan == (404 if kind.checks_parents else 200)
 
 
-def test_snapshots_are_appended_on_top_of_what_was_seen(kind: type[CatalogSystem], opened: Opened, tree: Tree) -> None:
-    """By the commit that the load generator makes; one that was overtaken is refused."""
+def test_snapshots_are_appended_unless_outdated(kind: type[CatalogSystem], opened: Opened, tree: Tree) -> None:
+    """Send the load generator's commit; one that was overtaken is refused."""
     if not kind.stores or issubclass(kind, LibraryCatalog):
         pytest.skip("keeps nothing, or is not spoken to over HTTP")
     system = opened(kind)
@@ -218,10 +216,8 @@ def test_snapshots_are_appended_on_top_of_what_was_seen(kind: type[CatalogSystem
     assert look_for(system, [*made, *appended, Request(APPENDING, (tree.root,), "T_0", "3")]).lost_updates == 1
 
 
-def test_a_commit_that_another_client_overtook_is_refused(
-    kind: type[CatalogSystem], opened: Opened, tree: Tree
-) -> None:
-    """By the library's own commit, between whose reading and writing the other one comes."""
+def test_commit_overtaken_by_another_client_is_refused(kind: type[CatalogSystem], opened: Opened, tree: Tree) -> None:
+    """Let another client commit between the library's own reading and writing."""
     if not issubclass(kind, LibraryCatalog) or kind.requests is None or "append" not in kind.requests:
         pytest.skip("is spoken to over HTTP, or takes no snapshots")
     system = opened(kind)
@@ -249,9 +245,7 @@ def test_a_commit_that_another_client_overtook_is_refused(
     assert found.holds and found.found == 6, found.named
 
 
-def test_tables_that_are_renamed_and_dropped_are_found_so(
-    kind: type[CatalogSystem], opened: Opened, tree: Tree
-) -> None:
+def test_renamed_and_dropped_tables_are_found_as_such(kind: type[CatalogSystem], opened: Opened, tree: Tree) -> None:
     asked = churn(tree)
     able_to = able(kind, asked)
     assert able_to == asked, "every system here can; one that cannot is not asked for any of it"
@@ -260,11 +254,11 @@ def test_tables_that_are_renamed_and_dropped_are_found_so(
     if kind.stores:
         found = look_for(system, sent)
         assert found.holds, found.named
-        assert found.found == found.expected == 2 + 2  # namespaces, and of four tables the two that were kept
+        assert found.found == found.expected == 2 + 2  # two namespaces, and the two of four tables that were kept
 
 
-def test_the_oracle_finds_what_differs(opened: Opened, tree: Tree) -> None:
-    """On a real server: what is there and was not acknowledged, and what was acknowledged and is not there."""
+def test_oracle_finds_every_kind_of_difference(opened: Opened, tree: Tree) -> None:
+    """Compare on a real server: entities that exist and were not acknowledged, and acknowledged ones that do not."""
     system = opened(of_kind(CatalogSystem)["rest-jdbc-sqlite"])
     created = succeed(system, creations(tree))
     more = Request(TABLE, (tree.root,), "Nobody")
@@ -284,7 +278,7 @@ def test_the_oracle_finds_what_differs(opened: Opened, tree: Tree) -> None:
     assert look_for(system, [*created, wrong]).wrong == 1
 
 
-def test_its_servers_listen_on_loopback_and_show_no_secret(
+def test_servers_listen_on_loopback_only_and_expose_no_secret(
     kind: type[CatalogSystem], opened: Opened, servers: Servers
 ) -> None:
     opened(kind)
@@ -303,7 +297,7 @@ def test_its_servers_listen_on_loopback_and_show_no_secret(
 def test_syncs_and_programs_of_an_update_are_as_declared(
     kind: type[CatalogSystem], opened: Opened, servers: Servers, tree: Tree, tmp_path: Path
 ) -> None:
-    """Counted by strace while one client updates a table again and again."""
+    """Count with strace while one client updates a table repeatedly."""
     reason = why_not()
     if reason is not None or not kind.stores:
         pytest.skip(reason or "keeps nothing")
@@ -345,7 +339,7 @@ def test_syncs_and_programs_of_an_update_are_as_declared(
 def working(
     system: CatalogSystem, folder: Path, first: list[Request], then: list[Request]
 ) -> Iterator[tuple[dict[str, list[int]], Callable[[], None]]]:
-    """`first` is done; what does `then`, and the processes of the client where that does the catalog's work itself."""
+    """Do `first`; yield the processes of a client that does the catalog's work itself, and a function for `then`."""
     if not isinstance(system, LibraryCatalog):
         succeed(system, first)
         yield {}, lambda: succeed(system, then) and None
@@ -371,10 +365,8 @@ def working(
         ("keep", "Renamed_0_0", {"lost": 0, "undead": 1}),
     ],
 )
-def test_a_server_that_does_wrong_is_found_out(
-    opened: Opened, tree: Tree, fault: str, where: str, found: dict[str, int]
-) -> None:
-    """A real one, behind a proxy that loses, doubles or hides."""
+def test_faulty_server_is_detected(opened: Opened, tree: Tree, fault: str, where: str, found: dict[str, int]) -> None:
+    """Put a real server behind a proxy that loses, doubles or hides objects."""
     system = opened(of_kind(CatalogSystem)["rest-jdbc-sqlite"])
     walk = Walk.of(tree)
     with proxy(system.endpoint.base, fault, where) as address:
@@ -391,7 +383,7 @@ def test_a_server_that_does_wrong_is_found_out(
     assert {name: getattr(finding, name) for name in found} == found, finding
 
 
-def test_promises_are_read_back_from_the_backend(opened: Opened, tree: Tree) -> None:
+def test_durability_settings_are_read_back_from_the_backend(opened: Opened, tree: Tree) -> None:
     known = of_kind(CatalogSystem)
     assert opened(known["rest-jdbc-postgres"]).settings()["synchronous_commit"] == "on"
     for name, mode in (("rest-jdbc-sqlite", "delete"), ("rest-jdbc-sqlite-wal", "wal")):
@@ -400,7 +392,7 @@ def test_promises_are_read_back_from_the_backend(opened: Opened, tree: Tree) -> 
         assert system.settings()["journal_mode"] == mode
 
 
-def test_phases_ask_for_each_entity_once(tree: Tree) -> None:
+def test_phases_request_each_entity_once(tree: Tree) -> None:
     settings = CatalogSettings(8, 2, "create,read,update,race", 10, 1.0, 10.0, 5, 5, 2, 4, 0, 30.0)
     asked = phases(settings, tree, 1)
     steps = {phase.step: sum(len(each.requests) for each in asked if each.step == phase.step) for phase in asked}

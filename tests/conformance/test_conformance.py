@@ -1,6 +1,6 @@
-"""What every system must do, whatever it is: one suite for all that the registry finds, on real servers.
+"""Conformance suite for every table system that the registry finds, on real servers.
 
-A system that is added needs no test of its own. What it cannot do it declares, and is then not asked for.
+A new system needs no additional test. It declares what it cannot do, and is not tested for that.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.services
 
 
 def variants() -> Iterator[Any]:
-    """Each system with each of its settings changed alone to each other value that it may have."""
+    """Yield each system with one setting changed at a time, to each other value that the setting may have."""
     for name, kind in of_kind(TableSystem).items():
         for field in dataclasses.fields(kind.Options):
             values = field.metadata.get("choices", ()) or field.metadata.get("examples", ())
@@ -71,7 +71,7 @@ def holds_infinity(kind: type[System]) -> bool:
 
 
 def assert_holds(system: System, written: list[pa.Table], schema: pa.Schema = YELLOW) -> None:
-    """An independent reader sees exactly what was written; a system that keeps nothing shows nothing."""
+    """Check that an independent reader sees exactly the written rows; a system that stores nothing shows none."""
     if reads(system):
         given = pa.concat_tables(written)
         assert_same_rows(system.read(), given, stored_schema(system, schema))
@@ -97,17 +97,17 @@ def test_describes_itself(kind: type[System]) -> None:
         assert reason is not None and "not installed" in reason
         return
     assert reason is None
-    # What writes to nothing has no library; all others name one at least.
+    # Only a system that writes to nothing has no library.
     assert bool(kind.versions()) == (kind.client != "none") and all(kind.versions().values())
 
 
-def test_one_row_a_write(kind: type[System], open_table: OpenTable) -> None:
+def test_one_row_per_write(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind, rows_per_write=1)
     assert_holds(system, write_all(system, [trips(YELLOW, 1), trips(YELLOW, 1, 1)]))
 
 
 def test_values_of_every_kind(kind: type[System], open_table: OpenTable) -> None:
-    """A thousand rows, several chunks, nulls everywhere, text of all sorts and extremes, also as first row alone."""
+    """Write a thousand rows, several chunks, nulls everywhere, texts of all kinds, and extremes, also row by row."""
     system = open_table(kind)
     text = with_column(trips(YELLOW, len(TEXTS), 5000), "store_and_fwd_flag", pa.array(TEXTS))
     outermost = extremes(YELLOW, holds_infinity(kind))
@@ -126,7 +126,7 @@ def test_values_of_every_kind(kind: type[System], open_table: OpenTable) -> None
     assert_holds(system, write_all(system, written))
 
 
-def test_infinity_is_refused_where_it_cannot_be_held(open_table: OpenTable) -> None:
+def test_infinity_is_refused_if_unsupported(open_table: OpenTable) -> None:
     for kind in of_kind(TableSystem).values():
         if not holds_infinity(kind) and Capability.READ_BACK in kind.capabilities:
             system = open_table(kind)
@@ -142,7 +142,7 @@ def test_green_trips(kind: type[System], open_table: OpenTable) -> None:
     assert_holds(system, write_all(system, written, GREEN), GREEN)
 
 
-def test_one_commit_a_write(kind: type[System], open_table: OpenTable) -> None:
+def test_one_commit_per_write(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind)
     write_all(system, [trips(YELLOW, 1)])
     before = system.commits()
@@ -154,7 +154,7 @@ def test_one_commit_a_write(kind: type[System], open_table: OpenTable) -> None:
         assert after - before == 12
 
 
-def test_two_tables_are_apart(kind: type[System], open_table: OpenTable) -> None:
+def test_two_tables_are_independent(kind: type[System], open_table: OpenTable) -> None:
     one, two = open_table(kind), open_table(kind)
     written = write_all(one, [trips(YELLOW, 3)]), write_all(two, [trips(YELLOW, 4, 50)])
     assert_holds(one, written[0])
@@ -234,7 +234,7 @@ def test_merge_leaves_fewer_files_and_the_same_rows(kind: type[System], open_tab
 
 
 def place(system: System) -> Path:
-    """Where the table lies: below its own folder, unless the catalog chooses a place."""
+    """Return the folder of the table: below its own folder, unless the catalog chooses a place."""
     if isinstance(system, IcebergTable):
         directory = system._directory(system._load())
         assert directory is not None
@@ -250,7 +250,7 @@ def place(system: System) -> Path:
         if Capability.ASKED in kind.capabilities | kind.of_release() and is_here(kind)
     ],
 )
-def test_who_never_wrote_to_it_can_be_asked_for_its_rows(open_table: OpenTable, name: str) -> None:
+def test_client_that_never_wrote_reads_all_rows(open_table: OpenTable, name: str) -> None:
     system = open_table(of_kind(TableSystem)[name])
     write_all(system, [trips(YELLOW, 3), trips(YELLOW, 40, 3)])
     hold(read(system), 43)
@@ -259,12 +259,12 @@ def test_who_never_wrote_to_it_can_be_asked_for_its_rows(open_table: OpenTable, 
 
 
 def visible_files(directory: Path) -> list[Path]:
-    """Files of the table and of a catalog beside it; what begins with a dot is neither."""
+    """Return the files of the table and of a catalog next to it, without names that begin with a dot."""
     relative = ((path, path.relative_to(directory).parts) for path in files_below(directory))
     return [path for path, parts in relative if not any(part.startswith(".") for part in parts)]
 
 
-def test_footprint_is_what_lies_on_disk(kind: type[System], open_table: OpenTable) -> None:
+def test_footprint_matches_the_files_on_disk(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind)
     write_all(system, [trips(YELLOW, 1), *(trips(YELLOW, 100, 100 * i) for i in range(1, 12))])
     footprint, files = system.footprint(), system.data_files()
@@ -281,7 +281,7 @@ def test_footprint_is_what_lies_on_disk(kind: type[System], open_table: OpenTabl
     assert total[1] > total[0] or not reads(system)
 
 
-def test_threads_are_what_was_asked_for(kind: type[System], open_table: OpenTable) -> None:
+def test_thread_count_is_the_configured_one(kind: type[System], open_table: OpenTable) -> None:
     for threads in (1, 2):
         system = open_table(kind, threads=threads)
         write_all(system, [trips(YELLOW, 10)])
@@ -299,15 +299,15 @@ def test_closes_twice(kind: type[System], open_table: OpenTable) -> None:
     system.close()
 
 
-def test_its_libraries_are_there(kind: type[System]) -> None:
-    """Names that match no package would leave the client's files out of what must be cold."""
+def test_declared_libraries_are_installed(kind: type[System]) -> None:
+    """Match every declared name: a name without a package would leave the client's files out of those to be cold."""
     skip_where_it_is_not(kind)
     installed = [module.name for module in pkgutil.iter_modules()]
     for pattern in kind.libraries:
         found = fnmatch.filter(installed, pattern)
         assert found, pattern
         assert all(importlib.util.find_spec(name) is not None for name in found)
-    packages = importlib.metadata.packages_distributions()  # of each import name, the distributions that have it
+    packages = importlib.metadata.packages_distributions()  # distributions by import name
     for program in kind.versions():
         names = [name for name, distributions in packages.items() if program in distributions]
         declared = [name for name in names if any(fnmatch.fnmatch(name, each) for each in ("pyarrow", *kind.libraries))]
@@ -354,7 +354,7 @@ def test_the_reader_is_named(kind: type[System], open_table: OpenTable) -> None:
 
 
 @pytest.mark.parametrize("name", ["delta-rs", "iceberg-pyiceberg", "lance"])
-def test_a_reader_that_is_not_installed_is_replaced_and_named(
+def test_missing_reader_is_replaced_and_reported(
     name: str, open_table: OpenTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = open_table(of_kind(TableSystem)[name])
@@ -364,8 +364,8 @@ def test_a_reader_that_is_not_installed_is_replaced_and_named(
     assert sorted(system.ids().to_pylist()) == [0, 1, 2]
 
 
-def test_a_row_that_was_not_committed_is_not_read(kind: type[System], open_table: OpenTable) -> None:
-    """An open transaction of the writer stays open, and unseen, while the oracle reads."""
+def test_uncommitted_row_is_not_read(kind: type[System], open_table: OpenTable) -> None:
+    """Keep a transaction of the writer open, and unseen, while the oracle reads."""
     system = open_table(kind)
     if not isinstance(system, duckdb_client.DuckDBSystem):
         pytest.skip(f"{kind.client} has no transactions that stay open")
@@ -380,7 +380,7 @@ def test_a_row_that_was_not_committed_is_not_read(kind: type[System], open_table
 @pytest.mark.parametrize(
     "name", [name for name, kind in of_kind(TableSystem).items() if Capability.HISTORY in kind.capabilities]
 )
-def test_a_table_tells_when_it_was_written_to_and_how_many_rows_came(open_table: OpenTable, name: str) -> None:
+def test_history_holds_time_and_rows_of_each_commit(open_table: OpenTable, name: str) -> None:
     table = open_table(of_kind(TableSystem)[name])
     assert isinstance(table, TableSystem)
     table.create(YELLOW)

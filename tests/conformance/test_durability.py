@@ -1,4 +1,4 @@
-"""What is said of durability is what strace counts, and what PostgreSQL says of itself."""
+"""Declared durability agrees with strace's counts and with PostgreSQL's settings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Counted = Mapping[str, Mapping[str, Counts]]
 
 @pytest.fixture
 def count(servers: Servers, tmp_path: Path) -> Callable[..., Counted]:
-    """A function that counts what the writes of a system, on our servers or others, ask the kernel for."""
+    """Return a function that counts the system calls of a system's writes, on the shared servers or on given ones."""
     reason = why_not()
     if reason is not None:
         pytest.skip(reason)
@@ -74,7 +74,7 @@ def assert_within(expected: PerWrite, found: float, what: str) -> None:
 def assert_declared(
     durability: Durability, programs: Mapping[type[Service], PerWrite], counted: Counted, kinds: list[type[Service]]
 ) -> None:
-    """Client and servers sync, and servers start programs, as often as is declared; nobody else does."""
+    """Check that clients and servers sync, and servers start programs, exactly as often as declared."""
     assert set(durability.server_syncs_per_write) | set(programs) <= set(kinds)
     for part in (SINGLE, BATCH):
         client = counted["client"][part]
@@ -83,7 +83,7 @@ def assert_declared(
         for kind in kinds:
             found, name = counted[kind.name][part], f"{kind.title}, {part}"
             syncs = durability.server_syncs_per_write.get(kind, NONE_PER_WRITE)
-            # What a background process flushed just before, a commit need not: it counts towards the least.
+            # A commit need not flush what a background process has just flushed: that counts towards the least.
             enough = found.syncs_per_write + found.background / found.writes >= syncs.least
             at_least = 0 if enough else syncs.least
             assert_within(PerWrite(at_least, syncs.most), found.syncs_per_write, f"{name}, {found.syncs}")
@@ -91,7 +91,7 @@ def assert_declared(
 
 
 def declared(kind: type[System], options: Mapping[str, Any], servers: Servers, directory: Path) -> tuple[Any, ...]:
-    """What a table of this kind says of itself, and the servers that take part in it."""
+    """Return durability and programs as a table of this kind declares them, and the servers that it uses."""
     skip_where_it_is_not(kind)
     chosen = kind.Options(**options)
     kinds = in_order(kind.needs_for(chosen))
@@ -110,7 +110,7 @@ def test_syncs_are_as_declared(
     assert_declared(durability, programs, count(kind), kinds)
 
 
-def test_one_sync_more_is_found_out(count: Callable[..., Counted], servers: Servers, tmp_path: Path) -> None:
+def test_one_extra_sync_is_detected(count: Callable[..., Counted], servers: Servers, tmp_path: Path) -> None:
     durability, programs, kinds = declared(of_kind(TableSystem)["delta-rs"], {}, servers, tmp_path)
     counted = count(of_kind(TableSystem)["delta-rs"], more_syncs=1)
     assert counted["client"][SINGLE].syncs_per_write == counted["client"][BATCH].syncs_per_write == 1
@@ -118,7 +118,7 @@ def test_one_sync_more_is_found_out(count: Callable[..., Counted], servers: Serv
         assert_declared(durability, programs, counted, kinds)
 
 
-def test_a_sync_of_a_server_that_declares_none_is_found_out() -> None:
+def test_undeclared_sync_of_a_server_is_detected() -> None:
     one, none = Counts(20), Counts(20)
     one.syncs["fdatasync"] = 20
     counted = {"client": {SINGLE: none, BATCH: none}, "postgres": {SINGLE: one, BATCH: one}}
@@ -142,11 +142,11 @@ def test_a_sync_of_a_server_that_declares_none_is_found_out() -> None:
         ("12 1.5 +++ exited with 0 +++", None),
     ],
 )
-def test_lines_of_strace_are_understood(line: str, call: Call | None) -> None:
+def test_strace_lines_are_parsed(line: str, call: Call | None) -> None:
     assert parse(line) == call
 
 
-def test_only_what_happens_within_the_writing_counts() -> None:
+def test_only_calls_within_the_writing_are_counted() -> None:
     calls = [Call(1, at, "fsync", "/a") for at in (0.9, 1.0, 1.5, 2.0, 2.1)]
     calls += [Call(7, 1.2, "execve", None), Call(7, 1.3, "execve", None), Call(8, 1.4, "execve", None)]
     found = counts(calls, 1.0, 2.0, 2)
@@ -157,7 +157,7 @@ def test_only_what_happens_within_the_writing_counts() -> None:
     assert (behind.syncs_per_write, behind.background) == (0, 3)
 
 
-def test_the_source_says_what_was_counted() -> None:
+def test_source_states_the_counts() -> None:
     both = Durability("", PerWrite(2, 2), {Postgres: PerWrite(1, 1.4)})
     assert both.source == "strace of 20 single writes and 5 batches, syncs a write: client: 2, PostgreSQL: 1 to 1.4"
     assert Durability("", counted=None, remark="by definition").source == "by definition"
@@ -167,7 +167,7 @@ KEYS = {f"PostgreSQL {name}" for name in ("fsync", "full_page_writes", "synchron
 
 
 @pytest.mark.parametrize("kind", of_kind(TableSystem).values(), ids=of_kind(TableSystem).keys())
-def test_settings_of_postgresql_are_those_of_every_system_that_uses_one(
+def test_postgresql_settings_are_reported_by_every_system_that_uses_it(
     kind: type[System], open_table: Callable[..., System]
 ) -> None:
     system = open_table(kind)
@@ -181,7 +181,7 @@ def test_settings_of_postgresql_are_those_of_every_system_that_uses_one(
 
 @pytest.fixture(scope="module")
 def careless(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[dict[type[Service], Service]]:
-    """A PostgreSQL of its own that acknowledges commits before they are on the disk, and a catalog over it."""
+    """Yield a separate PostgreSQL that acknowledges commits before they are on the disk, and a catalog over it."""
     assert cache
     workspace = Workspace(tmp_path_factory.mktemp("careless"))
     with Postgres(workspace, workspace.work / "postgres", PostgresSettings()) as postgres:
@@ -197,7 +197,7 @@ def careless(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[
 
 
 @pytest.mark.parametrize("kind", [DuckLake, DuckLakeInlinedPostgres, IcebergPyIceberg])
-def test_a_server_that_does_not_flush_is_not_said_to(
+def test_server_that_does_not_flush_is_reported_as_such(
     kind: type[System], careless: dict[type[Service], Service], tmp_path: Path
 ) -> None:
     with closing(opened(kind, kind.Options(), careless, tmp_path / "table")) as system:
@@ -209,17 +209,17 @@ def test_a_server_that_does_not_flush_is_not_said_to(
         assert system.durability.source == "the server's settings, read back"
 
 
-def test_a_server_that_does_not_flush_makes_fewer_syncs_than_writes(
+def test_server_that_does_not_flush_makes_fewer_syncs_than_writes(
     count: Callable[..., Counted], careless: dict[type[Service], Service]
 ) -> None:
     counted = count(DuckLake, services={Postgres: careless[Postgres]})
     assert counted["postgres"][SINGLE].syncs_per_write < DuckLake.durability.server_syncs_per_write[Postgres].least
 
 
-def test_a_server_of_somebody_elses_is_asked_and_not_vouched_for(servers: Servers, tmp_path: Path) -> None:
+def test_external_server_is_queried_and_reported_as_not_traced(servers: Servers, tmp_path: Path) -> None:
     ours = servers.get(Postgres)
     assert isinstance(ours, Postgres)
-    # A setting of the database alone, which the server's own file does not show.
+    # A setting of the database only, which the server's configuration file does not show.
     name = "durability_of_one_database"
     ours.create_database(name)
     with ours.connect(autocommit=True) as connection:
@@ -234,7 +234,7 @@ def test_a_server_of_somebody_elses_is_asked_and_not_vouched_for(servers: Server
         assert "was not traced" in system.durability.source
 
 
-def test_nothing_is_left_stopped_or_traced(count: Callable[..., Counted], servers: Servers) -> None:
+def test_no_process_is_left_stopped_or_traced(count: Callable[..., Counted], servers: Servers) -> None:
     count(DuckLake)
     for pid in servers.get(Postgres).pids():
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -244,10 +244,10 @@ def test_nothing_is_left_stopped_or_traced(count: Callable[..., Counted], server
 
 
 @pytest.mark.parametrize("name", ["iceberg-duckdb", "iceberg-pyiceberg"])
-def test_a_catalog_that_writes_without_hadoop_starts_no_program(
+def test_catalog_that_writes_without_hadoop_starts_no_program(
     name: str, count: Callable[..., Counted], servers: Servers, tmp_path: Path
 ) -> None:
-    """It is Hadoop's file system that starts them, and the count of none is not for want of looking."""
+    """Check a wrong declaration too: Hadoop's file system starts the programs, and the count of none is a real one."""
     options = {"file_io": "nio"}
     durability, programs, kinds = declared(of_kind(TableSystem)[name], options, servers, tmp_path)
     counted = count(of_kind(TableSystem)[name], options)
@@ -295,7 +295,7 @@ def files(system: System) -> set[Path]:
 
 
 def assert_data_first(synced: Sequence[Path], suffixes: Sequence[str]) -> None:
-    """No log entry and no metadata goes to the disk before the data that it names."""
+    """Check that neither log entry nor metadata goes to the disk before the data that it names."""
     found = list(dict.fromkeys(path.suffix for path in synced if path.suffix in suffixes and not path.is_dir()))
     assert found == [suffix for suffix in suffixes if suffix in found], synced
 
@@ -319,7 +319,7 @@ def test_full_durability_leaves_out_no_file_of_a_write(
         write = system.write
         for first in range(12):
             if first == 8 and Capability.WRITERS in kind.capabilities:
-                write = system.door().open().write  # of a client that is not the table's own
+                write = system.door().open().write  # of a client other than the table's own
             before = files(system)
             synced.clear()
             write(trips(YELLOW, 1 + first, 100 * first))
@@ -332,10 +332,10 @@ def test_full_durability_leaves_out_no_file_of_a_write(
 
 
 @pytest.mark.parametrize("name", ["ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-duckdb"])
-def test_full_durability_syncs_data_before_anybody_sees_the_commit(
+def test_full_durability_syncs_data_before_the_commit_is_visible(
     name: str, open_table: Callable[..., TableSystem], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A power failure between the two would leave a catalog that names a file which is empty."""
+    """Check the order: a power failure in between would leave a catalog that names an empty file."""
     kind = of_kind(TableSystem)[name]
     system = open_table(kind, kind.Options(durability="full"))
     system.create(YELLOW)
@@ -355,7 +355,7 @@ def test_full_durability_syncs_data_before_anybody_sees_the_commit(
         assert there == [0, 3] and len(system.ids()) == 5
 
 
-def test_what_is_made_in_a_folder_that_is_written_through_is_on_the_disk_at_once(tmp_path: Path) -> None:
+def test_files_in_a_write_through_folder_are_on_disk_at_once(tmp_path: Path) -> None:
     if why := cachestat.why_not(tmp_path):
         pytest.skip(why)
     folders = [tmp_path / "through", tmp_path / "not"]
@@ -370,7 +370,7 @@ def test_what_is_made_in_a_folder_that_is_written_through_is_on_the_disk_at_once
     assert [cachestat.pages(folder / "file").at_risk for folder in folders] == [0, 3]
 
 
-def test_a_watch_sees_files_in_new_folders_links_and_renames_once(
+def test_watch_syncs_files_in_new_folders_links_and_renames_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []
@@ -410,7 +410,7 @@ def test_full_durability_is_refused_where_the_catalog_does_not_flush(
             system.create(YELLOW)
 
 
-def test_full_durability_is_refused_where_the_table_is_elsewhere(
+def test_full_durability_is_refused_for_a_remote_table(
     open_table: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = open_table(IcebergPyIceberg, IcebergPyIceberg.Options(durability="full"))

@@ -1,4 +1,4 @@
-"""Which files are a Hudi table's rows, and when they came, by the names that its writer gave."""
+"""Files that hold a Hudi table's rows, and their commit times, from the names that its writer gave."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def table(tmp_path: Path) -> Iterator[HudiTable]:
 
 
 def put(table: HudiTable, group: str, instant: str, rows: dict[int, str]) -> None:
-    """A base file of `group` that `instant` wrote: ids, and the instants that wrote them last."""
+    """Write a base file of `group` by `instant`; `rows` maps each id to the instant that wrote it last."""
     columns = {"_hoodie_commit_time": list(rows.values()), "id": list(rows)}
     pq.write_table(pa.table(columns), table.place / f"{group}-0_0-1-2_{instant}.parquet")
 
@@ -38,13 +38,13 @@ def complete(table: HudiTable, instant: str, after_ms: int, kind: str = "commit"
     (timeline / f"{instant}_{int(instant) + after_ms}.{kind}").touch()
 
 
-def test_a_table_that_nobody_wrote_to_is_empty(table: HudiTable) -> None:
+def test_table_without_writes_is_empty(table: HudiTable) -> None:
     assert table.visible_rows() == 0 and not table.history() and len(table.ids()) == 0
     with pytest.raises(SystemFailure, match="what an engine writes"):
         table.write(pa.table({"id": [1]}))
 
 
-def test_the_newest_completed_file_of_each_group_counts(table: HudiTable) -> None:
+def test_newest_completed_file_of_each_group_counts(table: HudiTable) -> None:
     put(table, "a", FIRST, {0: FIRST, 1: FIRST})
     complete(table, FIRST, 300)
     put(table, "a", SECOND, {0: FIRST, 1: FIRST, 2: SECOND})
@@ -59,7 +59,7 @@ def test_the_newest_completed_file_of_each_group_counts(table: HudiTable) -> Non
     assert (footprint.data_files, footprint.metadata_files) == (4, 6)
 
 
-def test_instants_that_were_moved_to_the_history_count_as_well(table: HudiTable) -> None:
+def test_instants_moved_to_the_history_count_as_well(table: HudiTable) -> None:
     put(table, "a", FIRST, {0: FIRST})
     history = table.place / ".hoodie" / "timeline" / "history"
     history.mkdir(parents=True)

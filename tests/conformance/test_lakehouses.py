@@ -1,7 +1,7 @@
-"""What every table format on an engine must do: one suite for all in the registry, on the real engine.
+"""Conformance suite for every table format on an engine in the registry, on the real engine.
 
-A table is loaded, merged into twice and made compact; after each of these somebody who knows nothing of the engine
-reads it, and holds it to what DuckDB makes of the same files. A row that is tampered with afterwards must be seen.
+A table is loaded, merged into twice and compacted. After each step a reader that is independent of the engine compares
+it with DuckDB's result for the same files. A row that is changed afterwards must be detected.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ KEY = ("k", "day")
 BY_DAY = "SELECT day, count(*), sum(price), avg(price) FROM sales GROUP BY day"
 BASE = "SELECT range AS k, range % 5 AS day, CAST(range / 4 AS DECIMAL(7, 2)) AS price, 'w' || range AS word FROM range"
 SETS = ("SELECT * REPLACE (price + 1 AS price) FROM ({base}(10, 30))", "({base}(25, 120))")
-# What they run from is fetched for them alone.
+# Their libraries are fetched only for them.
 OF_2022 = [name for name, kind in of_kind(Lakehouse).items() if issubclass(kind.needs[0], SparkBefore)]
-# One of each format as shipped, and of those with two modes the other one as well, which takes as long again.
+# Each format as shipped, and formats with two modes in the other one as well, which takes as long again.
 VARIANTS: Sequence[Any] = [
     *(pytest.param((name, {}), marks=pytest.mark.long if name in OF_2022 else (), id=name)
       for name in of_kind(Lakehouse)),
@@ -53,7 +53,7 @@ VARIANTS: Sequence[Any] = [
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The base, 100 rows, and two sets: 20 rows that change, then 95 of which 20 are new."""
+    """Return the base of 100 rows and two sets: 20 rows that change, then 95 of which 20 are new."""
     folder = tmp_path_factory.mktemp("lakehouses")
     texts = [f"{BASE}(100)", *(text.format(base=BASE) for text in SETS)]
     paths = [folder / f"{number}.parquet" for number in range(3)]
@@ -82,7 +82,7 @@ def run(system: Lakehouse, statements: Sequence[str]) -> None:
 
 
 def held(system: Lakehouse, files: Sequence[Path]) -> dict[str, Any]:
-    """The table `sales` after the sets behind the first of `files`, as orders have it."""
+    """Describe the table `sales` after the sets that follow the first of `files`, in the form that orders use."""
     return {
         "base": f"SELECT * FROM read_parquet('{files[0]}')",
         "merged": [str(path) for path in files[1:]],
@@ -94,7 +94,7 @@ def held(system: Lakehouse, files: Sequence[Path]) -> dict[str, Any]:
 def words(
     judge: Judge, system: Lakehouse, files: Sequence[Path], answers: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    """What the judge says of that table."""
+    """Return the judge's words on that table, and those on `answers`."""
     order = {
         "do": "judge",
         "folder": str(judge.folder),
@@ -108,7 +108,7 @@ def words(
 
 
 def times(judge: Judge, system: Lakehouse, files: Sequence[Path]) -> dict[str, int]:
-    """How many times another engine has for a query of that table, by each way to it."""
+    """Return, for each way to that table, the number of times that another engine measured for a query."""
     steps = tuple(Step(QUERY, "by day", number, (BY_DAY,), BY_DAY) for number in (1, 2))
     said = asked(judge, system.reader, Phase("queries", steps), {"sales": held(system, files)})
     assert ("reason" in said) == (system.reader == HUDI), said
@@ -117,7 +117,7 @@ def times(judge: Judge, system: Lakehouse, files: Sequence[Path]) -> dict[str, i
     return {way: len(each["ns"]) for way, each in found.items()}
 
 
-def test_what_is_loaded_merged_and_made_compact_is_there_for_who_knows_nothing_of_the_engine(
+def test_loaded_merged_and_compacted_table_is_read_independently_of_the_engine(
     system: Lakehouse, files: list[Path], workspace: Workspace, tmp_path: Path
 ) -> None:
     provide_tool(TOOL, workspace)
@@ -135,7 +135,7 @@ def test_what_is_loaded_merged_and_made_compact_is_there_for_who_knows_nothing_o
         run(system, system.compact("sales"))
         assert words(judge, system, files, {})[0] == ""
         wrong, answers = words(judge, system, files[:2], answer)
-        assert "rows of 100" in wrong and answers["by day"]["words"]  # held to what it was a set before
+        assert "rows of 100" in wrong and answers["by day"]["words"]  # compared with the state before the last set
         run(system, ["UPDATE sales SET price = price + 1 WHERE k = 7"])
         assert "other values in price" in words(judge, system, files, {})[0]
         assert set(times(judge, system, files).values()) == ({0} if system.reader in WAYS else set())

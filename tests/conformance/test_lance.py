@@ -1,4 +1,4 @@
-"""Lance tables: what is read of them without Lance is what Lance says of them itself."""
+"""Lance tables: manifests read without Lance agree with Lance's own view."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ OpenTable = Callable[..., Any]
 pytestmark = pytest.mark.services
 
 
-def test_a_manifest_is_read_as_lance_reads_it(open_table: OpenTable) -> None:
+def test_manifest_is_read_as_lance_reads_it(open_table: OpenTable) -> None:
     system = open_table(Lance)
     system.create(YELLOW)
-    for first in range(200):  # the number of a version, and of a fragment, takes two bytes
+    for first in range(200):  # version and fragment numbers take two bytes
         system.write(trips(YELLOW, 1 + first % 2, 2 * first))
     import lance
 
@@ -38,7 +38,7 @@ def test_a_manifest_is_read_as_lance_reads_it(open_table: OpenTable) -> None:
         assert abs(said.timestamp() * 1000 - found.at_ms) < 1 or said.tzinfo is None
 
 
-def test_what_is_no_manifest_is_refused(tmp_path: Path) -> None:
+def test_file_that_is_no_manifest_is_refused(tmp_path: Path) -> None:
     path = tmp_path / f"{manifests.LAST_VERSION - 3}.manifest"
     path.write_bytes(b"\0" * 64)
     assert manifests.version_of(path) == 3

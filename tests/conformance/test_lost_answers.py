@@ -1,8 +1,8 @@
-"""What becomes of a commit whose answer is lost: PostgreSQL has it, and the client never hears of it.
+"""Commits whose answer is lost: PostgreSQL has the commit, and the client never learns of it.
 
-DuckLake's client takes it for failed and deletes the data file that it made. The catalog goes on naming that file, and
-nobody can read the table any more, whoever wrote the rest of it. A broken connection at the wrong moment is enough, and
-so is a kill of PostgreSQL between its commit and its answer.
+DuckLake's client treats it as failed and deletes the data file that it made. The catalog still names that file, and
+no client can read the table any more, whichever wrote the rest of it. A broken connection at the wrong moment is
+enough, and so is a kill of PostgreSQL between its commit and its answer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BEFORE = [0, 1, 100, 101]  # acknowledged
 
 @pytest.fixture
 def broken(open_table: OpenTable) -> Iterator[Callable[[type[DuckLake]], tuple[Any, Any, LostAnswers, Door]]]:
-    """A table with rows of two clients, the second of which has a proxy between itself and the catalog."""
+    """Yield a function that makes a table with rows of two clients, the second connected through a proxy."""
     proxies = []
 
     def broken(kind: type[DuckLake]) -> tuple[Any, Any, LostAnswers, Door]:
@@ -64,7 +64,7 @@ def broken(open_table: OpenTable) -> Iterator[Callable[[type[DuckLake]], tuple[A
 
 
 def missing(system: Any) -> list[Path]:
-    """Files that the catalog names and that are not there."""
+    """Return the files that the catalog names and that do not exist."""
     return [Path(path) for path in system.data_files() if not Path(path).exists()]
 
 
@@ -81,7 +81,7 @@ def test_ducklake_deletes_a_file_whose_commit_is_in_the_catalog(broken: Any) -> 
         system._writer.execute(f"SELECT id FROM {system.table}").fetchall()
 
 
-def test_rows_that_lie_in_the_catalog_are_there_whole(broken: Any) -> None:
+def test_inlined_rows_of_a_commit_with_a_lost_answer_are_complete(broken: Any) -> None:
     system, writer, proxy, _ = broken(DuckLakeInlinedPostgres)
     proxy.armed = True
     with pytest.raises(duckdb.TransactionException) as failed:
@@ -90,7 +90,7 @@ def test_rows_that_lie_in_the_catalog_are_there_whole(broken: Any) -> None:
     assert not missing(system) and sorted(system.ids().to_pylist()) == [*BEFORE, 200, 201]
 
 
-def test_a_commit_that_never_arrives_leaves_nothing(broken: Any) -> None:
+def test_commit_that_never_arrives_leaves_nothing(broken: Any) -> None:
     system, writer, proxy, _ = broken(DuckLake)
     proxy.armed, proxy.forwards = True, False
     with pytest.raises(duckdb.TransactionException):
@@ -99,7 +99,7 @@ def test_a_commit_that_never_arrives_leaves_nothing(broken: Any) -> None:
 
 
 @pytest.mark.parametrize(("retry", "forwards"), [(NEVER, True), (CHECK, True), (CHECK, False), (BLIND, True)])
-def test_a_batch_that_is_sent_again_without_a_look_is_there_twice(
+def test_batch_sent_again_without_a_check_is_stored_twice(
     broken: Any, tmp_path: Path, retry: str, forwards: bool
 ) -> None:
     system, writer, proxy, door = broken(DuckLakeInlinedPostgres)

@@ -1,4 +1,4 @@
-"""A client keeps a table small that others write to: every system that declares it, on real servers."""
+"""A client maintains a table that others write to: every system that declares it, on real servers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FLUSHING_S = 8.0
 
 
 @pytest.mark.parametrize("name", DECLARED)
-def test_rows_stay_and_small_files_go(name: str, open_table: OpenTable) -> None:
+def test_maintenance_keeps_all_rows_and_removes_small_files(name: str, open_table: OpenTable) -> None:
     kind = DECLARED[name]
     assert kind.refuses_maintenance(kind.Options()) is None
     system = open_table(kind)
@@ -49,19 +49,19 @@ def test_rows_stay_and_small_files_go(name: str, open_table: OpenTable) -> None:
         assert len(system.data_files()) == (before if kind.not_maintained else 1)
         assert before == BATCHES
     writer.refresh()
-    writer.write(trips(YELLOW, ROWS, ROWS * BATCHES))  # who wrote before goes on writing
+    writer.write(trips(YELLOW, ROWS, ROWS * BATCHES))  # an earlier writer can still write
     assert writer.count() == client.count() == (BATCHES + 1) * ROWS
     for each in (writer, client):
         each.close()
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in DECLARED])
-def test_why_a_client_does_not_maintain_is_said(name: str) -> None:
+def test_refused_maintenance_is_explained(name: str) -> None:
     assert KINDS[name].title in (KINDS[name].refuses_maintenance(KINDS[name].Options()) or "")
 
 
 def write(door: Door, number: int, over: threading.Event) -> list[int]:
-    """Write batches until it is over; the ids of those that were acknowledged."""
+    """Write batches until `over` is set; return the ids of those that were acknowledged."""
     writer, ids = door.open(), []
     while not over.is_set():
         first = (number << 40) + len(ids)
@@ -75,8 +75,8 @@ def write(door: Door, number: int, over: threading.Event) -> list[int]:
     return ids
 
 
-def test_what_is_flushed_beside_writers_is_there_once_but_in_ducklake_0_3(open_table: OpenTable) -> None:
-    """DuckLake 0.3 doubles rows then, which no other check here would see; 1.0 refuses a flush that is overtaken."""
+def test_flush_during_writes_duplicates_rows_only_in_ducklake_0_3(open_table: OpenTable) -> None:
+    """Expect doubled rows from DuckLake 0.3, which no other check here would detect; 1.0 refuses an overtaken flush."""
     kind = DuckLakeInlinedPostgres
     system = open_table(kind, kind.Options(retry_wait_ms=5))
     system.create(YELLOW)

@@ -1,4 +1,4 @@
-"""Tables whose files lie in an S3 server: written, read by another client, weighed, merged, and raced for."""
+"""Tables whose files lie in an S3 server: written, read by another client, measured, merged, written concurrently."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def opened(open_table: OpenTable, kind: type[Any]) -> Any:
     return system
 
 
-def test_they_are_the_ones_that_are_promised() -> None:
+def test_promised_systems_support_object_storage() -> None:
     assert {"ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"} <= set(KINDS)
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_is_written_is_in_the_bucket_and_nowhere_else(name: str, open_table: OpenTable) -> None:
+def test_written_files_are_in_the_bucket_only(name: str, open_table: OpenTable) -> None:
     system = opened(open_table, KINDS[name])
     written = [trips(YELLOW, 1 + 10 * i, 1000 * i) for i in range(5)]
     for rows in written:
@@ -75,7 +75,7 @@ def test_what_is_written_is_in_the_bucket_and_nowhere_else(name: str, open_table
         assert (merged.files_before, merged.files_after) == (len(files), 1)
         assert merged.bytes_after == system.weigh(system.data_files())[1]
     assert_same_rows(system.read(), pa.concat_tables(written), stored_schema(system, YELLOW))
-    # Somebody who takes an object away is noticed.
+    # The removal of an object is noticed.
     (first, *_) = system.data_files()
     system.folder.file_system().delete_file(str(first))
     with pytest.raises(Exception, match=r"(?i)not found|404|no such|not exist"):
@@ -85,16 +85,14 @@ def test_what_is_written_is_in_the_bucket_and_nowhere_else(name: str, open_table
 @pytest.fixture(scope="module")
 def processes() -> Iterator[ProcessPoolExecutor]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(Path(__file__).parents[1])  # where they find this file
+        patch.syspath_prepend(Path(__file__).parents[1])  # so that they can import this file
         with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
             yield pool
 
 
 @pytest.mark.parametrize("kind", [DeltaRs, DuckLake, IcebergPyIceberg], ids=lambda kind: kind.name)
-def test_two_processes_lose_nothing_to_each_other(
-    kind: type[Any], open_table: OpenTable, processes: ProcessPoolExecutor
-) -> None:
-    """For Delta by puts that the store refuses where an object is there already."""
+def test_two_processes_lose_no_commits(kind: type[Any], open_table: OpenTable, processes: ProcessPoolExecutor) -> None:
+    """Rely, for Delta, on puts that the store refuses if the object exists already."""
     system = opened(open_table, kind)
     system.write(trips(YELLOW, 1))
     at_work = [processes.submit(write, system.door(), number, 6) for number in (1, 2)]
@@ -103,7 +101,7 @@ def test_two_processes_lose_nothing_to_each_other(
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_its_keys_are_shown_nowhere(name: str, open_table: OpenTable) -> None:
+def test_secret_key_is_exposed_nowhere(name: str, open_table: OpenTable) -> None:
     system = opened(open_table, KINDS[name])
     system.write(trips(YELLOW, 1))
     secret = system.folder.bucket.secret_key
@@ -120,7 +118,7 @@ RTT_MS = 25
 
 
 @pytest.mark.parametrize("name", ["ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"])
-def test_a_distance_is_between_who_writes_and_the_files(name: str, open_table: OpenTable) -> None:
+def test_configured_round_trip_is_between_writers_and_files(name: str, open_table: OpenTable) -> None:
     kind = KINDS[name]
     system = open_table(kind, kind.Options(storage=S3, rtt_ms=RTT_MS))
     system.create(YELLOW)
@@ -150,7 +148,7 @@ def test_a_distance_is_between_who_writes_and_the_files(name: str, open_table: O
         ("ducklake", {}, None),
     ],
 )
-def test_why_a_table_cannot_be_there_is_said(name: str, options: dict[str, Any], said: str | None) -> None:
+def test_unavailable_object_storage_is_explained(name: str, options: dict[str, Any], said: str | None) -> None:
     kind = KINDS[name]
     assert issubclass(kind, Stored)
     reason = kind.unavailable(kind.Options(storage=S3, **options))

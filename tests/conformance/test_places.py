@@ -1,4 +1,4 @@
-"""A table lies in a folder whose name has what a URI encodes, or what means something to a library."""
+"""Tables in a folder whose name has characters that a URI encodes or that libraries treat specially."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .trips import YELLOW, trips
 
 pytestmark = pytest.mark.services
 
-# What a client cannot open is refused by its name.
+# Parts of a path that a client cannot open, and that are refused.
 REFUSED = {"delta-duckdb": "%d", "delta-rs": "%20"}
 
 
 @pytest.mark.parametrize("name", list(of_kind(TableSystem)))
-def test_a_table_lies_in_a_folder_of_any_name(name: str, open_table: Callable[..., System]) -> None:
+def test_table_can_lie_in_a_folder_of_any_name(name: str, open_table: Callable[..., System]) -> None:
     below = ODD.replace(REFUSED.get(name, "%20"), "")
     system = open_table(of_kind(TableSystem)[name], below=below)
     assert isinstance(system, TableSystem)
@@ -42,7 +42,7 @@ def test_a_table_lies_in_a_folder_of_any_name(name: str, open_table: Callable[..
 
 
 @pytest.mark.parametrize(("name", "part"), REFUSED.items())
-def test_a_folder_that_a_client_cannot_open_is_refused(name: str, part: str, open_table: Callable[..., System]) -> None:
+def test_folder_that_a_client_cannot_open_is_refused(name: str, part: str, open_table: Callable[..., System]) -> None:
     system = open_table(of_kind(TableSystem)[name], below=f"a{part}b")
     with pytest.raises(SystemFailure, match=f"found '{part}' in the path .*a{part}b/table-1/table"):
         system.create(YELLOW)

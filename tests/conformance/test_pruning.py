@@ -1,4 +1,4 @@
-"""What a client says that it read is what the files' statistics leave it, and its rows are right."""
+"""A client reports reading only the files that statistics do not exclude, and its rows are right."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ ROWS = 4
 
 
 def rows(first: int, regions: list[str]) -> pa.Table:
-    """Their ids follow `first`; of each region as many, with a message that names it."""
+    """Return rows with ids from `first` on, equally many per region, with a message that names the region."""
     names = [region for region in regions for _ in range(ROWS // len(regions))]
     return pa.table(
         {"id": pa.array(range(first, first + ROWS)), "region": names, "message": [f"all {n}" for n in names]}
     )
 
 
-def test_they_are_the_ones_that_are_promised() -> None:
+def test_promised_systems_report_their_plans() -> None:
     assert set(KINDS) == {"ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"}
 
 
 def bounded(system: Any) -> bool:
-    """Whether its metadata have the lowest and highest values of its files: not as DuckDB 1.4.4 writes Iceberg."""
+    """Return True if the metadata has the files' lowest and highest values; DuckDB 1.4.4 writes none for Iceberg."""
     if not isinstance(system, IcebergDuckDB):
         return True
     return any(task.file.lower_bounds for task in system._load().scan().plan_files())
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_files_that_cannot_have_a_row_are_not_read(name: str, open_table: OpenTable) -> None:
+def test_files_that_cannot_match_are_not_read(name: str, open_table: OpenTable) -> None:
     system = open_table(KINDS[name])
     system.create(rows(0, ["a"]).schema)
     for number, region in enumerate("abc"):
@@ -56,13 +56,13 @@ def test_files_that_cannot_have_a_row_are_not_read(name: str, open_table: OpenTa
     assert system.answer(Filter("region IN ('a', 'c') AND id < 4")) == Answered(ROWS, one)
     assert system.answer(Filter("region = 'moon'")) == Answered(0, none)
     assert system.answer(Filter(contains=("message", "l b"))) == Answered(ROWS, 3)
-    # Files that overlap cannot be told apart by their lowest and highest values.
+    # Files with overlapping ranges cannot be excluded by their lowest and highest values.
     system.write(rows(3 * ROWS, ["a", "c"]))
     assert system.answer(Filter("region = 'b'")) == Answered(ROWS, one + 1)
 
 
-def test_a_duckdb_reads_no_more_of_what_pyiceberg_wrote(open_table: OpenTable) -> None:
-    """What is left out of the metadata is the writer's doing, and not the reader's."""
+def test_duckdb_prunes_files_that_pyiceberg_wrote(open_table: OpenTable) -> None:
+    """Show that the bounds missing from the metadata are due to the writer, not to the reader."""
     written = open_table(IcebergPyIceberg)
     written.create(rows(0, ["a"]).schema)
     for number, region in enumerate("abc"):

@@ -1,4 +1,4 @@
-"""The server of DuckLake's catalog over Quack: who may ask it, and what is there after a crash."""
+"""Server of DuckLake's catalog over Quack: access control, and the state after a crash."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ask(catalog: QuackCatalog) -> list[Any]:
         return connection.execute(f"FROM quack_query('{catalog.address}', 'SELECT 1')").fetchall()
 
 
-def test_it_serves_on_loopback_alone_whoever_has_the_token(open_table: Callable[..., Any], servers: Servers) -> None:
+def test_server_is_on_loopback_only_and_requires_the_token(open_table: Callable[..., Any], servers: Servers) -> None:
     system = open_table(DuckLakeQuack)
     system.create(YELLOW)
     server, catalog = servers.get(Quack), system._catalog
@@ -56,8 +56,8 @@ def test_catalogs_are_served_again_after_a_kill(open_table: Callable[..., Any], 
     assert sorted(system.ids().to_pylist()) == [0, 1, 2]
 
 
-def test_server_and_extension_are_told_apart_by_name(open_table: Callable[..., Any]) -> None:
-    """A table of versions takes names for one where letters and digits are the same."""
+def test_server_and_extension_have_different_names(open_table: Callable[..., Any]) -> None:
+    """Compare letters and digits only: a table of versions takes names that agree in these for one."""
     letters = {"".join(filter(str.isalnum, name.lower())) for name in open_table(DuckLakeQuack).versions()}
     assert "duckdbquack" in letters
     assert "".join(filter(str.isalnum, Quack.title.lower())) not in letters

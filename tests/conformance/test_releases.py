@@ -1,4 +1,4 @@
-"""What is said of a client's release is so: the rules, the capabilities and the notes that hang on it."""
+"""Declarations for a client's release are true: its rules, and the capabilities and notes that depend on them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_rules_of_a_release_hold_until_the_next_one_known(client: Any) -> None:
 @pytest.mark.parametrize(
     "kind", [k for k in of_kind(TableSystem).values() if k.format != "none"], ids=lambda kind: kind.name
 )
-def test_a_release_that_nothing_was_written_for_is_used_as_the_newest_and_named(
+def test_unknown_newer_release_is_used_as_the_newest_known_and_reported(
     kind: type[System], open_table: OpenTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = open_table(kind).notes
@@ -72,7 +72,7 @@ def test_a_release_that_nothing_was_written_for_is_used_as_the_newest_and_named(
 
 
 def used_by(kind: type[System]) -> list[Any]:
-    """The clients with releases that a table of this kind is created, written and read by."""
+    """Return the clients with releases that create, write and read a table of this kind."""
     found: list[Any] = [duckdb_client] if issubclass(kind, duckdb_client.DuckDBSystem) else []
     others = {"Iceberg": pyiceberg_client, "Delta Lake": delta_client, "Lance": lance_client}
     others |= {"Apache Paimon": paimon_client}
@@ -80,7 +80,7 @@ def used_by(kind: type[System]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("client", "version"), [("DuckDB", duckdb.__version__), ("PyIceberg", pyiceberg.__version__)])
-def test_settings_name_the_rules_that_are_followed(client: str, version: str, open_table: OpenTable) -> None:
+def test_settings_name_the_release_rules(client: str, version: str, open_table: OpenTable) -> None:
     system = open_table(IcebergPyIceberg if client == "PyIceberg" else DuckLakeInlined)
     system.create(YELLOW)
     known = duckdb_client.RELEASES if client == "DuckDB" else pyiceberg_client.RELEASES
@@ -88,7 +88,7 @@ def test_settings_name_the_rules_that_are_followed(client: str, version: str, op
 
 
 def overtake(system: Any) -> None:
-    """Commit one row by another writer, which began before the row that `system` writes meanwhile."""
+    """Commit one row by another writer in a transaction that began before the row that `system` writes meanwhile."""
     late, early = trips(YELLOW, 1, 1), trips(YELLOW, 1)
     if isinstance(system, IcebergPyIceberg):
         table = system._load()
@@ -110,9 +110,7 @@ def overtake(system: Any) -> None:
 @pytest.mark.parametrize(
     "kind", [DuckLake, DuckLakeInlinedPostgres, IcebergPyIceberg, IcebergDuckDB, DeltaRs, DeltaDuckDB]
 )
-def test_a_commit_that_was_overtaken_is_tried_again_where_that_is_declared(
-    kind: type[System], open_table: OpenTable
-) -> None:
+def test_overtaken_commit_is_retried_if_declared(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind)
     system.create(YELLOW)
     if Capability.COMMIT_RETRY in system.capabilities:
@@ -125,7 +123,7 @@ def test_a_commit_that_was_overtaken_is_tried_again_where_that_is_declared(
 
 
 def read_by_another(system: Any) -> list[int]:
-    """Ids of the table by a client that is not the one which wrote it."""
+    """Return the ids of the table, read by a client other than the one that wrote it."""
     location = str(system.context.directory / "table")
     if isinstance(system, IcebergDuckDB):
         found = system._load().scan().to_arrow()
@@ -143,7 +141,7 @@ def read_by_another(system: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", [IcebergPyIceberg, IcebergDuckDB, DeltaRs, DeltaDuckDB])
-def test_others_read_a_table_where_that_is_declared(kind: type[System], open_table: OpenTable) -> None:
+def test_other_clients_read_the_table_if_declared(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind)
     system.create(YELLOW)
     system.write(trips(YELLOW, 3))
@@ -155,7 +153,7 @@ def test_others_read_a_table_where_that_is_declared(kind: type[System], open_tab
 
 
 @pytest.mark.parametrize("kind", [DuckLakeInlined, DuckLakeInlinedPostgres])
-def test_inlined_zeros_keep_their_sign_where_no_note_says_otherwise(kind: type[System], open_table: OpenTable) -> None:
+def test_inlined_zeros_keep_their_sign_unless_noted(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind)
     system.create(YELLOW)
     system.write(with_column(trips(YELLOW, 1), "tip_amount", pa.array([-0.0])))

@@ -1,4 +1,4 @@
-"""Appends through the endpoint for several tables: what is acknowledged and overwritten there, the oracle finds."""
+"""Appends through the endpoint for several tables: the oracle finds those acknowledged and then overwritten."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ NAMESPACE, TABLE, _ = CREATIONS
 
 
 @pytest.mark.parametrize("kind", [APPENDING, TRANSACTING], ids=lambda kind: str(kind.name))
-def test_an_append_that_was_acknowledged_and_overwritten_is_lost(servers: Servers, tmp_path: Path, kind: Kind) -> None:
-    """The reference server checks a transaction's condition, and not again when it writes; of one table it does."""
+def test_acknowledged_append_that_was_overwritten_is_lost(servers: Servers, tmp_path: Path, kind: Kind) -> None:
+    """Expect losses in transactions only: the reference server checks their condition, but not again when it writes."""
     provide_tool(TOOL, servers.workspace)
     options = RestSqlite.Options()
     services = {needed: servers.get(needed) for needed in RestSqlite.needs_for(options)}

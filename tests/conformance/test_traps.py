@@ -1,4 +1,4 @@
-"""One test for each trap that a release of a client or server sets, which fails when the trap catches us again."""
+"""One test for each known trap in a release of a client or server; it fails if the trap takes effect again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.services
 ALL_EXTENSIONS = ("ducklake", "postgres_scanner", "avro", "httpfs", "iceberg", "delta")
 
 
-def test_duckdb_leaves_the_home_folder_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duckdb_writes_nothing_to_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
@@ -65,7 +65,7 @@ def test_duckdb_fetches_no_extension_by_itself() -> None:
         assert loaded.fetchall() == [(0,)]
 
 
-def test_every_extension_that_a_system_wants_is_installed() -> None:
+def test_every_extension_that_a_system_needs_is_installed() -> None:
     wanted = {
         e
         for kind in of_kind(TableSystem).values()
@@ -86,7 +86,7 @@ def test_ducklake_without_inlining_inlines_nothing(open_table: OpenTable) -> Non
     assert system.settings()["data_inlining_row_limit"] == "0"
 
 
-def test_ducklake_that_inlines_in_spite_of_its_limit_is_found_out(open_table: OpenTable) -> None:
+def test_ducklake_inlining_above_its_limit_is_detected(open_table: OpenTable) -> None:
     system = open_table(DuckLake)
     system.create(YELLOW)
     system._writer.execute("CALL lake.set_option('data_inlining_row_limit', 10)")
@@ -96,9 +96,7 @@ def test_ducklake_that_inlines_in_spite_of_its_limit_is_found_out(open_table: Op
 
 
 @pytest.mark.parametrize("kind", [DuckLake, DuckLakeInlined, DuckLakeSqlite, DuckLakeQuack])
-def test_writes_of_as_many_rows_as_the_option_says_are_inlined_and_no_larger_ones(
-    kind: type[System], open_table: OpenTable
-) -> None:
+def test_writes_are_inlined_up_to_the_configured_row_limit(kind: type[System], open_table: OpenTable) -> None:
     system = open_table(kind, kind.Options(inline_rows=3))
     system.create(YELLOW)
     for rows, inlined in ((3, 3), (4, 3), (1, 4)):
@@ -112,7 +110,7 @@ def test_writes_of_as_many_rows_as_the_option_says_are_inlined_and_no_larger_one
     assert none.inlined_rows() == 0 and maintenance.flush(none) is None
 
 
-def test_nan_is_kept_where_no_note_says_otherwise(open_table: OpenTable) -> None:
+def test_nan_is_kept_unless_noted(open_table: OpenTable) -> None:
     for rows, keeps in ((0, True), (1, duckdb_client.release().ducklake_inlines_nan)):
         system = open_table(DuckLakeSqlite, DuckLakeSqlite.Options(inline_rows=rows))
         system.create(YELLOW)
@@ -154,7 +152,7 @@ def test_reference_server_would_choose_zstd(open_table: OpenTable, monkeypatch: 
     assert pq.read_metadata(file).row_group(0).column(0).compression == "ZSTD"
 
 
-def test_duckdb_finds_the_folders_that_it_would_not_make(open_table: OpenTable) -> None:
+def test_duckdb_gets_the_folders_that_it_does_not_create(open_table: OpenTable) -> None:
     system = open_table(IcebergDuckDB)
     with duckdb_client.connect(IcebergDuckDB.extensions) as connection:
         system.create(YELLOW)
@@ -169,7 +167,7 @@ def test_duckdb_finds_the_folders_that_it_would_not_make(open_table: OpenTable) 
 
 @contextmanager
 def listener() -> Iterator[tuple[str, list[str]]]:
-    """An address with capital letters, and the paths that it was asked for."""
+    """Yield an address with capital letters, and the list of paths requested from it."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -191,7 +189,7 @@ def listener() -> Iterator[tuple[str, list[str]]]:
         server.server_close()
 
 
-def test_duckdb_that_changes_the_case_of_an_address_is_not_given_one(
+def test_duckdb_release_that_changes_case_refuses_an_address_with_capitals(
     open_table: OpenTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keeps_case = duckdb_client.release().iceberg_keeps_case_of_endpoint
@@ -208,7 +206,7 @@ def test_duckdb_that_changes_the_case_of_an_address_is_not_given_one(
 
 
 @pytest.mark.parametrize("client", ["default", "curl"])
-def test_http_client_is_the_one_asked_for(client: str, open_table: OpenTable) -> None:
+def test_http_client_is_the_configured_one(client: str, open_table: OpenTable) -> None:
     system = open_table(IcebergDuckDB, IcebergDuckDBOptions(http_client=client))
     system.create(YELLOW)
     assert system.settings()["httpfs_client_implementation"] == client
@@ -216,13 +214,13 @@ def test_http_client_is_the_one_asked_for(client: str, open_table: OpenTable) ->
 
 
 def log_entries(system: System, action: str) -> list[dict[str, Any]]:
-    """What the Delta log's JSON files say about one kind of action, oldest first."""
+    """Return the entries for one kind of action in the Delta log's JSON files, oldest first."""
     files = sorted((system.context.directory / "table" / "_delta_log").glob("*.json"))
     entries = [json.loads(line) for file in files for line in file.read_text().splitlines() if line]
     return [entry[action] for entry in entries if action in entry]
 
 
-def test_delta_log_of_duckdb_is_as_its_release_says(open_table: OpenTable) -> None:
+def test_delta_log_of_duckdb_is_valid_if_its_release_declares_it(open_table: OpenTable) -> None:
     system = open_table(DeltaDuckDB)
     system.create(YELLOW)
     system.write(trips(YELLOW, 7))
@@ -233,7 +231,7 @@ def test_delta_log_of_duckdb_is_as_its_release_says(open_table: OpenTable) -> No
 
 
 @pytest.mark.parametrize("interval", [10, 3])
-def test_delta_rs_makes_checkpoints_at_the_interval_that_was_set(interval: int, open_table: OpenTable) -> None:
+def test_delta_rs_makes_checkpoints_at_the_configured_interval(interval: int, open_table: OpenTable) -> None:
     system = open_table(DeltaRs, DeltaRsOptions(checkpoint_interval=interval))
     system.create(YELLOW)
     for first in range(12):
@@ -242,7 +240,7 @@ def test_delta_rs_makes_checkpoints_at_the_interval_that_was_set(interval: int, 
     assert system.settings()["checkpoints"] == str(13 // interval)
 
 
-def test_pyiceberg_expires_snapshots_of_each_table_alone(open_table: OpenTable) -> None:
+def test_pyiceberg_expires_snapshots_of_each_table_separately(open_table: OpenTable) -> None:
     tables = [open_table(IcebergPyIceberg, PyIcebergOptions(expire_every=3)) for _ in range(2)]
     for system in tables:
         system.create(YELLOW)
@@ -255,7 +253,7 @@ def test_pyiceberg_expires_snapshots_of_each_table_alone(open_table: OpenTable) 
 
 
 def metadata_files(system: IcebergTable) -> list[Path]:
-    table = system._load()  # a catalog that chooses its tables' places does not put them below ours
+    table = system._load()  # a catalog that chooses its tables' locations does not put them below the table's folder
     directory = system._directory(table)
     assert directory is not None, table.location()
     return sorted((directory / "metadata").glob("*.metadata.json"))
@@ -274,7 +272,7 @@ def test_pyiceberg_keeps_metadata_files_only_as_configured(open_table: OpenTable
     assert len(bounded._load().metadata.snapshots) == 6
 
 
-def test_pyiceberg_merges_manifests_only_when_told(open_table: OpenTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pyiceberg_merges_manifests_only_if_configured(open_table: OpenTable, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = {}
     for merge in (False, True):
         system = open_table(IcebergPyIceberg, PyIcebergOptions(manifest_merge=merge))
@@ -304,7 +302,7 @@ def test_unity_catalog_is_never_silently_left_out() -> None:
         assert kind.unavailable(kind.Options(catalog="unity", unity_address="http://127.0.0.1:1")) is None
 
 
-def test_unity_catalog_is_named_for_what_it_did(open_table: OpenTable) -> None:
+def test_notes_describe_the_role_of_unity_catalog(open_table: OpenTable) -> None:
     plain = open_table(DeltaRs)
     registered = open_table(DeltaRs, DeltaRsOptions(catalog="unity", unity_address="http://127.0.0.1:1"))
     assert "no catalog service" in plain.notes
@@ -314,8 +312,8 @@ def test_unity_catalog_is_named_for_what_it_did(open_table: OpenTable) -> None:
         registered.create(YELLOW)
 
 
-def test_a_moment_is_no_setting(open_table: OpenTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Polaris gives each table a property `created-at`, by which any two runs would differ."""
+def test_timestamp_property_is_not_a_setting(open_table: OpenTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out Polaris's table property `created-at`, which would differ between any two runs."""
     system = open_table(IcebergPyIceberg)
     properties = {**system._properties(), "created-at": "2025-11-01T00:00:00Z"}
     monkeypatch.setattr(system, "_properties", lambda: properties)
@@ -325,7 +323,7 @@ def test_a_moment_is_no_setting(open_table: OpenTable, monkeypatch: pytest.Monke
     assert system.settings()[CODEC] == "snappy"
 
 
-def test_an_interval_of_checkpoints_that_is_not_the_clients_own_is_said(open_table: OpenTable) -> None:
+def test_checkpoint_interval_other_than_the_clients_default_is_noted(open_table: OpenTable) -> None:
     notes = {
         interval: open_table(DeltaRs, DeltaRsOptions(checkpoint_interval=interval)).notes for interval in (10, 100)
     }

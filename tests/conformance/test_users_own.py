@@ -1,4 +1,4 @@
-"""A server of the user's own is published as what it is, and not with the promises of ours."""
+"""An external server is reported as external, without the promises of servers that Tidemark starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.services
 
 
 def assert_works(kind: type[System], directory: Path, services: dict[type[Service], Service]) -> System:
-    """A table of `kind` over `services` takes and shows a row; returned closed."""
+    """Write and read a row in a table of `kind` over `services`; return the closed system."""
     system = kind(Context(directory, services, rows_per_write=1), kind.Options())
     try:
         system.create(YELLOW)
@@ -34,14 +34,14 @@ def assert_works(kind: type[System], directory: Path, services: dict[type[Servic
 
 @pytest.fixture
 def theirs(servers: Servers, tmp_path: Path) -> Postgres:
-    """A PostgreSQL that runs already, known by its address alone."""
+    """Return a PostgreSQL that is already running, known only by its address."""
     running = servers.get(Postgres)
     assert isinstance(running, Postgres)
     return Postgres(servers.workspace, tmp_path / "none", PostgresSettings(running.dsn))
 
 
 @pytest.mark.parametrize("kind", [DuckLake, DuckLakeInlinedPostgres])
-def test_a_postgres_by_its_address(kind: type[System], theirs: Postgres, servers: Servers, tmp_path: Path) -> None:
+def test_external_postgres_is_reported(kind: type[System], theirs: Postgres, servers: Servers, tmp_path: Path) -> None:
     system = assert_works(kind, tmp_path, {Postgres: theirs})
     assert system.catalog == "PostgreSQL, a server of the user's own"
     assert system.durability.counted is None, "nothing was counted on it: its settings were read"
@@ -52,7 +52,7 @@ def test_a_postgres_by_its_address(kind: type[System], theirs: Postgres, servers
 
 
 @pytest.mark.parametrize("kind", [IcebergPyIceberg, IcebergDuckDB])
-def test_a_rest_catalog_by_its_address(kind: type[System], servers: Servers, tmp_path: Path) -> None:
+def test_external_rest_catalog_is_reported(kind: type[System], servers: Servers, tmp_path: Path) -> None:
     running = servers.get(IcebergRest)
     assert isinstance(running, IcebergRest)
     settings = IcebergRestSettings(address=running.uri)
@@ -63,8 +63,8 @@ def test_a_rest_catalog_by_its_address(kind: type[System], servers: Servers, tmp
     assert any("a server of the user's own" in note for note in system.notes)
 
 
-def test_our_rest_catalog_over_their_postgres(theirs: Postgres, servers: Servers, tmp_path: Path) -> None:
-    """The catalog is ours, and who flushes its commits is not."""
+def test_tidemark_rest_catalog_over_external_postgres(theirs: Postgres, servers: Servers, tmp_path: Path) -> None:
+    """Start Tidemark's own catalog over a server whose flushes are not its own."""
     workspace = servers.workspace
     directory = workspace.work / "over-theirs"
     with IcebergRest(workspace, directory, IcebergRestSettings(theirs, str(directory / "warehouse"))) as server:

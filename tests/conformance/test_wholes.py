@@ -1,4 +1,4 @@
-"""What every place for whole tables must do: one suite for all in the registry, on real servers."""
+"""Conformance suite for every destination of complete tables in the registry, on real servers."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ pytestmark = pytest.mark.services
 Opened = Callable[[type[WholeSystem]], WholeSystem]
 ROWS, KEYS = 1000, ("s_suppkey",)
 LONGEST_S = 180.0
-# The legacy path goes through all of what the other slow ones have a part of.
+# The legacy path covers all the steps of which the other slow ones have a part.
 NAMES = [
     pytest.param(name, marks=pytest.mark.long) if kind.is_slow and name != "legacy" else name
     for name, kind in of_kind(WholeSystem).items()
 ]
-# Their clients are of other releases than a stack's.
+# Their clients have other releases than the stacks do.
 BEFORE = [name for name, kind in of_kind(WholeSystem).items() if kind.of_release_before]
 
 
@@ -73,7 +73,7 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_table_is_written_read_back_compared_and_removed(
+def test_table_is_written_read_back_compared_and_removed(
     name: str, opened: Opened, source: Path, tmp_path: Path
 ) -> None:
     kind = of_kind(WholeSystem)[name]
@@ -83,7 +83,7 @@ def test_a_table_is_written_read_back_compared_and_removed(
         system.make_room("table-1")
         written = client.write(source, KEYS, system.address("table-1"), LONGEST_S)
         assert written["rows"] == ROWS and written["elapsed_ns"] > 0 and written["source_ns"] > 0
-        # Parts that follow each other are at most the whole.
+        # Consecutive steps sum to at most the total.
         steps = written["steps"]
         assert bool(steps) == kind.is_slow and sum(steps.values()) <= written["elapsed_ns"]
         assert all(took > 0 for took in steps.values())
@@ -104,7 +104,7 @@ def test_a_table_is_written_read_back_compared_and_removed(
     system.remove("table-1")
 
 
-def test_a_table_is_not_written_over_another_one(opened: Opened, source: Path, tmp_path: Path) -> None:
+def test_existing_table_is_not_overwritten(opened: Opened, source: Path, tmp_path: Path) -> None:
     system = opened(of_kind(WholeSystem)["delta-rs-local"])
     with Client(system, os.sched_getaffinity(0), tmp_path) as client:
         client.write(source, KEYS, system.address("table-1"), 60)
@@ -112,7 +112,7 @@ def test_a_table_is_not_written_over_another_one(opened: Opened, source: Path, t
             client.write(source, KEYS, system.address("table-1"), 60)
 
 
-def test_a_file_of_the_log_that_was_cut_off_is_found(opened: Opened, source: Path, tmp_path: Path) -> None:
+def test_truncated_data_file_is_detected(opened: Opened, source: Path, tmp_path: Path) -> None:
     system = opened(of_kind(WholeSystem)["delta-rs-local"])
     with Client(system, os.sched_getaffinity(0), tmp_path) as client:
         client.write(source, KEYS, system.address("table-1"), 60)
@@ -122,7 +122,7 @@ def test_a_file_of_the_log_that_was_cut_off_is_found(opened: Opened, source: Pat
         system.counted("table-1")
 
 
-def test_a_client_is_bound_to_its_processors_and_its_end_is_told(opened: Opened, source: Path, tmp_path: Path) -> None:
+def test_client_is_bound_to_its_processors_and_its_end_reported(opened: Opened, source: Path, tmp_path: Path) -> None:
     system = opened(of_kind(WholeSystem)["delta-rs-local"])
     one = min(os.sched_getaffinity(0))
     with Client(system, {one}, tmp_path) as client:

@@ -1,4 +1,4 @@
-"""Several processes write one table, each with a client of its own: every system that declares it, on real servers."""
+"""Several processes write one table, each with a separate client: every system that declares it, on real servers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LOSES = {IcebergDuckDB.name, Paimon.name}
 
 
 def write(door: Door, number: int, batches: int) -> tuple[list[int], list[str]]:
-    """Write batches until each is acknowledged, in whatever process; their ids, and what became of the refused."""
+    """Write each batch until it is acknowledged, in any process; return the ids, and the fates of refused attempts."""
     writer, refused = door.open(), []
     ids: list[int] = []
     for batch in range(batches):
@@ -66,13 +66,13 @@ def write(door: Door, number: int, batches: int) -> tuple[list[int], list[str]]:
 @pytest.fixture(scope="module")
 def processes() -> Iterator[ProcessPoolExecutor]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(Path(__file__).parents[1])  # where they find this file
+        patch.syspath_prepend(Path(__file__).parents[1])  # so that they can import this file
         with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
             yield pool
 
 
 @pytest.mark.parametrize("name", DECLARED)
-def test_what_two_processes_wrote_is_there(name: str, open_table: OpenTable, processes: ProcessPoolExecutor) -> None:
+def test_rows_of_two_processes_are_all_stored(name: str, open_table: OpenTable, processes: ProcessPoolExecutor) -> None:
     system = open_table(DECLARED[name])
     system.create(YELLOW)
     system.write(trips(YELLOW, 1))
@@ -97,7 +97,7 @@ def test_files_of_one_client_are_committed_at_once_by_another(name: str, open_ta
     system.create(YELLOW)
     system.write(trips(YELLOW, 1))
     making, committing = system.door().open(), system.door().open()
-    for first in (10, 20):  # a second time, from where the first commit left the table
+    for first in (10, 20):  # the second time from the state that the first commit left
         before = system.commits()
         made = [making.stage(trips(YELLOW, ROWS, first + ROWS * place)) for place in range(3)]
         if Capability.READ_BACK in system.capabilities:
@@ -110,7 +110,7 @@ def test_files_of_one_client_are_committed_at_once_by_another(name: str, open_ta
         there = system.read().filter(pa.compute.field("id") >= 20 + 2 * ROWS).sort_by("id")
         assert there.to_pylist() == trips(YELLOW, ROWS, 20 + 2 * ROWS).to_pylist()
         missing = dataclasses.replace(made[0], path="/nowhere/at-all.parquet")
-        if name != DeltaRs.name:  # which looks at no file
+        if name != DeltaRs.name:  # which checks no file
             with pytest.raises(Exception, match="nowhere"):
                 committing.register([*made, missing])
             assert len(system.ids()) == 13
@@ -119,7 +119,7 @@ def test_files_of_one_client_are_committed_at_once_by_another(name: str, open_ta
 
 
 def overtaken(system: TableSystem) -> Exception:
-    """What a client says of a commit that another one's came before: two threads at once until that happens."""
+    """Return the error of a commit that another one preceded; two threads commit at once until that happens."""
     one, two = system.door().open(), system.door().open()
     with multiprocessing.pool.ThreadPool(2) as pool:
         for batch in range(100):
@@ -139,7 +139,7 @@ def _attempt(writer: Any, rows: pa.Table) -> Exception | None:
 
 
 @pytest.mark.parametrize("name", [name for name, kind in DECLARED.items() if Capability.READ_BACK in kind.capabilities])
-def test_a_refused_commit_is_told_as_a_conflict_and_other_errors_are_not(name: str, open_table: OpenTable) -> None:
+def test_refused_commit_is_a_conflict_and_other_errors_are_not(name: str, open_table: OpenTable) -> None:
     kind = DECLARED[name]
     retrying = {field.name for field in dataclasses.fields(kind.Options)} & {"commit_retries"}
     options = kind.Options(**dict.fromkeys(retrying, 0))
@@ -155,7 +155,7 @@ def test_a_refused_commit_is_told_as_a_conflict_and_other_errors_are_not(name: s
     writer.close()
 
 
-# A process of its own: SQLite's locks are a process's, not a connection's.
+# A separate process: SQLite's locks belong to a process, not to a connection.
 READS = """
 import sqlite3, sys
 reader = sqlite3.connect(sys.argv[1])
@@ -167,7 +167,7 @@ sys.stdin.read()
 
 @contextmanager
 def reading(file: Path) -> Iterator[None]:
-    """While somebody else is in the middle of a reading transaction."""
+    """Keep a reading transaction open in another process."""
     with subprocess.Popen([sys.executable, "-c", READS, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
         assert reader.stdin is not None and reader.stdout is not None
         assert reader.stdout.readline()
@@ -176,7 +176,7 @@ def reading(file: Path) -> Iterator[None]:
 
 
 def hold(door: Door, file: Path, refused: Connection, end: Event) -> None:
-    """Commit while somebody reads, say what became of it, and stay."""
+    """Commit during another process's read, send the fate of the commit, and stay."""
     writer = door.open()
     with reading(file):
         error = _attempt(writer, trips(YELLOW, 1))
@@ -185,7 +185,7 @@ def hold(door: Door, file: Path, refused: Connection, end: Event) -> None:
     end.wait()
 
 
-def test_a_client_of_sqlite_that_met_a_reader_keeps_all_out_until_its_process_ends(open_table: OpenTable) -> None:
+def test_sqlite_client_that_met_a_reader_blocks_others_until_its_process_ends(open_table: OpenTable) -> None:
     system = open_table(DuckLakeSqlite)
     system.create(YELLOW)
     system.close()
@@ -204,7 +204,7 @@ def test_a_client_of_sqlite_that_met_a_reader_keeps_all_out_until_its_process_en
     assert len(system.ids()) == 0
 
 
-def test_what_the_catalog_refused_is_counted(open_table: OpenTable, processes: ProcessPoolExecutor) -> None:
+def test_commits_refused_by_the_catalog_are_counted(open_table: OpenTable, processes: ProcessPoolExecutor) -> None:
     system = open_table(DuckLake)
     system.create(YELLOW)
     write(system.door(), 1, 10)
@@ -214,7 +214,7 @@ def test_what_the_catalog_refused_is_counted(open_table: OpenTable, processes: P
     assert refused is not None and refused > 0
 
 
-def test_a_client_tells_how_often_it_tried(open_table: OpenTable) -> None:
+def test_client_counts_its_attempts(open_table: OpenTable) -> None:
     system = open_table(IcebergPyIceberg)
     system.create(YELLOW)
     one, two = system.door().open(), system.door().open()
@@ -234,12 +234,12 @@ def test_a_client_tells_how_often_it_tried(open_table: OpenTable) -> None:
         (DuckLake, {}, None),
     ],
 )
-def test_why_several_cannot_write_is_said(kind: type[TableSystem], options: dict[str, Any], said: str | None) -> None:
+def test_refused_writers_are_explained(kind: type[TableSystem], options: dict[str, Any], said: str | None) -> None:
     reason = kind.refuses_writers(kind.Options(**options))
     assert (said is None and reason is None) or (said is not None and said in (reason or ""))
 
 
-def test_retries_as_users_set_them(open_table: OpenTable) -> None:
+def test_retry_options_reach_the_client(open_table: OpenTable) -> None:
     system = open_table(DuckLake, DuckLake.Options(commit_retries=7, retry_wait_ms=3))
     system.create(YELLOW)
     names = ("ducklake_max_retry_count", "ducklake_retry_wait_ms")

@@ -1,8 +1,8 @@
-"""A client of its own, for strace: opens a table of a system, and writes when it is told to.
+"""A separate client process for strace: opens a table of a system, and writes on command.
 
-`python -m conformance.traced_client`, in the folder `tests`: takes a pickled `Order` on standard input and then one
-line, "go". Answers with lines of JSON: its process id once the table is there and was written to, when each part of the
-writing began and ended, and how many ids the table has then.
+`python -m conformance.traced_client`, in the folder `tests`: reads a pickled `Order` from standard input and then one
+line, "go". Prints lines of JSON: its process id once the table exists and has been written to, the start and end of
+each part of the writing, and the number of ids that the table has then.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WARM_UP = 3
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Which table to open; `more_syncs` plants a client that syncs so many times more in each write."""
+    """Table to open; `more_syncs` plants a client that makes this many additional syncs in each write."""
 
     system: str
     options: Mapping[str, Any]

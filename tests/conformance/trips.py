@@ -1,4 +1,4 @@
-"""Rows to write, and the comparison of what was written with what is read."""
+"""Rows to write, and the comparison of rows written with rows read."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ TEXTS = [
 
 
 def trips(schema: pa.Schema, count: int, first_id: int = 0, seed: int = 1) -> pa.Table:
-    """`count` ordinary rows with ids from `first_id` on."""
+    """Return `count` ordinary rows with ids from `first_id` on."""
     draws = numpy.random.default_rng([seed, first_id])
     columns = []
     for field in schema:
@@ -121,7 +121,7 @@ def with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 
 def all_null(schema: pa.Schema, count: int, first_id: int) -> pa.Table:
-    """Rows that hold nothing but their ids."""
+    """Return rows that hold only their ids."""
     columns = [
         pa.array(range(first_id, first_id + count), field.type) if field.name == "id" else pa.nulls(count, field.type)
         for field in schema
@@ -130,7 +130,7 @@ def all_null(schema: pa.Schema, count: int, first_id: int) -> pa.Table:
 
 
 def extremes(schema: pa.Schema, infinity: bool = True) -> pa.Table:
-    """Every column runs through the outermost values of its type; ids are their own extremes, and differ."""
+    """Return rows whose columns run through the extreme values of their types; the ids are distinct extremes."""
     count = max(len(values) for values in EXTREMES.values())
     finite = {pa.float64(): [value for value in EXTREMES[pa.float64()] if not math.isinf(value)]}
     outermost = EXTREMES if infinity else EXTREMES | finite
@@ -144,13 +144,13 @@ def extremes(schema: pa.Schema, infinity: bool = True) -> pa.Table:
 
 
 def one_text(schema: pa.Schema) -> pa.Schema:
-    """`schema` with Arrow's two layouts of text made one."""
+    """Return `schema` with Arrow's two layouts of text replaced by one."""
     text = [field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field for field in schema]
     return pa.schema(text)
 
 
 def stored_schema(system: System, schema: pa.Schema) -> pa.Schema:
-    """`schema` with the types that the system says its format forces."""
+    """Return `schema` with the types that the system declares its format to force."""
     forced = {mapping.column: mapping.stored for mapping in system.type_mappings(schema)}
     return pa.schema(
         [field.with_type(pa.type_for_alias(forced[field.name])) if field.name in forced else field for field in schema]
@@ -158,7 +158,7 @@ def stored_schema(system: System, schema: pa.Schema) -> pa.Schema:
 
 
 def assert_same_rows(found: pa.Table, written: pa.Table, schema: pa.Schema) -> None:
-    """Same columns, same types, same rows in any order; one NaN is every NaN, and -0.0 is 0.0."""
+    """Check for the same columns, types and rows in any order; all NaNs are equal, and -0.0 equals 0.0."""
     schema, found = one_text(schema), found.cast(one_text(found.schema))
     assert found.schema.names == schema.names
     assert found.schema.types == schema.types

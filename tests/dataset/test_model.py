@@ -1,4 +1,4 @@
-"""Which files are months of trips, and what is said of those that are not."""
+"""Recognition of files that hold a month of trips, and the errors for files that do not."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_months_of_other_years_pass(tmp_path: Path, variant: pa.Table) -> None:
     ]
 
 
-def test_a_column_that_nobody_knows_is_reported(tmp_path: Path) -> None:
+def test_unknown_column_is_reported(tmp_path: Path) -> None:
     found = check(write(tmp_path / "m.parquet", SOME.append_column("moon_phase", pa.nulls(400, pa.int8()))))
     assert found.unknown == ("moon_phase",)
 
@@ -150,7 +150,7 @@ def test_a_path_that_is_no_parquet_file_is_refused(tmp_path: Path, make: Callabl
 
 @given(share=st.floats(0, 0.9999))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_wherever_a_file_is_cut_off_it_is_refused(tmp_path: Path, share: float) -> None:
+def test_truncated_file_is_refused_at_any_length(tmp_path: Path, share: float) -> None:
     path = write(tmp_path / "m.parquet", SOME)
     os.truncate(path, int(path.stat().st_size * share))
     with pytest.raises(DatasetError):

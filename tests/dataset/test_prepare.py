@@ -1,4 +1,4 @@
-"""Prepared trips: ids, plain types, any month, and no file left where the pages are broken."""
+"""Prepared trips: ids, plain types, any month, and no file left if pages are broken."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def prepared(workspace: Workspace, *paths: Path, rows: int | None = None) -> tup
     return pq.read_table(target), provenance
 
 
-def test_an_id_is_put_in_front_and_nothing_else_changes(workspace: Workspace, tmp_path: Path) -> None:
+def test_id_column_is_prepended_and_nothing_else_changes(workspace: Workspace, tmp_path: Path) -> None:
     table, provenance = prepared(workspace, month(tmp_path / "m.parquet"))
     assert table["id"].to_pylist() == list(range(500))
     assert table.column_names == ["id", *SOME.column_names]
@@ -62,7 +62,7 @@ def test_one_row_is_a_dataset(workspace: Workspace, tmp_path: Path) -> None:
     assert provenance.last_id == 0
 
 
-def test_row_groups_are_whole_whatever_the_file_has(workspace: Workspace, tmp_path: Path) -> None:
+def test_row_groups_are_full_regardless_of_those_of_the_file(workspace: Workspace, tmp_path: Path) -> None:
     rows = 2 * ROW_GROUP_ROWS + 5
     write_replica(tmp_path / "a.parquet", rows, 1)
     write_replica(tmp_path / "b.parquet", 77, 2)
@@ -77,7 +77,7 @@ def test_row_groups_are_whole_whatever_the_file_has(workspace: Workspace, tmp_pa
 
 
 @pytest.mark.parametrize("rows", [1, 3, 199, 200, 201, 499, 500, 501])
-def test_the_first_rows_can_be_asked_for(workspace: Workspace, tmp_path: Path, rows: int) -> None:
+def test_first_rows_can_be_selected(workspace: Workspace, tmp_path: Path, rows: int) -> None:
     table, provenance = prepared(workspace, month(tmp_path / "m.parquet"), rows=rows)
     assert table.num_rows == provenance.rows == min(rows, 500)
     assert table["total_amount"].equals(SOME["total_amount"].slice(0, rows))
@@ -117,7 +117,7 @@ def test_a_value_that_does_not_fit_is_refused(workspace: Workspace, tmp_path: Pa
     assert list((workspace.data / "prepared").iterdir()) == []
 
 
-def test_broken_pages_are_refused_and_leave_what_was_there(workspace: Workspace, tmp_path: Path) -> None:
+def test_broken_pages_are_refused_and_the_earlier_dataset_kept(workspace: Workspace, tmp_path: Path) -> None:
     path = month(tmp_path / "m.parquet")
     before, _ = prepared(workspace, path)
     column = pq.read_metadata(path).row_group(1).column(10)
@@ -166,7 +166,7 @@ def test_a_broken_provenance_is_refused(tmp_path: Path, content: str | None, sai
         Provenance.read(path)
 
 
-def test_a_full_disk_is_named_and_leaves_no_trace(tmp_path: Path) -> None:
+def test_full_disk_is_reported_and_leaves_no_file(tmp_path: Path) -> None:
     path = tmp_path / "trips.parquet"
     with pytest.raises(DiskFull, match=r"trips\.parquet: no room left"), replacing(path) as file:
         file.write(b"x")

@@ -1,4 +1,4 @@
-"""Which source supplies the trips, and the download against an HTTP server on this machine."""
+"""Choice of the source of trips, and the download from an HTTP server on this machine."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ROWS = 3000
 
 @dataclass
 class Behaviour:
-    """What the server has and how it serves it; `asked` is the Range of each GET."""
+    """Content that the server has, and the way it serves it; `asked` is the Range of each GET."""
 
     content: bytes
     ranges: bool = True
     break_after: int | None = None  # bytes of an answer, after which the connection is closed
-    shift: int = 0  # how far off the range is that it sends
+    shift: int = 0  # bytes by which the range that it sends is off
     status: int = 200
     asked: list[str | None] = field(default_factory=list)
 
@@ -88,7 +88,7 @@ def pinned(behaviour: Behaviour, base: str) -> Pinned:
 
 @pytest.fixture
 def offline(pinned: Pinned) -> Pinned:
-    """The same file at an address where nothing listens."""
+    """Return the same file at an address where nothing listens."""
     return replace(pinned, base="http://127.0.0.1:9/")
 
 
@@ -108,43 +108,43 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_the_file_is_fetched_whole(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
+def test_file_is_downloaded_completely(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
     assert download(pinned, raw).read_bytes() == behaviour.content
     assert names(raw) == [FILE]
     assert behaviour.asked == [None]
 
 
-def test_a_part_is_gone_on_with(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
+def test_partial_download_is_resumed(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
     (raw / f"{FILE}.part").write_bytes(behaviour.content[:1000])
     assert download(pinned, raw).read_bytes() == behaviour.content
     assert behaviour.asked == ["bytes=1000-"]
 
 
-def test_a_part_with_all_bytes_is_only_checked(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
+def test_part_with_all_bytes_is_only_checked(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
     (raw / f"{FILE}.part").write_bytes(behaviour.content)
     assert download(pinned, raw).read_bytes() == behaviour.content
     assert behaviour.asked == []
 
 
-def test_a_part_that_is_too_long_is_fetched_anew(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
+def test_part_that_is_too_long_is_downloaded_again(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
     (raw / f"{FILE}.part").write_bytes(behaviour.content + b"more")
     assert download(pinned, raw).read_bytes() == behaviour.content
     assert behaviour.asked == [None]
 
 
-def test_a_server_without_ranges_sends_it_anew(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
+def test_server_without_ranges_sends_the_file_again(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
     behaviour.ranges = False
     (raw / f"{FILE}.part").write_bytes(b"x" * 1000)
     assert download(pinned, raw).read_bytes() == behaviour.content
 
 
-def test_broken_connections_are_taken_up_where_they_broke(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
+def test_broken_downloads_resume_where_they_stopped(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
     behaviour.break_after = len(behaviour.content) // 8 + 1
     assert download(pinned, raw).read_bytes() == behaviour.content
     assert len(behaviour.asked) == 8
 
 
-def test_a_server_that_sends_nothing_is_given_up_and_the_part_kept(
+def test_server_that_sends_nothing_is_given_up_and_the_part_kept(
     pinned: Pinned, behaviour: Behaviour, raw: Path
 ) -> None:
     (raw / f"{FILE}.part").write_bytes(behaviour.content[:700])
@@ -155,9 +155,7 @@ def test_a_server_that_sends_nothing_is_given_up_and_the_part_kept(
     assert not (raw / FILE).exists()
 
 
-def test_other_bytes_are_refused_with_both_hashes_and_nothing_is_kept(
-    pinned: Pinned, behaviour: Behaviour, raw: Path
-) -> None:
+def test_wrong_content_is_refused_with_both_hashes_and_removed(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
     behaviour.content = behaviour.content[:-1] + b"?"
     found = hashlib.sha256(behaviour.content).hexdigest()
     with pytest.raises(HashMismatch) as caught:
@@ -167,27 +165,27 @@ def test_other_bytes_are_refused_with_both_hashes_and_nothing_is_kept(
     assert names(raw) == []
 
 
-def test_a_file_of_another_size_is_not_fetched(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
+def test_file_of_another_size_is_not_downloaded(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
     behaviour.content += b"more"
     with pytest.raises(DatasetError, match=r"offers .* bytes, the pinned file has"):
         download(pinned, raw)
     assert behaviour.asked == []
 
 
-def test_another_number_of_rows_is_refused(pinned: Pinned, raw: Path) -> None:
+def test_unexpected_number_of_rows_is_refused(pinned: Pinned, raw: Path) -> None:
     with pytest.raises(DatasetError, match=r"found 3,000 rows; the pinned file has 2,999"):
         download(replace(pinned, rows=ROWS - 1), raw)
     assert names(raw) == []
 
 
-def test_a_range_that_was_not_asked_for_is_refused(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
+def test_range_that_was_not_requested_is_refused(pinned: Pinned, behaviour: Behaviour, raw: Path) -> None:
     behaviour.shift = 5
     (raw / f"{FILE}.part").write_bytes(behaviour.content[:1000])
     with pytest.raises(DatasetError, match=r"asked for bytes from 1,000, was sent those from 1,005"):
         download(pinned, raw)
 
 
-def test_whether_it_can_be_downloaded(pinned: Pinned, offline: Pinned, behaviour: Behaviour) -> None:
+def test_can_download_reports_reachability(pinned: Pinned, offline: Pinned, behaviour: Behaviour) -> None:
     assert can_download(pinned)[0]
     assert can_download(offline)[0] is False
     assert "not reachable (ConnectionRefusedError" in can_download(offline)[1]
@@ -195,14 +193,14 @@ def test_whether_it_can_be_downloaded(pinned: Pinned, offline: Pinned, behaviour
     assert can_download(pinned) == (False, f"{pinned.address}: answered 404 Not Found")
 
 
-def test_auto_takes_the_path_that_is_given(workspace: Workspace, offline: Pinned, tmp_path: Path) -> None:
+def test_auto_uses_the_given_path(workspace: Workspace, offline: Pinned, tmp_path: Path) -> None:
     write_replica(tmp_path / "mine.parquet", 10, 1)
     acquired = acquire(DatasetSettings(paths=(tmp_path / "mine.parquet",)), workspace, offline)
     assert (acquired.source, acquired.name, acquired.rows, acquired.synthetic) == ("path", "mine", 10, False)
     assert acquired.sha256 == hashlib.sha256((tmp_path / "mine.parquet").read_bytes()).hexdigest()
 
 
-def test_a_path_that_fails_is_an_error_also_in_auto(workspace: Workspace, offline: Pinned, tmp_path: Path) -> None:
+def test_missing_path_is_an_error_even_in_auto(workspace: Workspace, offline: Pinned, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no such file"):
         acquire(DatasetSettings(paths=(tmp_path / "absent.parquet",)), workspace, offline)
     assert not (workspace.data / "synthetic").exists()
@@ -216,7 +214,7 @@ def test_months_of_two_kinds_are_refused(workspace: Workspace, tmp_path: Path) -
         acquire(DatasetSettings(paths=(tmp_path / "y.parquet", tmp_path / "g.parquet")), workspace)
 
 
-def test_the_digest_of_several_months_tells_their_order(workspace: Workspace, tmp_path: Path) -> None:
+def test_digest_of_several_months_depends_on_their_order(workspace: Workspace, tmp_path: Path) -> None:
     paths = tmp_path / "a.parquet", tmp_path / "b.parquet"
     for seed, path in enumerate(paths):
         write_replica(path, 10, seed)
@@ -226,7 +224,7 @@ def test_the_digest_of_several_months_tells_their_order(workspace: Workspace, tm
     assert len({one.sha256, other.sha256, one.raw[0].sha256}) == 3
 
 
-def test_auto_takes_the_verified_raw_file(
+def test_auto_uses_the_verified_raw_file(
     workspace: Workspace, offline: Pinned, raw: Path, behaviour: Behaviour
 ) -> None:
     (raw / FILE).write_bytes(behaviour.content)
@@ -235,7 +233,7 @@ def test_auto_takes_the_verified_raw_file(
     assert acquired.notes == ("path: none is given in dataset.path",)
 
 
-def test_auto_downloads_what_is_not_there_and_finds_it_the_next_time(
+def test_auto_downloads_a_missing_file_and_finds_it_the_next_time(
     workspace: Workspace, pinned: Pinned, behaviour: Behaviour, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = acquire(DatasetSettings(), workspace, pinned)
@@ -255,7 +253,7 @@ def test_a_wrong_raw_file_is_reported_and_set_aside_by_the_download(
     assert (raw / f"{FILE}.replaced").read_bytes() == b"PAR1 something else"
 
 
-def test_auto_falls_to_the_replica_and_says_why(
+def test_auto_falls_back_to_the_replica_and_reports_why(
     workspace: Workspace, offline: Pinned, raw: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (raw / FILE).write_bytes(b"wrong")
@@ -280,7 +278,7 @@ def test_auto_does_not_keep_a_download_with_another_hash(
     assert names(workspace.data / "raw") == []
 
 
-def test_explicit_sources_do_not_give_way(workspace: Workspace, offline: Pinned) -> None:
+def test_explicit_sources_do_not_fall_back(workspace: Workspace, offline: Pinned) -> None:
     with pytest.raises(DatasetError, match=r"data/raw/.*no such file"):
         acquire(DatasetSettings(source="raw"), workspace, offline)
     with pytest.raises(DatasetError, match=r"not reachable.*data/raw.*dataset\.path.*synthetic"):
@@ -288,7 +286,7 @@ def test_explicit_sources_do_not_give_way(workspace: Workspace, offline: Pinned)
     assert not (workspace.data / "synthetic").exists()
 
 
-def test_a_wrong_raw_file_is_refused_where_it_is_asked_for(workspace: Workspace, offline: Pinned, raw: Path) -> None:
+def test_wrong_raw_file_is_refused_if_requested(workspace: Workspace, offline: Pinned, raw: Path) -> None:
     (raw / FILE).write_bytes(b"wrong")
     with pytest.raises(DatasetError, match=r"has sha256 \w+, the pinned file \w+; it is not used"):
         acquire(DatasetSettings(source="raw"), workspace, offline)
@@ -303,6 +301,6 @@ def test_a_wrong_raw_file_is_refused_where_it_is_asked_for(workspace: Workspace,
         ({"synthetic_rows": 0}, r"dataset\.synthetic_rows.*found 0"),
     ],
 )
-def test_settings_that_mean_nothing_are_refused(settings: dict[str, object], said: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, object], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         DatasetSettings(**settings)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The replica: the same rows on every machine, in the shape of the month that it stands for."""
+"""The replica: the same rows on every machine, in the shape of the month that it represents."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_row_does_not_depend_on_the_chunk_it_is_made_in(rows: int, seed: int, 
     assert replica(rows, seed, rows).equals(replica(rows, seed, step))
 
 
-def test_the_values_are_those_of_every_other_machine() -> None:
+def test_values_are_the_same_on_every_machine() -> None:
     digest = hashlib.sha256()
     for column in replica(5000, 20251101, 777).columns:
         digest.update(repr(column.to_pylist()).encode())
@@ -57,7 +57,7 @@ def test_another_seed_gives_other_trips() -> None:
     assert not replica(1000, 1, 1000).equals(replica(1000, 2, 1000))
 
 
-def test_the_file_has_the_same_bytes_whenever_it_is_made(tmp_path: Path) -> None:
+def test_file_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_replica(tmp_path / name, 3000, 5)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
@@ -74,12 +74,12 @@ def test_any_number_of_rows_makes_a_month_that_passes_the_check(tmp_path: Path, 
     assert (found.rows, found.kind, found.columns, found.unknown) == (rows, YELLOW, YELLOW.columns, ())
 
 
-def test_no_rows_are_refused() -> None:
+def test_zero_rows_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"synthetic_rows.*found 0.*1 or more"):
         Layout.of(0, 1)
 
 
-def test_columns_types_and_order_are_the_months_own(trips: pa.Table) -> None:
+def test_columns_types_and_order_are_those_of_the_month(trips: pa.Table) -> None:
     assert trips.schema == raw_schema(YELLOW)
     assert trips.schema.field("store_and_fwd_flag").type == pa.large_string()
     assert trips.schema.field("tpep_pickup_datetime").type == pa.timestamp("us")
@@ -116,7 +116,7 @@ def test_pickups_lie_in_november_and_no_trip_ends_before_it_begins(trips: pa.Tab
     assert (seconds == known.LONGEST_TRIP_SECONDS).sum() == 1
 
 
-def test_the_total_is_what_each_vendor_adds_up(trips: pa.Table) -> None:
+def test_total_is_the_sum_that_each_vendor_uses(trips: pa.Table) -> None:
     parts = ["fare_amount", "extra", "mta_tax", "tip_amount", "tolls_amount", "improvement_surcharge"]
     base = sum(cents(trips, part) for part in parts)
     cbd = cents(trips, "cbd_congestion_fee")
@@ -130,7 +130,7 @@ def test_the_total_is_what_each_vendor_adds_up(trips: pa.Table) -> None:
     assert set(np.unique((total - base - cbd)[flex])) == {0, 250}
 
 
-def test_shares_are_those_that_are_known(trips: pa.Table) -> None:
+def test_shares_are_the_known_ones(trips: pa.Table) -> None:
     def share(column: str, value: object) -> float:
         return pc.sum(pc.equal(trips[column], value)).as_py() / ROWS
 
@@ -145,7 +145,7 @@ def test_shares_are_those_that_are_known(trips: pa.Table) -> None:
     assert pc.approximate_median(trips["total_amount"]).as_py() == pytest.approx(20.2, abs=0.8)
 
 
-def test_the_full_month_has_the_counts_that_are_published() -> None:
+def test_full_month_has_the_published_counts() -> None:
     layout = Layout.of(known.MONTH_TRIPS, 1)
     rows = np.arange(known.MONTH_TRIPS)
     hours = layout.hour_of_month(rows, rows >= layout.metered_rows)
@@ -166,7 +166,7 @@ def test_the_shuffle_is_a_bijection(count: int, seed: int) -> None:
 
 
 @given(weights=st.lists(st.integers(0, 10**12), min_size=1, max_size=50).filter(sum), total=st.integers(0, 10**9))
-def test_proportional_parts_add_up_and_miss_their_share_by_less_than_one(weights: list[int], total: int) -> None:
+def test_proportional_parts_sum_to_the_total_and_deviate_by_less_than_one(weights: list[int], total: int) -> None:
     ends = proportional(weights, total)
     assert ends[-1] == total
     parts = np.diff(ends, prepend=0)

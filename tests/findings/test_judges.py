@@ -1,4 +1,4 @@
-"""The judges of scripts that compare times and languages: what they take for the finding, and what not."""
+"""Tests of the judges of scripts that compare times and languages: cases that show the finding, and that do not."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
         ((60, 61, 62), (11, 12, 13), True),
         ((10, 11, 12), (11, 12, 13), False),  # a writer to which chunks make no difference
         ((20, 25, 26), (11, 12, 13), False),  # less than three times
-        ((60, 61, 62), (61, 62, 63), False),  # the call is no cure
+        ((60, 61, 62), (61, 62, 63), False),  # combining the chunks does not help
     ],
 )
-def test_a_batch_is_seen_to_cost_only_where_each_writer_shows_it(
+def test_chunked_batch_is_slow_only_if_each_writer_shows_it(
     script: Any, collected: tuple[int, ...], combined: tuple[int, ...], is_seen: bool
 ) -> None:
     clear = {script.AS_COLLECTED: [90, 91, 92], script.COMBINED: [12, 13, 14], script.ONE_CHUNK: [9, 10, 11]}
@@ -40,7 +40,7 @@ def test_a_batch_is_seen_to_cost_only_where_each_writer_shows_it(
 
 
 @pytest.mark.parametrize("script", ["batch_as_collected"], indirect=True)
-def test_a_batch_as_it_was_collected_has_the_rows_of_the_other_one(script: Any) -> None:
+def test_chunked_and_combined_batches_have_the_same_rows(script: Any) -> None:
     collected, whole = script.batches()
     assert collected.combine_chunks().equals(whole.combine_chunks())
     assert {column.num_chunks for column in collected.columns} == {script.ROWS}
@@ -52,7 +52,7 @@ def test_a_batch_as_it_was_collected_has_the_rows_of_the_other_one(script: Any) 
     ("english", "russian", "right", "is_seen"),
     [(0, 9, True, True), (0, 0, True, False), (2, 9, True, False), (0, 9, False, False)],
 )
-def test_a_language_is_blamed_only_where_english_has_no_errors_and_all_rows_are_right(
+def test_language_is_blamed_only_if_english_has_no_errors_and_rows_are_right(
     script: Any, english: int, russian: int, right: bool, is_seen: bool
 ) -> None:
     found = {

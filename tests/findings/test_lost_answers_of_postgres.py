@@ -1,4 +1,4 @@
-"""The judge of the scripts that lose an answer: which clients it accuses. PostgreSQL and the proxy are the scripts'."""
+"""Tests of the judge of scripts that lose an answer: blamed clients, with the scripts' own PostgreSQL and proxy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.services
 
 @pytest.fixture(scope="module")
 def modules() -> Iterator[tuple[Any, Any, Any]]:
-    """The server, the proxy and the judge, as a script has them."""
+    """Yield the modules of the server, the proxy and the judge, imported as by a script."""
     sys.path.insert(0, str(SCRIPTS))
     names = ("postgres_server", "postgres_proxy", "ducklake_client")
     try:
@@ -45,7 +45,7 @@ def server(modules: tuple[Any, Any, Any], tmp_path_factory: pytest.TempPathFacto
 
 
 class Planted:
-    """A client with a table in files that PostgreSQL names; `deletes` its file after any error, or keeps it."""
+    """Client with a table in files that PostgreSQL names; with `deletes` it deletes its file after any error."""
 
     def __init__(self, server: Any, proxy: Any, outcome: Any, deletes: bool) -> None:
         self.server, self.proxy, self.outcome, self.deletes = server, proxy, outcome, deletes
@@ -92,7 +92,7 @@ class Planted:
 
 
 @pytest.mark.parametrize("deletes", [False, True])
-def test_a_client_is_accused_where_it_deletes_what_was_committed(
+def test_client_is_blamed_if_it_deletes_a_committed_file(
     modules: tuple[Any, Any, Any], server: Any, deletes: bool
 ) -> None:
     _, proxies, judge = modules
@@ -114,7 +114,7 @@ def test_a_client_is_accused_where_it_deletes_what_was_committed(
 @pytest.mark.parametrize(
     ("change", "is_seen"), [({}, True), ({"harmed": 8}, False), ({"harmed": 9}, True), ({"COMMIT answered": 9}, False)]
 )
-def test_nothing_is_seen_in_fewer_than_nine_of_ten_tables_or_without_the_servers_answer(
+def test_finding_needs_nine_of_ten_tables_and_the_servers_answer(
     modules: tuple[Any, Any, Any], change: dict[str, int], is_seen: bool
 ) -> None:
     judge = modules[2]
@@ -128,9 +128,7 @@ def test_nothing_is_seen_in_fewer_than_nine_of_ten_tables_or_without_the_servers
     assert not judge.is_seen({"lost": lost, "untouched": {**untouched, "harmed": 1}}, kinds)
 
 
-def test_a_commit_that_changed_nothing_or_was_not_carried_out_is_no_hit(
-    modules: tuple[Any, Any, Any], server: Any
-) -> None:
+def test_empty_or_rolled_back_commit_is_no_hit(modules: tuple[Any, Any, Any], server: Any) -> None:
     proxy = modules[1].Proxy(server.port)
     words = f"{server.words('postgres', proxy.port)} password={server.password}"
     with psycopg.connect(words, autocommit=True) as connection:

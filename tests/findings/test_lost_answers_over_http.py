@@ -1,4 +1,4 @@
-"""The proxy and the judges of the findings on lost answers: a client that behaves is not accused, one that harms is."""
+"""Tests of the proxy and the judges of findings on lost answers: correct clients are not blamed, harmful ones are."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tidemark.pipeline.reproduce import reproduce
 from tidemark.results.reference.findings import SCRIPTS, Evidence
 from tidemark.software.stacks import PIPELINE
 
-STATUSES = [200, 409]  # of the first delivery, and of each that follows
+STATUSES = [200, 409]  # of the first delivery, and of each later one
 PATH = "/table/commit"
 
 
 def script(name: str) -> ModuleType:
-    """A module of the folder of findings, which imports its neighbours by their names alone."""
+    """Import a module of the findings folder, whose modules import each other by bare name."""
     sys.path.insert(0, str(SCRIPTS))
     try:
         return import_module(name)
@@ -36,7 +36,7 @@ def script(name: str) -> ModuleType:
 
 @contextmanager
 def server() -> Iterator[tuple[int, list[bytes]]]:
-    """A server that accepts one commit and refuses all others; its port, and the bodies that it got."""
+    """Run a server that accepts one commit and refuses all others; yield its port and the bodies that it received."""
     got: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -61,7 +61,7 @@ def server() -> Iterator[tuple[int, list[bytes]]]:
 
 
 def commit(port: int) -> int:
-    """Send one commit; its status, or 0 where no answer came."""
+    """Send one commit and return its HTTP status, or 0 if no answer came."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request("POST", PATH, b"rows")
@@ -76,9 +76,7 @@ def commit(port: int) -> int:
     ("fault", "answer", "delivered", "next_answer"),
     [("", 200, 1, 409), ("lost", 0, 1, 409), ("cut", 0, 0, 200), ("twice", 409, 2, 409), ("late", 200, 1, 409)],
 )
-def test_the_proxy_does_what_a_fault_says_to_one_request(
-    fault: str, answer: int, delivered: int, next_answer: int
-) -> None:
+def test_proxy_applies_a_fault_to_one_request(fault: str, answer: int, delivered: int, next_answer: int) -> None:
     between: list[int] = []
     with server() as (port, got):
         proxy = script("http_proxy").Proxy("127.0.0.1", port)
@@ -118,14 +116,14 @@ def test_a_request_that_does_not_match_is_not_hit() -> None:
     [
         ({"answers": ["acknowledged"], "a": 1, "b": 1, "right": 1}, False, True),
         ({"answers": ["acknowledged"], "a": 2, "b": 2, "right": 1}, True, False),
-        ({"answers": ["acknowledged"], "a": 2, "b": 1, "right": 1}, False, False),  # readers differ: not every reader
+        ({"answers": ["acknowledged"], "a": 2, "b": 1, "right": 1}, False, False),  # only one reader has it twice
         ({"answers": ["acknowledged"], "a": 0, "b": 0, "right": 1}, False, False),  # lost: not this finding
         ({"answers": ["acknowledged"], "a": 1, "b": 1, "right": 0}, True, False),  # a deleted row is back
         ({"answers": ["Error"], "a": 2, "b": 2, "right": 1}, False, False),  # nothing was acknowledged
         ({"answers": ["Error", "acknowledged"], "applied": 2, "right": 1}, True, False),
     ],
 )
-def test_only_acknowledged_rows_that_every_reader_has_too_often_are_held_against_delta_rs(
+def test_delta_rs_is_blamed_only_for_acknowledged_rows_that_all_readers_duplicate(
     outcome: dict[str, Any], wrong: bool, right: bool
 ) -> None:
     module = script("delta_own_commit")
@@ -133,7 +131,7 @@ def test_only_acknowledged_rows_that_every_reader_has_too_often_are_held_against
 
 
 def once(name: str, workspace: Workspace) -> Evidence:
-    """One run of a finding's script with the releases of the stack that tests run in."""
+    """Run a finding's script once with the releases of the tests' own stack, and return its evidence."""
     (found,) = (each for each in all_findings() if each.id == name)
     assert found.script is not None
     here = replace(found, script=replace(found.script, stack=PIPELINE, also=()))
@@ -155,9 +153,7 @@ def test_delta_rs_commits_twice_and_a_careful_client_does_not(workspace: Workspa
         ("duckdb-iceberg-lost-answer", "0 of 3 tables", "2 of 2 controls are whole"),
     ],
 )
-def test_an_earlier_release_that_behaves_is_not_accused(
-    name: str, harmed: str, whole: str, workspace: Workspace
-) -> None:
+def test_unaffected_earlier_release_is_not_blamed(name: str, harmed: str, whole: str, workspace: Workspace) -> None:
     (attempt,) = once(name, workspace).attempts
     assert not attempt.seen
     assert attempt.said.startswith(harmed) and attempt.said.endswith(whole), attempt.said

@@ -1,4 +1,4 @@
-"""The front and its policies, over sockets, with planted clients of a table; killed, over a real table on the disk."""
+"""The front and its policies over sockets, with fake clients of a table; test_killed uses a real table on the disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONG_MS = 60_000.0
 
 
 class Planted(Door, TableWriter):
-    """A table in memory and every client of it: commits wait for `gate`, and end as `ends` says, in their order."""
+    """In-memory table that is also each of its clients: commits wait for `gate` and end as `ends` lists, in order."""
 
     def __init__(self, ends: Sequence[Fate | None] = ()) -> None:
         self.commits: list[list[int]] = []
@@ -75,7 +75,7 @@ def batch(first: int, rows: int = 2, text: str = "") -> pa.RecordBatch:
 def fronted(
     table: Planted, policy: Policy, work: Callable[[Front, int], Awaitable[Any]], writers: int = 1, **given: Any
 ) -> Any:
-    """What `work` makes of a front and its port, drained afterwards."""
+    """Return the result of `work`, called with a front and its port; drain the front afterwards."""
 
     async def run() -> Any:
         front = Front(table, SCHEMA, policy, token=TOKEN, writers=writers, **given)
@@ -114,7 +114,7 @@ POLICIES = (Direct(), Staged(max_age_ms=1), Bundled(max_age_ms=1, window_ms=1))
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-def test_nothing_is_acknowledged_before_its_commit_returned(policy: Policy) -> None:
+def test_nothing_is_acknowledged_before_its_commit_returns(policy: Policy) -> None:
     table = Planted()
     table.gate.clear()
 
@@ -134,7 +134,7 @@ def test_nothing_is_acknowledged_before_its_commit_returned(policy: Policy) -> N
     assert (len(set(numbers)) == 4) == isinstance(policy, Direct)
 
 
-def test_direct_commits_each_request_with_as_many_clients_at_once_as_it_was_given() -> None:
+def test_direct_commits_each_request_with_the_given_number_of_clients() -> None:
     table = Planted()
     table.gate.clear()
 
@@ -162,7 +162,7 @@ BYTES = len(wire.request(batch(0))) - wire.LENGTH.size
     ],
     ids=["rows", "bytes", "bundled"],
 )
-def test_a_buffer_is_flushed_once_it_has_so_many_rows_or_bytes(policy: Staged, together: int) -> None:
+def test_buffer_is_flushed_at_its_limit_of_rows_or_bytes(policy: Staged, together: int) -> None:
     table = Planted()
 
     async def work(front: Front, port: int) -> None:
@@ -170,7 +170,7 @@ def test_a_buffer_is_flushed_once_it_has_so_many_rows_or_bytes(policy: Staged, t
             some = at_once(port, *(batch(first + 10 * number) for number in range(together - 1)))
             await until(lambda: front.limits.waiting_bytes - front.room.free == (together - 1) * BYTES)
             await asyncio.sleep(0.05)
-            assert len(table.commits) == first // 100  # one too few: they wait
+            assert len(table.commits) == first // 100  # one too few for a flush: they wait
             assert (await asked(port, batch(first + 90))).outcome is Outcome.ACKED
             await some
 
@@ -178,7 +178,7 @@ def test_a_buffer_is_flushed_once_it_has_so_many_rows_or_bytes(policy: Staged, t
     assert [len(ids) // 2 for ids in table.commits] == [together] * 2
 
 
-def test_a_buffer_is_flushed_once_its_oldest_request_is_so_old() -> None:
+def test_buffer_is_flushed_at_the_age_limit_of_its_oldest_request() -> None:
     table = Planted()
 
     async def work(front: Front, port: int) -> tuple[float, list[Answer]]:
@@ -199,7 +199,7 @@ def test_a_buffer_is_flushed_once_its_oldest_request_is_so_old() -> None:
     [(Fate.FAILED, Outcome.FAILED), (Fate.UNKNOWN, Outcome.UNKNOWN), (Fate.CONFLICT, Outcome.REFUSED)],
 )
 @pytest.mark.parametrize("policy", [Staged(max_rows=6, max_age_ms=LONG_MS), Bundled(6, max_age_ms=LONG_MS)], ids=str)
-def test_a_commit_that_fails_is_told_to_all_whom_it_held(policy: Policy, end: Fate, outcome: Outcome) -> None:
+def test_failed_commit_is_reported_to_all_its_requests(policy: Policy, end: Fate, outcome: Outcome) -> None:
     table = Planted([end, end])
 
     async def work(front: Front, port: int) -> tuple[list[Answer], list[Answer], tuple[str, ...]]:
@@ -208,23 +208,23 @@ def test_a_commit_that_fails_is_told_to_all_whom_it_held(policy: Policy, end: Fa
 
     first, second, said = fronted(table, policy, work, tries=2)
     assert first == [Answer(outcome)] * 3
-    # A conflict took both ends by itself; an unknown outcome and a failure are not tried again.
+    # A conflict used up both ends by itself; an unknown outcome and a failure are not retried.
     assert second == [Answer(outcome if end is not Fate.CONFLICT else Outcome.ACKED, int(end is Fate.CONFLICT))] * 3
     assert len(table.commits) == (end is Fate.CONFLICT) and said[0].startswith("ValueError")
 
 
-def test_a_conflict_is_tried_again_and_acknowledged_once() -> None:
+def test_conflict_is_retried_and_acknowledged_once() -> None:
     table = Planted([Fate.CONFLICT, Fate.CONFLICT])
     answer = fronted(table, Direct(), lambda _, port: asked(port, batch(1)), tries=3)
     assert answer == Answer(Outcome.ACKED, 1) and table.tried == 3 and table.commits == [[1, 2]]
 
 
-def test_files_that_come_together_are_one_commit_and_one_that_cannot_be_made_fails_alone() -> None:
+def test_bundled_files_are_one_commit_and_a_file_that_fails_fails_alone() -> None:
     table = Planted()
 
     async def work(front: Front, port: int) -> list[Answer]:
         asking = []
-        for number, rows in enumerate((batch(10), batch(20), batch(-9), batch(30)), 1):  # a flush each
+        for number, rows in enumerate((batch(10), batch(20), batch(-9), batch(30)), 1):  # one flush each
             asking.append(asyncio.create_task(asked(port, rows)))
             await until(lambda number=number: len(table.staged) + len(front.said) == number)  # type: ignore[misc]
         return await asyncio.gather(*asking)
@@ -235,7 +235,7 @@ def test_files_that_come_together_are_one_commit_and_one_that_cannot_be_made_fai
     assert len(table.staged) == 3 and len(table.commits) == 1 and {each.commit for each in answers} == {0, 1}
 
 
-def test_a_full_front_reads_no_more_and_says_busy_and_its_memory_is_bounded() -> None:
+def test_full_front_stops_reading_answers_busy_and_bounds_its_memory() -> None:
     table = Planted()
     table.gate.clear()
     size = len(wire.request(batch(0, text="x" * 50_000))) - wire.LENGTH.size
@@ -260,7 +260,7 @@ def test_a_full_front_reads_no_more_and_says_busy_and_its_memory_is_bounded() ->
         Front(table, SCHEMA, Direct(), token=TOKEN, limits=Limits(waiting_bytes=1))
 
 
-def test_who_waits_for_room_gets_it_in_turn() -> None:
+def test_requests_that_wait_for_room_are_all_acknowledged() -> None:
     table = Planted()
     table.gate.clear()
     size = len(wire.request(batch(0))) - wire.LENGTH.size
@@ -276,7 +276,7 @@ def test_who_waits_for_room_gets_it_in_turn() -> None:
     assert table.most_at_once == 1
 
 
-def test_what_is_no_request_is_refused_and_harms_nobody() -> None:
+def test_invalid_request_is_refused_and_affects_no_other() -> None:
     table = Planted()
 
     async def work(front: Front, port: int) -> None:
@@ -300,7 +300,7 @@ def test_what_is_no_request_is_refused_and_harms_nobody() -> None:
 
 
 @pytest.mark.parametrize("policy", [Staged(max_age_ms=LONG_MS), Bundled(max_age_ms=LONG_MS)], ids=lambda p: p.name)
-def test_drained_it_commits_and_answers_what_it_took_in(policy: Policy) -> None:
+def test_drained_front_commits_and_answers_accepted_requests(policy: Policy) -> None:
     table = Planted()
 
     async def run() -> tuple[list[Answer], Answer]:
@@ -318,7 +318,7 @@ def test_drained_it_commits_and_answers_what_it_took_in(policy: Policy) -> None:
     assert len(table.commits) == 1 and sorted(table.commits[0]) == [1, 2, 10, 11]
 
 
-def test_a_client_that_blocks_is_answered_and_one_that_left_is_no_harm() -> None:
+def test_blocking_client_is_answered_and_a_disconnected_one_does_no_harm() -> None:
     table = Planted()
 
     async def work(_: Front, port: int) -> tuple[Answer, Answer]:

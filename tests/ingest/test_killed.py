@@ -1,4 +1,4 @@
-"""A front is killed, or asked to end, with requests under way; one that acknowledges too early is seen."""
+"""A front is killed or terminated with requests under way; one that acknowledges too early is detected."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def batch(client: int, sequence: int) -> pa.RecordBatch:
 
 
 def found(table: DeltaRs, told: dict[int, list[Answer]]) -> Finding:
-    """What the study's oracle says of a table after clients were told this."""
+    """Return the finding of the study's oracle on a table, given the answers that clients received."""
     states = {
         client: np.array([STATES.get(each.outcome, REFUSED_BATCH) for each in answers])
         for client, answers in told.items()
@@ -57,7 +57,7 @@ def found(table: DeltaRs, told: dict[int, list[Answer]]) -> Finding:
 
 
 class Asking(threading.Thread):
-    """A client that sends request after request until one is not acknowledged."""
+    """Client that sends requests until one is not acknowledged."""
 
     def __init__(self, number: int, port: int) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class Asking(threading.Thread):
 
 @pytest.mark.parametrize("policy", [Direct(), Staged(), Bundled()], ids=lambda policy: policy.name)
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
-def test_a_front_that_ends_has_committed_what_it_acknowledged(
+def test_ended_front_has_committed_all_acknowledged_requests(
     table: DeltaRs, policy: Policy, by: signal.Signals
 ) -> None:
     order = Order(table.door(), SCHEMA, policy, TOKEN, writers=2, tries=20)
@@ -105,7 +105,7 @@ def test_a_front_that_ends_has_committed_what_it_acknowledged(
 
 
 class TooEarly(StagedCommitter):
-    """Acknowledges what has only joined its buffer."""
+    """Committer that acknowledges a request that has only joined its buffer."""
 
     def _take_in(self, request: Request) -> None:
         super()._take_in(request)
@@ -113,8 +113,8 @@ class TooEarly(StagedCommitter):
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_a_policy_that_acknowledges_before_the_commit_is_caught_when_it_dies(table: DeltaRs, early: bool) -> None:
-    """What dies here is the buffer: nobody drains it."""
+def test_policy_that_acknowledges_before_the_commit_is_detected_when_it_dies(table: DeltaRs, early: bool) -> None:
+    """Let the buffer die: it is not drained."""
     policy = Staged(max_rows=2 * ROWS * CLIENTS, max_age_ms=60_000)
 
     async def run() -> dict[int, list[Answer]]:

@@ -1,4 +1,4 @@
-"""Pages that are in memory alone are told from those that are on the disk."""
+"""Pages that are only in memory are distinguished from those that are on the disk."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_a_page_is_at_risk_until_its_file_is_synced(folder: Path) -> None:
         assert cachestat.pages(path).at_risk == 0 and cachestat.pages(path).cached == 10
 
 
-def test_where_the_kernel_does_not_tell_the_reason_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cachestat, "_CACHESTAT", 100_000)  # which no kernel has
+def test_kernel_without_cachestat_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cachestat, "_CACHESTAT", 100_000)  # no kernel has this call
     assert "6.5" in (cachestat.why_not(tmp_path) or "")
     with pytest.raises(OSError):
         cachestat.pages(Path(__file__))

@@ -1,4 +1,4 @@
-"""Work in a child: what it raises arrives, what it loads does not; it neither outlives its parent nor is cut short."""
+"""Work in a child: its errors arrive, its imports do not; it neither outlives its parent nor is cut short."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def begin(path: Path) -> subprocess.Popen[str]:
     return parent
 
 
-def test_what_it_does_is_done_and_what_it_loads_stays_there(tmp_path: Path) -> None:
+def test_work_is_done_and_its_imports_stay_in_the_child(tmp_path: Path) -> None:
     def work() -> None:
         import this  # noqa: F401
 
@@ -55,7 +55,7 @@ def test_what_it_does_is_done_and_what_it_loads_stays_there(tmp_path: Path) -> N
     assert (tmp_path / "done").exists() and "this" not in sys.modules
 
 
-def test_what_it_raises_arrives_with_its_exit_code() -> None:
+def test_error_of_the_child_arrives_with_its_exit_code() -> None:
     def fail() -> None:
         raise OracleError("one row is missing")
 
@@ -75,7 +75,7 @@ def test_what_it_raises_arrives_with_its_exit_code() -> None:
 
 
 @pytest.mark.parametrize("to_both", [False, True], ids=["to the parent", "to its group"])
-def test_it_tidies_up_when_its_parent_is_interrupted(tmp_path: Path, to_both: bool) -> None:
+def test_child_cleans_up_when_its_parent_is_interrupted(tmp_path: Path, to_both: bool) -> None:
     parent = begin(tmp_path / "said")
     (os.killpg if to_both else os.kill)(parent.pid, signal.SIGINT)
     time.sleep(0.3)
@@ -84,7 +84,7 @@ def test_it_tidies_up_when_its_parent_is_interrupted(tmp_path: Path, to_both: bo
     assert said == "interrupted\n" and (tmp_path / "said").read_text() == "tidied up"
 
 
-def test_it_does_not_outlive_its_parent(tmp_path: Path) -> None:
+def test_child_does_not_outlive_its_parent(tmp_path: Path) -> None:
     parent = begin(tmp_path / "said")
     (child,) = psutil.Process(parent.pid).children()
     parent.kill()

@@ -21,7 +21,7 @@ SIZE = 4 << 20
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """On the repository's own disk: a tmpfs is memory, nothing can be evicted from it."""
+    """Yield a folder on the repository's own disk: a tmpfs is memory, from which nothing can be evicted."""
     with tempfile.TemporaryDirectory(prefix=".cold-", dir=Path(__file__).parent) as name:
         yield Path(name)
 
@@ -34,7 +34,7 @@ def file(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("method", [Method.EVICT_FILES, Method.EVICT, Method.REBOOT])
-def test_written_is_resident_evicted_is_not_and_read_is_again(file: Path, method: Method) -> None:
+def test_file_is_resident_once_written_not_once_evicted_and_again_once_read(file: Path, method: Method) -> None:
     if method is not Method.EVICT_FILES and not cold.may_drop_caches():
         pytest.skip("dropping the page cache needs root")
     assert residency([file]) == Residency(SIZE, SIZE)
@@ -45,14 +45,14 @@ def test_written_is_resident_evicted_is_not_and_read_is_again(file: Path, method
     assert residency([file]).share > 0.99
 
 
-def test_no_method_evicts_nothing(file: Path) -> None:
+def test_method_none_evicts_nothing(file: Path) -> None:
     evict(Method.NONE, [file])
     assert residency([file]).share == 1.0
 
 
 @pytest.mark.filterwarnings("ignore:This process")
 def test_files_are_evicted_one_by_one_without_root(file: Path, folder: Path) -> None:
-    """Another account may do it to its own files; a fork tries it, because an account is given up for good."""
+    """Evict files as the account that owns them; a fork does so, because giving up an account is permanent."""
     if os.geteuid() == 0:
         folder.chmod(0o755)
         os.chown(file, 65534, 65534)
@@ -62,7 +62,7 @@ def test_files_are_evicted_one_by_one_without_root(file: Path, folder: Path) -> 
             if os.geteuid() == 0:
                 os.setresuid(65534, 65534, 65534)
             chosen = {cold.choose("auto"), cold.choose("evict")}
-            # In a user namespace another number than 0 can be root all the same.
+            # In a user namespace a user id other than 0 can still be root.
             good = chosen == {Method.EVICT if cold.may_drop_caches() else Method.EVICT_FILES}
             evict(Method.EVICT_FILES, [file])
             measured = prove(Method.EVICT_FILES, {"data": [file]})
@@ -75,13 +75,13 @@ def test_files_are_evicted_one_by_one_without_root(file: Path, folder: Path) -> 
 def test_half_a_file_is_half_resident(file: Path) -> None:
     evict(Method.EVICT_FILES, [file])
     with file.open("rb", buffering=0) as opened:
-        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_RANDOM)  # no reading ahead
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_RANDOM)  # no read-ahead
         for offset in range(0, SIZE // 2, mmap.PAGESIZE):
             os.pread(opened.fileno(), mmap.PAGESIZE, offset)
     assert residency([file]) == Residency(SIZE, SIZE // 2)
 
 
-def test_sizes_count_as_they_are_and_missing_files_not_at_all(folder: Path) -> None:
+def test_exact_sizes_count_and_missing_files_do_not(folder: Path) -> None:
     (folder / "odd").write_bytes(b"x" * (mmap.PAGESIZE + 1))
     (folder / "empty").touch()
     found = residency([folder / "odd", folder / "empty", folder / "missing", folder])
@@ -89,8 +89,8 @@ def test_sizes_count_as_they_are_and_missing_files_not_at_all(folder: Path) -> N
 
 
 @pytest.mark.filterwarnings("ignore:This process")
-def test_files_of_others_are_left_out(file: Path, folder: Path) -> None:
-    """The kernel calls every page of them resident, whatever is true; believing it would call a cold machine hot."""
+def test_files_of_other_accounts_are_left_out(file: Path, folder: Path) -> None:
+    """Leave them out: the kernel reports every page of them as resident, which would make a cold machine look hot."""
     if os.geteuid() != 0:
         pytest.skip("making a file that belongs to somebody else needs root")
     folder.chmod(0o755)
@@ -105,7 +105,7 @@ def test_files_of_others_are_left_out(file: Path, folder: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_the_verdict_follows_from_the_numbers_not_from_the_method(file: Path, folder: Path) -> None:
+def test_verdict_follows_from_the_numbers_not_from_the_method(file: Path, folder: Path) -> None:
     small = folder / "small"
     small.write_bytes(os.urandom(SIZE // 8))
     files = {"programs": [file], "data": [small]}
@@ -122,12 +122,12 @@ def test_the_verdict_follows_from_the_numbers_not_from_the_method(file: Path, fo
     assert proof.uptime_s > 0
 
 
-def test_without_files_nothing_is_known(folder: Path) -> None:
+def test_verdict_without_files_is_unknown(folder: Path) -> None:
     assert prove(Method.EVICT, {"data": [folder / "missing"]}).verdict == Verdict.UNKNOWN
     assert prove(Method.NONE, {}).verdict == Verdict.UNKNOWN
 
 
-def test_methods_are_what_the_account_may_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chosen_method_is_one_that_the_account_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cold, "may_drop_caches", lambda: True)
     assert [cold.choose(wanted) for wanted in ("auto", "evict", "none", "reboot")] == [
         Method.EVICT,
@@ -148,7 +148,7 @@ input()
 """
 
 
-def test_what_a_process_has_mapped_is_taken_out_of_it_first(file: Path) -> None:
+def test_pages_that_a_process_has_mapped_are_taken_out_of_it_first(file: Path) -> None:
     if not cold.may_drop_caches():
         pytest.skip("dropping the page cache needs root")
     os.sync()
@@ -167,10 +167,10 @@ def test_what_a_process_has_mapped_is_taken_out_of_it_first(file: Path) -> None:
     finally:
         child.kill()
         child.communicate()
-    cold.page_out([child.pid])  # one that is gone is no error
+    cold.page_out([child.pid])  # a process that has ended is no error
 
 
-def test_groups_that_stand_apart_are_shown_and_decide_nothing(file: Path, folder: Path) -> None:
+def test_groups_set_apart_are_shown_and_do_not_affect_the_verdict(file: Path, folder: Path) -> None:
     broker = folder / "broker"
     broker.write_bytes(os.urandom(SIZE))
     os.sync()
@@ -181,7 +181,7 @@ def test_groups_that_stand_apart_are_shown_and_decide_nothing(file: Path, folder
     assert prove(Method.EVICT_FILES, {}, {"kafka program": [broker]}).verdict == Verdict.UNKNOWN
 
 
-def test_the_libraries_of_a_client_are_found_without_importing_it() -> None:
+def test_client_libraries_are_found_without_importing_them() -> None:
     found = cold.library_files(["_duckdb", "duckdb_extension_*", "pyarrow"])
     names = {path.name for path in found}
     assert any("duckdb" in name and ".so" in name for name in names)

@@ -1,4 +1,4 @@
-"""What waits for the disk, how it is waited for, and who sent it there; on real files."""
+"""Data that waits for the disk, the wait for it, and the processes that sent it; on real files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ WRITE = "import os, sys; f = open(sys.argv[1], 'wb'); f.write(os.urandom(4 << 20
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """On the repository's own disk: a tmpfs has none."""
+    """Yield a folder on the repository's own disk: a tmpfs has none."""
     with tempfile.TemporaryDirectory(prefix=".disk-", dir=Path(__file__).parent) as name:
         yield Path(name)
 
 
-def test_what_was_written_waits_until_it_is_settled_and_is_on_the_device_then(folder: Path) -> None:
+def test_written_data_waits_until_settled_and_is_then_on_the_device(folder: Path) -> None:
     counter = DiskCounter(folder)
     if counter.device is None:
         pytest.skip(str(counter.reason))
@@ -39,14 +39,14 @@ def test_what_was_written_waits_until_it_is_settled_and_is_on_the_device_then(fo
     assert before is not None and after is not None and after - before > SIZE // 2
 
 
-def test_one_who_writes_for_ever_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wait_for_an_endless_writer_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk, "waiting_bytes", lambda: 5 << 20)
     settled = settle(1000, patience_s=0.3)
     assert not settled.at_rest and settled.left_bytes == 5 << 20 and 0.3 < settled.seconds < 5
     assert settle(6 << 20, patience_s=0.3).at_rest, "so much waited when the machine was at rest"
 
 
-def test_what_a_process_sends_to_the_disk_is_its_own(folder: Path) -> None:
+def test_sent_bytes_are_those_of_the_process_that_wrote(folder: Path) -> None:
     command = [sys.executable, "-c", WRITE, folder / "file"]
     writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     idle = subprocess.Popen(["/bin/sleep", "60"])

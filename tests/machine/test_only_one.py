@@ -17,7 +17,7 @@ with alone():
 """
 
 
-def test_a_second_one_waits_and_one_that_was_killed_is_no_obstacle(tmp_path: Path) -> None:
+def test_second_measurement_waits_and_a_killed_one_does_not_block(tmp_path: Path) -> None:
     said: list[str] = []
     with alone():
         second = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A cut loses what was not flushed and nothing else; nothing of the disk outlives the process that mounted it."""
+"""A power cut loses exactly what was not flushed; nothing of the disk outlives the process that mounted it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidemark.machine import power
 
 needs_disk = pytest.mark.skipif(bool(power.why_not()), reason=f"no disk to cut: {power.why_not()}")
 
-# Two writers, one of which flushes what it writes; both stand still when the power is cut.
+# Two writers, one of which flushes its writes; both are stopped when the power is cut.
 CUT = """
 import os, subprocess, sys, time
 from pathlib import Path
@@ -63,13 +63,13 @@ def program(code: str, folder: Path) -> subprocess.Popen[str]:
 
 
 def loops(folder: Path) -> list[str]:
-    """Files below `folder` that a loop device stands on."""
+    """Return the files below `folder` that back a loop device."""
     found = [path.read_text().strip() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
     return [name for name in found if str(folder) in name]
 
 
 @needs_disk
-def test_a_cut_leaves_what_was_flushed_and_not_what_the_kernel_had_alone(tmp_path: Path) -> None:
+def test_power_cut_keeps_flushed_data_and_loses_data_only_in_the_kernel(tmp_path: Path) -> None:
     with program(CUT, tmp_path) as cut:
         said = cut.communicate(timeout=60)[0]
     assert cut.returncode == 0
@@ -85,7 +85,7 @@ def test_a_cut_leaves_what_was_flushed_and_not_what_the_kernel_had_alone(tmp_pat
 def test_a_killed_process_leaves_no_mount_and_no_loop_device(tmp_path: Path) -> None:
     with program(HOLDS, tmp_path) as holds:
         assert holds.stdout is not None and holds.stdout.readline() == "mounted\n"
-        assert loops(tmp_path) and not list((tmp_path / "disk").iterdir())  # seen by that process alone
+        assert loops(tmp_path) and not list((tmp_path / "disk").iterdir())  # visible to that process only
         assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
         holds.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 10
@@ -94,7 +94,7 @@ def test_a_killed_process_leaves_no_mount_and_no_loop_device(tmp_path: Path) -> 
     assert not loops(tmp_path)
 
 
-def test_why_there_is_no_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_disk_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 65534)
     assert power.why_not.__wrapped__() == "only root may mount a disk"
     monkeypatch.setattr(os, "geteuid", lambda: 0)
@@ -102,7 +102,7 @@ def test_why_there_is_no_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert power.why_not.__wrapped__() == "mkfs.nothing is not here"
 
 
-def test_what_does_not_stand_still_is_told_of() -> None:
+def test_stop_halts_the_given_process() -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as sleeper:
         power.stop(lambda: [sleeper.pid])
         assert Path(f"/proc/{sleeper.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"

@@ -1,4 +1,4 @@
-"""A client that is bound to processors is bound with all its threads, those that it starts later as well."""
+"""A client bound to processors is bound with all its threads, including those that it starts later."""
 
 from __future__ import annotations
 

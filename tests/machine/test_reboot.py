@@ -1,4 +1,4 @@
-"""Who may use a boot, what is written down before a restart, and the unit that goes on after it."""
+"""Series that may use a boot, the state recorded before a restart, and the unit that resumes after it."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def space(path: Path) -> Workspace:
 
 
 def after_a_restart(workspace: Workspace) -> None:
-    """What is written down was written in another boot."""
+    """Rewrite the recorded state as if it had been written in another boot."""
     state = reboot.read(workspace)
     reboot.write(workspace, State(OTHER_BOOT, state.used_by, state.waiting, state.resume))
 
 
-def test_a_boot_is_for_one_series_alone(tmp_path: Path) -> None:
+def test_boot_is_for_a_single_series(tmp_path: Path) -> None:
     workspace = space(tmp_path)
     reboot.claim(workspace, "first", alone=True)
     with pytest.raises(RebootNeeded, match=r"second waits for a restart of the machine.*first") as caught:
@@ -50,13 +50,13 @@ def test_a_boot_is_for_one_series_alone(tmp_path: Path) -> None:
     assert reboot.read(workspace).waiting is None
 
 
-def test_a_cold_start_is_spent_by_trying(tmp_path: Path) -> None:
-    """A series that was killed within its first run cannot be cold again in the same boot."""
+def test_attempt_uses_up_the_cold_start(tmp_path: Path) -> None:
+    """Refuse a second attempt: a series killed within its first run cannot be cold again in the same boot."""
     workspace = space(tmp_path)
     reboot.claim(workspace, "killed", alone=True)
     with pytest.raises(RebootNeeded):
         reboot.claim(workspace, "killed", alone=True)
-    reboot.claim(workspace, "killed", alone=False)  # its hot runs need no boot of their own
+    reboot.claim(workspace, "killed", alone=False)  # its hot runs need no separate boot
     assert reboot.read(workspace).used_by == ("killed",)
 
 
@@ -67,7 +67,7 @@ def test_any_measurement_uses_a_boot(tmp_path: Path) -> None:
         reboot.claim(workspace, "rebooted", alone=True)
 
 
-def test_what_is_written_down_comes_back(tmp_path: Path) -> None:
+def test_recorded_state_is_read_back(tmp_path: Path) -> None:
     workspace = space(tmp_path)
     state = State(reboot.read(workspace).boot_id, ("a", "b"), "c", COMMAND)
     reboot.write(workspace, state)
@@ -75,7 +75,7 @@ def test_what_is_written_down_comes_back(tmp_path: Path) -> None:
     assert (workspace.private.stat().st_mode & 0o777) == 0o700
 
 
-def test_a_state_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_unreadable_state_is_reported(tmp_path: Path) -> None:
     workspace = space(tmp_path)
     reboot.write(workspace, State("x"))
     (workspace.private / "reboots.json").write_text('{"boot_id": "x"}')
@@ -95,7 +95,7 @@ def test_the_unit_is_installed_enabled_and_removed(tmp_path: Path, units: Path) 
     reboot.remove(workspace, units)
 
 
-def test_the_unit_of_another_folder_is_left_alone(tmp_path: Path, units: Path) -> None:
+def test_unit_of_another_folder_is_left_unchanged(tmp_path: Path, units: Path) -> None:
     first, second = space(tmp_path / "first"), space(tmp_path / "second")
     reboot.install(first, units)
     with pytest.raises(MachineError, match=f"installed for {first.root}"):
@@ -105,7 +105,7 @@ def test_the_unit_of_another_folder_is_left_alone(tmp_path: Path, units: Path) -
 
 
 @pytest.mark.parametrize("name", ["plain", 'a "quoted" 100% $HOME \\ folder'])
-def test_systemd_understands_the_unit(tmp_path: Path, units: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systemd_accepts_the_unit(tmp_path: Path, units: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     analyse = shutil.which("systemd-analyze")
     if analyse is None:
         pytest.skip("systemd-analyze is not on PATH")
@@ -118,12 +118,12 @@ def test_systemd_understands_the_unit(tmp_path: Path, units: Path, name: str, mo
     assert about_it == []
 
 
-def test_a_line_break_cannot_be_put_into_a_unit(tmp_path: Path, units: Path) -> None:
+def test_line_break_in_a_unit_is_refused(tmp_path: Path, units: Path) -> None:
     with pytest.raises(MachineError, match="line break"):
         reboot.install(space(tmp_path / "two\nlines"), units)
 
 
-def test_options_for_restarts_are_for_one_configuration(tmp_path: Path) -> None:
+def test_restart_options_require_cold_reboot(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("cold: reboot\n")
     for given in (Restarts.NONE, Restarts.WAIT):

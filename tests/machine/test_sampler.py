@@ -1,4 +1,4 @@
-"""The sampler and the clocks: what is measured once a second, and that nobody can step it."""
+"""The sampler and the clocks: the values sampled once a second, and a clock that cannot be stepped."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tidemark.studies.streams.window import loop
 BUSY = "import time\nend = time.perf_counter() + 60\nwhile time.perf_counter() < end: pass"
 
 
-def test_what_was_killed_has_used_what_it_used() -> None:
+def test_processor_time_of_killed_processes_still_counts() -> None:
     gone = Group(list, ended=lambda: 2.0)
     assert gone.cpu_seconds() == 2.0 and Group(list).cpu_seconds() is None
     own = Group(lambda: [os.getpid()], ended=lambda: 100.0).cpu_seconds()
     assert own is not None and own > 100
 
 
-def test_each_sample_is_a_second_and_a_short_rest_is_not(tmp_path: Path) -> None:
+def test_each_sample_is_an_interval_and_a_short_remainder_is_dropped(tmp_path: Path) -> None:
     with Sampler(tmp_path, {}, interval_s=0.3) as sampler:
         while len(sampler.series.second) < 3:
             time.sleep(0.01)
@@ -38,17 +38,17 @@ def test_each_sample_is_a_second_and_a_short_rest_is_not(tmp_path: Path) -> None
     series = sampler.series
     assert series.second[0] >= 0.3
     assert series.second == sorted(series.second)
-    # What is left after the last whole second is a sample only where a loaded machine made it a long one.
+    # The remainder after the last full interval is a sample only if a loaded machine made it a long one.
     assert all(later - earlier > LEAST_SECONDS for earlier, later in pairwise(series.second[whole - 1 :]))
     assert len(series.cpu_percent) == len(series.disk_written_bytes) == len(series.second)
     assert all(0 <= percent <= 100 for percent in series.cpu_percent)
     assert sampler.cpu_s > 0
 
 
-def test_clocks_of_the_kernel_that_step_back_are_neither_more_than_all_nor_less_than_none(
+def test_kernel_times_that_step_back_stay_between_0_and_100_percent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its idle and iowait times are estimates that may decrease; seen here on a loaded virtual machine."""
+    """Bound them: idle and iowait times are estimates that may decrease, as observed on a loaded virtual machine."""
     told = iter([MachineTimes(10.0, 0, 0, 90.0), MachineTimes(10.5, 0, 0, 89.9), MachineTimes(10.4, 0, 0, 90.4)])
     monkeypatch.setattr(sampler_module, "machine_times", lambda: next(told))
     with Sampler(tmp_path, {}, interval_s=60.0) as sampler:
@@ -57,7 +57,7 @@ def test_clocks_of_the_kernel_that_step_back_are_neither_more_than_all_nor_less_
     assert sampler.series.cpu_percent == [100.0, 0.0]
 
 
-def test_a_busy_process_is_seen_in_its_group_alone(tmp_path: Path) -> None:
+def test_busy_process_is_counted_only_in_its_group(tmp_path: Path) -> None:
     busy = subprocess.Popen([sys.executable, "-c", BUSY])
     idle = subprocess.Popen(["/bin/sleep", "60"])
     try:
@@ -92,8 +92,8 @@ time.sleep(60)
 """
 
 
-def test_memory_is_counted_once_whoever_shares_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what takes milliseconds to ask for is asked for when nothing is timed any more."""
+def test_memory_shared_by_several_processes_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Query it only when nothing is timed any more, because the query takes milliseconds."""
     asked: list[bool] = []
 
     def proportional(pid: int) -> int:
@@ -130,7 +130,7 @@ def test_memory_is_counted_once_whoever_shares_it(tmp_path: Path, monkeypatch: p
     [(20.0, 0.5, True), (20.0, 19.0, False), (1.5, 0.0, False)],
     ids=["halted", "a library keeps the lock", "a busy machine"],
 )
-def test_a_hole_in_the_samples_in_which_nothing_was_done_is_a_halt(
+def test_gap_in_the_samples_without_processor_time_is_a_halt(
     tmp_path: Path, late_s: float, worked_s: float, halted: bool
 ) -> None:
     with Sampler(tmp_path, {}, interval_s=60.0) as sampler:
@@ -154,7 +154,7 @@ print("|".join(watch.interference(DisturbanceConfig(1e9, 1e9, 0.05, 1e9, 0)).dis
 
 
 @pytest.mark.parametrize("is_halted", [True, False], ids=["stopped by a signal", "one call takes long"])
-def test_a_process_that_stood_still_says_so_and_one_that_waits_does_not(tmp_path: Path, is_halted: bool) -> None:
+def test_stopped_process_reports_a_halt_and_a_waiting_one_does_not(tmp_path: Path, is_halted: bool) -> None:
     process = subprocess.Popen([sys.executable, "-c", WATCHED, tmp_path], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "open\n"
@@ -193,7 +193,7 @@ def test_children_are_listed() -> None:
         parent.communicate()
 
 
-def test_written_bytes_reach_the_counter_of_the_folder_s_own_disk() -> None:
+def test_written_bytes_reach_the_counter_of_the_disk_of_the_folder() -> None:
     with tempfile.TemporaryDirectory(prefix=".disk-", dir=Path(__file__).parent) as name:
         folder = Path(name)
         counter = DiskCounter(folder)
@@ -209,7 +209,7 @@ def test_written_bytes_reach_the_counter_of_the_folder_s_own_disk() -> None:
         assert before is not None and after is not None and after - before >= 8 << 20
 
 
-def test_memory_has_no_disk_to_ask() -> None:
+def test_memory_file_system_has_no_block_device() -> None:
     folder = Path("/dev/shm")
     if not folder.is_dir():
         pytest.skip("this machine has no /dev/shm")
@@ -218,7 +218,7 @@ def test_memory_has_no_disk_to_ask() -> None:
     assert counter.reason is not None and "no block device" in counter.reason
 
 
-def test_what_is_told_each_second_is_told_from_another_thread(tmp_path: Path) -> None:
+def test_callback_of_each_second_runs_in_another_thread(tmp_path: Path) -> None:
     told: list[tuple[float, str]] = []
     with Sampler(tmp_path, {}, interval_s=0.2, on_second=lambda s: told.append((s, threading.current_thread().name))):
         time.sleep(0.7)
@@ -227,7 +227,7 @@ def test_what_is_told_each_second_is_told_from_another_thread(tmp_path: Path) ->
 
 
 def test_the_clock_of_the_timed_loop_cannot_be_stepped() -> None:
-    """Nobody may set the clock of the machine that runs these tests; the test with a machine of its own does."""
+    """Check the clock's properties: tests may not set the clock of this machine; one with a virtual machine does."""
     assert loop.clock is time.perf_counter_ns
     clock = time.get_clock_info("perf_counter")
     assert clock.monotonic and not clock.adjustable

@@ -1,4 +1,4 @@
-"""A window is watched: other programs, the hypervisor, clocks and the disk, each with the fault that it is to see."""
+"""A window is watched for other programs, the hypervisor, clocks and the disk, each with a planted fault."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def folder() -> Iterator[Path]:
 
 
 def stranger() -> subprocess.Popen[bytes]:
-    """A busy process that is no descendant of ours: its parent ends at once."""
+    """Start a busy process that is no descendant of this one: its parent ends at once."""
     busy = f"subprocess.Popen([sys.executable, '-c', {BUSY!r}], stdout=subprocess.DEVNULL)"
     code = f"import subprocess, sys; print({busy}.pid)"
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
 
 
-def test_a_stranger_s_work_is_seen_and_named_and_that_of_a_group_is_not(folder: Path) -> None:
+def test_foreign_work_is_detected_and_named_and_that_of_a_group_is_not(folder: Path) -> None:
     parent = stranger()
     pid = int(parent.communicate()[0])
     try:
@@ -62,7 +62,7 @@ def test_a_stranger_s_work_is_seen_and_named_and_that_of_a_group_is_not(folder: 
         os.kill(pid, 9)
 
 
-def test_the_hypervisor_s_share_is_steal_and_nobody_s_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_share_of_the_hypervisor_is_steal_and_not_foreign_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     began = time.monotonic()
 
     def told() -> MachineTimes:
@@ -72,10 +72,10 @@ def test_the_hypervisor_s_share_is_steal_and_nobody_s_work(folder: Path, monkeyp
     monkeypatch.setattr(watch_module, "machine_times", told)
     watch = Watch(folder, {"harness": HARNESS}, ())
     with watch:
-        time.sleep(1.5)  # long beside the moments that pass between one clock and the other on a loaded machine
+        time.sleep(1.5)  # long compared with the time between reading one clock and the other on a loaded machine
     seen = watch.interference(BOUNDS)
     assert 0.4 < seen.steal_cores < 0.6 and seen.foreign_cores == 0.0
-    # What others write to the disk meanwhile is not this test's to know.
+    # This test does not control what others write to the disk meanwhile.
     assert [kind for each in seen.disturbed if (kind := each.partition(":")[0]) != "disk"] == ["steal"]
 
 
@@ -84,7 +84,7 @@ def test_the_hypervisor_s_share_is_steal_and_nobody_s_work(folder: Path, monkeyp
     [(0.0, 0.0, []), (3.0, 3.0, ["suspended for 3.00 s"]), (0.0, -2.0, ["stepped by 2.00 s"])],
     ids=["steady", "suspended", "stepped"],
 )
-def test_gaps_of_the_clocks_are_seen(
+def test_clock_gaps_are_detected(
     folder: Path, monkeypatch: pytest.MonkeyPatch, boot: float, wall: float, said: list[str]
 ) -> None:
     told = iter([_Clocks(100.0, 150.0, 9_000.0), _Clocks(101.0, 151.0 + boot, 9_001.0 + wall)])
@@ -97,7 +97,7 @@ def test_gaps_of_the_clocks_are_seen(
     assert all(words in found for words, found in zip(said, seen.disturbed, strict=True))
 
 
-def test_a_machine_that_was_not_at_rest_is_said(folder: Path) -> None:
+def test_unsettled_machine_is_reported(folder: Path) -> None:
     watch = Watch(folder, {}, ())
     watch.opens_after(Settled(7_000_000, 15.0, False))
     with watch:
@@ -107,7 +107,7 @@ def test_a_machine_that_was_not_at_rest_is_said(folder: Path) -> None:
     assert watch.disk(0).left_bytes == 7_000_000
 
 
-def test_what_the_broker_writes_is_kept_apart(folder: Path) -> None:
+def test_writes_of_the_broker_are_counted_separately(folder: Path) -> None:
     broker = subprocess.Popen([sys.executable, "-c", "input();" + WRITE, folder / "log"], stdin=subprocess.PIPE)
     try:
         watch = Watch(folder, {"kafka": Group(lambda: [broker.pid]), "harness": HARNESS}, ["kafka"])
@@ -131,8 +131,8 @@ def test_what_the_broker_writes_is_kept_apart(folder: Path) -> None:
         broker.communicate()
 
 
-def test_what_a_stranger_writes_to_the_disk_is_seen(folder: Path) -> None:
-    """Its parent leaves it alone, so that it is no child of ours; it ends in the window, and is not forgotten."""
+def test_foreign_writes_to_the_disk_are_detected(folder: Path) -> None:
+    """Write from an orphan, which is no child of this process; it ends in the window, and is still counted."""
     alone = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WRITE!r}, sys.argv[1]])"
     code = f"import os, sys, time\nif os.fork() == 0:\n    input()\n    exec({alone!r})\n    time.sleep(8)"
     parent = subprocess.Popen([sys.executable, "-c", code, folder / "theirs"], stdin=subprocess.PIPE)
@@ -159,7 +159,7 @@ def test_what_a_stranger_writes_to_the_disk_is_seen(folder: Path) -> None:
     assert quiet.interference(replace(NO_BOUNDS, disk_share=0.05)).disturbed == ()
 
 
-def test_stretches_add_up_and_what_lies_between_them_does_not_count(folder: Path) -> None:
+def test_stretches_are_summed_and_the_time_between_them_does_not_count(folder: Path) -> None:
     watch = Watch(folder, {"harness": HARNESS}, ())
     for _ in range(2):
         with watch:

@@ -1,4 +1,4 @@
-"""What a run was made by: a digest that code changes and comments do not, and a machine that is told from others."""
+"""Identity of a run: a digest that changes with code and not with comments, and an id that distinguishes machines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FILES = {
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A package as small as one can be, in place of the real one."""
+    """Yield a minimal package in place of the real one."""
     root = tmp_path / "tidemark"
     for name, content in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def digests() -> tuple[str, str]:
     return harness_digest("tidemark.studies.one.workload"), client_digest("tidemark.systems.lake")
 
 
-def test_the_real_ones_are_digests_of_much() -> None:
+def test_digests_of_the_real_package_cover_many_modules() -> None:
     forget()
     found = {path.name for path in code.led_to("tidemark.studies.streams.workload")}
     assert {"workload.py", "stage.py", "loop.py", "samples.py", "kafka.py", "producer.py", "source.py"} <= found
@@ -87,7 +87,7 @@ def test_the_real_ones_are_digests_of_much() -> None:
         ("analysis/tables.py", False, False),
     ],
 )
-def test_a_digest_follows_the_code_that_it_is_led_to(package: Path, name: str, harness: bool, client: bool) -> None:
+def test_digest_follows_the_imported_code(package: Path, name: str, harness: bool, client: bool) -> None:
     before = digests()
     (package / name).write_text(FILES[name] + "\nMORE = 1\n")
     after = digests()
@@ -96,13 +96,13 @@ def test_a_digest_follows_the_code_that_it_is_led_to(package: Path, name: str, h
     assert digests() == before
 
 
-def test_a_java_source_counts_with_the_module_that_it_lies_beside(package: Path) -> None:
+def test_java_source_counts_with_the_module_next_to_it(package: Path) -> None:
     before = digests()
     (package / "services" / "Server.java").write_text("class Server {}")
     assert digests() != before
 
 
-def test_machines_are_told_apart_and_no_id_is_readable(tmp_path: Path) -> None:
+def test_machines_are_distinguished_and_no_id_is_readable(tmp_path: Path) -> None:
     here = inventory(tmp_path)
     assert len(here.identity) == 16 and here.identity == inventory(tmp_path).identity
     own = "0123456789abcdef0123456789abcdef"

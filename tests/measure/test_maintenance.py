@@ -1,4 +1,4 @@
-"""A flush or a merge is as long as the client's own call, and counted by what it did to the table."""
+"""A flush or a merge lasts as long as the client's own call, and is counted by its effect on the table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LISTING_S = 2.0
 
 
 class SlowToFlush(DuckLakeInlined):
-    """Its files and inlined rows take long to count, which is no part of a flush."""
+    """System whose files and inlined rows take long to count, which is no part of a flush."""
 
     def data_files(self) -> list[Path]:
         time.sleep(LISTING_S)
@@ -43,7 +43,7 @@ class Failing(DuckLakeInlined):
 
 
 def table(kind: type[System], directory: Path) -> System:
-    """A table with three writes of ten rows."""
+    """Return a table with three writes of ten rows."""
     system = kind(Context(directory, {}, 10), kind.Options())
     schema = pa.schema([("id", pa.int64())])
     system.create(schema)
@@ -78,7 +78,7 @@ def test_counting_is_no_part_of_a_merge(tmp_path: Path, closing: list[System]) -
     assert merge.bytes_before > merge.bytes_after > 0
 
 
-def test_what_a_system_does_not_declare_is_not_asked_for(tmp_path: Path) -> None:
+def test_undeclared_maintenance_is_not_requested(tmp_path: Path) -> None:
     system = Null(Context(tmp_path, {}, 10), Null.Options())
     assert maintenance.flush(system) is None
     assert maintenance.merge(system) is None
@@ -86,7 +86,7 @@ def test_what_a_system_does_not_declare_is_not_asked_for(tmp_path: Path) -> None
         system.flush()
 
 
-def test_a_flush_that_fails_is_the_systems_failure(tmp_path: Path, closing: list[System]) -> None:
+def test_failed_flush_raises_system_failure(tmp_path: Path, closing: list[System]) -> None:
     closing.append(system := table(Failing, tmp_path))
     with pytest.raises(SystemFailure, match="flush failed: OSError: planted"):
         maintenance.flush(system)

@@ -1,4 +1,4 @@
-"""The oracle sees every way in which a table can differ from what was acknowledged."""
+"""The oracle detects every way in which a table can differ from what was acknowledged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_missing_id() -> None:
     assert verdict.missing == 1
 
 
-def test_a_duplicate_is_seen_although_the_count_is_right() -> None:
+def test_duplicate_is_detected_although_the_count_is_right() -> None:
     verdict = compare(ids(0, 1, 1, 3), 4)
     assert not verdict.verdict
     assert (verdict.found, verdict.missing, verdict.duplicated) == (4, 1, 1)
@@ -85,7 +85,7 @@ def test_fewer_or_more_commits_than_writes(commits: int) -> None:
     assert "0 missing" in difference(verdict, 4)
 
 
-def test_no_history_is_held_against_nobody() -> None:
+def test_missing_history_is_no_error() -> None:
     verdict = consult(Kept(40, None), 40, operations=4, commits_before=None)
     assert verdict.verdict
     assert verdict.commits is None

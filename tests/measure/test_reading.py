@@ -1,4 +1,4 @@
-"""A table that is asked by who never wrote to it: every answer is timed, and held to the rows that are there."""
+"""Queries by a client that never wrote to the table: each answer is timed, and compared with the rows that exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidemark.systems.tables import TableSystem
 
 
 class Answering(Asker):
-    """Four rows; answers are taken from what it is given."""
+    """Client of a table with four rows that returns the answers it is given."""
 
     def __init__(self, counts: list[int], sums: list[int]) -> None:
         self._counts, self._sums = counts, sums
@@ -43,7 +43,7 @@ def asked(table: Any) -> Reading:
     return read(cast(TableSystem, table))
 
 
-def test_each_question_has_a_client_of_its_own_that_asks_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_query_has_a_separate_client_that_runs_it_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     table, clock = Table(), iter([0.0, 0.5, 1.0, 1.25, 2.0, 5.0, 6.0, 6.5])
     monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
     reading = hold(asked(table), 4)
@@ -53,12 +53,12 @@ def test_each_question_has_a_client_of_its_own_that_asks_twice(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("answers", [((3, 3), (6, 6)), ((4, 4), (7, 7)), ((4, 4), (3, 3))])
-def test_a_row_too_few_and_a_row_that_is_another_are_seen(answers: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+def test_missing_row_and_changed_row_are_detected(answers: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     with pytest.raises(OracleError, match=r"a table of 4 rows .* are to add up to 6"):
         hold(asked(Table(*answers)), 4)
 
 
-def test_answers_that_differ_are_no_reading() -> None:
+def test_answers_that_differ_are_an_error() -> None:
     with pytest.raises(OracleError, match=r"count\(\*\) was asked 2 times .* \[4, 3\]"):
         asked(Table(counts=(4, 3)))
 
@@ -66,7 +66,7 @@ def test_answers_that_differ_are_no_reading() -> None:
 @pytest.mark.parametrize(
     ("raised", "expected"), [(ValueError("no such file"), SystemFailure), (OSError(28, "No space left"), DiskFull)]
 )
-def test_what_cannot_be_read_says_why(raised: Exception, expected: type[Exception]) -> None:
+def test_unreadable_table_raises_the_reason(raised: Exception, expected: type[Exception]) -> None:
     class Closed:
         @contextmanager
         def asking(self) -> Iterator[Asker]:

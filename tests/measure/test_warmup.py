@@ -1,4 +1,4 @@
-"""When a server counts as warm: it gets no faster. That a table gets slower as it grows is another matter."""
+"""Detection of a warm server: it gets no faster. A table that gets slower as it grows is not considered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_steady_is_not_getting_faster(medians: list[float], steady: bool) -> Non
     assert is_steady(medians) is steady
 
 
-def test_a_window_is_looked_at_in_parts_of_equal_count() -> None:
+def test_window_is_divided_into_parts_of_equal_count() -> None:
     writes = np.repeat(np.array([5, 4, 3, 2, 1], np.int64), 20) * 1_000_000
     assert medians_ms(writes) == [5.0, 4.0, 3.0, 2.0, 1.0] and len(medians_ms(writes)) == STRETCHES
     assert medians_ms(writes[:2]) == [5.0, 5.0]

@@ -1,4 +1,4 @@
-"""`compare_versions.py HERE.json NIX.json`: fail when the two ways run different versions without a listed reason."""
+"""`compare_versions.py HERE.json NIX.json`: fail if the two ways run different versions without a listed reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ALLOWED = Path(__file__).with_name("differences.toml")
 
 
 def differences(here: dict[str, str], nix: dict[str, str], allowed: set[str]) -> tuple[list[str], list[str]]:
-    """Sentences about what differs: with a listed reason, and without one."""
+    """Return sentences about the differences: those with a listed reason, and those without one."""
     listed: list[str] = []
     unlisted: list[str] = []
     for name in sorted(here.keys() | nix.keys()):

@@ -1,4 +1,4 @@
-"""What the flake fetches, held against the locks: `python tests/nix/fetched.py write|check|change`.
+"""Compare what the flake fetches with the locks: `python tests/nix/fetched.py write|check|change`.
 
 The locks are read here by the parsers that './tidemark' uses, and not by those in nix/: they must agree.
 """
@@ -35,7 +35,7 @@ dependencies:
 
 
 def in_locks(root: Path = ROOT) -> dict[str, str]:
-    """File name -> SHA-256 of every artifact that the locks below `root` name."""
+    """Return file name -> SHA-256 of every artifact that the locks below `root` name."""
     found: dict[str, str] = {}
     for path in sorted([*(root / "envs").glob("*.lock"), *(root / "envs" / "tools").glob("*.lock")]):
         found |= {pin.file: pin.sha256 for pin in read_lock(path)}
@@ -45,19 +45,19 @@ def in_locks(root: Path = ROOT) -> dict[str, str]:
 
 
 def conda_environment(root: Path = ROOT) -> str:
-    """What envs/environment.yaml should hold."""
+    """Return the content that envs/environment.yaml should have."""
     pins = read_lock(root / "envs" / "thesis.lock")
     return CONDA_HEAD + "".join(f"      - {pin.name}=={pin.version} --hash=sha256:{pin.sha256}\n" for pin in pins)
 
 
 def in_derivations(shown: dict[str, Any]) -> dict[str, str]:
-    """Name -> hash of the fixed outputs among derivations, as `nix show-derivation` prints them."""
+    """Return name -> hash of the fixed outputs among derivations, as `nix show-derivation` prints them."""
     environments = [each.get("env", {}) for each in shown.get("derivations", shown).values()]
     return {each["name"]: each["outputHash"] for each in environments if "outputHash" in each}
 
 
 def compare(expected: dict[str, str], fetched: dict[str, str], only: bool) -> list[str]:
-    """What is wrong, a sentence each; with `only`, fetching anything else is wrong too."""
+    """Return the faults, a sentence each; with `only`, fetching anything else is a fault too."""
     wrong = [f"{name} is not fetched" for name in expected.keys() - fetched.keys()]
     wrong += [f"{name} is fetched and no lock names it" for name in fetched.keys() - expected.keys() if only]
     shared = expected.keys() & fetched.keys()

@@ -27,7 +27,7 @@ ROOT = HERE.parents[1]
 
 
 def load(name: str) -> ModuleType:
-    """A script of this folder as a module."""
+    """Return a script of this folder as a module."""
     spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -41,12 +41,12 @@ fetched, versions = load("fetched"), load("compare_versions")
 
 @pytest.fixture
 def locks(tmp_path: Path) -> Path:
-    """A copy of the locks that a test may spoil."""
+    """Return a copy of the locks that a test may damage."""
     shutil.copytree(ROOT / "envs", tmp_path / "envs")
     return tmp_path
 
 
-def test_the_stub_expects_what_the_locks_name() -> None:
+def test_stub_expects_the_artifacts_of_the_locks() -> None:
     expected = json.loads((HERE / "stub" / "fetched.json").read_text())
     assert expected == fetched.in_locks(), "the locks changed: run 'python tests/nix/fetched.py write'"
 
@@ -64,7 +64,7 @@ def test_one_changed_digit_of_a_lock_is_noticed(locks: Path, lock: str, marker: 
     assert marker.strip('"=') in wrong
 
 
-def test_every_lock_belongs_to_a_study_and_none_is_made_up() -> None:
+def test_every_lock_belongs_to_a_study_and_exists() -> None:
     studies = json.loads((ROOT / "nix" / "studies.json").read_text())
     folders = {path.parent.name for path in (ROOT / "envs" / "jars").glob("*/jgo.lock.toml")}
     assert {name for wanted in studies.values() for name in wanted["jars"]} == folders
@@ -73,7 +73,7 @@ def test_every_lock_belongs_to_a_study_and_none_is_made_up() -> None:
     assert {name for wanted in studies.values() for name in wanted["stacks"]} == set(names()) - {PIPELINE}
 
 
-def test_each_study_has_what_all_its_systems_run_from_and_no_more() -> None:
+def test_each_study_has_exactly_the_programs_of_its_systems() -> None:
     kinds: dict[str, tuple[type[System], ...]] = {
         "streams": (TableSystem,),
         "catalogs": (CatalogSystem,),
@@ -83,7 +83,7 @@ def test_each_study_has_what_all_its_systems_run_from_and_no_more() -> None:
         "deltars": (WholeSystem,),
     }
     for study, chosen in kinds.items():
-        # Polaris is in no registry. Lance is large, and 'nix run' is of 'streams' where no study is named.
+        # Polaris is in no registry. Lance is large, and 'nix run' without a study runs 'streams'.
         left_out = {"polaris", "lance"} if study == "streams" else {"polaris"}
         every = ", ".join(f'"{name}": {{}}' for kind in chosen for name in of_kind(kind) if name not in left_out)
         plan = make_plan(load_config(ROOT / "config.yaml", [f"studies=[{study}]", f"{study}.systems={{{every}}}"]))
@@ -92,7 +92,7 @@ def test_each_study_has_what_all_its_systems_run_from_and_no_more() -> None:
         assert wanted["tools"] == sorted({name for spec in plan.series for name in tools(spec)})
 
 
-def test_what_is_fetched_beside_the_locks_or_left_out_is_noticed() -> None:
+def test_artifacts_fetched_without_a_lock_or_left_out_are_noticed() -> None:
     derivations = {
         "/nix/store/a.drv": {"env": {"name": "a.whl", "outputHash": "00"}},
         "/nix/store/b.drv": {"env": {"name": "b", "builder": "sh"}},
@@ -111,7 +111,7 @@ def test_a_version_that_differs_needs_a_listed_reason() -> None:
     assert [each.split(":")[0] for each in unlisted] == ["duckdb", "more"]
 
 
-def test_every_listed_difference_has_a_reason_and_names_what_exists() -> None:
+def test_every_listed_difference_has_a_reason_and_names_a_known_component() -> None:
     import tomllib
 
     reasons = tomllib.loads(versions.ALLOWED.read_text())

@@ -1,4 +1,4 @@
-"""Whole pipelines need a workspace of their own, and nothing of them may outlive the test."""
+"""Fixtures for complete pipelines, each in a separate workspace; none of their processes outlives the test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MakeSandbox = Callable[..., Sandbox]
 
 @pytest.fixture(scope="module")
 def make_sandbox(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[MakeSandbox]:
-    """Makes a workspace with the given configuration; what still runs in it at the end is killed."""
+    """Yield a function that makes a workspace with a configuration; processes left in it are killed at the end."""
     made: list[Sandbox] = []
 
     def make(config: dict[str, Any], jars: Path = cache) -> Sandbox:

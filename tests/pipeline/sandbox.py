@@ -1,4 +1,4 @@
-"""A copy of the repository to run whole pipelines in, watched from outside while they run."""
+"""A copy of the repository in which complete pipelines run, observed from outside."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOT_COPIED = {".venv", ".git", ".tidemark", ".snakemake", "data", "results", "__
 
 
 def repository_files() -> list[Path]:
-    """What git tracks or would track, relative to the repository; without git, all but what is never tracked."""
+    """Return files that git tracks or would track, relative to the repository; without git, all except NOT_COPIED."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=REPOSITORY,
@@ -45,7 +45,7 @@ def repository_files() -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a series that runs now has come, by the numbers that it shares with its producer."""
+    """Progress of the series that runs now, from the numbers that it shares with its producer."""
 
     series: Path
     produced: int
@@ -54,7 +54,7 @@ class Position:
 
 
 class Sandbox:
-    """A workspace of its own below `root`, with `config.yaml` as given."""
+    """Separate workspace below `root`, with `config.yaml` as given."""
 
     def __init__(self, root: Path, cache: Path, config: dict[str, Any]) -> None:
         self.root, self.cache = root, cache
@@ -66,16 +66,16 @@ class Sandbox:
         self.configure(config)
 
     def configure(self, config: dict[str, Any]) -> None:
-        """Write config.yaml; what belongs into the section of the study `streams` may be given beside the rest."""
+        """Write config.yaml; keys of the section of the study `streams` may be given next to the others."""
         small = {"source": "synthetic", "synthetic_rows": 20_000}
-        once = {"retries": 0}  # whoever watches a pipeline disturbs it
+        once = {"retries": 0}  # the observer of a pipeline disturbs it
         whole = {"dataset": small, "disturbance": once, **config}
         streams = {key: whole.pop(key) for key in tuple(whole) if key in sections()["streams"]["properties"]}
         whole |= {"streams": streams} if streams else {}
         (self.root / "config.yaml").write_text(json.dumps(whole))  # JSON is YAML
 
     def know(self, system: str, events_per_s: float) -> None:
-        """Have the rate of a system known in both modes, as if it had been measured here before: nothing is probed."""
+        """Record the rate of a system in both modes as if measured here before, so that nothing is probed."""
         path = self.root / ".tidemark/rates.json"
         path.parent.mkdir(mode=0o700, exist_ok=True)
         known = json.loads(path.read_text()) if path.exists() else {}
@@ -91,7 +91,7 @@ class Sandbox:
         return self.root / ".tidemark" / "work"
 
     def start(self, *arguments: str, output: int = subprocess.PIPE) -> subprocess.Popen[str]:
-        """`tidemark` with `arguments`, leader of a process group of its own; its output is to be read from a pipe."""
+        """Start `tidemark` with `arguments`, as leader of a new process group; its output must be read from a pipe."""
         environment = {**os.environ, "PYTHONPATH": str(self.root / "src"), "TIDEMARK_CACHE": str(self.cache)}
         return subprocess.Popen(
             [sys.executable, "-m", "tidemark", *arguments],
@@ -105,12 +105,12 @@ class Sandbox:
         )
 
     def run(self, *arguments: str, timeout_s: float = 800) -> subprocess.CompletedProcess[str]:
-        """`tidemark` with `arguments`, waited for; its output is kept in `stdout`."""
+        """Run `tidemark` with `arguments` to its end; its output is in `stdout`."""
         process = self.start(*arguments)
         return finish(process, timeout_s)
 
     def processes(self) -> list[psutil.Process]:
-        """Every process that works in this folder or names it, whoever started it."""
+        """Return every process that works in this folder or names it, regardless of its parent."""
         here, found = str(self.root), []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
@@ -120,37 +120,37 @@ class Sandbox:
         return found
 
     def left_running(self, patience_s: float = 15) -> list[str]:
-        """Processes of ours that still run after `patience_s`."""
+        """Return descriptions of the sandbox's processes that still run after `patience_s`."""
         deadline = time.monotonic() + patience_s
         while (found := self.processes()) and time.monotonic() < deadline:
             time.sleep(0.1)
         return [f"{process.pid} {' '.join(words_of(process))[:200]}" for process in found]
 
     def plan(self) -> list[dict[str, Any]]:
-        """The series that the last `all` planned; none before the first one."""
+        """Return the series that the last `all` planned; an empty list before the first one."""
         path = self.root / ".tidemark/plan.json"
         series: list[dict[str, Any]] = json.loads(path.read_text())["series"] if path.exists() else []
         return series
 
     def runs(self) -> dict[str, dict[str, Any]]:
-        """Every run.json there is, by its path from the results folder."""
+        """Return the content of every existing run.json, by the run's path from the results folder."""
         return {
             str(path.parent.relative_to(self.results)): json.loads(path.read_text())
             for path in sorted(self.results.glob("runs/*/*/*/*/run-*/run.json"))
         }
 
     def table(self, study: str, name: str) -> list[dict[str, str]]:
-        """The rows of a table that the pipeline made, by their columns."""
+        """Return the rows of a table that the pipeline made, by their columns."""
         with (self.results / "tables" / study / f"{name}.csv").open() as file:
             return list(csv.DictReader(file))
 
     def counted(self, system: str) -> list[str]:
-        """The runs of `system` that the last `all` would count."""
+        """Return the runs of `system` that the last `all` would count."""
         folders = [self.root / series["directory"] for series in self.plan() if series["system"] == system]
         return [str(run) for folder in folders for run in folder.glob("run-*")]
 
     def outcomes(self) -> dict[str, dict[str, Any]]:
-        """How each series ended, by `system/mode`; series without an outcome are left out."""
+        """Return the outcome of each series, by `system/mode`; series without an outcome are left out."""
         found = {}
         for series in self.plan():
             path = self.root / series["directory"] / "outcome.json"
@@ -160,7 +160,7 @@ class Sandbox:
         return found
 
     def position(self) -> Position | None:
-        """Where the series that runs now is; None when none does."""
+        """Return the position of the series that runs now, or None if none does."""
         for counters in self.work.glob("*/counters"):
             with suppress(OSError, ValueError), counters.open("rb") as file:
                 with mmap.mmap(file.fileno(), 24, access=mmap.ACCESS_READ) as numbers:
@@ -173,21 +173,21 @@ class Sandbox:
         return position is not None and position.consumed > 0 and not position.ended
 
     def server(self, word: str) -> psutil.Process:
-        """The process, outermost of its kind, that has `word` in its command line."""
+        """Return the outermost process that has `word` in its command line."""
         found = [process for process in self.processes() if any(word in part for part in words_of(process))]
         numbers = {process.pid for process in found}
         return next(process for process in found if process.ppid() not in numbers)
 
 
 def words_of(process: psutil.Process) -> list[str]:
-    """Its command line; none once it has ended, as short-lived ones do between being listed and being asked."""
+    """Return its command line; empty once it has ended, as short-lived ones do between being listed and queried."""
     with suppress(psutil.NoSuchProcess):
         return process.cmdline()
     return []
 
 
 def finish(process: subprocess.Popen[str], timeout_s: float = 800) -> subprocess.CompletedProcess[str]:
-    """Wait for `process` and read all it says; after `timeout_s` its group is killed and the test fails."""
+    """Wait for `process` and read all its output; after `timeout_s` kill its group and fail the test."""
     try:
         said, _ = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
@@ -203,7 +203,7 @@ def kill_group(process: subprocess.Popen[str]) -> None:
 
 
 def wait_for(what: str, condition: Callable[[], object], process: subprocess.Popen[str], timeout_s: float = 240) -> Any:
-    """What `condition` returns once that is true; fails when `process` ends or the time is up before."""
+    """Return the result of `condition` once that is true; fail if `process` ends or the time is up before."""
     deadline = time.monotonic() + timeout_s
     while not (found := condition()):
         if process.poll() is not None or time.monotonic() > deadline:
@@ -215,7 +215,7 @@ def wait_for(what: str, condition: Callable[[], object], process: subprocess.Pop
 
 
 def complete(sandbox: Sandbox) -> Iterator[str]:
-    """What is wrong with the results: planned runs that are missing, others that are there, verdicts."""
+    """Yield each fault of the results: missing planned runs, unplanned runs, failed verdicts and leftovers."""
     cannot_run = {name for name, outcome in sandbox.outcomes().items() if outcome["status"] == "not-run"}
     expected = {
         f"{series['directory'].removeprefix('results/')}/run-{number}"

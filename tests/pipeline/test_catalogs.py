@@ -1,4 +1,4 @@
-"""The study on catalogs goes from the configuration to the paper alone, on real servers, and survives a killed one."""
+"""The study on catalogs runs from the configuration to the paper, on real servers, and survives a killed one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SMOKE = {**SIZES, "sequential_rate": 20, "concurrent_rate": 40, "hot_updates": 2
 
 def configured(systems: dict[str, Any], sizes: dict[str, Any]) -> dict[str, Any]:
     catalogs = {"systems": systems, "protocols": {"smoke": sizes}}
-    # Measured once, whatever else is at work: no test here looks at times.
+    # Measured once, whatever else is running: no test here looks at times.
     once = {"retries": 0}
     return {"studies": ["catalogs"], "protocol": "smoke", "disturbance": once, "catalogs": catalogs}
 
@@ -42,7 +42,7 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
     return sandbox
 
 
-def test_every_run_has_its_verdict_and_takes_no_trips(done: Sandbox) -> None:
+def test_every_run_has_a_verdict_and_uses_no_dataset(done: Sandbox) -> None:
     runs = done.runs()
     assert len(runs) == len(SYSTEMS) * 2 * 2
     for name, run in runs.items():
@@ -59,7 +59,7 @@ def test_every_run_has_its_verdict_and_takes_no_trips(done: Sandbox) -> None:
     assert not list(done.work.iterdir()) and not done.left_running()
 
 
-def test_its_tables_tell_outcomes_apart(done: Sandbox) -> None:
+def test_tables_distinguish_outcomes(done: Sandbox) -> None:
     for row in done.table("catalogs", "catalog-outcomes"):
         assert row["failed"] == row["cascaded"] == "0", row
         assert row["oracle"] in ("holds", "keeps nothing")
@@ -82,8 +82,8 @@ def test_its_tables_tell_outcomes_apart(done: Sandbox) -> None:
     assert "journal_mode = delete" in promised["Reference server, SQLite"]
 
 
-def test_servers_and_databases_are_killed_and_hold(done: Sandbox) -> None:
-    """Once the windows of the one series that has kills are over; their own numbers are in by then."""
+def test_killed_servers_and_databases_keep_acknowledged_changes(done: Sandbox) -> None:
+    """Check the kills of the one series that has any; they follow its windows, whose numbers are recorded by then."""
     crashes = {name: run["found"]["crash"] for name, run in done.runs().items() if run["found"]["crash"]}
     assert len(crashes) == len(SYSTEMS) and all("users-4" in name and name.endswith("run-1") for name in crashes)
     found = {(row["system"], row["killed"]): row for row in done.table("catalogs", "catalog-crash")}
@@ -100,7 +100,7 @@ def test_servers_and_databases_are_killed_and_hold(done: Sandbox) -> None:
         assert row["verdict"] == "holds" and row["lost"] == row["lost_before"] == "0", row
         assert int(row["acknowledged"]) + int(row["unknown"]) > 0 and float(row["answered [s]"]) > 0
         assert float(row["at_most"]) == pytest.approx(0.95) and row["telling"] == "1"
-    # Its own start over a database that is there leaves a connection reading for good: others' writes find it locked.
+    # Its start over an existing database leaves a connection reading permanently: others' writes find it locked.
     stuck = killed[sqlite, "Iceberg REST catalog over SQLite"]
     assert int(stuck["again"]) == 8 > 2 * int(stuck["again_acked"])
     assert killed[postgres, "PostgreSQL"]["again"] == "8"
@@ -108,8 +108,8 @@ def test_servers_and_databases_are_killed_and_hold(done: Sandbox) -> None:
     assert len(excused) == 1 and "in memory" in excused.pop()
 
 
-def test_a_database_that_is_away_costs_its_round_trips(done: Sandbox) -> None:
-    """Some six to a table's creation, as it has statements; generously, since a busy machine adds what it likes."""
+def test_database_round_trips_add_to_the_latency(done: Sandbox) -> None:
+    """Expect about six round trips per table creation, one per statement, with wide bounds for a busy machine."""
     found = {row["request"]: row for row in done.table("catalogs", "catalog-distance") if row["users"] == "1"}
     created = found["Create table"]
     assert created["near_rtt [ms]"] == "0" and created["far_rtt [ms]"] == "10"
@@ -121,13 +121,13 @@ def test_a_database_that_is_away_costs_its_round_trips(done: Sandbox) -> None:
     assert any("10 ms of a round trip" in note for note in far["system"]["notes"])
 
 
-def test_tables_come_and_go(done: Sandbox) -> None:
+def test_churned_tables_are_created_renamed_and_dropped(done: Sandbox) -> None:
     for row in done.table("catalogs", "catalog-churn"):
         assert row["created"] == row["renamed"] == "8" and row["dropped"] == "4", row
         assert row["twice"] == "0" and row["undead"] in ("", "0") and row["unknown"] == row["refused"] == "0"
 
 
-def test_the_report_is_held_to_its_own_appendix(done: Sandbox) -> None:
+def test_report_is_compared_with_its_own_appendix(done: Sandbox) -> None:
     claims = {each["id"]: each for each in json.loads((done.results / "claims.json").read_text())["claims"]}
     assert {claim["study"] for claim in claims.values()} == {"catalogs"}
     assert claims["printed-write-50"]["verdict"] == claims["printed-write-99"]["verdict"] == "not reproduced"
@@ -138,7 +138,7 @@ def test_the_report_is_held_to_its_own_appendix(done: Sandbox) -> None:
         assert (claim["ours"] is None) == untested and bool(claim["why"]) >= untested, name
 
 
-def test_it_has_a_paper_of_its_own(done: Sandbox) -> None:
+def test_study_has_a_separate_paper(done: Sandbox) -> None:
     values = json.loads((done.results / "paper/values.json").read_text())
     assert [each["study"] for each in values["chapters"]] == ["catalogs"]
     said = {name: text for name, text in values["sentences"].items() if name.startswith("catalogs-")}
@@ -148,7 +148,7 @@ def test_it_has_a_paper_of_its_own(done: Sandbox) -> None:
     assert '"study":"catalogs"' in (done.results / "report.html").read_text()
 
 
-def test_the_database_has_a_row_a_request(done: Sandbox) -> None:
+def test_database_has_one_row_per_request(done: Sandbox) -> None:
     import duckdb
 
     with duckdb.connect(done.results / "metrics.duckdb", read_only=True) as connection:
@@ -157,8 +157,8 @@ def test_the_database_has_a_row_a_request(done: Sandbox) -> None:
     assert count == sum(run["operations"] for run in done.runs().values()) and kinds == 18 and least > 0
 
 
-def test_a_server_that_is_killed_gives_one_message_and_is_measured_again(make_sandbox: MakeSandbox) -> None:
-    """In the middle of a window; the next command measures the series, and only it, once more."""
+def test_killed_server_gives_one_message_and_its_series_is_measured_again(make_sandbox: MakeSandbox) -> None:
+    """Kill it in the middle of a window; the next command measures that series, and only it, once more."""
     long = {**SMOKE, "users": [2], "runs": 1, "open_seconds": 30, "sequential_rate": 20, "concurrent_rate": 20}
     sandbox = make_sandbox(configured({"rest-jdbc-sqlite": {}}, long))
     process = sandbox.start("all", *MEASURE_ONLY)
@@ -177,11 +177,11 @@ def test_a_server_that_is_killed_gives_one_message_and_is_measured_again(make_sa
 
 
 def in_play(sandbox: Sandbox) -> bool:
-    """Whether metadata files are written: the window has been open for some requests."""
+    """Return True if metadata files are being written: the window has been open for some requests."""
     return len(list(sandbox.work.glob("*/iceberg-rest-sqlite/warehouse/**/*.metadata.json"))) > 4
 
 
-def test_a_folder_of_its_own_is_all_that_the_study_has() -> None:
+def test_general_code_does_not_mention_the_study() -> None:
     repository = Path(__file__).parents[2]
     general = [
         *(repository / "src/tidemark/measure").rglob("*.py"),

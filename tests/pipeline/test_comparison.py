@@ -1,4 +1,4 @@
-"""Result sets of several studies: each study is compared by itself, and the tables that all share are made."""
+"""Result sets of several studies: each study is compared separately, and the tables that all share are made."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def test_each_study_is_compared_by_its_own_quantities(before: Path, after: Path,
     assert "study streams: B against A" in done.stdout and f"study {STUDY}: B against A" in done.stdout
 
 
-def test_a_study_that_one_set_lacks_is_named_and_the_other_is_compared(before: Path, tmp_path: Path) -> None:
+def test_study_missing_in_one_set_is_named_and_the_other_compared(before: Path, tmp_path: Path) -> None:
     alone = streams(tmp_path / "alone", 2)
     made, _, left_out = build_comparison(before, alone, tmp_path / "made")
     assert [table.name for table in made] == ["compare"]
     assert left_out == [f"study {STUDY}: {alone} has no series of it"]
 
 
-def test_a_study_that_must_not_be_compared_does_not_hide_the_other(before: Path, tmp_path: Path) -> None:
+def test_incomparable_study_does_not_hide_the_other(before: Path, tmp_path: Path) -> None:
     other = add_tables(streams(tmp_path / "other", 2, tuple(replace(m, mode="batch") for m in BOTH)), 0.2)
     made, _, left_out = build_comparison(before, other, tmp_path / "made")
     assert len(made) == len(left_out) == 1 and "study streams: " in left_out[0] and "the modes differ" in left_out[0]
@@ -68,7 +68,7 @@ def test_a_study_that_must_not_be_compared_does_not_hide_the_other(before: Path,
         build_comparison(before, streams(tmp_path / "none", 2, (replace(DUCKLAKE, mode="batch"),)), tmp_path / "no")
 
 
-def test_the_tables_of_all_studies_are_made_of_several(tmp_path: Path) -> None:
+def test_common_tables_are_made_from_several_studies(tmp_path: Path) -> None:
     disturbed = replace(DUCKLAKE, measured_again={1: "foreign: other work took 1.20 processors"})
     results = add_tables(streams(tmp_path, models=(disturbed, NULL)))
     index = json.loads(build_tables(results).read_text())

@@ -1,4 +1,4 @@
-"""The study on whole tables from the configuration to the paper, on a real HDFS."""
+"""The study on complete tables from the configuration to the paper, on a real HDFS."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
     return sandbox
 
 
-def test_each_table_holds_what_was_written(done: Sandbox) -> None:
+def test_each_table_holds_the_written_rows(done: Sandbox) -> None:
     runs = done.runs()
     assert len(runs) == len(SYSTEMS)
     for name, run in runs.items():
@@ -33,7 +33,7 @@ def test_each_table_holds_what_was_written(done: Sandbox) -> None:
         assert run["found"]["data"]["rows"] == 10_000 and run["found"]["data"]["name"] == "supplier_sf1"
         oracle = run["oracle"]
         assert oracle["verdict"]
-        # Each table, and what the client read last.
+        # Each table, and the last result that the client read.
         assert oracle["expected"] == oracle["found"] == (0 if "null" in name else (REPETITIONS + 1) * 10_000)
     (hdfs,) = (run for name, run in runs.items() if "hdfs" in name)
     assert hdfs["versions"]["HDFS NameNode"] == "3.4.2" and "WebHDFS" in hdfs["oracle"]["reader"]
@@ -42,13 +42,13 @@ def test_each_table_holds_what_was_written(done: Sandbox) -> None:
     assert not list(done.work.iterdir()) and not done.left_running()
 
 
-def test_times_stand_beside_those_of_the_thesis(done: Sandbox) -> None:
+def test_times_are_shown_next_to_those_of_the_thesis(done: Sandbox) -> None:
     told = done.table("deltars", "deltars-writes")
     ours = {row["system"]: float(row["mean [s]"]) for row in told if "thesis" not in row["system"]}
     assert 0 < ours["Null"] < ours["delta-rs, local disk"] < ours["delta-rs, HDFS"]
     printed = [row for row in told if row["system"] == "delta-rs HopsFS (the thesis's)" and row["cores"] == "1"]
     assert [float(row["mean [s]"]) for row in printed] == [1.25088]
-    # A client is told to ask again, and sleeps before it does: that is most of what HDFS adds.
+    # HDFS makes a client retry, and the client sleeps before it does: that is most of the time that HDFS adds.
     closes = done.table("deltars", "deltars-closes")
     assert sum(int(row["n"]) for row in closes) == REPETITIONS
     (sixty,) = [row for row in done.table("deltars", "deltars-limit") if row["data"] == "lineitem_sf10"]
@@ -73,11 +73,11 @@ def configured(repetitions: int) -> dict[str, Any]:
     return {"studies": ["deltars"], "protocol": "mine", "deltars": deltars}
 
 
-def test_a_datanode_that_is_killed_ends_its_series_and_the_next_one_is_measured(done: Sandbox) -> None:
+def test_killed_datanode_ends_its_series_and_the_next_one_is_measured(done: Sandbox) -> None:
     done.configure(configured(repetitions=40))
     process = done.start("all", *MEASURE_ONLY)
     wait_for("the client", lambda: list(done.work.glob("*/run-0/client.log")), process)
-    time.sleep(4)  # of some fifty seconds
+    time.sleep(4)  # of about fifty seconds
     done.server("datanode.DataNode").kill()
     result = finish(process)
     (outcome,) = done.outcomes().values()

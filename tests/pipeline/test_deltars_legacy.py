@@ -1,4 +1,4 @@
-"""The legacy path of the study on whole tables: from rows to the figure that divides its time, on all its servers."""
+"""The legacy path of the study on complete tables, on all its servers: from rows to the figure of its time's parts."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
 
 
 @pytest.mark.long
-def test_each_row_that_was_sent_is_in_the_table_and_read_back(done: Sandbox) -> None:
+def test_each_sent_row_is_in_the_table_and_read_back(done: Sandbox) -> None:
     runs = {name.split("/")[2]: run for name, run in done.runs().items()}
     legacy = runs["legacy"]
     assert legacy["oracle"]["verdict"] and legacy["oracle"]["found"] == 20_000, "the table, and what was read of it"
     assert legacy["versions"]["Spark applications (Hudi)"] == "3.5.7" and legacy["versions"]["HDFS NameNode"] == "3.4.2"
     for name in ("duckdb-delta-hdfs", "parquet-hdfs"):
         assert runs[name]["oracle"]["verdict"] and runs[name]["oracle"]["found"] == 40_000
-    # Who writes alone is compared by the table alone.
+    # Systems that only write are compared by the table only.
     for name in ("spark-delta-hdfs", "arrow-kafka-delta"):
         assert runs[name]["oracle"]["verdict"] and runs[name]["oracle"]["found"] == 10_000
     assert not list(done.work.iterdir()) and not done.left_running()
 
 
 @pytest.mark.long
-def test_an_application_that_takes_no_more_than_so_many_messages_is_refused_by_the_oracle(done: Sandbox) -> None:
+def test_application_with_a_message_limit_is_refused_by_the_oracle(done: Sandbox) -> None:
     (row,) = [row for row in done.table("deltars", "deltars-oracle") if row["system"] == "legacy-capped"]
     assert f"of 10,000 rows {10_000 - CAP:,} are missing, 0 are others" in row["verdict"]
     (times,) = [row for row in done.table("deltars", "deltars-writes") if row["system"] == "legacy-capped"]
@@ -60,7 +60,7 @@ def test_an_application_that_takes_no_more_than_so_many_messages_is_refused_by_t
 
 
 @pytest.mark.long
-def test_a_legacy_write_is_divided_into_parts_that_make_the_whole(done: Sandbox) -> None:
+def test_parts_of_a_legacy_write_sum_to_its_total(done: Sandbox) -> None:
     told = {row["system"]: row for row in done.table("deltars", "deltars-steps") if row["cores"] == "1"}
     (legacy,) = [row for title, row in told.items() if title.startswith("Legacy path")]
     parts = {
@@ -84,11 +84,11 @@ def test_claims_about_the_legacy_path_are_judged(done: Sandbox) -> None:
 
 
 @pytest.mark.long
-def test_what_a_table_and_what_a_server_add_is_said_beside_a_file_and_the_engine_alone(done: Sandbox) -> None:
+def test_costs_of_a_table_and_of_a_server_are_stated_against_file_and_engine(done: Sandbox) -> None:
     said = json.loads((done.results / "paper/values.json").read_text())["sentences"]
     assert "(10K rows)" in said["deltars-bytes"] and "(10K rows)" in said["deltars-server-reads"]
     assert f"of 10,000 rows sent, {CAP:,} are in the table" in said["deltars-limit"]
-    # Of one file, one is closed; a commit of Delta's has its log as well.
+    # A write of one file closes one; a commit of Delta closes a file of its log as well.
     closed = {}
     for name in done.runs():
         told = pq.read_table(done.results / name / "operations.parquet", columns=["call", "closed"]).to_pylist()

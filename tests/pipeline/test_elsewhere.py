@@ -1,4 +1,4 @@
-"""Pipelines on engines of a user's own, from the configuration to the oracle, and nothing of ours is left there."""
+"""Pipelines on engines that the user runs, from the configuration to the oracle; nothing of them is left there."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SMOKE = {
 
 @dataclass(frozen=True, slots=True)
 class Theirs:
-    """What runs already, and what is on it."""
+    """External servers that are already running, and the objects on them."""
 
     workspace: Workspace
     kafka: Kafka
@@ -78,7 +78,7 @@ def asked(url: str) -> Any:
 
 
 def measured(make_sandbox: MakeSandbox, theirs: Theirs, system: str, **engine: str) -> tuple[Sandbox, dict[str, Any]]:
-    """The one run of `system` that nothing was killed in, checked; everything that was made has gone."""
+    """Measure `system`; return its run without kills, after checking it and that nothing is left on the servers."""
     before = theirs.everything()
     freshness = {"systems": {system: {}}, "protocols": {"smoke": SMOKE}, "warm": WARM}
     services = {**theirs.services, **engine}
@@ -102,7 +102,7 @@ def reason_of_the_kills(sandbox: Sandbox, system: str) -> str:
     return str(outcome["reason"])
 
 
-def test_a_worker_of_connect(make_sandbox: MakeSandbox, theirs: Theirs) -> None:
+def test_kafka_connect_worker_of_the_user(make_sandbox: MakeSandbox, theirs: Theirs) -> None:
     with KafkaConnect(theirs.workspace, theirs.workspace.work / "connect", theirs.kafka) as worker:
         sandbox, run = measured(make_sandbox, theirs, "kafka-connect-iceberg", connect_address=worker.uri)
         assert asked(f"{worker.uri}/connectors") == []
@@ -111,7 +111,7 @@ def test_a_worker_of_connect(make_sandbox: MakeSandbox, theirs: Theirs) -> None:
     assert "services.connect_address" in reason_of_the_kills(sandbox, "kafka-connect-iceberg")
 
 
-def test_a_session_cluster_of_flink(make_sandbox: MakeSandbox, theirs: Theirs) -> None:
+def test_flink_session_cluster_of_the_user(make_sandbox: MakeSandbox, theirs: Theirs) -> None:
     with flink_session(theirs.workspace, theirs.workspace.work / "flink") as address:
         sandbox, run = measured(make_sandbox, theirs, "flink-iceberg", flink_address=address)
         states = {each["state"] for each in asked(f"{address}/jobs/overview")["jobs"]}
@@ -121,7 +121,7 @@ def test_a_session_cluster_of_flink(make_sandbox: MakeSandbox, theirs: Theirs) -
     assert "services.flink_address" in reason_of_the_kills(sandbox, "flink-iceberg")
 
 
-def test_a_standalone_cluster_of_spark(make_sandbox: MakeSandbox, theirs: Theirs) -> None:
+def test_spark_standalone_cluster_of_the_user(make_sandbox: MakeSandbox, theirs: Theirs) -> None:
     with spark_standalone(theirs.workspace, theirs.workspace.work / "spark") as master:
         sandbox, run = measured(make_sandbox, theirs, "spark-iceberg", spark_master=master)
         (killed,) = (each for name, each in sandbox.runs().items() if "kills" in name)

@@ -31,9 +31,7 @@ SMOKE = {
 @pytest.mark.long
 @pytest.mark.timeout(1000)
 @pytest.mark.parametrize("system", ENGINES)
-def test_each_event_is_in_the_table_once_though_the_engine_was_killed_twice(
-    make_sandbox: MakeSandbox, system: str
-) -> None:
+def test_each_event_is_in_the_table_once_after_two_kills_of_the_engine(make_sandbox: MakeSandbox, system: str) -> None:
     freshness = {"systems": {system: {}}, "protocols": {"smoke": SMOKE}}
     sandbox = make_sandbox({"studies": ["freshness"], "protocol": "smoke", "freshness": freshness})
     made = sandbox.run("all", timeout_s=900)

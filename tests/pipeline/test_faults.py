@@ -1,4 +1,4 @@
-"""What a series needs dies while its window is open, or the disk is full: it fails with its reason, alone."""
+"""A process that a series needs dies in an open window, or the disk is full: only that series fails, with a reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .sandbox import MEASURE_ONLY, Sandbox, finish, wait_for, words_of
 
 
 def faulty(like: str, window_seconds: float = 30) -> dict[str, Any]:
-    """A configuration with one system that will fail and one that must not notice."""
+    """Return a configuration with one system that will fail and one that must not be affected."""
     return {
         "protocol": "faults",
         "protocols": {"faults": {"window_seconds": window_seconds, "runs": 1}},
@@ -38,7 +38,7 @@ def sandbox(make_sandbox: MakeSandbox) -> Sandbox:
 
 
 def in_its_window(sandbox: Sandbox) -> Callable[[], bool]:
-    """Whether the window of the system that is to fail is open."""
+    """Return a predicate that is true while the window of the system that is to fail is open."""
 
     def look() -> bool:
         position = sandbox.position()
@@ -50,7 +50,7 @@ def in_its_window(sandbox: Sandbox) -> Callable[[], bool]:
 def fail(
     sandbox: Sandbox, break_it: Callable[[], object], *arguments: str
 ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
-    """Run `all`, call `break_it` once the faulty system's window is open; how `all` and that series ended."""
+    """Run `all`, call `break_it` in the faulty system's window, and return the results of `all` and of that series."""
     process = sandbox.start("all", *arguments)
     wait_for("the window", in_its_window(sandbox), process)
     break_it()
@@ -65,7 +65,7 @@ def fail(
 def check_failure(
     sandbox: Sandbox, result: subprocess.CompletedProcess[str], outcome: dict[str, Any], exit_code: int, *said: str
 ) -> None:
-    """The series failed with its own exit code and reason, nothing of it counts, and the other one is complete."""
+    """Check that the series failed with its own exit code and reason, counts no run, and the other one is complete."""
     assert result.returncode == outcome["exit_code"] == exit_code, result.stdout
     assert outcome["status"] == "failed" and outcome["runs"] == []
     assert outcome["reason"].startswith("run 0 of faulty single: ")
@@ -84,7 +84,7 @@ def check_failure(
 
 
 def log_named(outcome: dict[str, Any], name: str) -> Path:
-    """The log that the reason names, which must be there to be read."""
+    """Return the log that the reason names, which must exist."""
     found = next(word.rstrip(".,;") for word in outcome["reason"].split() if name in word)
     assert Path(found).is_file(), found
     return Path(found)
@@ -95,29 +95,29 @@ def log_named(outcome: dict[str, Any], name: str) -> Path:
     [("bin/postgres", "PostgreSQL", "postgres.log"), ("kafka.Kafka", "Kafka", "kafka.log")],
     ids=["catalog database", "broker"],
 )
-def test_a_server_that_is_killed_ends_its_series_alone(sandbox: Sandbox, word: str, title: str, log: str) -> None:
+def test_killed_server_fails_only_its_series(sandbox: Sandbox, word: str, title: str, log: str) -> None:
     sandbox.configure(faulty("ducklake"))
     result, outcome = fail(sandbox, lambda: sandbox.server(word).kill(), *MEASURE_ONLY)
     check_failure(sandbox, result, outcome, 5, f"{title} ended on its own (killed by SIGKILL)")
     assert log_named(outcome, log).stat().st_size > 0
 
 
-def test_an_iceberg_catalog_that_is_killed_ends_its_series_alone(sandbox: Sandbox) -> None:
+def test_killed_iceberg_catalog_fails_only_its_series(sandbox: Sandbox) -> None:
     sandbox.configure(faulty("iceberg-pyiceberg"))
     result, outcome = fail(sandbox, lambda: sandbox.server("LoopbackCatalogServer").kill(), *MEASURE_ONLY)
     check_failure(sandbox, result, outcome, 5, "Iceberg REST catalog ended on its own (killed by SIGKILL)")
     assert log_named(outcome, "iceberg-rest.log").stat().st_size > 0
 
 
-def test_a_producer_that_dies_ends_its_series_alone(sandbox: Sandbox) -> None:
+def test_dead_producer_fails_only_its_series(sandbox: Sandbox) -> None:
     sandbox.configure(faulty("ducklake"))
     result, outcome = fail(sandbox, lambda: sandbox.server("tidemark.stream.producer").kill(), *MEASURE_ONLY)
     check_failure(sandbox, result, outcome, 6, "the producer died (exit status -9)")
     assert log_named(outcome, "producer.log").exists()
 
 
-def test_a_death_as_the_window_ends_is_noticed_and_what_failed_is_measured_again_alone(sandbox: Sandbox) -> None:
-    """Everything that so short a window needs was in memory already; the run is not counted all the same."""
+def test_death_at_the_end_of_a_window_is_noticed_and_only_that_series_repeated(sandbox: Sandbox) -> None:
+    """Discard the run although everything that this short window needs was in memory already."""
     sandbox.configure(faulty("null", window_seconds=1))
     result, outcome = fail(sandbox, lambda: sandbox.server("kafka.Kafka").kill(), *MEASURE_ONLY)
     check_failure(sandbox, result, outcome, 5, "Kafka ended on its own (killed by SIGKILL)")
@@ -132,8 +132,8 @@ def test_a_death_as_the_window_ends_is_noticed_and_what_failed_is_measured_again
     assert before and all(after[name] == run for name, run in before.items())
 
 
-def test_a_measuring_process_that_is_halted_has_its_run_measured_once_more(sandbox: Sandbox) -> None:
-    """And only that one: what else this machine does meanwhile is not this test's to judge."""
+def test_run_of_a_halted_measuring_process_is_repeated(sandbox: Sandbox) -> None:
+    """Repeat only for the halt: the limits on other work of this machine are too high to be reached."""
     most = {"foreign_cores": 100.0, "steal_cores": 100.0, "gap_seconds": 0.5, "disk_share": 1e6, "retries": 1}
     sandbox.configure({**faulty("ducklake", window_seconds=8), "disturbance": most})
     process = sandbox.start("all", *MEASURE_ONLY)
@@ -154,7 +154,7 @@ def test_a_measuring_process_that_is_halted_has_its_run_measured_once_more(sandb
 
 @pytest.fixture
 def small_disk(sandbox: Sandbox) -> Iterator[Path]:
-    """The folder of servers and tables, on a file system of its own with 300 MB."""
+    """Yield the folder of servers and tables, on a separate file system of 300 MB."""
     if os.geteuid() != 0:
         pytest.skip("mounting a small file system needs root")
     sandbox.work.mkdir(parents=True, exist_ok=True)
@@ -171,13 +171,13 @@ def small_disk(sandbox: Sandbox) -> Iterator[Path]:
 
 
 def fill(filler: Path) -> None:
-    """Leave not a single block of the file system that `filler` lies on."""
+    """Fill every block of the file system that `filler` lies on."""
     with filler.open("wb", buffering=0) as file:
         try:
             while True:
                 file.write(bytes(1 << 20))
         except OSError:
-            while True:  # and what is smaller than a megabyte
+            while True:  # then less than a megabyte at a time
                 try:
                     file.write(bytes(4096))
                 except OSError:
@@ -185,7 +185,7 @@ def fill(filler: Path) -> None:
 
 
 @pytest.mark.parametrize("like", ["ducklake", "delta-rs"])
-def test_a_full_disk_ends_the_series_with_a_code_of_its_own(sandbox: Sandbox, small_disk: Path, like: str) -> None:
+def test_full_disk_ends_the_series_with_its_own_exit_code(sandbox: Sandbox, small_disk: Path, like: str) -> None:
     filler = small_disk / "filler"
     sandbox.configure(faulty(like))
     try:
@@ -195,7 +195,7 @@ def test_a_full_disk_ends_the_series_with_a_code_of_its_own(sandbox: Sandbox, sm
     check_failure(sandbox, result, outcome, 9, "no room left on the device")
 
 
-def test_a_window_is_not_lost_with_the_disk_that_the_next_one_needs(sandbox: Sandbox, small_disk: Path) -> None:
+def test_finished_run_is_kept_if_the_next_one_fills_the_disk(sandbox: Sandbox, small_disk: Path) -> None:
     filler = small_disk / "filler"
     short = {"protocols": {"faults": {"window_seconds": 1, "runs": 2}}}
     sandbox.configure({**faulty("ducklake"), **short})
@@ -216,7 +216,7 @@ def test_a_window_is_not_lost_with_the_disk_that_the_next_one_needs(sandbox: San
     assert [attempt["status"] for attempt in outcome["attempts"]] == ["failed", "complete"]
 
 
-def test_ctrl_c_leaves_no_process_and_no_half_result(sandbox: Sandbox) -> None:
+def test_ctrl_c_leaves_no_process_and_no_partial_result(sandbox: Sandbox) -> None:
     sandbox.configure(faulty("ducklake"))
     process = sandbox.start("all", *MEASURE_ONLY)
     wait_for("the window", in_its_window(sandbox), process)
@@ -231,7 +231,7 @@ def test_ctrl_c_leaves_no_process_and_no_half_result(sandbox: Sandbox) -> None:
     assert [str(path) for path in sandbox.results.glob("runs/**/.*")] == []
 
 
-def test_a_closed_terminal_ends_all_of_it_as_ctrl_c_does(sandbox: Sandbox) -> None:
+def test_closed_terminal_ends_the_pipeline_as_ctrl_c_does(sandbox: Sandbox) -> None:
     sandbox.configure(faulty("ducklake"))
     process = sandbox.start("all", *MEASURE_ONLY)
     wait_for("the window", in_its_window(sandbox), process)
@@ -242,7 +242,7 @@ def test_a_closed_terminal_ends_all_of_it_as_ctrl_c_does(sandbox: Sandbox) -> No
     assert sandbox.left_running() == []
 
 
-def test_a_snakemake_that_is_killed_is_named_and_leaves_nothing_elsewhere(
+def test_killed_snakemake_is_reported_and_leaves_nothing_elsewhere(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -261,7 +261,7 @@ def test_a_snakemake_that_is_killed_is_named_and_leaves_nothing_elsewhere(
     assert before.isdisjoint(left.iterdir())
 
 
-def test_a_limit_on_open_files_is_named_before_anything_starts(sandbox: Sandbox) -> None:
+def test_low_limit_on_open_files_is_reported_before_start(sandbox: Sandbox) -> None:
     process = sandbox.start("all", *MEASURE_ONLY)
     resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (64, 64))
     result = finish(process, 60)
@@ -270,7 +270,7 @@ def test_a_limit_on_open_files_is_named_before_anything_starts(sandbox: Sandbox)
     assert "Traceback" not in result.stdout
 
 
-def test_results_that_cannot_be_written_are_named(sandbox: Sandbox) -> None:
+def test_unwritable_results_are_reported(sandbox: Sandbox) -> None:
     if os.geteuid() != 0:
         pytest.skip("mounting a file system that cannot be written needs root")
     sandbox.results.mkdir(exist_ok=True)
@@ -294,7 +294,7 @@ def test_a_second_pipeline_in_the_same_folder_is_refused(sandbox: Sandbox) -> No
     assert second.returncode == 10
     assert f"(process {first.pid})" in second.stdout and str(sandbox.root) in second.stdout
     assert first.poll() is None, "the first goes on"
-    # A lock whose holder was killed is no obstacle, nor is the number that it left in the file.
+    # A lock whose holder was killed does not block, nor does the number that it left in the file.
     os.killpg(first.pid, signal.SIGKILL)
     first.communicate()
     assert sandbox.left_running() == []

@@ -1,4 +1,4 @@
-"""The study on freshness from the configuration to the paper: a consumer of ours and Kafka Connect, both killed."""
+"""The study on freshness from the configuration to the paper: Tidemark's consumer and Kafka Connect, both killed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def rows(sandbox: Sandbox, table: str) -> dict[str, dict[str, str]]:
     return {row["system"]: row for row in sandbox.table("freshness", table)}
 
 
-def test_each_event_is_there_once_also_after_kills(done: Sandbox) -> None:
+def test_each_event_is_stored_once_even_after_kills(done: Sandbox) -> None:
     runs = done.runs()
     assert len(runs) == 2 * 3
     for name, run in runs.items():
@@ -58,7 +58,7 @@ def test_each_event_is_there_once_also_after_kills(done: Sandbox) -> None:
     assert not list(done.work.iterdir()) and not done.left_running()
 
 
-def test_ages_and_costs_are_told_of_a_consumer_and_a_pipeline_alike(done: Sandbox) -> None:
+def test_ages_and_costs_are_reported_for_consumer_and_pipeline_alike(done: Sandbox) -> None:
     told = rows(done, "freshness")
     assert set(told) == {"Delta (delta-rs)", "connect"}
     for row in told.values():
@@ -73,7 +73,7 @@ def test_ages_and_costs_are_told_of_a_consumer_and_a_pipeline_alike(done: Sandbo
     assert (done.results / "paper.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_a_rate_is_doubled_while_the_lag_does_not_grow(done: Sandbox) -> None:
+def test_rate_is_doubled_while_the_lag_does_not_grow(done: Sandbox) -> None:
     found = done.table("freshness", "freshness-steps")
     steps = [(row["system"], float(row["rate [events/s]"]), row) for row in found]
     assert {(system, RATE) for system in ("Delta (delta-rs)", "connect")} <= {step[:2] for step in steps}
@@ -88,7 +88,7 @@ def test_a_rate_is_doubled_while_the_lag_does_not_grow(done: Sandbox) -> None:
     assert "doubled step by step" in said["freshness-capacity"]
 
 
-def test_tables_are_read_as_they_were_streamed_and_once_they_are_maintained(done: Sandbox) -> None:
+def test_tables_are_read_as_streamed_and_after_maintenance(done: Sandbox) -> None:
     told = [(row["system"], row["state"], row) for row in done.table("freshness", "freshness-reads")]
     assert sorted((system, state) for system, state, _ in told) == [
         ("Delta (delta-rs)", "after compact, vacuum and checkpoint"),
@@ -101,7 +101,7 @@ def test_tables_are_read_as_they_were_streamed_and_once_they_are_maintained(done
         assert min(float(row[f"{what}_{which} [s]"]) for what in ("count", "sum") for which in ("first", "again")) > 0
 
 
-def test_the_worker_listens_on_loopback_alone_and_names_its_version(done: Sandbox) -> None:
+def test_worker_listens_on_loopback_only_and_reports_its_version(done: Sandbox) -> None:
     (run,) = (
         run for name, run in done.runs().items() if "/connect/" in name and not {"kills", "ramp"} & set(name.split("-"))
     )

@@ -1,4 +1,4 @@
-"""The study of many writers goes from the configuration to the paper, on real servers, and shows who loses rows."""
+"""The study of many writers runs from the configuration to the paper, on real servers, and shows which lose rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RTTS = (0, 15)
 SMOKE = {"writers": [WRITERS], "own": [WRITERS], "rtts": list(RTTS), "pruned": [10], "runs": 2, "window_seconds": 1}
 SMOKE |= {"kills": 1, "group": GROUP, "tail": TAIL, "maintenance": {"systems": ["delta-rs"], "window_seconds": 3}}
 SMOKE |= {"cut": {"systems": ["delta-rs"], "window_seconds": 2}}
-CUTS = 0 if power.why_not() else 2  # as it is, and with all of it on the disk
+CUTS = 0 if power.why_not() else 2  # with the default durability, and with everything on the disk
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
     return sandbox
 
 
-def test_every_run_was_checked_and_those_that_lost_nothing_are_exact(done: Sandbox) -> None:
+def test_every_run_is_checked_and_lossless_runs_are_exact(done: Sandbox) -> None:
     runs = done.runs()
     assert len(runs) == 2 * 2 * (2 + len(RTTS) + 1) + 2 + 3 * 2 + 2 * 2 + 2 + 1 + CUTS
     for name, run in runs.items():
@@ -50,8 +50,8 @@ def test_every_run_was_checked_and_those_that_lost_nothing_are_exact(done: Sandb
     assert not list(done.work.iterdir()) and not done.left_running()
 
 
-def test_what_the_reference_catalog_loses_is_found_and_has_no_speed(done: Sandbox) -> None:
-    """DuckDB's commits through the endpoint for several tables: two of them on one snapshot, both acknowledged."""
+def test_losses_of_the_reference_catalog_are_found_and_have_no_speed(done: Sandbox) -> None:
+    """Expect losses of DuckDB's commits to the endpoint for several tables, which acknowledges two on one snapshot."""
     runs = [run for name, run in done.runs().items() if f"iceberg-duckdb/one-{WRITERS}" in name]
     assert any(run["found"]["oracle"]["lost"] for run in runs), [run["found"] for run in runs]
     hot = next(run for run in runs if run["run"] == 1)
@@ -62,7 +62,7 @@ def test_what_the_reference_catalog_loses_is_found_and_has_no_speed(done: Sandbo
         assert float(speeds[system, "one each"]["commits [commits/s]"]) > 0
 
 
-def test_writers_and_servers_are_killed_and_what_was_acknowledged_is_looked_for(done: Sandbox) -> None:
+def test_acknowledged_rows_are_checked_after_kills_of_writers_and_servers(done: Sandbox) -> None:
     found = {name.split("/")[2]: run["found"] for name, run in done.runs().items() if "/faults-2/" in name}
     assert set(found) == {"delta-rs", "iceberg-duckdb"}
     titles = {name: [kill["title"] for kill in each["faults"]["kills"]] for name, each in found.items()}
@@ -79,7 +79,7 @@ def test_writers_and_servers_are_killed_and_what_was_acknowledged_is_looked_for(
     assert (done.results / "figures/ingest/ingest-faults.svg").stat().st_size > 0
 
 
-def test_the_process_of_a_buffer_is_killed_with_requests_waiting(done: Sandbox) -> None:
+def test_buffer_process_is_killed_with_requests_waiting(done: Sandbox) -> None:
     (run,) = [run for name, run in done.runs().items() if "/front-" in name]
     found = run["found"]
     (kill,) = found["faults"]["kills"]
@@ -90,20 +90,20 @@ def test_the_process_of_a_buffer_is_killed_with_requests_waiting(done: Sandbox) 
     assert row["verdict"] == "holds" and row["lost"] == row["doubled"] == "0" and float(row["down [s]"]) > 0
 
 
-def test_what_is_on_the_disk_at_the_acknowledgement_is_seen(done: Sandbox) -> None:
+def test_data_on_the_disk_at_acknowledgement_is_measured(done: Sandbox) -> None:
     told = {row["system"]: row for row in done.table("ingest", "ingest-durability")}
     delta, iceberg = told["Delta (delta-rs)"], told["Iceberg (DuckDB)"]
     if "not measurable here" in delta["level_missing"]:
         pytest.skip(delta["level_missing"])
     assert (delta["level"], iceberg["level"]) == ("D0", "D1")
-    # The kernel may have written a part on its own before the look; a client that syncs leaves nothing.
+    # The kernel may have written a part by itself before the check; a client that syncs leaves nothing.
     for row, files in ((delta, "data"), (delta, "other"), (iceberg, "data")):
         assert float(row[f"dirty_{files} [%]"]) >= 50
     assert delta["dirty_log [%]"] == "" and float(iceberg["dirty_log [%]"]) < 100
     assert int(delta["data_files"]) == int(iceberg["data_files"]) == 10
 
 
-def test_a_cut_of_the_power_takes_what_was_acknowledged_and_nothing_where_all_is_flushed(done: Sandbox) -> None:
+def test_power_cut_loses_acknowledged_rows_unless_everything_is_flushed(done: Sandbox) -> None:
     told = {row["asked"]: row for row in done.table("ingest", "ingest-power-cut")}
     reasons = {each["reason"] for name, each in done.outcomes().items() if "/cut-2" in name and each["reason"]}
     if not CUTS:
@@ -117,7 +117,7 @@ def test_a_cut_of_the_power_takes_what_was_acknowledged_and_nothing_where_all_is
     assert str(done.work) not in Path("/proc/self/mountinfo").read_text()
 
 
-def test_what_a_front_acknowledged_is_there_and_gathered_requests_share_files(done: Sandbox) -> None:
+def test_acknowledged_requests_of_a_front_are_stored_and_grouped_ones_share_files(done: Sandbox) -> None:
     runs = {name: run for name, run in done.runs().items() if "20x8" in name}
     for name, run in runs.items():
         found = run["found"]
@@ -135,17 +135,17 @@ def test_what_a_front_acknowledged_is_there_and_gathered_requests_share_files(do
     assert float(told["staged"]["rows_over_direct [x]"]) > 0 and not told["direct"]["rows_over_direct [x]"]
 
 
-def test_a_commit_to_a_store_that_is_farther_away_takes_longer(done: Sandbox) -> None:
+def test_commit_to_a_more_distant_store_takes_longer(done: Sandbox) -> None:
     far = {(row["system"], row["rtt [ms]"]): row for row in done.table("ingest", "ingest-storage") if row["rtt [ms]"]}
     assert len(far) == 2 * len(RTTS) and all(row["verdict"] == "exact" for row in far.values())
-    # Of some seven round trips a commit; the other system has too few commits in such a window on a busy machine.
+    # A commit takes about seven round trips; the other system has too few commits in such a window on a busy machine.
     times = [float(far["Delta (delta-rs)", str(rtt)]["commit_p50 [ms]"]) for rtt in RTTS]
     assert times[1] - times[0] > RTTS[1], times
     assert float(far["Delta (delta-rs)", str(RTTS[1])]["trips"]) == pytest.approx((times[1] - times[0]) / RTTS[1])
     assert (done.results / "figures/ingest/ingest-distance.svg").stat().st_size > 0
 
 
-def test_files_that_a_filter_need_not_read_are_counted(done: Sandbox) -> None:
+def test_files_that_a_filter_skips_are_counted(done: Sandbox) -> None:
     told = {row["system"]: row for row in done.table("ingest", "ingest-pruning")}
     delta, needed = told["Delta (delta-rs)"], told["(files with rows that fit)"]
     for name in ("all_rows", "region", "integer", "one_of_two", "region_and_time", "one_hour"):
@@ -153,7 +153,7 @@ def test_files_that_a_filter_need_not_read_are_counted(done: Sandbox) -> None:
     assert delta["text"] == "10" and needed["text"] == "1" and delta["verdict"] == "exact"
 
 
-def test_requests_are_due_by_a_schedule_at_a_share_of_what_a_closed_loop_reaches(done: Sandbox) -> None:
+def test_requests_follow_a_schedule_at_a_share_of_the_closed_loop_rate(done: Sandbox) -> None:
     runs = {name: run for name, run in done.runs().items() if "/tail-" in name}
     for name, run in runs.items():
         found, closed, schedule = run["found"], run["found"]["closed"], run["found"]["schedule"]
@@ -175,7 +175,7 @@ def test_requests_are_due_by_a_schedule_at_a_share_of_what_a_closed_loop_reaches
         assert (done.results / "figures/ingest" / f"{name}.svg").stat().st_size > 0
 
 
-def test_a_table_is_maintained_while_writers_write_and_holds(done: Sandbox) -> None:
+def test_table_is_maintained_while_writers_write_and_stays_exact(done: Sandbox) -> None:
     found = {name.split("/")[3]: run["found"] for name, run in done.runs().items() if "-3/" in name}
     maintained, left = found["maintained-3"], found["left-3"]
     assert {call["operation"] for call in maintained["maintenance"]["calls"]} == {"compact", "vacuum", "checkpoint"}
@@ -190,7 +190,7 @@ def test_a_table_is_maintained_while_writers_write_and_holds(done: Sandbox) -> N
     assert (done.results / "figures/ingest/ingest-maintenance.svg").stat().st_size > 0
 
 
-def test_a_catalog_in_a_file_is_a_cell_with_its_reason(done: Sandbox) -> None:
+def test_catalog_in_a_file_is_reported_as_not_run_with_its_reason(done: Sandbox) -> None:
     refused = {name: each for name, each in done.outcomes().items() if "ducklake-inlined" in name}
     assert len(refused) == 2 + 1
     assert all(each["status"] == "not-run" and "one process" in each["reason"] for each in refused.values())
@@ -198,7 +198,7 @@ def test_a_catalog_in_a_file_is_a_cell_with_its_reason(done: Sandbox) -> None:
     assert len(told) == 2 and all("one process" in row["verdict_missing"] for row in told)
 
 
-def test_tables_figures_claims_and_chapter_are_there(done: Sandbox) -> None:
+def test_tables_figures_claims_and_chapter_exist(done: Sandbox) -> None:
     outcomes = done.table("ingest", "ingest-outcomes")
     assert {row["counted_by"].partition(":")[0] for row in outcomes if row["run"]} == {"the caller"}
     for name in ("ingest-commits", "ingest-conflicts", "ingest-group"):
@@ -215,7 +215,7 @@ def test_tables_figures_claims_and_chapter_are_there(done: Sandbox) -> None:
     assert '"study":"ingest"' in (done.results / "report.html").read_text()
 
 
-def test_a_folder_of_its_own_is_all_that_the_study_has() -> None:
+def test_general_code_does_not_mention_the_study() -> None:
     package = Path(__file__).parents[2] / "src/tidemark"
     general = [path for room in ("measure", "results", "systems") for path in (package / room).rglob("*.py")]
     assert not [path for path in general if "studies.ingest" in path.read_text()]

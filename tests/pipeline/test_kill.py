@@ -1,4 +1,4 @@
-"""The pipeline is killed at random moments, again and again, and ends with every run once all the same."""
+"""The pipeline is killed at random moments, repeatedly, and still ends with every run once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEED = 20251101
 
 
 def configuration(systems: dict[str, Any]) -> dict[str, Any]:
-    """Windows so short that most of the time goes by outside them, where there is more to break."""
+    """Return a configuration with windows so short that most of the time passes outside them, where more can break."""
     return {
         "protocol": "short",
         "protocols": {"short": {"window_seconds": 0.5, "runs": 2}},
@@ -51,13 +51,13 @@ def is_running(sandbox: Sandbox) -> bool:
 
 
 def is_after_the_window(sandbox: Sandbox) -> bool:
-    """Sync, footprint, flush, oracle and the run's files: all between the window and the next topic."""
+    """Return True between the window and the next topic: sync, footprint, flush, oracle and the run's files."""
     position = sandbox.position()
     return position is not None and position.ended and position.consumed > 0
 
 
 def is_between_runs(sandbox: Sandbox) -> bool:
-    """The series that runs now has its first run's files."""
+    """Return True if the series that runs now has its first run's files."""
     position = sandbox.position()
     done = [path.parent for path in sandbox.results.glob("runs/*/*/*/*/run-0")]
     names = {"-".join(folder.relative_to(sandbox.results / "runs").parts) for folder in done}
@@ -70,7 +70,7 @@ def is_analysing(sandbox: Sandbox) -> bool:
 
 @dataclass(frozen=True)
 class Phase:
-    """When to kill: up to `at_most_s` after `begun`, `times` times."""
+    """Moment of a kill: up to `at_most_s` after `begun`, repeated `times` times."""
 
     begun: Callable[[Sandbox], bool]
     at_most_s: float
@@ -78,7 +78,7 @@ class Phase:
 
 
 # Provisioning and preprocessing come first, because they are not repeated once they have succeeded. A series that
-# is due goes through all phases of the second group; the third is there when no series is due any more.
+# is due goes through all phases of the second group; the third is reached once no series is due any more.
 EARLY = (Phase(is_provisioning, 1.5, 3), Phase(is_preparing, 0.6, 2))
 WITHIN_SERIES = (
     Phase(is_starting_servers, 4.0, 4),
@@ -91,7 +91,7 @@ LATE = (Phase(is_analysing, 3.0, 2),)
 
 @dataclass
 class Tally:
-    """What was killed where, and the runs that were there at each time."""
+    """Kills by phase, and the runs that existed at each of them."""
 
     kills: dict[str, int] = field(default_factory=dict)
     written: dict[Path, int] = field(default_factory=dict)  # the inode of each run: it is written once
@@ -102,7 +102,7 @@ class Tally:
 
 
 def kill_once(sandbox: Sandbox, phase: Phase, delay_s: float, tally: Tally) -> None:
-    """Start `all` and kill its whole process group `delay_s` after `phase` began, unless it has ended by then."""
+    """Start `all` and kill its process group `delay_s` after `phase` began, unless it has ended by then."""
     name = phase.begun.__name__
     process = sandbox.start("all", output=subprocess.DEVNULL)
     deadline = time.monotonic() + 180
@@ -119,7 +119,7 @@ def kill_once(sandbox: Sandbox, phase: Phase, delay_s: float, tally: Tally) -> N
 
 
 def kill_again_and_again(sandbox: Sandbox, seed: int = SEED) -> Tally:
-    """All phases, those of one group in an order drawn from `seed`."""
+    """Kill in all phases; within each group except the first, their order is drawn from `seed`."""
     chance, tally = random.Random(seed), Tally()
     for group in (EARLY, WITHIN_SERIES, LATE):
         due = [phase for phase in group for _ in range(phase.times)]
@@ -131,7 +131,7 @@ def kill_again_and_again(sandbox: Sandbox, seed: int = SEED) -> Tally:
 
 
 def copy_of_jars(cache: Path, target: Path) -> Path:
-    """A cache with the jars alone, so that provisioning has PostgreSQL to unpack."""
+    """Make a cache that has only the jars, so that provisioning has PostgreSQL to unpack."""
     for jar in (cache / "jars").rglob("*.jar"):
         place = target / jar.relative_to(cache)
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -143,7 +143,7 @@ def copy_of_jars(cache: Path, target: Path) -> Path:
 
 
 def check_the_end(sandbox: Sandbox, tally: Tally) -> None:
-    """A plain `all`, with nothing unlocked or removed by hand before it, ends with every planned run, each once."""
+    """Check that a plain `all`, with nothing unlocked or removed by hand before, ends with every planned run once."""
     last = sandbox.run("all")
     assert last.returncode == 0, last.stdout
     assert list(complete(sandbox)) == []
@@ -152,12 +152,10 @@ def check_the_end(sandbox: Sandbox, tally: Tally) -> None:
     assert sandbox.left_running() == []
 
 
-def test_killed_at_any_moment_nothing_is_lost_and_nothing_comes_twice(
-    make_sandbox: MakeSandbox, cache: Path, tmp_path: Path
-) -> None:
+def test_kills_at_any_moment_lose_and_duplicate_nothing(make_sandbox: MakeSandbox, cache: Path, tmp_path: Path) -> None:
     systems: dict[str, Any] = {"null": {}, "ducklake": {}}
     sandbox = make_sandbox(configuration(systems), copy_of_jars(cache, tmp_path / "cache"))
-    sandbox.know("null", 50_000)  # the other one is probed, and killed at that as well
+    sandbox.know("null", 50_000)  # the other one is probed, and killed during the probe as well
     tally = kill_again_and_again(sandbox)
     print(f"killed: {tally.kills}")
     assert sum(tally.kills.values()) >= 20
@@ -166,7 +164,7 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_comes_twice(
 
 
 @pytest.mark.long
-def test_killed_at_any_moment_with_every_system(make_sandbox: MakeSandbox, cache: Path, tmp_path: Path) -> None:
+def test_kills_at_any_moment_with_every_system(make_sandbox: MakeSandbox, cache: Path, tmp_path: Path) -> None:
     systems: dict[str, Any] = {name: {} for name in of_kind(TableSystem)}
     sandbox = make_sandbox(configuration(systems), copy_of_jars(cache, tmp_path / "cache"))
     chance, tally, done = random.Random(SEED), Tally(), -1

@@ -1,4 +1,4 @@
-"""The study on LHBench from the configuration to the paper, on the real engine: all parts, one system a format."""
+"""The study on LHBench from the configuration to the paper, on the real engine: all parts, one system per format."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def made(
 
 @pytest.fixture(scope="module")
 def small(make_sandbox: MakeSandbox) -> Sandbox:
-    """One system: tables are loaded, queried, merged into and made compact, and one of many files is asked: 3 min."""
+    """Run one system: its tables are loaded, queried, merged into and compacted, and one has many files: 3 min."""
     return made(make_sandbox, {"delta-on-spark": {}}, ["load", "refresh", "files"], {**LOAD, "queries": [42]})
 
 
 def of_part(sandbox: Sandbox, part: str) -> tuple[Path, dict[str, Any]]:
-    """The folder of the one run of a part, and what it says."""
+    """Return the folder of the only run of a part, and the content of its run.json."""
     ((name, run),) = ((name, run) for name, run in sandbox.runs().items() if f"/{part}-" in name)
     return sandbox.results / name, run
 
 
-def test_every_table_and_every_answer_is_what_it_must_be(small: Sandbox) -> None:
+def test_every_table_and_every_answer_is_exact(small: Sandbox) -> None:
     _, run = of_part(small, "refresh")
     told = run["found"]
     assert run["oracle"]["verdict"] and run["oracle"]["expected"] == run["oracle"]["found"] > 0
@@ -69,12 +69,12 @@ def test_every_table_and_every_answer_is_what_it_must_be(small: Sandbox) -> None
     assert sets and all(0 < each["updates"] <= each["inserts"] + 1 for each in sets)
 
 
-def test_times_stand_in_tables_figures_and_chapter(small: Sandbox) -> None:
+def test_times_are_in_tables_figures_and_chapter(small: Sandbox) -> None:
     (row,) = small.table("lhbench", "lhb-refresh")
     assert row["verdict"] == "exact"
     assert all(float(row[f"{name} [s]"]) > 0 for name in ("load", "queries", "merge", "queries_after", "compaction"))
     verdict = next(row for row in small.table("lhbench", "lhb-oracle") if row["mode"].startswith("refresh"))
-    # What two queries read and one refresh set changes: store_sales, inventory, item and date_dim.
+    # Tables that two queries read and one refresh set changes: store_sales, inventory, item and date_dim.
     assert int(verdict["tables"]) == 4 + 2 * 2 + 2 and int(verdict["answers"]) == 2 * 3
     said = json.loads((small.results / "paper/values.json").read_text())["sentences"]
     assert "all are what they must be" in said["lhbench-oracle"] and "by more than 8" in said["lhbench-axis"]
@@ -98,7 +98,7 @@ def test_another_engine_is_timed_on_the_same_tables(small: Sandbox) -> None:
     assert (small.results / "figures/lhbench/lhb-second-engine.svg").stat().st_size > 0
 
 
-def test_startup_is_told_from_execution_where_a_table_has_many_files(small: Sandbox) -> None:
+def test_startup_is_separated_from_execution_for_a_table_with_many_files(small: Sandbox) -> None:
     folder, run = of_part(small, "files")
     told = run["found"]
     assert run["oracle"]["verdict"] and run["oracle"]["expected"] == run["oracle"]["found"] == 120 * 20
@@ -117,7 +117,7 @@ def test_startup_is_told_from_execution_where_a_table_has_many_files(small: Sand
 
 
 @pytest.mark.long
-def test_an_engine_that_is_killed_or_interrupted_leaves_nothing(make_sandbox: MakeSandbox) -> None:
+def test_killed_or_interrupted_engine_leaves_nothing(make_sandbox: MakeSandbox) -> None:
     lhbench = {"systems": {"delta-on-spark": {}}, "protocols": {"smoke": SIZES}, "parts": ["refresh"]}
     sandbox = make_sandbox({"studies": ["lhbench"], "protocol": "smoke", "lhbench": lhbench})
     for number, ended in ((signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
@@ -133,11 +133,11 @@ def test_an_engine_that_is_killed_or_interrupted_leaves_nothing(make_sandbox: Ma
 
 
 @pytest.mark.long
-def test_all_parts_with_one_system_a_format(make_sandbox: MakeSandbox) -> None:
+def test_all_parts_with_one_system_per_format(make_sandbox: MakeSandbox) -> None:
     systems = {name: {} for name in ("parquet-on-spark", "delta-on-spark", "iceberg-on-spark", "hudi-on-spark")}
     sandbox = made(make_sandbox, systems, ["load", "refresh", "merge", "files"])
     runs = sandbox.runs()
-    assert len(runs) == 3 * 3 + 1 + 3  # rows cannot be merged into files alone, nor Hudi be told of files
+    assert len(runs) == 3 * 3 + 1 + 3  # rows cannot be merged into plain files, nor can files be registered with Hudi
     assert {row["verdict"] for row in sandbox.table("lhbench", "lhb-files") if row["query"]} == {"exact"}
     assert all(run["oracle"]["verdict"] and not run["found"]["failed"] for run in runs.values())
     assert {row["verdict"] for row in sandbox.table("lhbench", "lhb-load")} == {"exact"}

@@ -1,4 +1,4 @@
-"""What Snakemake's plug-in shows of real runs of Snakemake, and what it keeps."""
+"""Output of Snakemake's plug-in for real runs of Snakemake, and the log that it keeps."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TestPlugin(TestLogHandlerBase):
 
 
 def snakemake(folder: Path, *words: str, last: str = "tables.txt", terminal: bool = False) -> tuple[int, str]:
-    """The exit code of Snakemake in `folder` and what it said, to a pipe or to a terminal."""
+    """Return the exit code of Snakemake in `folder` and its output, to a pipe or to a terminal."""
     (folder / "Snakefile").write_text(SNAKEFILE.replace("{last}", last))
     (folder / ".tidemark").mkdir(exist_ok=True)
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--logger", "tidemark", *words]
@@ -104,7 +104,7 @@ def test_without_a_terminal_each_job_is_a_line_and_the_log_has_the_rest(tmp_path
     assert list((tmp_path / ".snakemake" / "log").glob("*.log")), "and so is Snakemake's own"
 
 
-def test_a_terminal_shows_the_step_under_way_and_takes_it_away_again(tmp_path: Path) -> None:
+def test_terminal_shows_the_current_step_and_removes_it_again(tmp_path: Path) -> None:
     code, said = snakemake(tmp_path, terminal=True)
     assert code == 0, said
     assert "\r\x1b[Jdataset (step 1 of 4)\r" in said and "\r\x1b[Jtables (step 3 of 4)\r" in said
@@ -112,7 +112,7 @@ def test_a_terminal_shows_the_step_under_way_and_takes_it_away_again(tmp_path: P
     assert said.rstrip("\r\n").endswith("\r\x1b[J"), "nothing is left of it"
 
 
-def test_a_step_that_fails_is_named_with_its_log_and_noted(tmp_path: Path) -> None:
+def test_failed_step_is_reported_with_its_log_and_recorded(tmp_path: Path) -> None:
     code, said = snakemake(tmp_path, last="wrong.txt")
     assert code == 1
     assert said.splitlines()[-1] == "tidemark: wrong: failed; its log is wrong.log"
@@ -122,7 +122,7 @@ def test_a_step_that_fails_is_named_with_its_log_and_noted(tmp_path: Path) -> No
     assert "Error in rule wrong" in (tmp_path / LOG).read_text()
 
 
-def test_what_a_step_said_itself_is_kept(tmp_path: Path) -> None:
+def test_reason_recorded_by_a_step_itself_is_kept(tmp_path: Path) -> None:
     (tmp_path / ".tidemark").mkdir()
     own = {"step": "wrong", "reason": "no room", "log": "wrong.log", "exit_code": 9}
     (tmp_path / ".tidemark" / "failed-step").write_text(json.dumps(own))
@@ -130,7 +130,7 @@ def test_what_a_step_said_itself_is_kept(tmp_path: Path) -> None:
     assert failure(tmp_path) == own
 
 
-def test_errors_of_snakemake_itself_come_through_short(tmp_path: Path) -> None:
+def test_errors_of_snakemake_itself_are_shortened(tmp_path: Path) -> None:
     code, said = snakemake(tmp_path, last="nobody-makes-this.txt")
     assert code == 1
     assert said.startswith("tidemark: MissingInputException") and "nobody-makes-this.txt" in said
@@ -138,7 +138,7 @@ def test_errors_of_snakemake_itself_come_through_short(tmp_path: Path) -> None:
     assert failure(tmp_path)["step"] == "Snakemake" and failure(tmp_path)["log"] == str(LOG)
 
 
-def test_a_locked_directory_is_said(tmp_path: Path) -> None:
+def test_locked_directory_is_reported(tmp_path: Path) -> None:
     assert snakemake(tmp_path)[0] == 0
     (tmp_path / "tables.txt").unlink()
     (tmp_path / ".snakemake" / "locks").mkdir(exist_ok=True)
@@ -148,14 +148,14 @@ def test_a_locked_directory_is_said(tmp_path: Path) -> None:
     assert "LockException" in said and "--unlock" in said
 
 
-def test_an_option_that_it_does_not_know_is_said(tmp_path: Path) -> None:
+def test_unknown_option_is_reported(tmp_path: Path) -> None:
     code, said = snakemake(tmp_path, "--no-such-option")
     assert code == 2
     assert "--no-such-option" in said.splitlines()[-1]
 
 
-def test_it_is_light_and_shows_no_more_than_asked(tmp_path: Path) -> None:
-    """A Snakemake without it speaks as ever, although it imports it to see what it is."""
+def test_plugin_is_light_and_silent_unless_requested(tmp_path: Path) -> None:
+    """Run Snakemake without it: the output is as usual, although Snakemake imports the plug-in to inspect it."""
     (tmp_path / "Snakefile").write_text(SNAKEFILE.replace("{last}", "tables.txt"))
     command = [sys.executable, "-m", "snakemake", "--cores", "1"]
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
@@ -167,7 +167,7 @@ def test_it_is_light_and_shows_no_more_than_asked(tmp_path: Path) -> None:
     assert "measure" not in done.stdout and "services" not in done.stdout
 
 
-def test_a_log_that_has_no_room_hides_nothing(tmp_path: Path) -> None:
+def test_full_log_device_hides_no_message(tmp_path: Path) -> None:
     (tmp_path / LOG).parent.mkdir(parents=True)
     (tmp_path / LOG).symlink_to("/dev/full")
     code, said = snakemake(tmp_path, last="wrong.txt")

@@ -1,4 +1,4 @@
-"""Where no series has a run, nothing is made: the results of before stay, and the series' reason is the last line."""
+"""Pipelines in which no series has a run: earlier results stay, and the series' reason is the last line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .conftest import MakeSandbox
 EARLIER = ("plan.json", "metrics.duckdb", "resampled.arrow", "claims.json", "report.html", "tables/index.json")
 
 
-def test_earlier_results_stay_whole_where_every_series_fails(make_sandbox: MakeSandbox) -> None:
+def test_earlier_results_are_kept_if_every_series_fails(make_sandbox: MakeSandbox) -> None:
     sandbox = make_sandbox(
         {
             "protocol": "faults",
@@ -15,7 +15,7 @@ def test_earlier_results_stay_whole_where_every_series_fails(make_sandbox: MakeS
             "systems": {"null": {}},
             "modes": ["single"],
             "cold": "none",
-            "services": {"kafka_address": "127.0.0.1:9"},  # where nothing listens
+            "services": {"kafka_address": "127.0.0.1:9"},  # nothing listens there
         }
     )
     for name in EARLIER:

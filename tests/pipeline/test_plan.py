@@ -1,4 +1,4 @@
-"""What a series' fingerprint follows from, and what it does not."""
+"""Inputs that determine a series' fingerprint, and inputs that do not."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def only(*overrides: str) -> SeriesSpec:
     return first
 
 
-def test_a_default_that_is_written_out_is_the_same_series() -> None:
+def test_explicit_default_is_the_same_series() -> None:
     written = only("streams.systems={delta-rs: {checkpoint_interval: 10}}")
     assert written.fingerprint == only("streams.systems={delta-rs: {}}").fingerprint
     assert written.fingerprint != only("streams.systems={delta-rs: {checkpoint_interval: 100}}").fingerprint
 
 
-def test_a_default_that_changes_makes_another_series(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_default_makes_another_series(monkeypatch: pytest.MonkeyPatch) -> None:
     before = only("streams.systems={delta-rs: {}}")
 
     @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def test_a_default_that_changes_makes_another_series(monkeypatch: pytest.MonkeyP
     assert only("streams.systems={delta-rs: {}}").fingerprint != before.fingerprint
 
 
-def test_another_measurement_and_another_machine_are_other_series(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measurement_version_and_machine_make_another_series(monkeypatch: pytest.MonkeyPatch) -> None:
     before = only("streams.systems={ducklake: {}}")
     assert before.measurement == "streams 1, ducklake 1"
     assert replace(before, machine="another").fingerprint != before.fingerprint
@@ -57,7 +57,7 @@ def test_another_measurement_and_another_machine_are_other_series(monkeypatch: p
     assert only("streams.systems={ducklake: {}}").fingerprint != before.fingerprint
 
 
-def test_code_that_moves_makes_no_series_due(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moved_code_makes_no_series_due(monkeypatch: pytest.MonkeyPatch) -> None:
     before = only("streams.systems={ducklake: {}}")
     monkeypatch.setattr(plan_module, "harness_digest", lambda _workload: "0" * 64)
     monkeypatch.setattr(plan_module, "client_digest", lambda _system: "1" * 64)
@@ -67,25 +67,25 @@ def test_code_that_moves_makes_no_series_due(monkeypatch: pytest.MonkeyPatch) ->
     assert '"harness": "' + "0" * 64 in after.to_json()
 
 
-def test_a_system_without_a_version_is_due_with_each_change_of_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_without_a_version_is_due_after_each_change_of_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(MEASUREMENTS, "ducklake")
     before = only("streams.systems={ducklake: {}}")
     monkeypatch.setattr(plan_module, "client_digest", lambda _system: "1" * 64)
     assert only("streams.systems={ducklake: {}}").fingerprint != before.fingerprint
 
 
-def test_versions_are_those_of_systems() -> None:
+def test_measurement_versions_name_existing_systems() -> None:
     assert MEASUREMENTS.keys() <= registry().keys()
 
 
-def test_how_often_a_disturbed_run_is_repeated_is_no_other_series() -> None:
+def test_disturbance_settings_do_not_make_another_series() -> None:
     before = only("streams.systems={ducklake: {}}")
     again = only("streams.systems={ducklake: {}}", "disturbance.retries=3", "disturbance.foreign_cores=1.5")
     assert again.fingerprint == before.fingerprint and again.disturbance.retries == 3
     assert SeriesSpec.from_json(again.to_json(), "spec.json") == again
 
 
-def test_a_system_that_stores_nothing_has_short_windows_of_its_own() -> None:
+def test_null_system_has_separate_shorter_windows() -> None:
     windows = {spec.name: spec.window_seconds for spec in made('streams.systems={"null": {}, ducklake: {}}').series}
     assert windows == {"null": 3.0, "ducklake": 8.0}
     longer = "streams.protocols={quick: {window_seconds: 20, runs: 2, null_seconds: 9}}"
@@ -93,13 +93,13 @@ def test_a_system_that_stores_nothing_has_short_windows_of_its_own() -> None:
     assert {spec.window_seconds for spec in made("protocol=smoke", 'streams.systems={"null": {}}').series} == {2.0}
 
 
-def test_a_system_that_stores_nothing_is_measured_once_in_the_last_round() -> None:
+def test_null_system_is_measured_once_in_the_last_round() -> None:
     specs = made('streams.systems={"null": {}, ducklake: {}}', "streams.modes=[single]").series
     assert sorted((spec.name, spec.repeat) for spec in specs) == [("ducklake", 1), ("ducklake", 2), ("null", 2)]
     assert [spec.name for spec in specs if spec.repeat == 1] == ["ducklake"], "the first round is of systems alone"
 
 
-def test_processors_are_an_axis_as_far_as_the_machine_has_them() -> None:
+def test_processor_sweep_is_limited_to_the_processors_of_the_machine() -> None:
     sweep = "streams.sweep={cores: {axis: cpus, values: [1, 4096]}}"
     plan = made("streams.systems={delta-rs: {}}", sweep, "streams.sweeps=[cores]")
     assert {spec.cpus for spec in plan.series} >= {1} and all(spec.cpus != 4096 for spec in plan.series)

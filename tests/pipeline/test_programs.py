@@ -1,4 +1,4 @@
-"""A series hangs on the locks of what it runs, a plan fetches that and nothing else."""
+"""A series depends on the locks of the programs that it runs, and a plan fetches only these programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SYSTEMS = 'streams.systems={"null": {}, ducklake: {}, iceberg-pyiceberg: {}}'
 
 @pytest.fixture
 def envs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the locks that a test may change."""
+    """Return a copy of the locks that a test may change."""
     copy = shutil.copytree(REPOSITORY / "envs", tmp_path / "envs")
     monkeypatch.setattr(stacks, "ENVS", copy)
     return copy
@@ -39,7 +39,7 @@ def changed(lock: Path) -> None:
     lock.write_text(lock.read_text() + "\n# another one\n")
 
 
-def test_a_lock_that_nobody_uses_makes_no_series_old_and_is_not_fetched(envs: Path) -> None:
+def test_unused_lock_makes_no_series_due_and_is_not_fetched(envs: Path) -> None:
     before = fingerprints()
     planted = shutil.copytree(envs / "jars" / "postgres", envs / "jars" / "nobody")
     assert fingerprints() == before
@@ -58,7 +58,7 @@ def test_a_lock_that_nobody_uses_makes_no_series_old_and_is_not_fetched(envs: Pa
         ("current.lock", set()),
     ],
 )
-def test_a_lock_that_changes_makes_the_series_old_that_run_from_it(envs: Path, lock: str, old: set[str]) -> None:
+def test_changed_lock_makes_the_series_due_that_run_from_it(envs: Path, lock: str, old: set[str]) -> None:
     before = fingerprints()
     changed(envs / lock)
     after = fingerprints()
@@ -80,7 +80,7 @@ def test_a_lock_that_changes_makes_the_series_old_that_run_from_it(envs: Path, l
         (['streams.systems={"null": {}}', "services.kafka_address=127.0.0.1:9092"], []),
     ],
 )
-def test_a_plan_fetches_what_its_series_run_from(overrides: list[str], wanted: list[str]) -> None:
+def test_plan_fetches_the_programs_of_its_series(overrides: list[str], wanted: list[str]) -> None:
     plan = made(*overrides)
     assert list(programs(plan)) == wanted
     assert provided(plan) == ([f".tidemark/programs/{'+'.join(wanted)}.json"] if wanted else [])
@@ -95,7 +95,7 @@ def test_a_plan_fetches_what_its_series_run_from(overrides: list[str], wanted: l
         ("spark_master=spark://spark:7077", {"connect", "flink", "postgres", "spark", "spark-delta"}),
     ],
 )
-def test_an_engine_elsewhere_is_not_fetched_but_for_a_client_that_it_needs(given: str, wanted: set[str]) -> None:
+def test_external_engine_is_not_fetched_except_for_a_client_it_needs(given: str, wanted: set[str]) -> None:
     systems = "freshness.systems={kafka-connect-iceberg: {}, flink-iceberg: {}, spark-delta: {}}"
     theirs = ["services.kafka_address=kafka:9092", "services.iceberg_rest_address=http://rest:8181"]
     plan = made("studies=[freshness]", systems, *theirs, f"services.{given}")
@@ -104,21 +104,21 @@ def test_an_engine_elsewhere_is_not_fetched_but_for_a_client_that_it_needs(given
     assert set(programs(made("studies=[freshness]", prompt, *theirs, f"services.{given}"))) == {"connect", "postgres"}
 
 
-def test_the_same_series_on_another_engine_is_another_series() -> None:
+def test_same_series_on_another_engine_is_another_series() -> None:
     asked = ["studies=[freshness]", "freshness.systems={spark-delta: {}}", "services.kafka_address=kafka:9092"]
     masters = ("null", "local[1]", "spark://one:7077", "spark://two:7077")
     found = [{spec.fingerprint for spec in made(*asked, f"services.spark_master={each}").series} for each in masters]
     assert len(set.union(*found)) == sum(map(len, found))
 
 
-def test_a_study_may_have_a_spark_of_its_own() -> None:
+def test_study_may_set_a_separate_spark_master() -> None:
     asked = ["studies=[lhbench]", "lhbench.systems={delta-on-spark: {}}", "services.spark_master=local[1]"]
     assert {spec.services.spark_master for spec in made(*asked).series} == {"local[1]"}
     theirs = made(*asked, "lhbench.engine={master: 'spark://one:7077'}").series
     assert {spec.services.spark_master for spec in theirs} == {"spark://one:7077"}
 
 
-def test_every_server_is_found_and_names_locks_that_are_there() -> None:
+def test_every_server_is_registered_and_names_existing_locks() -> None:
     found = registry()
     assert {"kafka", "postgres", "iceberg-rest", "iceberg-rest-nio", "polaris"} <= found.keys()
     for kind in in_order(found.values()):

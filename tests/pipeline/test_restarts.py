@@ -1,4 +1,4 @@
-"""`cold: reboot` with a person who restarts the machine; here the boot id that is written down is changed instead."""
+"""`cold: reboot` with a manual restart of the machine; here the recorded boot id is changed instead."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def states(sandbox: Sandbox) -> list[str]:
 
 
 def plain(sandbox: Sandbox, *words: str) -> subprocess.CompletedProcess[str]:
-    """Snakemake without `tidemark all` around it."""
+    """Run Snakemake without `tidemark all` around it."""
     environment = {**os.environ, "PYTHONPATH": str(sandbox.root / "src"), "TIDEMARK_CACHE": str(sandbox.cache)}
     command = [sys.executable, "-m", "snakemake", "--cores", "1", *words]
     return subprocess.run(
@@ -51,7 +51,7 @@ def plain(sandbox: Sandbox, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_options_for_restarts_need_a_configuration_that_asks_for_them(sandbox: Sandbox) -> None:
+def test_restart_options_require_cold_reboot(sandbox: Sandbox) -> None:
     assert sandbox.run("all", "--allow-reboot", "--wait-for-reboot").returncode == 2
     sandbox.configure({**CONFIG, "cold": "none"})
     assert sandbox.run("all", "--wait-for-reboot").returncode == 2
@@ -59,7 +59,7 @@ def test_options_for_restarts_need_a_configuration_that_asks_for_them(sandbox: S
     sandbox.configure(CONFIG)
 
 
-def test_each_series_waits_for_a_boot_of_its_own(sandbox: Sandbox) -> None:
+def test_each_series_waits_for_a_separate_boot(sandbox: Sandbox) -> None:
     for expected, option in ((["waiting", "pending"], []), (["complete", "waiting"], ["--wait-for-reboot"])):
         stopped = sandbox.run("all", *option)
         assert stopped.returncode == 11, stopped.stdout
@@ -73,7 +73,7 @@ def test_each_series_waits_for_a_boot_of_its_own(sandbox: Sandbox) -> None:
     assert {run["cold_proof"]["method"] for run in sandbox.runs().values()} == {"reboot"}
 
 
-def test_without_a_restart_it_goes_on_waiting(sandbox: Sandbox) -> None:
+def test_without_a_restart_the_series_keeps_waiting(sandbox: Sandbox) -> None:
     sandbox.configure({**CONFIG, "systems": {"again": {"like": "null"}}, "modes": ["single"]})
     for _ in range(2):
         stopped = sandbox.run("all", "--wait-for-reboot")
@@ -81,7 +81,7 @@ def test_without_a_restart_it_goes_on_waiting(sandbox: Sandbox) -> None:
         assert states(sandbox) == ["waiting"]
 
 
-def test_a_plain_snakemake_ends_at_the_restart_that_it_needs(make_sandbox: MakeSandbox) -> None:
+def test_plain_snakemake_ends_at_the_restart_that_it_needs(make_sandbox: MakeSandbox) -> None:
     sandbox = make_sandbox(CONFIG)
     for expected in (["waiting", "pending"], ["complete", "waiting"], ["complete", "waiting"]):
         stopped = plain(sandbox, "all")
@@ -95,7 +95,7 @@ def test_a_plain_snakemake_ends_at_the_restart_that_it_needs(make_sandbox: MakeS
     by_name = plain(sandbox, str(second.relative_to(sandbox.root)))
     assert by_name.returncode == 11 and "waits for a restart" in by_name.stdout, by_name.stdout
 
-    # One that failed takes no boot from the one that waits.
+    # A failed series takes no boot from the one that waits.
     first.write_text(json.dumps(json.loads(first.read_text()) | {"status": "failed", "reason": "x", "exit_code": 7}))
     pretend_a_restart(sandbox)
     last = plain(sandbox, "all", *MEASURE_ONLY)

@@ -1,4 +1,4 @@
-"""Results come as they are measured: after which rounds they are made, and what a kill between rounds costs."""
+"""Results made between rounds: the rounds after which they are made, and the cost of a kill between rounds."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ def end(workspace: Workspace, series: Iterable[SeriesSpec]) -> None:
 @pytest.mark.parametrize(
     ("repeats", "measured", "made"),
     [
-        (1, (), ()),  # one round: that of the whole
+        (1, (), ()),  # one round, which is everything
         (2, (), (1,)),
-        (2, (1,), ()),  # killed in round 2: straight on
+        (2, (1,), ()),  # killed in round 2: measuring continues directly
         (2, (1, 2), ()),
-        (2, (2,), ()),  # what is lacking is of round 1: after it everything is there
+        (2, (2,), ()),  # only round 1 is missing, and after it everything is complete
         (3, (), (1, 2)),
         (3, (1,), (2,)),
         (3, (2,), (2,)),  # results of round 1 would be older than those that the same series allow
         (3, (1, 2), ()),
     ],
 )
-def test_results_are_made_after_a_round_that_brings_some(
+def test_results_are_made_after_a_round_that_adds_some(
     tmp_path: Path, repeats: int, measured: tuple[int, ...], made: tuple[int, ...]
 ) -> None:
     plan, workspace = planned(repeats), Workspace(tmp_path)
@@ -63,7 +63,7 @@ def test_results_are_made_after_a_round_that_brings_some(
     assert to_make(plan, workspace) == tuple(Round(number, repeats) for number in made)
 
 
-def test_one_series_that_is_due_makes_its_round_due(tmp_path: Path) -> None:
+def test_one_due_series_makes_its_round_due(tmp_path: Path) -> None:
     plan, workspace = planned(2), Workspace(tmp_path)
     end(workspace, plan.series[1:2])
     assert to_make(plan, workspace) == (Round(1, 2),)
@@ -74,7 +74,7 @@ def test_one_series_that_is_due_makes_its_round_due(tmp_path: Path) -> None:
     assert [spec.repeat for spec in due(plan.series, workspace)] == [2, 2]
 
 
-def test_series_that_are_repeated_less_often_are_in_every_round() -> None:
+def test_series_with_fewer_repeats_are_in_every_round() -> None:
     sweep = "streams.sweep={cores: {axis: cpus, values: [1], repeats: 1}}"
     plan = make_plan(load(SHIPPED, ["streams.systems={ducklake: {}}", sweep, "streams.sweeps=[main, cores]"]))
     assert rounds(plan) == 2
@@ -83,7 +83,7 @@ def test_series_that_are_repeated_less_often_are_in_every_round() -> None:
     assert plan.until(None) == plan.series and first == plan.series[: len(first)], "the order is that of the whole"
 
 
-def test_the_snakefile_is_told_of_the_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snakefile_receives_the_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     typed = ["streams.systems={delta-rs: {}}", "streams.modes=[single]", "protocol=quick"]
     monkeypatch.setenv(pipeline.OVERRIDES, json.dumps(typed))
     monkeypatch.setenv(LOCKED, "1")
@@ -102,7 +102,7 @@ def test_the_snakefile_is_told_of_the_round(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("text", ["", "0", "3", "-1", "one", "1.0", "²"])
-def test_a_round_that_the_plan_has_not_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_unknown_round_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(ROUND, text)
     with pytest.raises(ConfigError, match=f"{ROUND}: found '{text}'; allowed: a whole number from 1 to 2"):
         asked_for(planned(2))
@@ -110,11 +110,11 @@ def test_a_round_that_the_plan_has_not_is_refused(monkeypatch: pytest.MonkeyPatc
 
 @dataclass
 class Hand:
-    """Stands in for the runner: measures what it is asked for at once, as far as `stops` lets it."""
+    """Fake runner that measures everything requested at once, unless `stops` is set."""
 
     plan: Plan
     workspace: Workspace
-    ends: list[Failure | int] = field(default_factory=list)  # how each call ends; well when there are no more
+    ends: list[Failure | int] = field(default_factory=list)  # result of each call; success once the list is empty
     stops: bool = False  # before anything is measured
     asked: list[Round | None] = field(default_factory=list)
     failure: Failure | None = None
@@ -138,7 +138,7 @@ def in_rounds(tmp_path: Path, **how: Any) -> tuple[Hand, int]:
     return hand, pipeline.make_in_rounds(cast(pipeline.Runner, hand), plan, hand.workspace)
 
 
-def test_after_a_round_one_line_says_where_its_results_are(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_line_after_a_round_names_the_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     hand, status = in_rounds(tmp_path)
     assert status == 0 and hand.asked == [Round(1, 2), None]
     answer = ["    Fastest one by one: a.", "    Fastest in batches: b."]
@@ -155,7 +155,7 @@ def test_after_a_round_one_line_says_where_its_results_are(tmp_path: Path, capfd
     assert len(capfd.readouterr().out.splitlines()) == 1, "the report would be that of before"
 
 
-def test_results_that_cannot_be_made_do_not_keep_the_rest_from_being_measured(
+def test_failure_to_make_results_does_not_stop_the_measurement(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     broken = Failure("figures", "a figure is wrong", "results/logs/figures.log", 14)
@@ -172,10 +172,10 @@ def test_results_that_cannot_be_made_do_not_keep_the_rest_from_being_measured(
 @pytest.mark.parametrize(
     ("how", "status"), [(Failure("dataset", "no such month", None, 3), 3), (pipeline.INTERRUPTED, 130), (0, 0)]
 )
-def test_what_stops_before_the_round_is_measured_stops_it_all(
+def test_failure_before_the_round_is_measured_stops_the_pipeline(
     tmp_path: Path, how: Failure | int, status: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """With 0: whoever asked Snakemake for something else than everything, as with --until."""
+    """Stop with 0 as well, Snakemake's status if less than everything was requested, as with --until."""
     hand, ended = in_rounds(tmp_path, ends=[how], stops=True)
     assert ended == status and hand.asked == [Round(1, 2)]
     assert capfd.readouterr().out == ""
@@ -207,7 +207,7 @@ def in_the_last_series(sandbox: Sandbox) -> bool:
 
 
 def stamps(sandbox: Sandbox, repeat: int) -> dict[str, int]:
-    """When each file of the series of one repeat was written."""
+    """Return the modification time of each file of the series of one repeat."""
     folders = [sandbox.root / each["directory"] for each in sandbox.plan() if each["repeat"] == repeat]
     return {
         str(path): path.stat().st_mtime_ns
@@ -217,11 +217,11 @@ def stamps(sandbox: Sandbox, repeat: int) -> dict[str, int]:
 
 
 def made(sandbox: Sandbox) -> dict[str, int]:
-    """When each result was made."""
+    """Return the modification time of each result."""
     return {name: (sandbox.results / name).stat().st_mtime_ns for name in MADE}
 
 
-def test_the_first_results_are_there_while_the_second_round_is_measured(make_sandbox: MakeSandbox) -> None:
+def test_first_results_exist_while_the_second_round_is_measured(make_sandbox: MakeSandbox) -> None:
     sandbox = make_sandbox(TWICE)
     sandbox.know("delta-rs", 500)
     sandbox.know("ducklake-inlined", 2_000)

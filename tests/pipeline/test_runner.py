@@ -1,4 +1,4 @@
-"""The lock of a workspace, what is due again, and the exit code that the whole pipeline ends with."""
+"""Lock of a workspace, series that are due again, and the exit code of the pipeline."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def plan() -> Plan:
 
 
 def hold(folder: Path) -> subprocess.Popen[str]:
-    """Another process that has the lock of the workspace `folder`."""
+    """Start another process that holds the lock of the workspace `folder`."""
     holder = subprocess.Popen([sys.executable, "-c", HOLD, folder], stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None and holder.stdout.readline() == "held\n"
     return holder
 
 
-def test_a_second_pipeline_is_told_who_holds_the_lock(tmp_path: Path) -> None:
+def test_second_pipeline_reports_the_holder_of_the_lock(tmp_path: Path) -> None:
     holder = hold(tmp_path)
     try:
         with pytest.raises(Locked, match=rf"process {holder.pid}\).*{tmp_path}") as caught:
@@ -55,7 +55,7 @@ def test_a_second_pipeline_is_told_who_holds_the_lock(tmp_path: Path) -> None:
         holder.communicate()
 
 
-def test_a_stale_lock_is_no_obstacle(tmp_path: Path) -> None:
+def test_stale_lock_does_not_block(tmp_path: Path) -> None:
     holder = hold(tmp_path)
     holder.kill()
     holder.communicate()
@@ -67,7 +67,7 @@ def test_a_stale_lock_is_no_obstacle(tmp_path: Path) -> None:
         pass
 
 
-def test_what_failed_is_due_again(tmp_path: Path, plan: Plan) -> None:
+def test_failed_series_is_due_again(tmp_path: Path, plan: Plan) -> None:
     workspace = Workspace(tmp_path)
     failed, complete = (outcome_path(workspace, spec) for spec in plan.series)
     Outcome("failed", "the broker died", 5, ()).write(failed)
@@ -76,7 +76,7 @@ def test_what_failed_is_due_again(tmp_path: Path, plan: Plan) -> None:
     assert not failed.exists() and complete.exists()
 
 
-def test_the_exit_code_is_the_first_failure_s(tmp_path: Path, plan: Plan, capfd: pytest.CaptureFixture[str]) -> None:
+def test_exit_code_is_that_of_the_first_failure(tmp_path: Path, plan: Plan, capfd: pytest.CaptureFixture[str]) -> None:
     workspace = Workspace(tmp_path)
     first, second = (outcome_path(workspace, spec) for spec in plan.series)
     Outcome("complete", None, 0, (0,)).write(first)
@@ -92,7 +92,7 @@ def test_the_exit_code_is_the_first_failure_s(tmp_path: Path, plan: Plan, capfd:
 
 
 @pytest.mark.parametrize(("measured_by", "calls", "code"), [(1, 1, 0), (2, 2, 0), (3, 2, 1)])
-def test_a_pipeline_that_ends_well_too_early_is_asked_once_more_and_else_has_failed(
+def test_pipeline_that_succeeds_too_early_is_run_once_more_then_fails(
     tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch, measured_by: int, calls: int, code: int
 ) -> None:
     workspace = Workspace(tmp_path)
@@ -110,8 +110,8 @@ def test_a_pipeline_that_ends_well_too_early_is_asked_once_more_and_else_has_fai
     assert status == code and len(made) == calls and (runner.failure is not None) == bool(code)
 
 
-def test_the_last_line_is_the_reason(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Which series or step, what happened, where its log is, what to do; and no line for what was never begun."""
+def test_last_line_is_the_reason(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Check the series or step, the reason, the log and the remedy; series that were never begun have no line."""
     many = make_plan(load(SHIPPED, ["protocol=smoke", "streams.modes=[single]"]))
     workspace = Workspace(tmp_path)
     step = Failure("dataset", "no-such-month.parquet does not exist; give another path", "results/logs/dataset.log", 3)
@@ -140,7 +140,7 @@ def test_the_last_line_is_the_reason(tmp_path: Path, capfd: pytest.CaptureFixtur
     assert f"2 failed, {len(many.series) - 2} not measured" in said.out
 
 
-def test_a_step_tells_why_it_failed_and_the_first_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_step_records_its_reason_and_the_first_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace = Workspace(tmp_path)
     workspace.private.mkdir()
     first, second = (Failure(name, "a reason", None, code) for name, code in (("dataset", 3), ("tables", 14)))
@@ -155,8 +155,8 @@ def test_a_step_tells_why_it_failed_and_the_first_counts(tmp_path: Path, monkeyp
     assert noted(workspace) is None
 
 
-def test_snakemake_gets_the_overrides_as_they_were_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It reads nested numbers as text, and mixes systems with the file's; the Snakefile asks for the originals."""
+def test_snakemake_gets_the_overrides_as_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the Snakefile the originals: Snakemake reads nested numbers as text, and mixes systems with the file's."""
     typed = ['streams.systems={"null": {}}', "dataset.synthetic_rows=500", "dataset.source=synthetic", "protocol=smoke"]
     monkeypatch.setenv(pipeline.OVERRIDES, json.dumps(typed))
     monkeypatch.setenv(LOCKED, "1")
@@ -167,5 +167,5 @@ def test_snakemake_gets_the_overrides_as_they_were_typed(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize(("words", "dry"), [(["-n"], True), (["--dry-run", "--quiet"], True), (["--quiet"], False)])
-def test_dry_runs_are_known(words: list[str], dry: bool) -> None:
+def test_dry_runs_are_recognised(words: list[str], dry: bool) -> None:
     assert pipeline.is_dry(words) is dry

@@ -1,4 +1,4 @@
-"""A second study comes to the pipeline as a folder, and goes from the configuration to the paper beside the first."""
+"""A second study, added as a folder, runs from the configuration to the paper together with the first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TICKS = Path(__file__).parents[1] / "studies" / "ticks"
 
 @pytest.fixture(scope="module")
 def done(make_sandbox: MakeSandbox) -> Sandbox:
-    """A pipeline that measured both, the first as small as it can be."""
+    """Return a pipeline that measured both studies, the first as small as possible."""
     sandbox = make_sandbox(
         {
             "studies": ["ticks", "streams"],
@@ -33,14 +33,14 @@ def done(make_sandbox: MakeSandbox) -> Sandbox:
     return sandbox
 
 
-def test_it_is_listed_with_its_settings(done: Sandbox) -> None:
+def test_study_is_listed_with_its_settings(done: Sandbox) -> None:
     said = done.run("studies").stdout
     assert "ticks: Sleeps that are long enough" in said and "ticks.sleep_ms" in said
     refused = done.run("all", "--config", "sleep_ms=3")
     assert refused.returncode == 2 and "write it as ticks.sleep_ms" in refused.stdout
 
 
-def test_its_runs_are_its_workloads_and_need_no_server(done: Sandbox) -> None:
+def test_runs_have_the_study_workload_and_need_no_server(done: Sandbox) -> None:
     runs = {name: run for name, run in done.runs().items() if name.startswith("runs/ticks/clock/ticks/")}
     assert len(runs) == 3
     for run in runs.values():
@@ -51,7 +51,7 @@ def test_its_runs_are_its_workloads_and_need_no_server(done: Sandbox) -> None:
         assert servers and not any(servers.values()), residency
 
 
-def test_its_table_figure_and_claim_are_made(done: Sandbox) -> None:
+def test_table_figure_and_claim_are_made(done: Sandbox) -> None:
     with (done.results / "tables/ticks/tick-times.csv").open() as file:
         (row,) = csv.DictReader(file)
     assert 2.0 <= float(row["tick [ms]"]) < 20
@@ -62,7 +62,7 @@ def test_its_table_figure_and_claim_are_made(done: Sandbox) -> None:
     assert {claim["study"] for claim in claims.values()} == {"streams", "ticks"}
 
 
-def test_it_has_its_chapter_beside_the_first_one(done: Sandbox) -> None:
+def test_study_has_a_chapter_after_the_first(done: Sandbox) -> None:
     values = json.loads((done.results / "paper/values.json").read_text())
     assert [chapter["study"] for chapter in values["chapters"]] == ["streams", "ticks"]
     assert values["sentences"]["ticks"].startswith("A sleep takes ")
@@ -70,7 +70,7 @@ def test_it_has_its_chapter_beside_the_first_one(done: Sandbox) -> None:
     assert '"study":"ticks"' in (done.results / "report.html").read_text()
 
 
-def test_the_first_study_s_results_are_its_own(done: Sandbox) -> None:
+def test_results_of_the_first_study_stay_separate(done: Sandbox) -> None:
     index = json.loads((done.results / "tables/index.json").read_text())["tables"]
     throughput = next(entry for entry in index if entry["name"] == "throughput")
     assert throughput["study"] == "streams" and throughput["files"][0] == "streams/throughput.csv"

@@ -1,4 +1,4 @@
-"""`all` under smoke, watched from outside: what it leaves, what it opens, what it repeats and what it does not."""
+"""`all` under smoke, observed from outside: the files that it leaves, the ports that it opens, the steps it repeats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tidemark.dataset.synthetic import write_replica
 from .conftest import MakeSandbox
 from .sandbox import Sandbox, complete
 
-SNAKEMAKES = ("Building DAG", "Select jobs", "Execute ", "rule ", "Finished jobid", "[")  # lines of Snakemake's own
+SNAKEMAKES = ("Building DAG", "Select jobs", "Execute ", "rule ", "Finished jobid", "[")  # Snakemake's own lines
 SNAKEMAKE_LOG = "logs/snakemake.log"
 pytestmark = pytest.mark.alone
 
@@ -28,14 +28,14 @@ SMOKE = {"protocol": "smoke", "systems": {"null": {}, "ducklake": {}}}
 
 @dataclass
 class Observer:
-    """Looks at all processes of a sandbox a few times a second, from a thread."""
+    """Thread that inspects all processes of a sandbox a few times per second."""
 
     sandbox: Sandbox
     listening: set[tuple[str, str]] = field(default_factory=set)  # program, address
     arguments: set[str] = field(default_factory=set)
     passwords: set[str] = field(default_factory=set)
     open_folders: set[str] = field(default_factory=set)
-    strangers: set[str] = field(default_factory=set)  # others that keep the servers' programs in memory
+    strangers: set[str] = field(default_factory=set)  # other processes that keep the servers' programs in memory
 
     def __enter__(self) -> Observer:
         self._ended = threading.Event()
@@ -56,7 +56,7 @@ class Observer:
                     programs[process.pid] = process.name()
                     self.arguments.add(" ".join(process.cmdline()))
             for connection in psutil.net_connections("inet"):
-                # A datagram socket takes packets from anywhere unless it is connected; it has no state to ask for.
+                # A datagram socket accepts packets from any address unless it is connected; it has no state to query.
                 open_to_all = connection.status == psutil.CONN_LISTEN or (connection.type == 2 and not connection.raddr)
                 if connection.pid in programs and open_to_all:
                     self.listening.add((programs[connection.pid], connection.laddr.ip))
@@ -71,7 +71,7 @@ class Observer:
 
     def _runs_elsewhere(self, name: str) -> bool:
         for process in psutil.process_iter(["name", "cwd"]):
-            # One that is ending has no folder any more, and keeps nothing in memory.
+            # A process that is ending has no folder any more, and keeps nothing in memory.
             place = process.info["cwd"]
             if process.info["name"] == name and place and not place.startswith(str(self.sandbox.root)):
                 return True
@@ -79,7 +79,7 @@ class Observer:
 
 
 def _behind_a_closed_door(sandbox: Sandbox, path: Path) -> bool:
-    """Whether a folder above `path`, up to the private one, lets nobody else in."""
+    """Return True if a folder above `path`, up to the private one, denies access to others."""
     above = [folder for folder in path.parents if folder.is_relative_to(sandbox.root / ".tidemark")]
     return any(not folder.stat().st_mode & 0o077 for folder in above)
 
@@ -99,7 +99,7 @@ def done(make_sandbox: MakeSandbox) -> Iterator[Done]:
     yield Done(sandbox, result, seen)
 
 
-def test_all_ends_well_and_leaves_what_was_planned(done: Done) -> None:
+def test_all_succeeds_and_leaves_the_planned_runs(done: Done) -> None:
     assert done.result.returncode == 0, done.result.stdout
     assert "4 of 4 series complete" in done.result.stdout
     assert [line for line in done.result.stdout.splitlines() if line.startswith(SNAKEMAKES)] == []
@@ -112,7 +112,7 @@ def test_all_ends_well_and_leaves_what_was_planned(done: Done) -> None:
     assert done.sandbox.left_running() == []
 
 
-def test_a_run_is_three_files_that_agree(done: Done) -> None:
+def test_run_has_three_consistent_files(done: Done) -> None:
     for name, run in done.sandbox.runs().items():
         folder = done.sandbox.results / name
         assert {path.name for path in folder.iterdir()} == {"operations.parquet", "machine.parquet", "run.json"}
@@ -126,13 +126,13 @@ def test_a_run_is_three_files_that_agree(done: Done) -> None:
         assert run["oracle"]["applicable"] is applicable
 
 
-def test_run_0_is_cold_the_others_are_hot_and_both_are_proved(done: Done) -> None:
+def test_run_0_is_cold_and_the_others_hot_with_proof(done: Done) -> None:
     shares = {}
     for name, run in done.sandbox.runs().items():
         proof = run["cold_proof"]
         sizes = proof["residency"].values()
         share = sum(group["resident_bytes"] for group in sizes) / sum(group["bytes"] for group in sizes)
-        # These tests keep libraries of the clients in memory themselves.
+        # These tests themselves keep client libraries in memory.
         servers = [group for name, group in proof["residency"].items() if name != "client libraries"]
         theirs = sum(group["resident_bytes"] for group in servers) / sum(group["bytes"] for group in servers)
         assert proof["boot_id"] and proof["uptime_s"] > 0, name
@@ -147,8 +147,8 @@ def test_run_0_is_cold_the_others_are_hot_and_both_are_proved(done: Done) -> Non
     assert max(shares.values()) < 0.01
 
 
-def test_a_system_that_stores_nothing_is_charged_with_next_to_nothing(done: Done) -> None:
-    """Neither the topic that was filled before, nor its deletion, nor the servers of an earlier series."""
+def test_null_system_writes_almost_no_bytes(done: Done) -> None:
+    """Exclude the topic that was filled before, its deletion, and the servers of an earlier series."""
     if done.seen.strangers:
         pytest.skip(f"other pipelines write to this disk: {', '.join(sorted(done.seen.strangers))}")
     for name, run in done.sandbox.runs().items():
@@ -158,7 +158,7 @@ def test_a_system_that_stores_nothing_is_charged_with_next_to_nothing(done: Done
             assert disk["window_bytes"] + disk["sync_bytes"] - disk["stream_bytes"] < 1_000_000, (name, disk)
 
 
-def test_a_run_says_by_what_and_where_it_was_made(done: Done) -> None:
+def test_run_records_its_code_and_its_machine(done: Done) -> None:
     plan = json.loads((done.sandbox.results / "plan.json").read_text())
     for name, run in done.sandbox.runs().items():
         assert run["tidemark"] == plan["tidemark"] and len(run["tidemark"]["harness"]) == 64, name
@@ -167,7 +167,7 @@ def test_a_run_says_by_what_and_where_it_was_made(done: Done) -> None:
     assert (done.sandbox.results / "plan.json").read_bytes() == (done.sandbox.root / ".tidemark/plan.json").read_bytes()
 
 
-def test_what_a_run_0_was_at_its_opening_is_measured_too(done: Done) -> None:
+def test_run_0_records_page_cache_residency_at_window_open(done: Done) -> None:
     for name, run in done.sandbox.runs().items():
         opening = run["opening"]
         assert set(opening["apart"]) == {"kafka program", "kafka data", "stream"}
@@ -194,7 +194,7 @@ def test_nothing_listens_beyond_loopback(done: Done) -> None:
     assert {address for _, address in done.seen.listening} == {"127.0.0.1"}
 
 
-def test_passwords_are_in_no_argument_list_and_no_file_that_stays(done: Done) -> None:
+def test_passwords_are_in_no_argument_list_and_no_kept_file(done: Done) -> None:
     assert len(done.seen.passwords) >= 2, "each PostgreSQL has its own"
     kept = [
         path for folder in (".tidemark", "results", ".snakemake") for path in (done.sandbox.root / folder).rglob("*")
@@ -211,7 +211,7 @@ def test_private_folders_are_private(done: Done) -> None:
     assert (done.sandbox.root / ".tidemark").stat().st_mode & 0o777 == 0o700
 
 
-def test_again_runs_nothing(done: Done) -> None:
+def test_second_all_runs_nothing(done: Done) -> None:
     before = _stamps(done.sandbox.results)
     again = done.sandbox.run("all", timeout_s=60)
     assert again.returncode == 0
@@ -219,11 +219,11 @@ def test_again_runs_nothing(done: Done) -> None:
     assert _changed(done.sandbox, before) == {SNAKEMAKE_LOG}
 
 
-def test_after_a_refused_all_the_results_still_belong_together(done: Done) -> None:
+def test_results_stay_consistent_after_a_refused_all(done: Done) -> None:
     before = _stamps(done.sandbox.results)
     told = done.sandbox.run("claims").stdout
     write_replica(done.sandbox.root / "broken.parquet", 300, 1)
-    _break_a_page(done.sandbox.root / "broken.parquet")  # its footer, which alone is read at the start, is whole
+    _break_a_page(done.sandbox.root / "broken.parquet")  # its footer, the only part read at the start, is intact
     done.sandbox.configure({**SMOKE, "dataset": {"source": "path", "path": "broken.parquet"}})
     refused = done.sandbox.run("all", timeout_s=60)
     assert refused.returncode == 3, refused.stdout
@@ -247,7 +247,7 @@ def test_series_are_listed_in_their_order(done: Done) -> None:
     assert listed and all("complete" in line and "2 of 2 runs" in line for line in listed)
 
 
-def test_a_new_system_and_a_new_option_measure_that_system_alone(done: Done) -> None:
+def test_new_system_and_new_option_measure_only_that_system(done: Done) -> None:
     sandbox, before = done.sandbox, done.sandbox.runs()
     for interval in (10, 20):
         systems = {**SMOKE["systems"], "delta-rs": {"checkpoint_interval": interval}}  # type: ignore[dict-item]
@@ -268,7 +268,7 @@ def _break_a_page(path: Path) -> None:
 
 
 def _changed(sandbox: Sandbox, before: dict[str, int]) -> set[str]:
-    """Files of the results that are other ones now, or are there no more, or came."""
+    """Return the files of the results that were changed, removed or added."""
     after = _stamps(sandbox.results)
     paths = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     return {str(Path(path).relative_to(sandbox.results)) for path in paths}

@@ -1,4 +1,4 @@
-"""The rules as Snakemake itself judges them."""
+"""The workflow's rules, checked by Snakemake itself."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def snakemake(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("archived", [False, True])
-def test_its_linter_has_nothing_to_say(tmp_path: Path, archived: bool) -> None:
+def test_snakemake_lint_reports_nothing(tmp_path: Path, archived: bool) -> None:
     (tmp_path / "runs.zip").write_bytes(b"")
     done = snakemake(tmp_path, "--lint", *(["--config", f"archive={tmp_path / 'runs.zip'}"] if archived else []))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "good condition" in done.stdout + done.stderr
 
 
-def test_a_step_runs_where_a_path_has_spaces(tmp_path: Path) -> None:
+def test_step_runs_from_a_path_with_spaces(tmp_path: Path) -> None:
     python = tmp_path / "a folder" / "python"
     python.parent.mkdir()
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')

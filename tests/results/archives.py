@@ -1,4 +1,4 @@
-"""Archives as nobody should make them, and what must come of them."""
+"""Helpers that build invalid archives and check that they are refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rewritten(archive: Path, target: Path, change: Callable[[dict[str, bytes]], 
 
 
 def listing(content: dict[str, bytes], name: str, data: bytes) -> dict[str, bytes]:
-    """`content` with a file more, listed as it should be."""
+    """Return `content` with one more file, listed correctly in the metadata."""
     crate = json.loads(content[METADATA])
     entry = {"@id": name, "@type": "File", "contentSize": str(len(data)), "sha256": hashlib.sha256(data).hexdigest()}
     crate["@graph"].append(entry)
@@ -42,7 +42,7 @@ def refused(archive: Path, tmp_path: Path, message: str) -> None:
 
 
 def relisted(content: dict[str, bytes], name: str, data: bytes) -> dict[str, bytes]:
-    """`content` with other data in a file, listed as it is then."""
+    """Return `content` with the data of a file replaced and its metadata entry updated."""
     crate = json.loads(content[METADATA])
     crate["@graph"] = [each for each in crate["@graph"] if each["@id"] != name]
     return listing({**content, METADATA: json.dumps(crate).encode()}, name, data)
@@ -53,7 +53,7 @@ def relisted_in(archive: Path, target: Path, name: str, data: bytes) -> Path:
 
 
 def planned(**changes: object) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
-    """Change the first series of the plan, which is listed as it is then."""
+    """Return a function that changes the plan's first series and updates the plan's metadata entry."""
 
     def change(content: dict[str, bytes]) -> dict[str, bytes]:
         plan = json.loads(content[PLAN])
@@ -64,7 +64,7 @@ def planned(**changes: object) -> Callable[[dict[str, bytes]], dict[str, bytes]]
 
 
 def bomb(archive: Path, target: Path, name: str, size: int, method: int = zipfile.ZIP_DEFLATED) -> Path:
-    """`archive` with a file of zeros more."""
+    """Write `archive` to `target` with one more file of `size` zero bytes (a multiple of 1 MiB); return `target`."""
     summed, zeros = hashlib.sha256(), bytes(1 << 20)
     for _ in range(size >> 20):
         summed.update(zeros)
@@ -90,7 +90,7 @@ def packed(name: str, method: int) -> zipfile.ZipInfo:
 
 
 def kept_as_it_was(bad: Path, root: Path, message: str) -> None:
-    """Unpack over earlier results, of which everything is there afterwards, and nothing else."""
+    """Check that unpacking `bad` over earlier results in `root` is refused and leaves them unchanged."""
     for name in ("results/runs/old/run.json", "results/plan.json", "envs/old.lock"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(name)

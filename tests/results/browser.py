@@ -1,4 +1,4 @@
-"""A headless Chromium that tests drive as a reader does: real keys, real sizes, and every message and request noted.
+"""A headless Chromium for tests: real keys, real window sizes, and a record of every console message and request.
 
 It speaks the DevTools protocol over a pipe, so that no package and no port is needed.
 """
@@ -30,12 +30,12 @@ KEYS = {  # name: (code, virtual key code, text)
 
 
 class Browser:
-    """One Chromium with a profile of its own below `folder`."""
+    """A Chromium process with a separate profile below `folder`."""
 
     def __init__(self, folder: Path) -> None:
         there, self._write = os.pipe()
         self._read, back = os.pipe()
-        # High numbers first: one of the four may be 3 or 4, which the browser expects to read and to write.
+        # Duplicate to high numbers first: one of the four may be 3 or 4, the browser's input and output descriptors.
         theirs = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 20) for each in (there, back)]
 
         def hand_over() -> None:
@@ -141,13 +141,13 @@ class Page:
         self.settle()
 
     def run(self, expression: str) -> Any:
-        """The value of a JavaScript expression in the page, of a promise what it becomes."""
+        """Return the value of a JavaScript expression in the page, awaiting a promise."""
         made = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in made, made["exceptionDetails"]
         return made["result"].get("value")
 
     def settle(self) -> None:
-        """Wait until what was asked for is drawn: observers and `toggle` come a frame late, and only in front."""
+        """Wait until the page is drawn: observers and `toggle` events fire one frame late, only in the front tab."""
         self.call("Page.bringToFront")
         self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 30)))")
 

@@ -1,4 +1,4 @@
-"""Two folders or archives of the study of streams, compared."""
+"""Comparison of two folders or archives of the streams study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several files here use: one report, since making it takes the resamples of every claim, and a browser for it."""
+"""Shared fixtures: a browser, and one report, which is expensive because it needs the resamples of every claim."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidemark.results.report.thin import STEPS, thin
 
 @pytest.fixture(scope="session")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A results' folder with claims and a report; nobody changes it."""
+    """Return a results folder with claims and a report, which tests must not modify."""
     return write_report(tmp_path_factory.mktemp("report"))
 
 
@@ -29,7 +29,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def pages(reported: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A file for each kind of page: as built, with a first screen and a gallery that were made up, and thinned ones."""
+    """Return a file per kind of page: as built, with constructed first screen or gallery data, and thinned."""
     folder = tmp_path_factory.mktemp("pages")
     built = (reported / "report.html").read_text()
     data = data_of(built)
@@ -45,7 +45,7 @@ def pages(reported: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 @pytest.fixture
 def opened(browser: Browser, pages: dict[str, Path]) -> Iterator[Callable[..., Page]]:
-    """Opens a kind of page; in the end none may have complained of anything or fetched anything."""
+    """Yield a function that opens a kind of page; at the end no page may have logged a problem or fetched anything."""
     found: list[Page] = []
 
     def open_page(kind: str, fragment: str = "", **how: Any) -> Page:

@@ -1,6 +1,6 @@
-"""What the report's first screen shows, made up so that each kind of cell is there: a tie, no interval, no value.
+"""Constructed data of the report's first screen with every kind of cell: a tie, no interval, no value.
 
-The names are those of the systems in `MODELS`, so that the matrix and the plots of a built report go together.
+The names are those of the systems in `MODELS`, so that the matrix matches the plots of a built report.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MODELS = (
 )
 DATA = re.compile(r'(<script id="data" type="application/json">)(.*?)(</script>)', re.DOTALL)
 
-Value = tuple[float, float] | float | str | None  # with its relative half-width, or alone; or why there is none
+Value = tuple[float, float] | float | str | None  # with relative half-width, or alone; or why it is missing
 SYSTEMS = (
     ("ducklake", "DuckLake", "#0072B2", "default"),
     ("ducklake-inlined", "DuckLake + inlining", "#56B4E9", "default"),
@@ -36,7 +36,7 @@ SYSTEMS = (
     ("delta-rs", "Delta Lake (delta-rs)", "#009E73", "default"),
     ("null", "Null", "#7F7F7F", "default"),
 )
-# Of each question: key, title, unit, what is better, whether it is a change, whether it is shown.
+# Per question: key, title, unit, better direction, whether it is a change, whether it is shown.
 QUESTIONS = (
     ("rate", "Events/s", "events/s", "higher", False, True),
     ("p50", "Write p50", "ms", "lower", False, True),
@@ -51,7 +51,7 @@ QUESTIONS = (
 )
 REFUSED = "delta-rs refused the write: no such column 'Airport_fee' in the table's schema, so the series ended"
 INLINED_ONLY = "nothing is inlined, so there is nothing to flush"
-# In the order of the systems; one of them refused to write, and the last is the harness.
+# In the order of SYSTEMS; one of them refuses to write, and the last is the harness.
 VALUES: dict[str, tuple[Value, ...]] = {
     "rate": ((96.2, 0.03), (98.1, 0.04), (19.4, 0.02), (24.3, 0.02), REFUSED, (1920.0, 0.01)),
     "p50": ((10.1, 0.02), (8.03, 0.02), (50.4, 0.01), (40.2, 0.02), REFUSED, (0.4, 0.01)),
@@ -64,7 +64,7 @@ VALUES: dict[str, tuple[Value, ...]] = {
     "flush": ((1.3, 0.2), (0.21, 0.1), INLINED_ONLY, INLINED_ONLY, REFUSED, None),
     "lost": ((100.0, 0.5), (100.0, 0.2), 100.0, 100.0, REFUSED, (0.0, 0.0)),
 }
-BATCH = (9.1, 1.0, 8.3, 8.9, 1.0, 3.0)  # how much a batch changes the value of each system
+BATCH = (9.1, 1.0, 8.3, 8.9, 1.0, 3.0)  # factor of batch mode on the value of each system
 
 
 def cell(value: Value, factor: float = 1.0) -> dict[str, Any] | None:
@@ -79,7 +79,7 @@ def cell(value: Value, factor: float = 1.0) -> dict[str, Any] | None:
 
 
 def ratio(question: dict[str, Any], one: dict[str, Any] | None, other: dict[str, Any] | None) -> Any:
-    """How many times worse `one` is than `other`; of a change the difference."""
+    """Return how much worse `one` is: [ratio, low, high], a difference for changes; None if a value is missing."""
     if one is None or other is None or "missing" in one or "missing" in other:
         return None
     known = one["low"] is not None and other["low"] is not None
@@ -105,7 +105,7 @@ def questions() -> list[dict[str, Any]]:
 
 
 def group(key: str, title: str, stack: str, source: str = "", factor: float = 1.0) -> dict[str, Any]:
-    """One comparison; `factor` is on each value of the first system."""
+    """Return one comparison; `factor` multiplies each value of the first system."""
     asked, rows = questions(), []
     for place, (name, system, colour, level) in enumerate(SYSTEMS):
         own = factor if place == 0 else 1.0
@@ -161,7 +161,7 @@ def first_screen() -> dict[str, Any]:
 
 
 def gallery() -> dict[str, Any]:
-    """The data of a page over two archives, one of them with two stacks; there are no runs, plots and claims."""
+    """Return the data of a page over two archives, one of them with two stacks, without runs, plots and claims."""
     groups = [
         group("a", "Archive a, stack thesis", "thesis", "cloud (2 cores)"),
         group("b-thesis", "Archive b, stack thesis", "thesis", "laptop (8 cores)", 1.3),
@@ -186,7 +186,7 @@ def gallery() -> dict[str, Any]:
 
 
 def write_report(root: Path) -> Path:
-    """A report of `MODELS` below `root`, made as any other; its folder."""
+    """Build a report of `MODELS` below `root` in the usual way, and return its folder."""
     made = write_run_set(root, MODELS, window_s=4.0)
     build_claims(made)
     build_report(made)
@@ -201,13 +201,13 @@ def data_of(page: str) -> dict[str, Any]:
 
 
 def with_data(page: str, data: dict[str, Any]) -> str:
-    """`page` with other data in it."""
+    """Return `page` with its data replaced."""
     written = json.dumps(data).replace("<", "\\u003c")
     return DATA.sub(lambda found: found[1] + written + found[3], page, count=1)
 
 
 def states(data: dict[str, Any], which: int, systems: Sequence[str]) -> dict[tuple[str, str], str]:
-    """What the page must say of each cell of a group with a value, if `systems` are shown: "best", "tied" and so on."""
+    """Return the state ("best", "tied", ...) of each cell with a value in a group if `systems` are shown."""
     asked, group = data["matrix"]["questions"], data["matrix"]["groups"][which]
     found = {}
     for question in asked:

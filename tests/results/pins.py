@@ -1,6 +1,6 @@
-"""What one archive of a rich run set gives, held byte for byte: `python -m tests.results.pins` writes it anew.
+"""Pinned digests of all results of one archive of a rich run set; `python -m tests.results.pins` writes them again.
 
-A move of code must change nothing here. A commit that changes a pin says which, and why.
+Refactoring must not change a pin. A commit that changes one states which, and why.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tidemark.results.paper.values import Sources, values
 from tidemark.runs.runset import RunSet
 
 PINS = Path(__file__).with_name("pins.json")
-DIGITS = 9  # of a number; what processors of different make do not agree on lies beyond
+DIGITS = 9  # significant digits of a number; processors of different make disagree beyond these
 WINDOW_S = 3.0
 SWEEPS = {
     "threads": {"axis": "threads", "values": [1, 2]},
@@ -45,7 +45,7 @@ NOW = {"stack": "current", "versions": {"duckdb": "1.5.5", "PyArrow": "22.0.0"}}
 
 
 def models() -> tuple[Model, ...]:
-    """Two modes, two stacks, repeats, sweeps, disturbed runs, attempts, and series that failed or were not run."""
+    """Return models with two modes and stacks, repeats, sweeps, disturbed runs, attempts, failed and unrun series."""
     twice = replace(DUCKLAKE, repeats=(1.0, 1.1), first_write=9.0, warm_up_s=4.0)
     disturbed = replace(
         INLINED,
@@ -79,7 +79,7 @@ def _set(**values: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def outcomes(folder: Path) -> dict[str, str]:
-    """SHA-256 of each result that is made in `folder`, by its name: numbers are rounded to DIGITS before."""
+    """Return the start of the SHA-256 of each result made in `folder`, by name; numbers are first rounded to DIGITS."""
     write_run_set(folder / "measured", models(), window_s=WINDOW_S, config={**CONFIG, "sweep": SWEEPS})
     write_archive(folder / "measured" / "results", folder / "archive.zip")
     unpack_archive(folder / "archive.zip", folder / "unpacked")
@@ -88,7 +88,7 @@ def outcomes(folder: Path) -> dict[str, str]:
     build_tables(results)
     build_claims(results)
     (results / "figures").mkdir()
-    (results / "figures" / "index.json").write_text('{"figures": []}')  # pictures have tests of their own
+    (results / "figures" / "index.json").write_text('{"figures": []}')  # figures have separate tests
     run_set = RunSet.load(results)
     chapters = [
         Chapter(part.study.name, part.study.title, part.results.paper, part.measures) for part in parts(run_set)

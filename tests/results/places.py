@@ -1,4 +1,4 @@
-"""Where a table or a figure of a set lies, and its ledger."""
+"""Helpers that find the tables and figures of a run set, and judge its claims."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tidemark.studies.registry import registry
 
 
 def made(folder: Path, name: str) -> Path:
-    """The file `name` at or below `folder`; its place at the top where there is none."""
+    """Return the file `name` in or below `folder`, or its path directly in `folder` if there is none."""
     return next(iter(folder.rglob(name)), folder / name)
 
 
 def judge(results: Path) -> Ledger:
-    """Every claim of the studies that the set in `results` has."""
+    """Judge every claim of the studies in the run set in `results`."""
     run_set = RunSet.load(results)
     return judge_all(run_set, [(part.results.claims, part.measures) for part in parts(run_set)])
 
 
 def workshop(of: Measures) -> Workshop:
-    """What makes tables of `of`, with what all studies published."""
+    """Return a workshop for tables of `of`, with the publications of all studies."""
     return Workshop(of, tuple(study.results.publication for study in registry().values()))

@@ -1,4 +1,4 @@
-"""What tests ask of the report's page: its matrix, its view, and a few things that a reader does."""
+"""Helpers for tests of the report page: its matrix, its view, and a few reader actions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from tests.results.browser import Page
 from tests.results.page_data import data_of
 
-# The matrix as it is on the page.
+# JavaScript: the matrices as they are on the page.
 TABLES = """[...document.querySelectorAll("table.matrix")].map(table => {
   const heads = [...table.querySelectorAll("thead [data-column]")], keys = heads.map(head => head.dataset.column);
   const cellsOf = row => [...row.children].flatMap(cell => Array(cell.colSpan).fill(cell)).map((cell, place) =>
@@ -20,7 +20,7 @@ TABLES = """[...document.querySelectorAll("table.matrix")].map(table => {
       ({ system: row.dataset.system, cells: Object.fromEntries(cellsOf(row)) })),
   };
 })"""
-# Everything that the view decides.
+# JavaScript: everything that the view determines.
 SHOWN = """({
   tables: [...document.querySelectorAll("#groups, #no-plots")].map(each => each.outerHTML),
   boxes: [...document.querySelectorAll("#filters input")].map(box => [box.name, box.value, box.checked]),
@@ -37,7 +37,7 @@ def tables(page: Page) -> list[dict[str, Any]]:
 
 
 def told(pages: dict[str, Path], kind: str) -> dict[str, Any]:
-    """The data in a kind of page."""
+    """Return the data embedded in a kind of page."""
     return data_of(pages[kind].read_text())
 
 
@@ -47,7 +47,7 @@ def chosen(page: Page, key: str) -> list[str]:
 
 
 def text(page: Page, name: str) -> str:
-    """What a reader sees of an element."""
+    """Return the visible text of an element."""
     found: str = page.run(f"document.getElementById('{name}').innerText")
     return found
 
@@ -58,7 +58,7 @@ def hidden(page: Page, name: str) -> bool:
 
 
 def tick(page: Page, key: str, value: str) -> None:
-    """Press the box of a choice."""
+    """Click the checkbox of a choice."""
     page.run(f"document.querySelector('#filters input[name={key}][value=\"{value}\"]').click()")
     page.settle()
 

@@ -1,4 +1,4 @@
-"""An archive rebuilds what it was made from, byte for byte; one that was tampered with leaves no trace."""
+"""Tests of archives: results are restored byte for byte, and a tampered archive is refused and leaves no files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def files(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): digest(path) for path in sorted(folder.rglob("[!.]*")) if path.is_file()}
 
 
-def test_it_is_a_crate_that_lists_every_file(archive: Path, results: Path) -> None:
+def test_archive_is_an_ro_crate_that_lists_every_file(archive: Path, results: Path) -> None:
     with zipfile.ZipFile(archive) as file:
         graph = json.loads(file.read(METADATA))["@graph"]
         described = next(each for each in graph if each["@id"] == METADATA)
@@ -91,7 +91,7 @@ def test_results_are_rebuilt_with_the_same_bytes(archive: Path, results: Path, t
 @pytest.mark.parametrize(
     "name", ["../escaped", "results/../../escaped", "/tmp/escaped", "C:/escaped", "results\\..\\escaped", "a/./escaped"]
 )
-def test_a_name_that_leads_elsewhere_is_refused(archive: Path, tmp_path: Path, name: str) -> None:
+def test_member_name_outside_the_target_is_refused(archive: Path, tmp_path: Path, name: str) -> None:
     bad = rewritten(archive, tmp_path / "bad.zip", lambda content: listing(content, name, b"x"))
     refused(bad, tmp_path, "nothing of this archive was unpacked")
 
@@ -116,7 +116,7 @@ def test_a_changed_file_is_refused(archive: Path, tmp_path: Path) -> None:
     refused(rewritten(archive, tmp_path / "bad.zip", change), tmp_path, "damaged or changed since it was packed")
 
 
-def test_files_that_are_lacking_or_too_many_are_refused(archive: Path, tmp_path: Path) -> None:
+def test_missing_and_extra_files_are_refused(archive: Path, tmp_path: Path) -> None:
     def without_plan(content: dict[str, bytes]) -> dict[str, bytes]:
         return {name: data for name, data in content.items() if name != "results/plan.json"}
 
@@ -127,7 +127,7 @@ def test_files_that_are_lacking_or_too_many_are_refused(archive: Path, tmp_path:
     refused(longer, tmp_path, "bytes, listed are")
 
 
-def test_what_is_no_archive_is_refused(archive: Path, tmp_path: Path) -> None:
+def test_file_that_is_no_archive_is_refused(archive: Path, tmp_path: Path) -> None:
     (tmp_path / "text.zip").write_text("not a zip")
     refused(tmp_path / "text.zip", tmp_path, "not a zip file")
     refused(tmp_path / "absent.zip", tmp_path, "not there")
@@ -139,7 +139,7 @@ def test_what_is_no_archive_is_refused(archive: Path, tmp_path: Path) -> None:
     refused(cut, tmp_path, "not a zip file")
 
 
-def test_bytes_that_flipped_on_the_way_are_found(archive: Path, tmp_path: Path) -> None:
+def test_flipped_bits_are_detected(archive: Path, tmp_path: Path) -> None:
     data = bytearray(archive.read_bytes())
     with zipfile.ZipFile(archive) as file:
         entry = next(each for each in file.infolist() if each.filename.endswith("operations.parquet"))
@@ -148,7 +148,7 @@ def test_bytes_that_flipped_on_the_way_are_found(archive: Path, tmp_path: Path) 
     refused(tmp_path / "flipped.zip", tmp_path, "operations.parquet")
 
 
-def test_a_full_disk_is_told_before_anything_is_written(
+def test_full_disk_is_reported_before_anything_is_written(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(tmp_path)._replace(free=1000)
@@ -158,7 +158,7 @@ def test_a_full_disk_is_told_before_anything_is_written(
     assert not (tmp_path / "target").exists()
 
 
-def test_unpacking_again_leaves_nothing_of_before(archive: Path, tmp_path: Path) -> None:
+def test_unpacking_again_removes_earlier_results(archive: Path, tmp_path: Path) -> None:
     stale = tmp_path / "results" / "runs" / "old" / "run.json"
     stale.parent.mkdir(parents=True)
     stale.write_text("{}")
@@ -179,7 +179,7 @@ def test_damaged_runs_are_not_archived(tmp_path: Path) -> None:
     ['/home/jo doe/ünder "a"/trips.parquet', "../jo/trips.parquet", "~/jo/trips.parquet", "/runs/jo/trips.parquet"],
 )
 @pytest.mark.parametrize(("several", "measured_in"), [(False, None), (True, "/srv/jo's place")])
-def test_folders_of_the_maker_are_left_out_and_nothing_else(
+def test_only_local_paths_are_removed_from_an_archive(
     tmp_path: Path, typed: str, several: bool, measured_in: str | None
 ) -> None:
     results = write_run_set(tmp_path / "jo" / "work", MODELS, window_s=2.0)
@@ -223,7 +223,7 @@ def pipeline(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True, timeout=600)
 
 
-def test_the_pipeline_unpacks_in_place_of_measuring(archive: Path, tmp_path: Path) -> None:
+def test_pipeline_unpacks_instead_of_measuring(archive: Path, tmp_path: Path) -> None:
     done = pipeline(tmp_path, f"archive={archive}", "--dry-run")
     assert done.returncode == 0, done.stderr
     planned = set(re.findall(r"^([a-z_0-9]+) +\d+$", done.stdout + done.stderr, re.MULTILINE)) - {"total"}

@@ -1,4 +1,4 @@
-"""The page for evaluators: every claim has a command that makes a plan, a time, and the verdict that is kept of it."""
+"""Tests of the page for evaluators: every claim has a command that makes a plan, a time, and its stored verdict."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_the_command_of_each_claim_measures_what_the_claim_is_of() -> None:
+def test_command_of_each_claim_measures_the_claims_systems() -> None:
     wanted: dict[tuple[str, str], set[str]] = {}
     for book in books():
         for claim in load_claims(book):
@@ -46,7 +46,7 @@ def test_the_command_of_each_claim_measures_what_the_claim_is_of() -> None:
         assert systems <= {each.name for each in series}, command
 
 
-def test_each_study_is_there_with_its_two_protocols() -> None:
+def test_each_study_is_listed_with_its_two_protocols() -> None:
     found = efforts(SHIPPED)
     assert {(each.study, each.protocol) for each in found} == {
         (study, protocol) for study in registry() for protocol in ("smoke", "quick")
@@ -56,7 +56,7 @@ def test_each_study_is_there_with_its_two_protocols() -> None:
         assert 0 < smoke.seconds < quick.seconds and smoke.series <= quick.series
 
 
-def test_each_claim_has_a_row_and_what_is_kept_of_it(reference: Path) -> None:
+def test_each_claim_has_a_row_with_its_stored_verdict(reference: Path) -> None:
     page = build_artifact(SHIPPED, reference)
     assert page.count(NOT_KEPT) < len(all_claims())
     rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
@@ -66,11 +66,11 @@ def test_each_claim_has_a_row_and_what_is_kept_of_it(reference: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [path for path, _ in FOLDERS if path != "reference"])
-def test_what_the_map_names_is_there(path: str) -> None:
+def test_listed_folders_exist(path: str) -> None:
     assert (ROOT / path).exists()
 
 
-def test_the_container_has_the_python_that_the_launcher_asks_for_and_runs_the_launcher() -> None:
+def test_container_has_the_launchers_python_and_runs_the_launcher() -> None:
     lines = (ROOT / "Containerfile").read_text().splitlines()
     (base,) = (line for line in lines if line.startswith("FROM "))
     assert re.fullmatch(r"FROM python:3\.12\.\d+-bookworm", base)

@@ -1,4 +1,4 @@
-"""Claims are judged by intervals alone, from run sets whose truth is known."""
+"""Tests of judging claims by intervals alone, on run sets with known values."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ def runset_systems() -> set[str]:
         (None, None, INCONCLUSIVE),
     ],
 )
-def test_the_whole_interval_decides(low: float | None, high: float | None, verdict: str) -> None:
+def test_verdict_depends_on_the_complete_interval(low: float | None, high: float | None, verdict: str) -> None:
     assert Region(1.0, 2.0).judge(Estimate(1.5, low, high, 10, "x")) == verdict
 
 
-def test_a_ratio_comes_with_an_interval_that_holds_the_truth(rows: dict[str, Row]) -> None:
+def test_ratio_interval_contains_the_true_value(rows: dict[str, Row]) -> None:
     for identity, truth in (("write-single-iceberg-duckdb-ducklake", 10.0), ("write-batch-iceberg-clients", 0.25)):
         ours = rows[identity].first.ours
         assert ours is not None
@@ -114,13 +114,13 @@ def test_verdicts(rows: dict[str, Row], identity: str, verdict: str) -> None:
     assert rows[identity].first.verdict == verdict, rows[identity].first.why
 
 
-def test_direction_and_size_are_told_apart(rows: dict[str, Row]) -> None:
+def test_direction_and_size_are_judged_separately(rows: dict[str, Row]) -> None:
     row = rows["write-single-pyiceberg-ducklake"].first
     assert (row.direction, row.size) == (REPRODUCED, NOT_REPRODUCED)
     assert "the direction is reproduced, the size not reproduced" in row.why
 
 
-def test_what_cannot_be_tested_says_why(rows: dict[str, Row]) -> None:
+def test_untestable_claim_states_the_reason(rows: dict[str, Row]) -> None:
     assert "delta-rs in single mode is not in this run set" in (rows["delta-between"].first.reason or "")
     assert "needs windows of 300 s, these had 12 s" in (rows["flush-single-write-ducklake"].first.reason or "")
     assert "protocol=thesis" in rows["flush-single-write-ducklake"].retest.command
@@ -141,7 +141,7 @@ def test_what_cannot_be_tested_says_why(rows: dict[str, Row]) -> None:
         (Estimate(3.0, None, None, 1, "s"), "3.00 s"),
     ],
 )
-def test_values_are_as_exact_as_they_are_worth(estimate: Estimate, text: str) -> None:
+def test_values_are_rounded_to_the_precision_of_their_interval(estimate: Estimate, text: str) -> None:
     assert estimate_text(estimate) == text
 
 
@@ -161,7 +161,7 @@ def test_a_run_that_lost_events_is_no_evidence(tmp_path: Path) -> None:
     assert row.verdict == NOT_TESTABLE and "does not hold what was acknowledged" in (row.reason or "")
 
 
-def test_a_lukewarm_start_says_nothing_of_cold_runs(tmp_path: Path) -> None:
+def test_lukewarm_start_is_no_evidence_for_cold_runs(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, MODELS[:4], window_s=3.0)
     for path in results.glob("runs/*/single/*/run-0/run.json"):
         manifest = json.loads(path.read_text())
@@ -171,7 +171,7 @@ def test_a_lukewarm_start_says_nothing_of_cold_runs(tmp_path: Path) -> None:
     assert row.verdict == NOT_TESTABLE and "was no cold start but lukewarm" in (row.reason or "")
 
 
-def test_the_ledger_is_written_three_times_and_repeats(tmp_path: Path) -> None:
+def test_ledger_is_written_in_three_formats_reproducibly(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, MODELS[:2], window_s=2.0)
     path = build_claims(results)
     first = path.read_bytes()
@@ -194,7 +194,7 @@ def test_a_claim_names_the_command_that_tests_it_alone(rows: dict[str, Row], tmp
     assert "found no plan.json" in unmeasured and "./tidemark all" in unmeasured
 
 
-def test_an_unknown_claim_is_refused_with_a_neighbour(tmp_path: Path) -> None:
+def test_unknown_claim_is_refused_with_a_suggestion(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="did you mean inlining-single"):
         find_row(tmp_path, "inlining-singel")
 
@@ -212,7 +212,7 @@ def test_an_unknown_claim_is_refused_with_a_neighbour(tmp_path: Path) -> None:
         ('  section: "6.3"', '  chapter: "6.3"', "found the keys ['chapter']"),
     ],
 )
-def test_a_claim_that_is_not_well_formed_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_malformed_claim_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     text = RESULTS.claims.path.read_text()
     assert old in text
     path = tmp_path / "claims.yaml"

@@ -1,4 +1,4 @@
-"""Two result sets: refused with the reason where they differ in what was measured, else the truth in the interval."""
+"""Tests of comparing result sets: incomparable ones are refused with a reason, else intervals hold the true ratio."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_equal_sets_show_no_difference(before: Path, tmp_path: Path) -> None:
     assert {row[-1] for row in comparison.table.rows} == {"no difference seen"}
 
 
-def test_a_slowdown_is_found_where_it_is_and_nowhere_else(before: Path, tmp_path: Path) -> None:
+def test_slowdown_is_found_only_in_the_slower_system(before: Path, tmp_path: Path) -> None:
     slower = tuple(replace(m, median_ms=m.median_ms + 5) if m.system == "ducklake-inlined" else m for m in MODELS)
     comparison = both(before, measured(tmp_path, slower))
     found = ratios(comparison)
@@ -56,7 +56,7 @@ def test_a_slowdown_is_found_where_it_is_and_nowhere_else(before: Path, tmp_path
     assert verdicts["DuckLake + inlining", "single"] == "slower"
 
 
-def test_swapping_inverts(before: Path, tmp_path: Path) -> None:
+def test_swapping_the_sets_inverts_the_ratio(before: Path, tmp_path: Path) -> None:
     after = measured(tmp_path, (replace(DUCKLAKE, median_ms=14.0), *MODELS[1:]))
     there, back = (ratios(pair)["ducklake", "single"].value for pair in (both(before, after), both(after, before)))
     assert there == pytest.approx(1 / back)
@@ -80,7 +80,7 @@ def edited(results: Path, change: Callable[[dict[str, Any]], None], pattern: str
         (lambda m: m["oracle"].update(verdict=False, missing=1), "does not hold what was acknowledged"),
     ],
 )
-def test_what_must_not_be_compared_is_refused(
+def test_incomparable_sets_are_refused(
     before: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str
 ) -> None:
     after = edited(measured(tmp_path), change)
@@ -90,7 +90,7 @@ def test_what_must_not_be_compared_is_refused(
     assert caught.value.exit_code == 12
 
 
-def test_protocols_modes_and_systems_have_to_agree(before: Path, tmp_path: Path) -> None:
+def test_protocols_modes_and_systems_must_agree(before: Path, tmp_path: Path) -> None:
     with pytest.raises(Incomparable, match="the protocol differs"):
         both(before, measured(tmp_path / "a", protocol="thesis"))
     with pytest.raises(Incomparable, match="the modes differ"):
@@ -115,7 +115,7 @@ def test_machines_and_versions_may_differ_and_are_named(before: Path, tmp_path: 
     assert "Other CPU" in notes and "duckdb 1.4.4 to 1.5.5" in notes
 
 
-def test_an_archive_and_a_workspace_will_do(before: Path, tmp_path: Path) -> None:
+def test_archive_and_workspace_can_be_compared(before: Path, tmp_path: Path) -> None:
     archive = write_archive(before, tmp_path / "a.zip")
     comparison = both(archive, before.parent)
     assert {ratio.value for ratio in ratios(comparison).values()} == {1.0}
@@ -123,7 +123,7 @@ def test_an_archive_and_a_workspace_will_do(before: Path, tmp_path: Path) -> Non
         both(archive, tmp_path)
 
 
-def test_tables_and_plot_are_written_and_repeat(before: Path, tmp_path: Path) -> None:
+def test_tables_and_plot_are_written_reproducibly(before: Path, tmp_path: Path) -> None:
     comparison = both(before, measured(tmp_path / "b"))
     paths = write_comparison(comparison, tmp_path / "out")
     assert {path.name for path in paths} == {f"compare.{end}" for end in ("csv", "md", "json", "svg", "pdf", "png")}

@@ -1,4 +1,4 @@
-"""Every figure is drawn, says what it is made from, and comes out with the same bytes again."""
+"""Tests of figures: each one is drawn, names its sources, and is reproduced byte for byte."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ APPENDIX = [f"figure-A.{n}" for n in range(1, 21)]
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results of a set with both sweeps."""
+    """Return the results of a run set with both sweeps."""
     threads = [replace(DUCKLAKE, sweep="threads", threads=count, factors=(1.0,)) for count in (1, 16)]
     sizes = [
         batched(model, sweep="batch-size", median_ms=median, factors=(1.0,), flush_s=None)
@@ -52,7 +52,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Studio:
-    """A studio of runs of which nothing is drawn yet."""
+    """Return a studio of runs of which nothing has been drawn yet."""
     return Studio.of(Measures(RunSet.load(write_run_set(tmp_path_factory.mktemp("runs"), window_s=3)), QUANTITIES))
 
 
@@ -65,11 +65,11 @@ def index(results: Path) -> dict[str, dict[str, Any]]:
     return {entry["name"]: entry for entry in entries}
 
 
-def test_all_figures_are_drawn_in_three_forms(drawn: Path) -> None:
+def test_all_figures_are_drawn_in_three_formats(drawn: Path) -> None:
     entries = index(drawn)
     assert set(THESIS) | set(APPENDIX) <= set(entries)
     assert {"time-budget", "cold-effect", "batch-size", "throughput-single", "latency-batch"} <= set(entries)
-    assert {name for name, entry in entries.items() if entry["reason"]} <= {"then-and-now"}  # of one stack
+    assert {name for name, entry in entries.items() if entry["reason"]} <= {"then-and-now"}  # the run set has one stack
     for entry in entries.values():
         if not entry["files"]:
             continue
@@ -79,8 +79,8 @@ def test_all_figures_are_drawn_in_three_forms(drawn: Path) -> None:
         assert entry["sources"], entry["name"]
 
 
-def test_a_dollar_in_a_title_is_a_dollar(tmp_path: Path) -> None:
-    """Where formulas are set, the first title cannot be drawn and the second one is drawn otherwise."""
+def test_dollar_sign_in_a_title_is_not_parsed_as_math(tmp_path: Path) -> None:
+    """With math typesetting, the first title could not be drawn and the second one would look different."""
     titles = ("Lake $\\frac{$", "$x_1$ of $10")
     models = [replace(model, title=title) for model, title in zip((DUCKLAKE, INLINED), titles, strict=True)]
     run_set = RunSet.load(write_run_set(tmp_path, models, window_s=2))
@@ -112,7 +112,7 @@ def test_a_synthetic_dataset_is_named_in_every_picture(drawn: Path) -> None:
         assert "yellow_tripdata_2025-11" in picture, name
 
 
-def test_a_real_dataset_is_not(tmp_path: Path) -> None:
+def test_real_dataset_is_not_called_synthetic(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, [DUCKLAKE], window_s=2, synthetic=False)
     studio = Studio.of(Measures(RunSet.load(results), QUANTITIES))
     draw(studio, list(figures_thesis.sketches())[:1], tmp_path / "out")
@@ -122,7 +122,7 @@ def test_a_real_dataset_is_not(tmp_path: Path) -> None:
 
 
 def test_the_same_runs_give_the_same_bytes(drawn: Path, tmp_path: Path) -> None:
-    """One figure of each kind, drawn anew by itself: neither the clock nor the order of work is in a picture."""
+    """One figure of each kind is drawn again alone: neither the clock nor the drawing order affects a figure."""
     studio = Studio.of(Measures(RunSet.load(drawn), QUANTITIES))
     kinds = ("figure-5.3", "figure-5.10", "figure-A.12", "batch-size")
     every = [*figures_studies.sketches(), *figures_thesis.sketches()]
@@ -146,7 +146,7 @@ def test_a_run_that_was_not_proved_cold_is_not_called_cold(tmp_path: Path) -> No
     assert "not proved cold" not in pictures["figure-5.3"]
 
 
-def test_a_run_that_the_protocol_lacks_is_said_to_be_lacking(tmp_path: Path) -> None:
+def test_run_missing_from_the_protocol_is_reported(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, [replace(DUCKLAKE, factors=(1.0, 1.0), merge_s=None)], window_s=2)
     studio = Studio.of(Measures(RunSet.load(results), QUANTITIES))
     wanted = ("figure-4.2", "figure-5.3", "figure-A.2", "figure-A.11")
@@ -173,7 +173,7 @@ def test_a_figure_is_as_wide_as_a_column_or_a_page(drawn: Path) -> None:
     assert widths == {style.COLUMN, style.PAGE}
 
 
-def test_a_system_has_one_colour_whatever_is_beside_it() -> None:
+def test_system_colour_does_not_depend_on_other_systems() -> None:
     both = style.colours(["ducklake", "iceberg-duckdb", "iceberg-mine"])
     assert both["ducklake"] == style.colours(["ducklake", "null"])["ducklake"]
     assert both["iceberg-mine"] == style.colours(["iceberg-mine", "ducklake-inlined"])["iceberg-mine"]
@@ -182,13 +182,13 @@ def test_a_system_has_one_colour_whatever_is_beside_it() -> None:
     assert not set(many.values()) & set(style.COLOURS.values())
 
 
-def test_a_system_has_one_mark_and_no_two_known_ones_the_same() -> None:
+def test_each_system_has_one_distinct_mark() -> None:
     assert set(style.SHAPES) == set(style.COLOURS)
     assert len({*style.SHAPES.values(), *style.FURTHER_SHAPES}) == len(style.SHAPES) + len(style.FURTHER_SHAPES)
     assert style.shapes(["mine", "ducklake"])["mine"] == style.shapes(["mine", "null"])["mine"] in style.FURTHER_SHAPES
 
 
-def test_a_drawing_describes_itself(drawn: Path) -> None:
+def test_drawing_has_a_title_and_a_description(drawn: Path) -> None:
     picture = made(drawn / "figures", "figure-5.1.svg").read_text()
     described = re.findall(r"<title>(.*?)</title>\s*<desc>(.*?)</desc>", picture, re.DOTALL)
     assert [title for title, _ in described] == ["Events written by run, one by one"]
@@ -202,7 +202,7 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("colour", [*style.COLOURS.values(), *style.FURTHER, *style.PARTS.values()])
-def test_words_in_a_systems_colour_can_be_read_on_white(colour: str) -> None:
+def test_text_in_a_systems_colour_is_readable_on_white(colour: str) -> None:
     assert 1.05 / (luminance(style.ink(colour)) + 0.05) >= 4.5
 
 
@@ -230,13 +230,13 @@ def test_boxes_show_quartiles_and_extremes_of_runs_of_any_length() -> None:
     assert "n 50,002" in " ".join(text.get_text() for text in axes.texts)
 
 
-def test_boxes_of_values_that_lie_near_start_at_zero() -> None:
+def test_boxes_of_similar_values_start_at_zero() -> None:
     with style.applied():
         made, _ = plots.boxes([plots.Group("System", "#0072B2", np.linspace(9.0, 11.0, 20))], "time", "ms")
     assert made.figure.axes[0].get_xlim()[0] == 0
 
 
-def test_a_handful_of_samples_is_shown_as_it_is() -> None:
+def test_few_samples_are_shown_as_points() -> None:
     with style.applied():
         made, notes = plots.boxes([plots.Group("System", "#0072B2", np.array([1.0, 2.0, 4.0]))], "time", "ms")
     assert marks(made.figure.axes[0]) == [(1.0, 0.0), (2.0, 0.0), (4.0, 0.0)]
@@ -244,12 +244,12 @@ def test_a_handful_of_samples_is_shown_as_it_is() -> None:
 
 
 def marks(axes: Axes) -> list[tuple[float, float]]:
-    """Where the points of scatter and strip plots are."""
+    """Return the coordinates of the points of scatter and strip plots."""
     found = [np.ma.getdata(each.get_offsets()) for each in axes.collections if isinstance(each, PathCollection)]
     return [(float(x), float(y)) for each in found for x, y in each]
 
 
-def test_a_point_is_a_run_at_its_events_in_the_row_of_its_system(studio: Studio) -> None:
+def test_each_point_is_the_event_count_of_a_run_in_its_systems_row(studio: Studio) -> None:
     with style.applied():
         axes = figures_thesis.totals(studio, "single").frame.figure.axes[0]
     runs = [(run.manifest.events, row) for row, each in enumerate(studio.series("single")) for run in each.runs]
@@ -259,7 +259,7 @@ def test_a_point_is_a_run_at_its_events_in_the_row_of_its_system(studio: Studio)
     assert faces.count((1, 1, 1)) == sum(run.cold for each in studio.series("single") for run in each.runs) == 4
 
 
-def test_a_dot_is_at_its_estimate_and_not_at_an_end_of_the_interval(studio: Studio) -> None:
+def test_dot_is_at_its_estimate_and_not_at_an_interval_bound(studio: Studio) -> None:
     one, other = studio.series("single")[:2]
     rows: list[tuple[str, list[plots.Point]]] = [
         (one.title, [(Estimate(5.0, 4.0, 9.0, 3, "s"), one, True), (Estimate(6.0, None, None, 3, "s"), one, False)]),
@@ -276,13 +276,13 @@ def test_a_dot_is_at_its_estimate_and_not_at_an_end_of_the_interval(studio: Stud
     assert "missing: why not" in [text.get_text() for text in axes.texts]
 
 
-def test_numbers_beside_dots_have_one_unit_and_no_digits_beyond_their_interval() -> None:
+def test_numbers_next_to_dots_have_one_unit_and_the_digits_of_their_interval() -> None:
     assert plots.spelt(Estimate(7290.0, 6610.0, 8070.0, 3, "x"), thousands=True) == "7.29 [6.61, 8.07]"
     assert plots.spelt(Estimate(-0.00229, -5.69638, 5.56521, 3, "x"), thousands=False) == "0.00 [-5.70, 5.57]"
     assert plots.spelt(Estimate(1234.0, None, None, 3, "x"), thousands=False) == "1,234"
 
 
-def test_the_share_of_slower_writes_is_that_of_all_writes() -> None:
+def test_share_of_slower_writes_is_relative_to_all_writes() -> None:
     values = np.arange(1.0, 20_001.0)
     look = Look({"System": "#0072B2"}, {"System": "o"})
     with style.applied():
@@ -312,12 +312,12 @@ def test_a_study_of_threads_names_the_threads(drawn: Path) -> None:
     assert "DuckLake, 1 thread" in picture
 
 
-def test_sketches_have_names_of_their_own() -> None:
+def test_sketch_names_are_unique() -> None:
     every: list[Sketch] = [*figures_studies.sketches(), *figures_thesis.sketches()]
     assert len({sketch.name for sketch in every}) == len(every) == 3 + 32
 
 
-def test_words_in_figures_have_the_papers_font_and_are_large_enough_to_read(drawn: Path) -> None:
+def test_text_in_figures_has_the_papers_font_and_a_readable_size(drawn: Path) -> None:
     studio = Studio.of(Measures(RunSet.load(drawn), QUANTITIES))
     every = [*figures_studies.sketches(), *figures_thesis.sketches(), *figures_beyond.sketches()]
     kinds = {"figure-4.1", "figure-4.2", "batch-size", "latency-single", "footprint-batch", "time-budget"}
@@ -332,7 +332,7 @@ def test_words_in_figures_have_the_papers_font_and_are_large_enough_to_read(draw
 
 @pytest.mark.parametrize("high", [1.1, 1.9, 4.0, 6.0, 9.0, 40.0, 3e4])
 @pytest.mark.parametrize("low", [1e-3, 1.7, 48_000.0])
-def test_labels_of_a_logarithmic_axis_are_few_and_enough(low: float, high: float) -> None:
+def test_logarithmic_axis_has_two_to_six_labels(low: float, high: float) -> None:
     with style.applied():
         axes = style.frame(style.COLUMN, 1.0).axes(0.3, 0.66)
         axes.set_xlim(low, low * high)

@@ -1,4 +1,4 @@
-"""Findings: what is shipped decides what is claimed, and each script runs alone from the versions of our locks."""
+"""Tests of findings: shipped evidence decides what is claimed, and each script pins versions of Tidemark's locks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CELLS = Cells("losses", (("system", ("A",)),), "lost", 0, "runs of the study")
 
 
 def kept(folder: Path, finding: Finding, seen: int, runs: int, digest: str = "") -> Path:
-    """Reference results with so many runs of the script, of which so many showed the finding."""
+    """Write reference results in which `seen` of `runs` runs of the script showed the finding, and return `folder`."""
     attempts = tuple(Attempt(number < seen, f"run {number}", 1.0) for number in range(runs))
     evidence = Evidence(finding.id, digest or digest_of(finding), "a machine", (), attempts, {"rows": [1, 2]})
     path = folder / FOLDER / f"{finding.id}.json"
@@ -69,7 +69,7 @@ def finding() -> Finding:
 
 
 @pytest.mark.parametrize(("seen", "runs", "is_claimed"), [(8, 10, False), (9, 10, True), (10, 10, True), (9, 9, False)])
-def test_nothing_is_claimed_that_fewer_than_nine_of_ten_runs_show(
+def test_finding_seen_in_fewer_than_nine_of_ten_runs_is_not_claimed(
     finding: Finding, seen: int, runs: int, is_claimed: bool, tmp_path: Path
 ) -> None:
     text = page([shown(finding, kept(tmp_path, finding, seen, runs))])
@@ -78,7 +78,7 @@ def test_nothing_is_claimed_that_fewer_than_nine_of_ten_runs_show(
     assert f"{seen} of {runs} runs" in text or seen == runs
 
 
-def test_cells_that_do_not_show_it_outweigh_a_script_that_does(finding: Finding, tmp_path: Path) -> None:
+def test_contradicting_cells_outweigh_a_confirming_script(finding: Finding, tmp_path: Path) -> None:
     one = replace(finding, cells=(CELLS,))
     kept(tmp_path, one, 10, 10)
     table(tmp_path, [["A", 3, 1], ["A", {"value": 2.0}, 1], ["A", 0, 1], ["A", {"missing": "failed"}, 1], ["B", 0, 1]])
@@ -87,21 +87,19 @@ def test_cells_that_do_not_show_it_outweigh_a_script_that_does(finding: Finding,
     assert found.why_not == "only 2 of 3 runs of the study show it"
 
 
-def test_a_row_counts_as_often_as_its_weight_says() -> None:
+def test_row_counts_as_often_as_its_weight() -> None:
     whole = {"columns": [{"key": "system"}, {"key": "lost"}, {"key": "n"}], "rows": [["A", 1, 7], ["A", 0, 2]]}
     assert counted(replace(CELLS, weight="n"), whole) == Count(7, 9, CELLS.words)
     with pytest.raises(AnalysisError, match="found no column \\['elsewhere'\\]"):
         counted(replace(CELLS, column="elsewhere"), whole)
 
 
-def test_runs_of_a_script_that_was_changed_since_count_for_nothing(finding: Finding, tmp_path: Path) -> None:
+def test_runs_of_an_outdated_script_do_not_count(finding: Finding, tmp_path: Path) -> None:
     found = shown(finding, kept(tmp_path, finding, 10, 10, digest="0" * 64))
     assert found.why_not == "no run of its script, as it is now, is shipped"
 
 
-def test_findings_of_wrong_rows_come_first_and_say_what_to_do_until_they_are_mended(
-    finding: Finding, tmp_path: Path
-) -> None:
+def test_findings_of_wrong_rows_come_first_with_a_workaround(finding: Finding, tmp_path: Path) -> None:
     harmless = replace(finding, title="Something is slow", wrong_rows=False)
     harmful = replace(finding, title="Rows are lost", wrong_rows=True, seen="Rows go.", meanwhile="do not write.")
     known = Known("a place", "its words")
@@ -123,7 +121,7 @@ def test_findings_of_wrong_rows_come_first_and_say_what_to_do_until_they_are_men
         ({"id": "no-such"}, "there is no"),
     ],
 )
-def test_a_finding_that_is_not_well_formed_is_refused(change: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_malformed_finding_is_refused(change: dict[str, object], said: str, tmp_path: Path) -> None:
     item = {"id": SCRIPTED[0].id, "title": "t", "seen": "s", "not_shown": "n", "wrong_rows": True}
     whole = {**item, "script": {"stack": "thesis"}, **change}
     path = tmp_path / "findings.yaml"
@@ -133,7 +131,7 @@ def test_a_finding_that_is_not_well_formed_is_refused(change: dict[str, object],
 
 
 @pytest.mark.parametrize("finding", SCRIPTED, ids=lambda finding: finding.id)
-def test_a_script_names_the_versions_of_the_locks_and_imports_nothing_of_ours(finding: Finding) -> None:
+def test_script_pins_the_locked_versions_and_does_not_import_tidemark(finding: Finding) -> None:
     assert finding.script is not None
     text = finding.path.read_text()
     (block,) = re.findall(r"^# /// script\n(.*?)^# ///$", text, re.DOTALL | re.MULTILINE)
@@ -154,11 +152,11 @@ def test_a_script_names_the_versions_of_the_locks_and_imports_nothing_of_ours(fi
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "reference" / FOLDER).glob("*.json")), ids=lambda path: path.stem)
-def test_evidence_names_no_folder_of_a_machine(path: Path) -> None:
+def test_evidence_contains_no_local_paths(path: Path) -> None:
     assert re.findall(r"(?<![\w.:/])/(?:tmp|home|root|work|var|Users)/[^\"]{0,40}", path.read_text()) == []
 
 
-def test_a_script_is_run_as_often_as_was_asked(tmp_path: Path) -> None:
+def test_script_runs_as_often_as_requested(tmp_path: Path) -> None:
     (labels,) = (each for each in SCRIPTED if each.id == "lhbench-labels")
     said: list[str] = []
     evidence = reproduce(Workspace(tmp_path), labels, 2, said.append)
@@ -168,7 +166,7 @@ def test_a_script_is_run_as_often_as_was_asked(tmp_path: Path) -> None:
         reproduce(Workspace(tmp_path), replace(labels, script=None, repeat="a command"), 1, said.append)
 
 
-def test_a_script_is_handed_the_interpreters_of_other_stacks(
+def test_script_receives_the_interpreters_of_other_stacks(
     finding: Finding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tidemark.results.reference.findings.SCRIPTS", tmp_path)
@@ -179,13 +177,13 @@ def test_a_script_is_handed_the_interpreters_of_other_stacks(
     assert evidence.attempts[0].said == f"--python={sys.executable}"
 
 
-def test_ducklake_over_sqlite_stays_locked_with_the_versions_here(tmp_path: Path) -> None:
+def test_ducklake_over_sqlite_stays_locked_with_the_installed_versions(tmp_path: Path) -> None:
     (lock,) = (each for each in SCRIPTED if each.id == "ducklake-sqlite-lock")
     evidence = reproduce(Workspace(tmp_path), replace(lock, script=Script("thesis")), 1, lambda _: None)
     assert evidence.attempts[0].seen, evidence.attempts[0].said
 
 
-def test_all_that_is_made_of_reference_results_is_made_again_from_an_archive(tmp_path: Path) -> None:
+def test_documents_are_reproduced_from_archives(tmp_path: Path) -> None:
     newer = replace(DUCKLAKE, stack="current", median_ms=3.0)
     archives = [
         write_archive(write_run_set(tmp_path / name, models, window_s=6.0), tmp_path / f"{name}.zip")
@@ -218,16 +216,16 @@ def test_all_that_is_made_of_reference_results_is_made_again_from_an_archive(tmp
     assert overview.count(NONE) == len(registry()) - 1
 
 
-def test_the_documents_here_are_what_the_reference_results_here_give(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a change of claims, plans or reference results: './tidemark artifact'."""
-    monkeypatch.setattr("os.cpu_count", lambda: 2)  # what their times are of
+def test_committed_documents_match_the_committed_reference_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a change of claims, plans or reference results, run './tidemark artifact'."""
+    monkeypatch.setattr("os.cpu_count", lambda: 2)  # the documented times are for two processors
     made = documents(ROOT / "config.yaml", ROOT / "reference", ROOT)
     for name, content in made.items():
         assert (ROOT / name).read_text() == content, name
 
 
 @pytest.mark.parametrize("name", [path.name for path in sorted(ROOT.glob("*.md"))])
-def test_what_a_page_links_to_is_there(name: str) -> None:
+def test_link_targets_of_a_page_exist(name: str) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / name).read_text())
     missing = [link for link in links if not (ROOT / link).exists()]
     assert not missing, name

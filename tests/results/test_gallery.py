@@ -1,4 +1,4 @@
-"""The gallery sets result sets side by side, each compared with itself alone, and takes none that is not whole."""
+"""Tests of the gallery: result sets side by side, each compared only within itself, and damaged ones refused."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def data_of(page: Path) -> dict[str, Any]:
     return values
 
 
-def test_each_result_set_has_a_comparison_of_its_own(archives: list[Path], tmp_path: Path) -> None:
+def test_each_result_set_has_a_separate_comparison(archives: list[Path], tmp_path: Path) -> None:
     page = build_gallery(archives, tmp_path / "deep" / "gallery.html")
     data = data_of(page)
     assert [each["name"] for each in data["gallery"]] == ["laptop", "server"]
@@ -59,7 +59,7 @@ def test_each_result_set_has_a_comparison_of_its_own(archives: list[Path], tmp_p
     assert not re.search(r"https?://|\bsrc=|url\(", page.read_text())
 
 
-def test_names_are_told_apart_and_folders_may_stand_beside_archives(archives: list[Path], tmp_path: Path) -> None:
+def test_duplicate_names_are_numbered_and_folders_are_accepted(archives: list[Path], tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     twin = shutil.copy(archives[0], tmp_path / "other" / "laptop.zip")
     results = write_run_set(tmp_path / "mine", MODELS, window_s=1.0)
@@ -68,7 +68,7 @@ def test_names_are_told_apart_and_folders_may_stand_beside_archives(archives: li
     assert data["gallery"][2]["sha256"] == ""
 
 
-def test_one_that_was_changed_is_refused_by_name(archives: list[Path], tmp_path: Path) -> None:
+def test_changed_archive_is_refused_by_name(archives: list[Path], tmp_path: Path) -> None:
     forged = tmp_path / "forged.zip"
     with zipfile.ZipFile(archives[0]) as old, zipfile.ZipFile(forged, "w") as new:
         for member in old.infolist():
@@ -81,7 +81,7 @@ def test_one_that_was_changed_is_refused_by_name(archives: list[Path], tmp_path:
     assert not (tmp_path / "gallery.html").exists()
 
 
-def test_the_command_says_where_the_page_is(archives: list[Path], tmp_path: Path) -> None:
+def test_command_prints_the_path_of_the_page(archives: list[Path], tmp_path: Path) -> None:
     target = tmp_path / "gallery.html"
     done = CliRunner().invoke(app, ["gallery", *map(str, archives), "--target", str(target)])
     assert done.exit_code == 0 and str(target) in done.output

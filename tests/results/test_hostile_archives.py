@@ -1,4 +1,4 @@
-"""An archive of somebody else may hold anything: it prints nothing but text, leads nowhere, and fills no memory."""
+"""Tests of untrusted archives: only printable text is shown, no path leads outside, and memory use is bounded."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("directory", ["/any/where", "results/../../..", "results/runs/../../..", "results/runs/none"])
-def test_a_plan_that_leads_out_of_the_archive_is_refused(archive: Path, tmp_path: Path, directory: str) -> None:
+def test_plan_with_a_path_outside_the_archive_is_refused(archive: Path, tmp_path: Path, directory: str) -> None:
     bad = rewritten(archive, tmp_path / "bad.zip", planned(directory=directory))
     refused(bad, tmp_path, f"key 'series[0].directory': found '{directory}'")
 
 
-def test_a_title_is_one_line_that_a_terminal_only_shows(archive: Path, tmp_path: Path) -> None:
+def test_title_is_reduced_to_one_printable_line(archive: Path, tmp_path: Path) -> None:
     title = "Duck\x1b]0;mine\x07\r\nLake\u202e 10\N{NO-BREAK SPACE}% \ud800"
     odd = rewritten(archive, tmp_path / "odd.zip", planned(title=title))
     run_set = RunSet.load(unpack_archive(odd, tmp_path / "unpacked").parent)
@@ -46,7 +46,7 @@ def test_a_title_is_one_line_that_a_terminal_only_shows(archive: Path, tmp_path:
         (("src/tidemark/errors.py",), "allowed: results, envs, config.yaml"),
     ],
 )
-def test_names_that_no_archive_has_are_refused_before_anything_changes(
+def test_invalid_member_names_are_refused_before_anything_changes(
     archive: Path, tmp_path: Path, extra: tuple[str, ...], message: str
 ) -> None:
     def change(content: dict[str, bytes]) -> dict[str, bytes]:
@@ -59,7 +59,7 @@ def test_names_that_no_archive_has_are_refused_before_anything_changes(
     kept_as_it_was(bad, tmp_path / "earlier", message)
 
 
-def test_what_is_found_late_changes_nothing_either(archive: Path, tmp_path: Path) -> None:
+def test_damage_found_late_changes_nothing_either(archive: Path, tmp_path: Path) -> None:
     def change(content: dict[str, bytes]) -> dict[str, bytes]:
         last = [name for name in content if name.startswith("results/") and name != PLAN][-1]
         return {**content, last: content[last][:-1] + b"?"}
@@ -70,7 +70,7 @@ def test_what_is_found_late_changes_nothing_either(archive: Path, tmp_path: Path
     kept_as_it_was(deep, tmp_path / "earlier", "hundreds deep")
 
 
-def test_lists_that_are_too_deep_are_refused(archive: Path, tmp_path: Path) -> None:
+def test_deeply_nested_lists_are_refused(archive: Path, tmp_path: Path) -> None:
     deep = b"[" * 200_000
     refused(relisted_in(archive, tmp_path / "a.zip", PLAN, deep), tmp_path, "hundreds deep")
     crate = rewritten(archive, tmp_path / "b.zip", lambda content: {**content, METADATA: deep})
@@ -81,7 +81,7 @@ def test_lists_that_are_too_deep_are_refused(archive: Path, tmp_path: Path) -> N
         RunSet.load(plan.parent)
 
 
-def test_what_is_no_number_is_refused(archive: Path, tmp_path: Path) -> None:
+def test_invalid_numbers_are_refused(archive: Path, tmp_path: Path) -> None:
     for number in ("NaN", "Infinity", "-Infinity", "1e400", str(2**63)):
         bad = rewritten(archive, tmp_path / "bad.zip", lambda content, n=number: with_seed(content, n))
         refused(bad, tmp_path, "key 'config.seed': found")
@@ -93,7 +93,7 @@ def with_seed(content: dict[str, bytes], number: str) -> dict[str, bytes]:
     return relisted(content, PLAN, json.dumps(plan).replace('"HERE"', number).encode())
 
 
-def test_an_archive_that_swells_is_refused(archive: Path, tmp_path: Path) -> None:
+def test_decompression_bomb_is_refused(archive: Path, tmp_path: Path) -> None:
     size = 120 * archive.stat().st_size >> 20 << 20
     refused(bomb(archive, tmp_path / "a.zip", "results/tables/zeros.csv", max(size, 80 << 20)), tmp_path, "100 times")
     bzip = bomb(archive, tmp_path / "b.zip", "results/tables/zeros.csv", 1 << 20, zipfile.ZIP_BZIP2)
@@ -102,7 +102,7 @@ def test_an_archive_that_swells_is_refused(archive: Path, tmp_path: Path) -> Non
     refused(large, tmp_path, "allowed: 67,108,864, but for Parquet")
 
 
-def test_members_pass_through_memory_in_pieces(archive: Path, tmp_path: Path) -> None:
+def test_members_are_unpacked_in_chunks(archive: Path, tmp_path: Path) -> None:
     large = bomb(archive, tmp_path / "large.zip", "results/tables/zeros.csv", 60 << 20, zipfile.ZIP_STORED)
     tracemalloc.start()
     try:

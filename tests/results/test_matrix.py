@@ -1,4 +1,4 @@
-"""The report's first table answers what was planted, compares like with like, and says why where it has no answer."""
+"""Tests of the report's matrix: planted values are found, only like is compared with like, gaps have a reason."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Group:
 def test_planted_values_are_found(measured: Group) -> None:
     assert value(measured, "ducklake", "p50-single") == pytest.approx(5.0, rel=0.05)
     events = value(measured, "ducklake", "rate-single")
-    # Half a processor, all the time: half a second for what is written in one.
+    # Half a processor all the time: half a CPU-second per second of writing.
     assert value(measured, "ducklake", "cpu-writer-single") == pytest.approx(0.5e6 / events, rel=0.02)
     assert value(measured, "ducklake", "cpu-servers-single") == pytest.approx(0.25e6 / events, rel=0.02)
     assert value(measured, "ducklake", "cpu-stream-single") == pytest.approx(0.15e6 / events, rel=0.02)
@@ -75,14 +75,14 @@ def test_planted_values_are_found(measured: Group) -> None:
     assert value(measured, "iceberg-pyiceberg", "slower-1000-single") > 5
 
 
-def test_what_was_not_measured_says_why(measured: Group) -> None:
+def test_unmeasured_cell_states_the_reason(measured: Group) -> None:
     assert "not measured" in str(answer(measured, "ducklake", "rate-batch"))
     assert "no such column" in str(answer(measured, "delta-rs", "rate-single"))
     assert "streams.sweeps=[main, batch-size]" in str(answer(measured, "ducklake", "fixed"))
     assert "needs 10,000 commits" in str(answer(measured, "ducklake", "slower-10000-single"))
 
 
-def test_ratios_are_to_each_other_and_say_who_cannot_be_told_apart(measured: Group) -> None:
+def test_ratios_are_pairwise_and_show_indistinguishable_systems(measured: Group) -> None:
     (data,) = matrix_data([measured], QUESTIONS, {})
     names = [row["system"] for row in data["rows"]]
     one, twin, slow = (names.index(name) for name in ("ducklake", "ducklake-again", "iceberg-pyiceberg"))
@@ -99,7 +99,7 @@ def test_ratios_are_to_each_other_and_say_who_cannot_be_told_apart(measured: Gro
     assert marks["ducklake"] == [] and "failed" in marks["delta-rs"][0]
 
 
-def test_each_study_s_systems_are_asked_its_own_questions_alone(measured: Group) -> None:
+def test_systems_are_compared_only_on_questions_of_their_study(measured: Group) -> None:
     measures = measured.rows[0].asked.measures
     first, second = QUESTIONS[:3], QUESTIONS[3:5]
     found = comparisons([Subject(measures, first), Subject(measures, second)], {})
@@ -111,13 +111,13 @@ def test_each_study_s_systems_are_asked_its_own_questions_alone(measured: Group)
     assert len(asking([Subject(measures, first), Subject(measures, ())])) == 1
 
 
-def test_no_two_studies_ask_by_one_name() -> None:
-    """The page's address names columns by their keys."""
+def test_question_keys_are_unique_across_studies() -> None:
+    """The page's URL identifies columns by their keys."""
     keys = [question.key for study in registry().values() for question in study.results.questions]
     assert len(keys) == len(set(keys)) > len(KEYS)
 
 
-def test_the_answers_leave_out_the_harness_and_name_the_twin(measured: Group) -> None:
+def test_answers_leave_out_the_harness_and_name_tied_systems(measured: Group) -> None:
     found = {each["key"]: each for each in answers(measured, QUESTIONS)}
     fastest = found["rate-single"]
     assert fastest["text"].startswith("DuckLake") and "events/s [" in fastest["text"]
@@ -131,9 +131,7 @@ def test_the_answers_leave_out_the_harness_and_name_the_twin(measured: Group) ->
     assert "repeats" not in in_lines(list(found.values()), synthetic=True, repeated=True)[2]
 
 
-def test_files_without_a_format_bound_the_others_and_are_not_the_best_of_them(
-    measured: Group, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_without_a_format_are_a_bound_and_not_ranked(measured: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     place = KEYS.index("rate-single")
     assert next(row.asked.system for row, _ in measured.ranked(QUESTIONS, place)) == "ducklake"
     monkeypatch.setattr(SystemPart, "is_bare", property(lambda self: self.name == "ducklake"))
@@ -145,13 +143,13 @@ def test_files_without_a_format_bound_the_others_and_are_not_the_best_of_them(
     assert bare == {"parquet-local", "parquet-hdfs", "parquet-on-spark"}
 
 
-def test_who_was_measured_alone_is_not_said_to_differ_from_others(tmp_path: Path) -> None:
+def test_only_measured_system_is_not_reported_as_different(tmp_path: Path) -> None:
     (group,) = made(tmp_path, [FAST, replace(NULL, median_ms=0.5)], window_s=2.0)
     lines = in_lines(answers(group, QUESTIONS), synthetic=False, repeated=True)
     assert lines[-1].startswith("Not distinguishable: fastest for single events: no other system was measured")
 
 
-def test_no_slow_down_is_said_where_none_was_seen(tmp_path: Path) -> None:
+def test_no_slowdown_is_reported_where_none_was_seen(tmp_path: Path) -> None:
     faster = [replace(model, slope_ms=-1.0) for model in (FAST, TWIN)]
     (group,) = made(tmp_path, faster, window_s=4.0)
     found = {each["key"]: each for each in answers(group, QUESTIONS)}
@@ -159,7 +157,7 @@ def test_no_slow_down_is_said_where_none_was_seen(tmp_path: Path) -> None:
 
 
 def test_ten_thousand_commits_are_measured_and_not_extrapolated(tmp_path: Path) -> None:
-    """From 0.5 ms to 1.0 ms over 10,000 commits: twice as slow, less what the first 500 have of it."""
+    """Writes slow down from 0.5 ms to 1.0 ms over 10,000 commits; medians of the first and last 500 differ by less."""
     growing = replace(FAST, median_ms=0.5, slope_ms=0.05, outliers=0.0, poll_ms=0.01, factors=(1.0, 1.0))
     (group,) = made(tmp_path, [growing], window_s=10.0)
     found = answer(group, "ducklake", "slower-10000-single")
@@ -169,7 +167,7 @@ def test_ten_thousand_commits_are_measured_and_not_extrapolated(tmp_path: Path) 
     assert estimate.low is not None and estimate.low > 0
 
 
-def test_unequal_promises_and_stacks_are_not_set_side_by_side(tmp_path: Path) -> None:
+def test_different_durability_levels_and_stacks_are_not_compared(tmp_path: Path) -> None:
     full = replace(TWIN, system="ducklake-full", durability_level="full")
     found = made(tmp_path, [FAST, full, replace(FAST, stack="current")], window_s=2.0)
     assert [(group.key, len(group.rows)) for group in found] == [("thesis", 1), ("thesis-full", 1), ("current", 1)]
@@ -180,7 +178,7 @@ def sized(size: int, fixed_ms: float, row_us: float, **more: object) -> Model:
     return replace(rows, sweep="main" if size == 1000 else "batch-size", factors=(1.0, 1.0), **more)  # type: ignore[arg-type]
 
 
-def test_the_line_through_all_sizes_gives_a_commit_s_share_and_a_row_s(tmp_path: Path) -> None:
+def test_line_over_batch_sizes_gives_cost_per_commit_and_per_row(tmp_path: Path) -> None:
     models = [sized(size, 8.0, 4.0) for size in (1000, 1, 10, 100, 10_000)]
     (group,) = made(tmp_path, models, window_s=3.0, config=SWEEP)
     for key, planted in (("fixed", 8.0), ("row", 4.0)):
@@ -193,14 +191,14 @@ def test_the_line_through_all_sizes_gives_a_commit_s_share_and_a_row_s(tmp_path:
     assert data["rows"][0]["cells"]["fixed"]["note"] == "batches of 1, 10, 100, 1,000, 10,000"
 
 
-def test_no_line_is_drawn_through_what_is_none(tmp_path: Path) -> None:
-    """As where small batches are inlined and large ones are not."""
+def test_no_line_is_fitted_to_nonlinear_costs(tmp_path: Path) -> None:
+    """For example, small batches are inlined and large ones are not."""
     bent = [sized(size, 1.0 if size <= 10 else 20.0, 4.0) for size in (1000, 1, 10, 100, 10_000)]
     (group,) = made(tmp_path, bent, window_s=2.0, config=SWEEP)
     assert "no straight line" in str(answer(group, "ducklake", "fixed"))
 
 
-def test_what_to_read_first(tmp_path: Path) -> None:
+def test_facts_to_read_first(tmp_path: Path) -> None:
     disturbed = replace(FAST, disturbed={1: "foreign processor time: 0.50 processors"}, measured_again={2: "steal"})
     results = write_run_set(tmp_path, [disturbed, DELTA, replace(NULL, median_ms=1.0)], window_s=2.0)
     run_set = RunSet.load(results)
@@ -214,7 +212,7 @@ def test_what_to_read_first(tmp_path: Path) -> None:
     assert (results / NAME).read_text().splitlines()[0].startswith("Fastest for single events: DuckLake")
 
 
-def test_a_run_that_does_not_hold_what_it_acknowledged_is_no_success(tmp_path: Path) -> None:
+def test_run_that_lost_acknowledged_rows_is_no_success(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, [FAST, TWIN], window_s=2.0)
     run_set = RunSet.load(results)
     told = {each["label"]: each for each in read_first(run_set, [Measures(run_set, QUANTITIES)])}
@@ -229,5 +227,5 @@ def test_a_run_that_does_not_hold_what_it_acknowledged_is_no_success(tmp_path: P
     assert told["Failures"]["text"].endswith("but 1 run does not hold what it acknowledged: DuckLake again")
 
 
-def test_the_groups_of_the_stream_are_those_that_the_workload_keeps_apart() -> None:
+def test_stream_process_groups_match_the_workload() -> None:
     assert set(STREAM_GROUPS) == set(Streams.apart)

@@ -1,4 +1,4 @@
-"""The paper as a reader sees it: pages that are filled, words that can be read, findings first."""
+"""Tests of the paper's layout: filled pages, readable text, findings first."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PIXELS_PER_INCH = 36
 MARGIN = 2.2 / 29.7  # of a page's height, above and below its text
 MOST_BLANK = 1 / 3
 LEAST_POINTS = 7.0
-# Words of the code's own, or of nobody's, which a reader of the paper would have to learn.
+# Private wording that a reader of the paper would have to learn.
 PRIVATE = (
     r"\bin one go\b", r"\ba go\b", r"\bgoes\b", r"\bmoodier\b", r"\btold (?:from|apart)\b", r"\bcan be told\b",
     r"\bset (?:against|beside)\b", r"\blearnt\b", r"\bunits? of a series\b", r"\bas far as can be seen\b",
@@ -62,7 +62,7 @@ def values(results: Path) -> dict[str, Any]:
 
 
 def pages(results: Path) -> list[np.ndarray]:
-    """Every page in grey, without its margins and footer."""
+    """Return every page as a greyscale array, without its margins and footer."""
     drawn = typst.compile(
         results / "paper" / "main.typ", root=results, ignore_system_fonts=True, format="png", ppi=PIXELS_PER_INCH
     )
@@ -71,7 +71,7 @@ def pages(results: Path) -> list[np.ndarray]:
 
 
 def longest_blank(page: np.ndarray) -> float:
-    """The highest white band of a page, as a share of its height."""
+    """Return the height of the page's highest white band, as a share of the page's height."""
     longest = here = 0
     for row in page:
         here = here + 1 if row.min() > 250 else 0
@@ -86,13 +86,13 @@ def test_no_page_but_the_last_is_a_third_blank(results: Path) -> None:
     assert not {number: f"{share:.0%}" for number, share in blank.items() if share > MOST_BLANK}
 
 
-def test_a_blank_page_is_seen() -> None:
+def test_blank_page_is_detected() -> None:
     page = np.full((300, 200), 255)
     page[:100] = 0
     assert longest_blank(page) == pytest.approx(2 / 3)
 
 
-def test_no_words_of_the_paper_are_smaller_than_fine_print(results: Path) -> None:
+def test_no_text_of_the_paper_is_smaller_than_seven_points(results: Path) -> None:
     document = (results / "paper.pdf").read_bytes()
     sizes: set[float] = set()
     for stream in re.findall(rb"stream\r?\n(.*?)\r?\nendstream", document, re.DOTALL):
@@ -105,13 +105,13 @@ def test_no_words_of_the_paper_are_smaller_than_fine_print(results: Path) -> Non
     assert min(sizes) >= LEAST_POINTS
 
 
-def test_findings_and_the_replica_are_on_the_first_page(results: Path) -> None:
+def test_findings_and_synthetic_data_notice_are_on_the_first_page(results: Path) -> None:
     for selector in ("<findings>", "<synthetic>"):
         found = typst.query(results / "paper" / "main.typ", selector, root=results, ignore_system_fonts=True)
         assert {each["value"] for each in json.loads(found)} == {1}, selector
 
 
-def test_findings_name_what_the_runs_were_made_to_show(results: Path) -> None:
+def test_findings_state_the_planted_results(results: Path) -> None:
     found = values(results)["findings"]
     assert 4 <= len(found) <= 6
     single, batch, growth, cold, claims = found
@@ -124,7 +124,7 @@ def test_findings_name_what_the_runs_were_made_to_show(results: Path) -> None:
 
 
 def texts(results: Path) -> list[str]:
-    """Every sentence that the paper prints of the results, and its prose."""
+    """Return every sentence that the paper prints about the results, and its prose."""
     found = values(results)
     made = [*found["sentences"].values(), *found["findings"]]
     for figure in found["figures"]:
@@ -142,7 +142,7 @@ def test_no_private_word_is_in_the_paper(results: Path, private: str) -> None:
     assert not wrong
 
 
-def test_captions_say_what_to_see_and_leave_the_runs_to_the_appendix(results: Path) -> None:
+def test_captions_state_the_finding_and_leave_the_runs_to_the_appendix(results: Path) -> None:
     drawn = [figure for figure in values(results)["figures"] if figure["file"]]
     assert len(drawn) > 30
     for figure in drawn:
@@ -152,7 +152,7 @@ def test_captions_say_what_to_see_and_leave_the_runs_to_the_appendix(results: Pa
     assert {figure["name"] for figure in drawn} == {*sourced}
 
 
-def test_figures_are_as_wide_as_the_text_that_they_stand_in() -> None:
+def test_figure_widths_match_column_and_page_width() -> None:
     margin = re.search(r"#let margin = \(x: ([0-9.]+)cm", (PAPER / "template.typ").read_text())
     gap = re.search(r"#let gap = ([0-9.]+)pt", (PAPER / "template.typ").read_text())
     assert margin is not None and gap is not None
@@ -172,5 +172,5 @@ def test_wide_tables_are_split_into_blocks_that_fit(count: int) -> None:
     assert max(ends) - min(ends) < 40, "blocks are about as wide as each other"
 
 
-def test_a_column_wider_than_the_page_has_a_block_of_its_own() -> None:
+def test_column_wider_than_the_page_has_a_separate_block() -> None:
     assert blocks([10, 200, 20], 1) == [[0, 1], [0, 2]]

@@ -1,4 +1,4 @@
-"""The paper says what the runs say: no number in its sources, sentences that turn with the results, the same bytes."""
+"""Tests of the paper: no numbers in its sources, sentences that follow the results, and reproducible bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SPELT = r"\b(?:hundreds?|thousands?|millions?|dozens?|percent|twice|tenfold|thre
 
 
 def literal_numbers(text: str, prose: bool) -> list[str]:
-    """Digits and spelt-out amounts of a Typst source that are neither a name nor, outside prose, a measure."""
+    """Return digits and spelt-out amounts of a Typst source that are neither a name nor, outside prose, a measure."""
     text = re.sub(r"(?m)//.*$", "", text)
     text = re.sub(NAMES, "", text)
     if not prose:
@@ -66,7 +66,7 @@ def test_a_planted_number_is_found(planted: str) -> None:
 
 
 def complete(results: Path) -> Path:
-    """Tables, claims and an index of figures for a run set; figures are drawn elsewhere, and here say why not."""
+    """Write tables, claims and an index of undrawn figures with a reason for a run set, and return `results`."""
     build_tables(results)
     build_claims(results)
     sources = " ".join(path.read_text() for path in SECTIONS)
@@ -84,7 +84,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return complete(write_run_set(tmp_path_factory.mktemp("paper"), MODELS, window_s=4.0))
 
 
-def test_the_paper_is_set_with_the_same_bytes_each_time(results: Path) -> None:
+def test_paper_is_typeset_with_the_same_bytes_each_time(results: Path) -> None:
     first = build_paper(results).read_bytes()
     assert first.startswith(b"%PDF") and b"D:20260102" in first
     assert build_paper(results).read_bytes() == first
@@ -96,7 +96,7 @@ def query(results: Path, selector: str) -> list[dict[str, object]]:
     return values
 
 
-def test_a_replica_is_named_on_the_first_page(results: Path, tmp_path: Path) -> None:
+def test_synthetic_dataset_is_named_on_the_first_page(results: Path, tmp_path: Path) -> None:
     build_paper(results)
     assert [each["value"] for each in query(results, "<synthetic>")] == [1]
     real = write_run_set(tmp_path, MODELS[:2], window_s=2.0, synthetic=False)
@@ -126,7 +126,7 @@ def test_an_unknown_value_stops_the_paper(results: Path, tmp_path: Path) -> None
         build_paper(results, paper)
 
 
-def test_sentences_turn_with_the_results(tmp_path: Path) -> None:
+def test_sentences_follow_the_results(tmp_path: Path) -> None:
     def inlining(median_ms: float) -> str:
         root = tmp_path / str(median_ms)
         models = (replace(DUCKLAKE, median_ms=10.0), replace(INLINED, median_ms=median_ms))
@@ -145,7 +145,7 @@ def test_a_system_that_the_configuration_lacks_is_not_compared(results: Path) ->
     assert "cannot be compared: " in writer.pair("ducklake", "delta-rs", "single")
 
 
-def test_growth_is_told_from_none(results: Path) -> None:
+def test_no_growth_is_reported_as_no_trend(results: Path) -> None:
     found = Writer(Measures(RunSet.load(results), QUANTITIES)).growth("single")
     assert "shows no trend for any system" in found, found
 
@@ -158,7 +158,7 @@ def test_growth_is_told_from_none(results: Path) -> None:
         ({}, "The loop reads and writes one event"),
     ],
 )
-def test_reading_ahead_is_said(tmp_path: Path, config: dict[str, int], said: str) -> None:
+def test_read_ahead_is_described(tmp_path: Path, config: dict[str, int], said: str) -> None:
     results = write_run_set(tmp_path, (DUCKLAKE,), window_s=2.0, config=config)
     assert streaming(RunSet.load(results))["read-ahead"].startswith(said)
 

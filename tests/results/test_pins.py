@@ -1,4 +1,4 @@
-"""Tables, claims and the paper's values that one archive gives: a move of code changes none."""
+"""Test that tables, claims and the paper's values of one archive match their pins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.results.pins import PINS, outcomes
 
 
-def test_an_archive_gives_what_it_gave(tmp_path: Path) -> None:
+def test_results_of_an_archive_match_their_pins(tmp_path: Path) -> None:
     found, pinned = outcomes(tmp_path), json.loads(PINS.read_text())
     changed = [name for name in sorted({*found, *pinned}) if found.get(name) != pinned.get(name)]
     assert not changed, (

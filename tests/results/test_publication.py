@@ -1,4 +1,4 @@
-"""What publications print is read from files that were typed from them: what is mistyped is found."""
+"""Tests of reading published numbers from typed files; mistyped values are found."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_each_row_has_the_types_of_its_fields_and_empty_cells_are_none(tmp_path:
     ],
     ids=["no number", "empty", "another column"],
 )
-def test_what_is_mistyped_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+def test_mistyped_value_is_reported_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "report.csv"
     file.write_text(text)
     with pytest.raises(ValueError, match=said):

@@ -1,7 +1,7 @@
-"""What claims say that a publication prints, held to the numbers that were typed from it and to the publication.
+"""Tests of claims' published values and quotations, checked against the typed numbers and the publications.
 
-The publications are others' and are not kept here. Who has their texts names a folder of them, one text file a study,
-in TIDEMARK_TEST_SEEDS; each quotation is then looked up.
+The publications belong to others and are not in the repository. To have each quotation looked up, set
+TIDEMARK_TEST_SEEDS to a folder with their texts, one text file per study.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tidemark.studies.lhbench import published as lhbench
 
 REFERENCE = Path(__file__).parents[2] / "reference"
 BOOKS = {book.study: book for book in books()}
-# How many claims of a study the typed numbers have the value of: fewer, and the test below looks at less than it did.
+# Number of claims per study whose value the typed numbers give. A smaller number would mean that less is checked.
 TYPED = {"streams": 29, "deltars": 30, "catalogs": 53, "ingest": 26, "lhbench": 25}
 SEEDS = "TIDEMARK_TEST_SEEDS"
-# A word of each publication that tells its text in the folder, whatever the file is called.
+# A phrase that identifies each publication's text in the folder, whatever its file name.
 TITLES = {
     "streams": "Evaluating Data Stream Write Performance in Lakehouse Systems",
     "deltars": "Reducing read and write latency using Rust in an offline feature store",
@@ -40,23 +40,23 @@ TITLES = {
     "ingest": "kyma_ingest_core::StagingBuffer",
     "catalogs": "The implementation with the new persistence layer and MongoDB",
 }
-OF_PICTURES = {"Rows Updated"}  # stands on a figure, which a text has not
+OF_PICTURES = {"Rows Updated"}  # printed in a figure, which the text lacks
 WORDS = {"zero": 0, "one": 1, "an": 1, "four": 4, "ten": 10}
 
 
 def written(book: ClaimBook) -> dict[str, dict[str, Any]]:
-    """The claims of a file with their numbers as they are spelt there."""
+    """Return the claims of a file by id, with their numbers as they are spelt there."""
     return {item["id"]: item for item in yaml.load(book.path.read_text(), yaml.BaseLoader)}
 
 
 def rounds_to(number: float, spelt: str) -> bool:
-    """Whether `spelt` is `number`, to as many decimals as it has."""
+    """Return True if `number`, rounded to the decimals of `spelt`, equals `spelt`."""
     decimals = len(spelt.partition(".")[2])
     return abs(number - float(spelt)) <= 0.5 * 10**-decimals + 1e-9
 
 
 def wrong_values(book: ClaimBook) -> tuple[int, list[str]]:
-    """How many values the typed numbers have, and those that are none of what they make."""
+    """Return how many values the typed numbers give, and a message for each value that differs from them."""
     spelt, checked, wrong = written(book), 0, []
     for claim in load_claims(book):
         made = typed_value(book.study, claim)
@@ -68,7 +68,7 @@ def wrong_values(book: ClaimBook) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize("study", TYPED)
-def test_each_published_value_is_what_the_typed_numbers_make(study: str) -> None:
+def test_each_published_value_follows_from_the_typed_numbers(study: str) -> None:
     checked, wrong = wrong_values(BOOKS[study])
     assert not wrong and checked == TYPED[study]
 
@@ -94,7 +94,7 @@ def test_a_wrong_value_is_found(study: str, claim: str, value: str, tmp_path: Pa
 
 
 def numbers_in(text: str) -> list[float]:
-    """The numbers of a text: digits, with a suffix as they are and as what it stands for, and a few words."""
+    """Return the numbers of a text: digits, with and without the factor of their suffix, and a few number words."""
     found: list[float] = []
     for digits, suffix in re.findall(r"(\d[\d,]*(?:\.\d+)?)[ ]?(k|M|kB|GB)?(?![A-Za-z])", text):
         number = float(digits.replace(",", "").rstrip("."))
@@ -107,7 +107,7 @@ def numbers_in(text: str) -> list[float]:
 
 
 def follows(spelt: str, numbers: list[float]) -> bool:
-    """Whether a value is one of the numbers, their quotient, a share in percent of them, or by how much one is more."""
+    """Return True if a value is a number, a quotient (also in percent), or the factor of a percentage increase."""
     quotients = [a / b for a in numbers for b in numbers if b]
     made = [*numbers, *quotients, *(100 * each for each in quotients), *(1 + each / 100 for each in numbers)]
     made += [1e3 * each for each in numbers]  # 0.1 milliseconds are 100 µs
@@ -115,7 +115,7 @@ def follows(spelt: str, numbers: list[float]) -> bool:
 
 
 @pytest.mark.parametrize("study", BOOKS)
-def test_each_number_follows_from_what_stands_in_its_text_or_from_typed_numbers(study: str) -> None:
+def test_each_number_follows_from_its_text_or_from_typed_numbers(study: str) -> None:
     spelt, wrong = written(BOOKS[study]), []
     for claim in load_claims(BOOKS[study]):
         given = spelt[claim.id]["published"]
@@ -128,7 +128,7 @@ def test_each_number_follows_from_what_stands_in_its_text_or_from_typed_numbers(
 
 
 @pytest.mark.parametrize("study", ["streams", "deltars", "lhbench"])
-def test_two_numbers_against_each_other_make_the_value(study: str) -> None:
+def test_quotient_of_two_compared_numbers_is_the_value(study: str) -> None:
     spelt = written(BOOKS[study])
     number = r"(\d[\d,]*(?:\.\d+)?)(?: ?([a-zA-Zµ]+))?"
     pair = re.compile(rf"{number} (?:against|of) {number}(?![.\d])")
@@ -145,7 +145,7 @@ def test_two_numbers_against_each_other_make_the_value(study: str) -> None:
     assert checked and not wrong
 
 
-def test_a_row_of_the_report_is_told_as_it_was_typed() -> None:
+def test_text_of_a_row_claim_repeats_the_typed_row() -> None:
     rows = [claim for claim in load_claims(BOOKS["catalogs"]) if claim.id.startswith("row-")]
     for claim in rows:
         given = dict(claim.measure.arguments)
@@ -156,7 +156,7 @@ def test_a_row_of_the_report_is_told_as_it_was_typed() -> None:
         assert claim.published.text == told, claim.id
 
 
-def test_a_place_that_numbers_were_typed_from_is_one_that_they_were_typed_from() -> None:
+def test_cited_tables_and_figures_are_among_the_typed_ones() -> None:
     typed = {"deltars": {f"table {each.table}" for each in deltars.rows()}}
     typed["lhbench"] = {f"figure {each.figure}" for each in lhbench.numbers()}
     for study, places in typed.items():
@@ -177,7 +177,7 @@ def test_a_place_that_numbers_were_typed_from_is_one_that_they_were_typed_from()
         ({"value": 5, "text": "", "place": "somewhere in 5.1"}, "such as 'section 5.1.1, table 5.1'"),
     ],
 )
-def test_what_is_not_well_formed_is_refused(given: dict[str, Any], message: str) -> None:
+def test_malformed_published_value_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(AnalysisError, match=re.escape(message)):
         Published.read(Fields("claims.yaml", {"place": "table 5.1", **given}))
 
@@ -198,19 +198,19 @@ def test_a_claim_without_a_place_is_refused() -> None:
         ({"text": '"more or less constant"'}, '"more or less constant"'),
     ],
 )
-def test_a_range_is_shown_as_a_range_a_bound_as_a_bound_and_a_word_as_a_word(given: dict[str, Any], shown: str) -> None:
+def test_values_ranges_bounds_and_quotations_are_shown_as_such(given: dict[str, Any], shown: str) -> None:
     assert Published.read(Fields("claims.yaml", {"place": "table 5.1", **given})).shown == shown
 
 
 def plain(text: str) -> str:
-    """A text without what typesetting and reading it off a page put into it: marks, white space, kinds of quotes."""
+    """Return a text without artefacts of typesetting and text extraction: markup, white space, kinds of quotes."""
     for old, new in (("$", ""), (r"\times", "×"), ("*", ""), ("’", "'"), ("–", "-"), ("[HopsFS](#)", "HopsFS")):
         text = text.replace(old, new)
     return re.sub(r"\s+", " ", re.sub(r"\s*×\s*", "×", text))
 
 
 def sections(text: str) -> dict[str, str]:
-    """A text by the numbers of its sections, without its table of contents; first comes the abstract."""
+    """Return a text by section number, without its table of contents; the abstract comes first."""
     found: dict[str, list[str]] = {}
     number = "abstract"
     for line in text.splitlines():
@@ -224,7 +224,7 @@ def sections(text: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def texts() -> dict[str, str]:
-    """The text of each publication as it is in the folder, by its study."""
+    """Return the unmodified text of each publication in the folder, by study."""
     folder = os.environ.get(SEEDS)
     if not folder:
         pytest.skip(f"{SEEDS} names no folder with the texts of the publications, which are not kept here")
@@ -234,26 +234,26 @@ def texts() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def seeds(texts: dict[str, str]) -> dict[str, str]:
-    """The texts without what typesetting put into them."""
+    """Return the texts without artefacts of typesetting."""
     return {study: plain(text) for study, text in texts.items()}
 
 
 def quoted(book: ClaimBook) -> Iterator[tuple[Claim, str, str]]:
-    """Each quotation of a study's claims with its claim and with the study whose publication it is of."""
+    """Yield each quotation of a study's claims as (claim, study of the quoted publication, quotation)."""
     for claim in load_claims(book):
         of = "streams" if claim.published.place.startswith("thesis") else book.study
         yield from ((claim, of, each) for each in claim.published.quotations if each not in OF_PICTURES)
 
 
 @pytest.mark.parametrize("study", TITLES)
-def test_each_quotation_stands_in_its_publication(study: str, seeds: dict[str, str]) -> None:
+def test_each_quotation_occurs_in_its_publication(study: str, seeds: dict[str, str]) -> None:
     found = list(quoted(BOOKS[study]))
     assert found
     assert [f"{claim.id}: {words}" for claim, of, words in found if plain(words) not in seeds[of]] == []
 
 
 @pytest.mark.parametrize("study", ["streams", "deltars", "lhbench"])
-def test_each_quotation_stands_in_a_section_that_its_place_names(study: str, texts: dict[str, str]) -> None:
+def test_each_quotation_occurs_in_a_cited_section(study: str, texts: dict[str, str]) -> None:
     parts, wrong = sections(texts[study]), []
     for claim, of, words in quoted(BOOKS[study]):
         assert of == study
@@ -263,7 +263,7 @@ def test_each_quotation_stands_in_a_section_that_its_place_names(study: str, tex
     assert not wrong
 
 
-def test_each_quotation_of_the_tables_of_contradictions_stands_in_its_publication(seeds: dict[str, str]) -> None:
+def test_each_quotation_in_contradiction_tables_occurs_in_its_publication(seeds: dict[str, str]) -> None:
     tables = {"catalogs": "catalog", "ingest": "ingest", "lhbench": "lhb"}
     for study, name in tables.items():
         written = json.loads((REFERENCE / study / "tables" / f"{name}-contradictions.json").read_text())
@@ -273,7 +273,7 @@ def test_each_quotation_of_the_tables_of_contradictions_stands_in_its_publicatio
 
 
 @pytest.mark.parametrize("folder", folders(REFERENCE), ids=lambda path: path.name)
-def test_what_is_kept_of_a_claim_is_what_the_claims_file_says_and_makes_of_it(folder: Path) -> None:
+def test_stored_claims_match_the_claims_file_and_its_criteria(folder: Path) -> None:
     (reference,) = read_references(folder)
     claims = {claim.id: claim for claim in load_claims(BOOKS[reference.about.study])}
     assert {held.claim for held in reference.held} == set(claims)

@@ -1,4 +1,4 @@
-"""Reference results: what is kept of a result set, and how another machine's agree with it, claim by claim."""
+"""Tests of reference results: the stored data of a result set, compared with another machine's claim by claim."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_an_archive_gives_the_same_files_each_time(archive: Path, reference: Pat
     assert not any(str(archive.parents[1]) in path.read_text() for path in again)
 
 
-def test_what_is_no_longer_a_table_is_removed(archive: Path, tmp_path: Path) -> None:
+def test_obsolete_tables_are_removed(archive: Path, tmp_path: Path) -> None:
     build_reference(archive, tmp_path)
     stale = tmp_path / "streams" / "tables" / "table-0.json"
     stale.write_text("{}")
@@ -69,7 +69,7 @@ def test_what_is_no_longer_a_table_is_removed(archive: Path, tmp_path: Path) -> 
     assert not stale.exists()
 
 
-def test_a_set_agrees_with_itself_and_with_its_like(archive: Path, reference: Path, tmp_path: Path) -> None:
+def test_result_set_agrees_with_itself_and_with_a_repetition(archive: Path, reference: Path, tmp_path: Path) -> None:
     (table,), written, _ = build_comparison(reference, archive, tmp_path / "same")
     assert set(outcomes(table).values()) == {AGREES}
     assert [path.name for path in written] == ["agreement.csv", "agreement.md", "agreement.json"]
@@ -78,20 +78,20 @@ def test_a_set_agrees_with_itself_and_with_its_like(archive: Path, reference: Pa
     assert DIFFERS not in outcomes(other).values()
 
 
-def test_a_system_that_is_three_times_as_slow_is_seen_where_a_claim_is_of_it(reference: Path, tmp_path: Path) -> None:
+def test_system_three_times_as_slow_is_detected_only_in_its_claims(reference: Path, tmp_path: Path) -> None:
     table, _ = build_agreement(reference, measured(tmp_path, SLOW), tmp_path / "agreement")
     found = outcomes(table)
-    assert found["inlining-single"] == SIZE and table.rows[0][1] == "inlining-single"  # what differs comes first
+    assert found["inlining-single"] == SIZE and table.rows[0][1] == "inlining-single"  # differences come first
     assert {found["growth-single-ducklake"], found["files-per-commit-ducklake"]} == {AGREES}
 
 
-def test_a_short_run_is_compared_with_a_warning_and_what_it_lacks_is_said(reference: Path, tmp_path: Path) -> None:
+def test_short_run_is_compared_with_a_warning_and_missing_claims_are_listed(reference: Path, tmp_path: Path) -> None:
     table, _ = build_agreement(reference, measured(tmp_path, MODELS[:1], window_s=3.0), tmp_path / "agreement")
     assert NOTHING in outcomes(table).values()
     assert any(note.startswith("WARNING: streams: the sizes differ") for note in table.notes)
 
 
-def test_another_stack_lies_beside_and_is_held_to_its_own_kind_alone(archive: Path, tmp_path: Path) -> None:
+def test_another_stack_is_stored_separately_and_compared_only_with_itself(archive: Path, tmp_path: Path) -> None:
     kept = tmp_path / "reference"
     build_reference(archive, kept)
     newer = tuple(replace(model, stack="current") for model in MODELS)
@@ -106,7 +106,7 @@ def test_another_stack_lies_beside_and_is_held_to_its_own_kind_alone(archive: Pa
     assert not any("B has no run" in note for note in both.notes)
 
 
-def test_versions_differ_of_what_both_used(reference: Path, tmp_path: Path) -> None:
+def test_version_differences_cover_only_programs_used_by_both(reference: Path, tmp_path: Path) -> None:
     def notes(*versions: dict[str, str]) -> str:
         kept = json.loads((reference / "streams" / FILE).read_text())
         kept["about"]["versions"] = versions
@@ -119,7 +119,7 @@ def test_versions_differ_of_what_both_used(reference: Path, tmp_path: Path) -> N
     assert f"Versions that differ, streams: {used['program']} (thesis)." in notes({**used, "version": "0.0"}, other)
 
 
-def test_of_studies_that_one_side_lacks_no_more_is_said_than_that(reference: Path, tmp_path: Path) -> None:
+def test_study_missing_on_one_side_is_only_reported_as_missing(reference: Path, tmp_path: Path) -> None:
     kept = tmp_path / "reference"
     (kept / "other").mkdir(parents=True)
     whole = (reference / "streams" / FILE).read_text()
@@ -147,7 +147,7 @@ def held(value: float, low: float | None, high: float | None, verdict: str) -> H
         (None, NOTHING),
     ],
 )
-def test_verdicts_and_intervals_decide_worked_out_by_hand(b: Held | None, outcome: str) -> None:
+def test_outcome_follows_from_verdicts_and_intervals(b: Held | None, outcome: str) -> None:
     pair = Pair("streams", held(2.3, 2.1, 2.5, REPRODUCED), b)
     assert pair.outcome == outcome
     assert outcome != NOTHING or pair.why_not in ("B was not asked it", "B: no such series")

@@ -1,4 +1,4 @@
-"""Series that were measured more than once: the repeat is the unit, in numbers, tables and sentences."""
+"""Tests of series that were measured more than once: the repeat is the unit in numbers, tables and sentences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tidemark.studies.streams.results import RESULTS
 from tidemark.studies.streams.tables import performance as tables_beyond
 from tidemark.studies.streams.tables import published as tables_thesis
 
-DRIFT = (1.0, 1.25)  # what the machine was slower by, the second time
+DRIFT = (1.0, 1.25)  # slowdown of the machine in the second repeat
 MODELS = (
     replace(DUCKLAKE, median_ms=10.0, factors=(1.3, 1.0, 1.0), repeats=DRIFT),
     replace(INLINED, median_ms=10.0, factors=(1.3, 1.0, 1.0), repeats=DRIFT[::-1]),
@@ -87,8 +87,8 @@ def test_a_difference_beyond_the_drift_is_seen(measures: Measures) -> None:
     assert ratio.is_above(1.0)
 
 
-def test_each_cold_run_is_compared_with_the_hot_runs_of_its_own_repeat(measures: Measures) -> None:
-    """The drift is in both, so that it leaves the interval of the effect."""
+def test_each_cold_run_is_compared_with_the_hot_runs_of_its_repeat(measures: Measures) -> None:
+    """Both contain the drift, which therefore does not widen the interval of the effect."""
     for model in MODELS[:3]:
         effect = measures.cold_effect(WRITE_MEDIAN, find(measures, model)).estimate("")
         assert effect.value == pytest.approx(1.3, rel=0.03)
@@ -131,7 +131,7 @@ def test_tables_name_the_repeat_of_each_run(measures: Measures) -> None:
     assert positions == sorted(positions) and positions[-1] == 2 * len(MODELS) - 1  # type: ignore[type-var]
 
 
-def test_the_database_has_a_row_a_repeat(results: Path) -> None:
+def test_database_has_one_row_per_repeat(results: Path) -> None:
     with duckdb.connect(str(build_database(results)), read_only=True) as connection:
         rows = connection.sql(
             "SELECT s.repeat, count(*) FROM series s JOIN runs USING (series_id) GROUP BY 1 ORDER BY 1"
@@ -139,7 +139,7 @@ def test_the_database_has_a_row_a_repeat(results: Path) -> None:
         assert rows.fetchall() == [(1, 3 * len(MODELS)), (2, 3 * len(MODELS))]
 
 
-def test_the_paper_says_what_intervals_cover(measures: Measures, tmp_path: Path) -> None:
+def test_paper_states_what_intervals_cover(measures: Measures, tmp_path: Path) -> None:
     twice = setting(measures.run_set)
     once = setting(RunSet.load(write_run_set(tmp_path, (DUCKLAKE,), window_s=2.0)))
     assert "measured 2 times" in twice["repeats"] and "measured once" in once["repeats"]
@@ -148,9 +148,7 @@ def test_the_paper_says_what_intervals_cover(measures: Measures, tmp_path: Path)
     assert twice["cold-runs"] != once["cold-runs"]
 
 
-def test_the_table_of_ratios_says_whether_its_intervals_know_of_other_series(
-    measures: Measures, tmp_path: Path
-) -> None:
+def test_ratio_table_states_whether_intervals_cover_between_series_variance(measures: Measures, tmp_path: Path) -> None:
     def notes(of: Measures) -> str:
         return " ".join(next(table for table in tables_beyond.build(workshop(of)) if table.name == "ratios").notes)
 
@@ -159,7 +157,7 @@ def test_the_table_of_ratios_says_whether_its_intervals_know_of_other_series(
     assert "intervals do not cover the variance between series of one system" in notes(Measures(once, QUANTITIES))
 
 
-def test_a_repeat_that_failed_says_why_and_the_other_counts(tmp_path: Path) -> None:
+def test_failed_repeat_states_its_reason_and_the_other_counts(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, MODELS[:3], window_s=4.0)
     (path,) = results.glob("runs/ducklake/single/*-2/outcome.json")
     path.write_text(json.dumps({"status": "failed", "reason": "the broker stopped", "exit_code": 5, "runs": []}))
@@ -171,7 +169,7 @@ def test_a_repeat_that_failed_says_why_and_the_other_counts(tmp_path: Path) -> N
     assert alone.high / alone.low > 1.2, "it may be as far off as repeats of the others differ"
 
 
-def test_the_time_to_test_a_claim_again_counts_repeats(measures: Measures, tmp_path: Path) -> None:
+def test_retest_time_counts_repeats(measures: Measures, tmp_path: Path) -> None:
     claim = next(claim for claim in all_claims() if claim.id == "inlining-single")
     once = tuple(replace(model, repeats=model.repeats[:1]) for model in MODELS)
     shorter = retest(claim, RESULTS.claims, RunSet.load(write_run_set(tmp_path, once, window_s=8.0)))

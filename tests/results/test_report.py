@@ -1,6 +1,6 @@
-"""The report: one file that asks for nothing, every claim and run in it, and no sample's extreme thinned away.
+"""Tests of the report: one self-contained file with every claim and run, and thinning that keeps extreme samples.
 
-What a browser makes of it is in test_report_browser.py.
+Tests of its rendering in a browser are in test_report_browser.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tidemark.results.report.data import thinned
 from tidemark.runs.runset import RunSet
 
 
-def test_it_is_one_file_that_asks_for_nothing(reported: Path) -> None:
+def test_report_is_one_self_contained_file(reported: Path) -> None:
     page = (reported / "report.html").read_text()
     assert not re.search(r"<link|<img|\bsrc=|@import|https?://|url\(|fetch\(|XMLHttpRequest", page)
     assert "default-src 'none'" in page
@@ -30,7 +30,7 @@ def test_it_is_one_file_that_asks_for_nothing(reported: Path) -> None:
     assert (reported / "report.html").read_bytes() == before
 
 
-def test_it_holds_every_claim_and_every_run(reported: Path) -> None:
+def test_report_holds_every_claim_and_every_run(reported: Path) -> None:
     data = data_of((reported / "report.html").read_text())
     claims = json.loads((reported / "claims.json").read_text())
     assert data["claims"] == claims

@@ -1,4 +1,4 @@
-"""The report in a real browser: what it shows, light and dark, wide and narrow, to eyes, keyboard and screen reader."""
+"""Tests of the report in a real browser: light and dark, wide and narrow, visually, by keyboard and screen reader."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIGNS["outside"] = "not compared"
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 500])
 @pytest.mark.parametrize("kind", ["built", "made", "gallery"])
-def test_it_is_drawn_without_a_word_on_the_console(opened: Open, kind: str, width: int, dark: bool) -> None:
+def test_page_is_drawn_without_console_messages(opened: Open, kind: str, width: int, dark: bool) -> None:
     page = opened(kind, width=width, dark=dark)
     assert page.run("document.documentElement.dataset.theme") == ("dark" if dark else "light")
     assert not page.run("document.documentElement.scrollWidth > window.innerWidth"), "the page scrolls sideways"
@@ -46,7 +46,7 @@ def test_the_first_screen_has_warnings_answers_and_the_matrix(opened: Open, page
 
 
 @pytest.mark.parametrize("kind", ["built", "made", "gallery"])
-def test_each_cell_says_how_it_stands_to_the_best(opened: Open, pages: dict[str, Path], kind: str) -> None:
+def test_each_cell_shows_its_relation_to_the_best(opened: Open, pages: dict[str, Path], kind: str) -> None:
     page, data = opened(kind), told(pages, kind)
     page.run("change(null, () => { view.columns = new Set(CHOICES.columns.items); view.systems.add('null'); })")
     signed = {question["key"]: question["signed"] for question in data["matrix"]["questions"]}
@@ -64,7 +64,7 @@ def test_each_cell_says_how_it_stands_to_the_best(opened: Open, pages: dict[str,
     assert kind == "built" or {"best", "alike", "tied", "apart", "open", "outside"} <= seen
 
 
-def test_a_value_that_is_missing_says_why(opened: Open) -> None:
+def test_missing_value_states_the_reason(opened: Open) -> None:
     page = opened("made")
     reason = "elta-rs refused the write: no such column 'Airport_fee'"
     why = "document.querySelector('tr[data-system=\"delta-rs\"] .missing .why')"
@@ -76,7 +76,7 @@ def test_a_value_that_is_missing_says_why(opened: Open) -> None:
 
 
 @pytest.mark.parametrize("kind", ["built", "made"])
-def test_the_best_is_of_those_shown(opened: Open, pages: dict[str, Path], kind: str) -> None:
+def test_best_is_chosen_among_the_shown_systems(opened: Open, pages: dict[str, Path], kind: str) -> None:
     page, data = opened(kind), told(pages, kind)
     key = next(
         key
@@ -96,7 +96,7 @@ def test_the_best_is_of_those_shown(opened: Open, pages: dict[str, Path], kind: 
     assert winners and any("only" in row["cells"][key]["kind"] for row in tables(page)[0]["rows"])
 
 
-def test_a_screen_reader_has_names(opened: Open) -> None:
+def test_elements_have_names_for_screen_readers(opened: Open) -> None:
     page = opened("made")
     assert set(page.run("[...document.querySelectorAll('table.matrix th')].map(each => each.scope)")) == {
         "colgroup",
@@ -134,7 +134,7 @@ def test_plots_zoom_and_step_by_keyboard_and_follow_the_theme(opened: Open) -> N
     page.run("localStorage.clear()")
 
 
-def test_claims_are_grouped_by_what_became_of_them(opened: Open, pages: dict[str, Path]) -> None:
+def test_claims_are_grouped_by_verdict(opened: Open, pages: dict[str, Path]) -> None:
     page, claims = opened("built"), told(pages, "built")["claims"]
     assert text(page, "totals").startswith(f"Of {len(claims['claims'])} published claims, ")
     of_each = "each => [each.dataset.verdict, [each.querySelectorAll('tbody tr').length, each.querySelector('.count')"
@@ -169,7 +169,7 @@ def test_a_page_without_runs_still_compares_series(opened: Open) -> None:
     assert "single runs (in the tables, and in metrics.duckdb)" in text(page, "read-first")
 
 
-def test_a_gallery_has_its_archives_a_matrix_each_and_nothing_empty(opened: Open) -> None:
+def test_gallery_has_its_archives_their_matrices_and_no_empty_sections(opened: Open) -> None:
     page = opened("gallery")
     assert page.run(JUMPS) == ["Results", "Matrix"]
     assert all(hidden(page, name) for name in ("plots", "claims", "runs", "answers", "about-systems"))
@@ -184,7 +184,7 @@ def test_a_gallery_has_its_archives_a_matrix_each_and_nothing_empty(opened: Open
     assert [table["group"] for table in tables(again)] == ["b-thesis"]
 
 
-def test_on_paper_it_is_light_and_whole(opened: Open) -> None:
+def test_printed_page_is_light_and_unfolded(opened: Open) -> None:
     page = opened("made", dark=True, width=500)
     folded = "document.querySelectorAll('#read-first details:not([open])').length"
     assert page.run(folded) == 2

@@ -1,4 +1,4 @@
-"""The report's view in a real browser: what is chosen and how it is sorted, by hand, by keyboard, and by an address."""
+"""Tests of the report's view in a real browser: filters and sorting by mouse, by keyboard, and by URL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NONSENSE = (
 
 
 @pytest.mark.parametrize("kind", ["built", "made"])
-def test_a_head_sorts_and_says_so(opened: Open, pages: dict[str, Path], kind: str) -> None:
+def test_column_head_sorts_and_shows_the_order(opened: Open, pages: dict[str, Path], kind: str) -> None:
     page, matrix = opened(kind), told(pages, kind)["matrix"]
     rows = matrix["groups"][0]["rows"]
     for question in matrix["questions"]:
@@ -48,7 +48,7 @@ def test_a_head_sorts_and_says_so(opened: Open, pages: dict[str, Path], kind: st
     assert titles == sorted(titles, key=str.lower)
 
 
-def test_the_keyboard_reaches_each_head_and_stays_there(opened: Open) -> None:
+def test_keyboard_reaches_each_column_head_and_keeps_the_focus(opened: Open) -> None:
     page = opened("made")
     wanted, reached = set(tables(page)[0]["keys"]), set[str]()
     for _ in range(150):
@@ -64,7 +64,7 @@ def test_the_keyboard_reaches_each_head_and_stays_there(opened: Open) -> None:
     assert reached == wanted
 
 
-def test_one_set_of_filters_holds_for_matrix_plots_and_runs(opened: Open) -> None:
+def test_filters_apply_to_matrix_plots_and_runs(opened: Open) -> None:
     page = opened("built")
     assert "null" not in chosen(page, "systems"), "the harness is as much as a thousand times as fast"
     labels = "plots.flatMap(each => each.figure.hidden ? [] : each.plot.layers).map(layer => layer.label)"
@@ -101,7 +101,7 @@ def alter(page: Page) -> None:
 
 
 @pytest.mark.parametrize("kind", ["built", "made"])
-def test_an_address_brings_the_view_back(opened: Open, kind: str) -> None:
+def test_url_restores_the_view(opened: Open, kind: str) -> None:
     page = opened(kind)
     assert page.run("location.hash") == "", "the default view needs no address"
     first = page.run(SHOWN)
@@ -112,7 +112,7 @@ def test_an_address_brings_the_view_back(opened: Open, kind: str) -> None:
     other = opened(kind, fragment)
     assert other.run(SHOWN) == shown
     assert other.run("location.hash") == fragment
-    # An open page follows its address as well.
+    # An open page follows changes of its URL as well.
     other.run("new Promise(done => { addEventListener('hashchange', done, { once: true }); location.hash = ''; })")
     other.settle()
     assert other.run(SHOWN) == first
@@ -122,7 +122,7 @@ def test_an_address_brings_the_view_back(opened: Open, kind: str) -> None:
 
 
 @pytest.mark.parametrize(("fragment", "unknown"), NONSENSE, ids=range(len(NONSENSE)))
-def test_an_address_of_nonsense_is_survived_and_said(opened: Open, fragment: str, unknown: list[str]) -> None:
+def test_invalid_url_fragment_is_ignored_and_reported(opened: Open, fragment: str, unknown: list[str]) -> None:
     page = opened("made", fragment)
     assert not hidden(page, "view-note")
     note = text(page, "view-note")
@@ -132,7 +132,7 @@ def test_an_address_of_nonsense_is_survived_and_said(opened: Open, fragment: str
     assert systems == ["ducklake"] if "ducklake" in fragment else len(systems) == 5
 
 
-def test_an_address_of_a_place_goes_there(opened: Open, pages: dict[str, Path]) -> None:
+def test_url_of_an_element_scrolls_to_it(opened: Open, pages: dict[str, Path]) -> None:
     claim = f"claim-{told(pages, 'made')['claims']['claims'][-1]['id']}"
     page = opened("made", f"#{claim}")
     page.settle()
@@ -165,7 +165,7 @@ def test_a_link_that_cannot_be_copied_is_selected(opened: Open) -> None:
     assert page.run("window.copied").endswith("made.html#modes=single")
 
 
-def test_a_view_of_nothing_says_so(opened: Open) -> None:
+def test_empty_view_is_stated(opened: Open) -> None:
     page = opened("built", "#systems=")
     assert "No system is chosen." in text(page, "groups")
     assert not hidden(page, "no-plots") and hidden(page, "view-note")

@@ -1,4 +1,4 @@
-"""Results of a round say so wherever a number is read, and those of a whole plan say nothing of rounds."""
+"""Tests of results of a round: every result states the round, and results of a complete plan mention none."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_round_is_read_from_its_plan(of_round: Path, whole: Path) -> None:
 
 
 def changed(results: Path, change: Callable[[dict[str, Any]], object], target: Path) -> Path:
-    """The plan of `results` as `change` makes it, at `target`."""
+    """Write the plan of `results`, modified by `change`, to `target`, and return `target`."""
     plan = json.loads((results / "plan.json").read_text())
     change(plan)
     target.write_text(json.dumps(plan))
@@ -74,7 +74,7 @@ def changed(results: Path, change: Callable[[dict[str, Any]], object], target: P
         ({"number": 0, "of": 3}, "key 'round.number': found 0; allowed: 1 to 2, less than 'of'"),
     ],
 )
-def test_a_round_that_cannot_be_is_refused(of_round: Path, tmp_path: Path, said: object, words: str) -> None:
+def test_invalid_round_is_refused(of_round: Path, tmp_path: Path, said: object, words: str) -> None:
     path = changed(of_round, lambda plan: plan.update(round=said), tmp_path / "plan.json")
     with pytest.raises(AnalysisError) as refused:
         PlanFile.read(path)
@@ -105,14 +105,14 @@ def test_a_series_of_a_later_round_is_refused(whole: Path, tmp_path: Path) -> No
         ((replace(DUCKLAKE, repeats=(1.0,) * 3), INLINED), 2, "Round 2 of 3: each system was measured up to twice so"),
     ],
 )
-def test_the_sentence_counts(tmp_path: Path, models: tuple[Model, ...], number: int, words: str) -> None:
+def test_sentence_counts_rounds_and_repeats(tmp_path: Path, models: tuple[Model, ...], number: int, words: str) -> None:
     run_set = RunSet.load(write_run_set(tmp_path, models, window_s=1.0, of_round=number))
     (said,) = unfinished(run_set)
     assert said.startswith(words)
 
 
 def places(results: Path) -> dict[str, str]:
-    """What each kind of result says, in whatever it says first."""
+    """Return the notes or the opening text of each kind of result, by name."""
     run_set = RunSet.load(results)
     measures = Measures(run_set, QUANTITIES)
     studio = Studio.of(measures)
@@ -131,18 +131,18 @@ def places(results: Path) -> dict[str, str]:
     return found
 
 
-def test_a_round_is_told_everywhere(of_round: Path) -> None:
+def test_round_is_stated_in_every_result(of_round: Path) -> None:
     found = places(of_round)
     assert len(found) > 10
     assert [name for name, text in found.items() if SENTENCE not in text] == []
 
 
-def test_a_whole_plan_says_nothing_of_it(whole: Path) -> None:
+def test_complete_plan_mentions_no_round(whole: Path) -> None:
     assert unfinished(RunSet.load(whole)) == ()
     assert [name for name, text in places(whole).items() if "ound 1 of" in text or "so far" in text] == []
 
 
-def test_the_round_goes_into_an_archive_and_back(of_round: Path, tmp_path: Path) -> None:
+def test_round_is_kept_in_an_archive(of_round: Path, tmp_path: Path) -> None:
     archive = write_archive(of_round, tmp_path / "round.zip")
     rebuilt = unpack_archive(archive, tmp_path / "unpacked").parent
     assert RunSet.load(rebuilt).round == Round(1, 2)
@@ -150,7 +150,7 @@ def test_the_round_goes_into_an_archive_and_back(of_round: Path, tmp_path: Path)
 
 
 def test_an_archive_with_another_round_than_its_series_is_not_unpacked(whole: Path, tmp_path: Path) -> None:
-    """Packed by hand, as 'archive' itself would refuse: the digests are right."""
+    """The archive is packed by hand, since 'archive' itself would refuse; its digests are correct."""
     plan = whole / "plan.json"
     content = plan.read_bytes()
     archive = write_archive(whole, tmp_path / "good.zip")
@@ -166,7 +166,7 @@ def test_an_archive_with_another_round_than_its_series_is_not_unpacked(whole: Pa
 
 
 def repacked(archive: Path, target: Path, name: str, content: bytes) -> Path:
-    """`archive` with another content of one file, listed as it should be."""
+    """Write `archive` to `target` with the content of one file replaced and its metadata entry updated."""
     with zipfile.ZipFile(archive) as file:
         members = {each: file.read(each) for each in file.namelist()}
     crate = json.loads(members[METADATA])
@@ -178,18 +178,18 @@ def repacked(archive: Path, target: Path, name: str, content: bytes) -> Path:
     return target
 
 
-def test_compare_warns_of_it(of_round: Path, whole: Path) -> None:
+def test_compare_warns_of_a_round(of_round: Path, whole: Path) -> None:
     notes = both(of_round, whole).table.notes
     assert f"In A: {SENTENCE}" in notes and not any(note.startswith("In B: Round") for note in notes)
 
 
-def test_the_time_to_test_a_claim_again_is_that_of_all_rounds(of_round: Path, whole: Path) -> None:
+def test_retest_time_covers_all_rounds(of_round: Path, whole: Path) -> None:
     claim = next(claim for claim in all_claims() if claim.id == "inlining-single")
     seconds = [retest(claim, RESULTS.claims, RunSet.load(each)).seconds for each in (of_round, whole)]
     assert seconds[0] == pytest.approx(seconds[1], rel=0.02)
 
 
-def test_the_answer_is_lines_in_a_file(tmp_path: Path) -> None:
+def test_answer_is_written_to_a_file_and_read_back(tmp_path: Path) -> None:
     assert read_answer(tmp_path) == []
     assert write_answer(tmp_path, []).read_text() == ""
     assert read_answer(tmp_path) == []

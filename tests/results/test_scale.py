@@ -1,4 +1,4 @@
-"""Results of 600 runs: each is made, the page stays small enough to open, and the paper does not grow with the runs."""
+"""Tests of results of 600 runs: each is made, the page stays small enough to open, and the paper does not grow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidemark.results.paper.sheets import without_runs
 from tidemark.results.report import page as report
 from tidemark.results.report.thin import OVER_TIME, STEPS, thin
 
-pytestmark = pytest.mark.timeout(1800)  # of a busy machine; alone it takes a minute or two
+pytestmark = pytest.mark.timeout(1800)  # for a busy machine; on an idle one it takes a minute or two
 REPEATS = 20
 SINGLE = (DUCKLAKE, INLINED, PYICEBERG, ICEBERG_DUCKDB, replace(NULL, median_ms=5.0))
 SETTINGS = {f"setting {number}": "as the system comes" for number in range(80)}  # manifests as long as real ones
@@ -35,7 +35,7 @@ MADE = {
     "paper": "paper.pdf",
     "report": "report.html",
 }
-# A process's own high-water mark: what the kernel tells its parent counts the parent's memory from before it began.
+# Reads the process's own high-water mark: the one that its parent gets includes memory of the parent before exec.
 COMMAND = """
 import sys
 from pathlib import Path
@@ -50,7 +50,7 @@ MOST_OF_PAPER = 1_000_000_000  # bytes of memory; with a row for each run it too
 
 @pytest.fixture(scope="module")
 def peaks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
-    """The results of 600 runs, and the most memory in bytes that each step took."""
+    """Return the results of 600 runs, and the peak memory of each step in bytes."""
     results = write_run_set(tmp_path_factory.mktemp("scale"), MODELS, window_s=0.5)
     memory = {}
     for step, made in MADE.items():
@@ -78,7 +78,7 @@ def test_every_result_of_600_runs_is_made(peaks: tuple[Path, dict[str, int]]) ->
         assert json.loads((results / run["place"] / "run.json").read_text())["run"] == run["number"]
 
 
-def test_the_paper_has_no_rows_by_run(peaks: tuple[Path, dict[str, int]]) -> None:
+def test_paper_has_no_rows_per_run(peaks: tuple[Path, dict[str, int]]) -> None:
     results, most = peaks
     assert most["paper"] < MOST_OF_PAPER
     printed = json.loads((results / "paper" / "values.json").read_text())["tables"]
@@ -88,7 +88,7 @@ def test_the_paper_has_no_rows_by_run(peaks: tuple[Path, dict[str, int]]) -> Non
     assert max(rows.values()) <= 3 * len(MODELS)
 
 
-def test_steps_of_thinning_end_with_no_run(reported: Path) -> None:
+def test_thinning_ends_with_no_runs(reported: Path) -> None:
     data = data_of((reported / "report.html").read_text())
     whole = json.dumps(data)
     sizes: list[int] = []
@@ -107,7 +107,7 @@ def test_steps_of_thinning_end_with_no_run(reported: Path) -> None:
     assert json.dumps(untouched) == whole
 
 
-def test_later_repeats_lose_their_points_before_the_first_one_does(peaks: tuple[Path, dict[str, int]]) -> None:
+def test_later_repeats_lose_their_points_before_the_first(peaks: tuple[Path, dict[str, int]]) -> None:
     data = data_of((peaks[0] / "report.html").read_text())
     answers = iter([False, False, True])
     thin(data, lambda _: next(answers))
@@ -117,7 +117,7 @@ def test_later_repeats_lose_their_points_before_the_first_one_does(peaks: tuple[
         assert not any(run[name] for run in later for name in OVER_TIME)
 
 
-def test_rows_of_several_runs_are_one_row_with_their_ends() -> None:
+def test_rows_of_several_runs_are_merged_into_one_row_with_their_range() -> None:
     columns = [
         {"key": key, "title": key, "unit": "", "interval": False} for key in ("system", "repeat", "run", "state")
     ]

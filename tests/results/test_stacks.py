@@ -1,4 +1,4 @@
-"""Then and now: the ratio that was put between two stacks is found, and one stack alone makes no such result."""
+"""Tests of then and now: a planted ratio between two stacks is found, and a single stack gives no such result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, batched, write_run_set
 
 from tidemark.pipeline.build import build_figures, build_tables
 
-# The software table holds versions against the locks that runs name; these runs name none.
+# The software table checks versions against the locks that runs name; these runs name none.
 NOW = {"stack": "current"}
 MODELS = (
     DUCKLAKE,

@@ -1,4 +1,4 @@
-"""Claims and the paper's words under two stacks: each verdict follows from the runs of its own stack."""
+"""Tests of claims and the paper's sentences under two stacks: each verdict follows from the runs of its own stack."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ THEN = (
     replace(DELTA, status="complete", reason=None, exit_code=0, factors=(1.0, 1.0, 1.0)),
     batched(DUCKLAKE, median_ms=20.0),
 )
-# A tenth of the time for Iceberg with DuckDB, four fifths for DuckLake's batches, half as long again for PyIceberg.
+# A tenth of the time for Iceberg with DuckDB, four fifths for DuckLake's batches, 1.5 times for PyIceberg.
 AFTER = (
     replace(DUCKLAKE, median_ms=10.0, **LAKE_NOW),
     replace(INLINED, median_ms=8.0, **NOW),
@@ -51,12 +51,12 @@ AFTER = (
     replace(DELTA, capabilities=("read-back",), **NOW),
     batched(replace(DUCKLAKE, **LAKE_NOW), median_ms=16.0),
 )
-CHANGED = "write-single-iceberg-duckdb-ducklake"  # ten times as long then, as long now
+CHANGED = "write-single-iceberg-duckdb-ducklake"  # a ratio of 10 then and of 1 now
 
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    # The order of a plan is drawn: the thesis's stack need not come first in it.
+    # The order of a plan is random: the thesis's stack need not come first in it.
     results = write_run_set(tmp_path_factory.mktemp("both"), (*AFTER, *THEN), window_s=6.0)
     build_claims(results)
     return results
@@ -121,7 +121,7 @@ def test_one_stack_has_no_columns_for_others(tmp_path: Path) -> None:
     assert len(lines.splitlines()) == len(all_claims()) and "thesis  " not in lines
 
 
-def test_every_form_of_the_ledger_has_both(both: Path) -> None:
+def test_every_format_of_the_ledger_has_both_stacks(both: Path) -> None:
     whole = json.loads((both / "claims.json").read_text())
     assert [each["stack"] for each in whole["stacks"]] == ["thesis", "current"]
     for each in whole["stacks"]:
@@ -138,18 +138,18 @@ def test_every_form_of_the_ledger_has_both(both: Path) -> None:
     assert re.search(rf"verdict depends on the stack: \d+ of {len(whole['claims'])}: .*`{CHANGED}`", text)
 
 
-def test_the_terminal_says_which_stack_a_verdict_is_of(both: Path) -> None:
+def test_terminal_output_names_the_stack_of_a_verdict(both: Path) -> None:
     text = describe(find_row(both, CHANGED))
     then, now = text.index("with the software stack 'thesis'"), text.index("with the software stack 'current'")
     assert then < text.index("verdict     REPRODUCED") < now < text.index("verdict     NOT REPRODUCED")
     assert '\'stacks=["thesis", "current"]\'' in text
     lines = overview(all_claims(), listed(both / "claims.json")).splitlines()
-    assert len(lines) == len(all_claims()) + len(written(both))  # a line more of each that was judged under both
+    assert len(lines) == len(all_claims()) + len(written(both))  # one more line for each claim judged under both
     place = next(place for place, line in enumerate(lines) if line.startswith(CHANGED))
     assert re.search(r"thesis +reproduced", lines[place]) and re.search(r"current +not reproduced", lines[place + 1])
 
 
-def test_a_stack_that_was_run_alone_is_named(now_alone: Path) -> None:
+def test_single_stack_is_named(now_alone: Path) -> None:
     row = written(now_alone)[CHANGED]
     assert (row["stack"], row["verdict"], row["others"]) == ("current", NOT_REPRODUCED, [])
     with (now_alone / "claims.csv").open() as file:
@@ -165,7 +165,7 @@ def sentences(results: Path) -> dict[str, str]:
     ).sentences()
 
 
-def test_sentences_say_who_changed_and_by_how_much(both: Path) -> None:
+def test_sentences_name_changed_systems_and_the_size_of_the_change(both: Path) -> None:
     said = sentences(both)
     single = said["stacks-single"]
     assert "is lower for Iceberg (DuckDB)" in single, single
@@ -189,7 +189,7 @@ def test_sentences_name_versions_capabilities_and_verdicts(both: Path) -> None:
     assert f"{len(written(both)) - changed} have the same verdict" in said["stacks-claims"]
 
 
-def test_one_stack_alone_has_nothing_to_be_set_beside(now_alone: Path, tmp_path: Path) -> None:
+def test_single_stack_has_no_comparison_sentences(now_alone: Path, tmp_path: Path) -> None:
     said = sentences(now_alone)
     assert said["stacks"].startswith("The runs use one software stack, 'current': duckdb 1.5.5")
     assert said["stacks-counts"] == "These verdicts are those of runs with the software stack 'current'."
@@ -201,7 +201,7 @@ def test_one_stack_alone_has_nothing_to_be_set_beside(now_alone: Path, tmp_path:
     assert set(silent.values()) == {""}
 
 
-def test_equal_stacks_differ_in_nothing(tmp_path: Path) -> None:
+def test_equal_stacks_show_no_difference(tmp_path: Path) -> None:
     models = (*THEN[:2], *(replace(model, stack="current") for model in THEN[:2]))
     results = write_run_set(tmp_path, models, window_s=6.0)
     build_claims(results)
@@ -213,7 +213,7 @@ def test_equal_stacks_differ_in_nothing(tmp_path: Path) -> None:
         assert len(pair) == 1 or INCONCLUSIVE in pair
 
 
-def test_the_paper_is_set_with_two_stacks_and_with_the_newer_alone(both: Path, now_alone: Path) -> None:
+def test_paper_is_typeset_with_two_stacks_and_with_the_newer_alone(both: Path, now_alone: Path) -> None:
     for results, tables in ((both, 1), (now_alone, 0)):
         build_paper(complete(results))
         values = json.loads((results / "paper" / "values.json").read_text())
@@ -233,7 +233,7 @@ def test_the_paper_shows_the_figure_of_both_stacks(tmp_path: Path) -> None:
     assert build_paper(results).stat().st_size > 50_000
 
 
-def test_the_report_tells_series_of_different_stacks_apart(both: Path) -> None:
+def test_report_distinguishes_series_of_different_stacks(both: Path) -> None:
     page = build_report(both).read_text()
     data = re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL)
     assert data is not None

@@ -1,4 +1,4 @@
-"""A sweep has a table of known values and of known ratios against the main configuration, and none without series."""
+"""Tests of sweep tables: known values and known ratios to the main configuration, and no table without series."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONFIG = {"encoding": "record", "producer": "ahead", "overlap": False, "sweep": 
 
 
 def set_to(model: Model, sweep: str = "main", **values: Any) -> Model:
-    """`model` as a series of `sweep`, with `values` in place of the main configuration's."""
+    """Return `model` as a series of `sweep`, with `values` in place of the main configuration's."""
     usual = {"encoding": "record", "producer": "ahead", "overlap": False, "batch_size": model.batch_size}
     return replace(model, sweep=sweep, config=tuple({**usual, **values}.items()))
 
@@ -69,7 +69,7 @@ def test_single_runs_are_compared_with_single_runs(tmp_path: Path) -> None:
     assert float(found["write_ratio_low"]) <= 2.0 <= float(found["write_ratio_high"])
 
 
-def test_without_the_main_series_the_sweep_s_own_takes_its_place(tmp_path: Path) -> None:
+def test_sweeps_own_series_is_the_baseline_without_a_main_series(tmp_path: Path) -> None:
     models = [set_to(replace(DUCKLAKE, median_ms=5.0), "encoded", encoding="stream"), set_to(DUCKLAKE, "encoded")]
     models.append(set_to(replace(ICEBERG_DUCKDB, median_ms=5.0), "encoded", encoding="stream"))
     models.append(set_to(DELTA, "encoded", encoding="stream"))
@@ -81,7 +81,7 @@ def test_without_the_main_series_the_sweep_s_own_takes_its_place(tmp_path: Path)
     assert "Airport_fee" in found["Delta Lake (delta-rs)", ""]["value_missing"]
 
 
-def test_a_configuration_without_sweeps_has_none_of_these_tables(tables_of_standard: Path) -> None:
+def test_configuration_without_sweeps_has_no_sweep_tables(tables_of_standard: Path) -> None:
     assert not list(tables_of_standard.rglob("sweep-*"))
 
 

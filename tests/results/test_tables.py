@@ -1,4 +1,4 @@
-"""Tables say what was put into the run set, in three forms, and say why where they say nothing."""
+"""Tests of tables: planted values appear in three formats, and missing values have a reason."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_all_tables_are_made_and_listed(tables: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*THESIS, *BEYOND])
-def test_the_three_forms_of_a_table_agree(tables: Path, name: str) -> None:
+def test_three_formats_of_a_table_agree(tables: Path, name: str) -> None:
     whole = json.loads(made(tables, f"{name}.json").read_text())
     lines = [line for line in made(tables, f"{name}.md").read_text().splitlines() if line.startswith("| ")]
     assert len(whole["rows"]) == len(read(tables, name)) == len(lines) - 2
@@ -88,7 +88,7 @@ def test_the_first_hot_run_is_the_one_in_the_table(results: Path, tables: Path) 
     assert row(tables, "table-5.2", system="DuckLake")["n"] == str(series.runs[1].manifest.operations)
 
 
-def test_the_thesis_is_shown_beside_us_as_another_machine(tables: Path) -> None:
+def test_thesis_values_are_shown_as_those_of_another_machine(tables: Path) -> None:
     assert row(tables, "table-5.2", system="DuckLake")["thesis_median [ms]"] == "9.889"
     assert row(tables, "table-5.5", system="Iceberg (PyIceberg)")["thesis_iqr [ms]"] == "84.695"
     assert row(tables, "table-5.3", system="DuckLake + inlining", run="2")["thesis_flush [ms]"] == "193.615"
@@ -96,7 +96,7 @@ def test_the_thesis_is_shown_beside_us_as_another_machine(tables: Path) -> None:
     assert "another machine" in made(tables, "table-5.2.md").read_text()
 
 
-def test_a_cell_that_never_succeeded_says_why(tables: Path) -> None:
+def test_cell_that_never_succeeded_states_the_reason(tables: Path) -> None:
     found = row(tables, "table-5.2", system="Delta Lake (delta-rs)")
     assert found["median [ms]"] == ""
     assert "Airport_fee" in found["median_missing"]
@@ -111,7 +111,7 @@ def test_flush_times_are_those_of_the_runs(tables: Path) -> None:
     assert float(merge["seconds [s]"]) == pytest.approx(1.3)
 
 
-def test_growth_is_told_from_none(tables: Path) -> None:
+def test_growth_and_no_growth_are_distinguished(tables: Path) -> None:
     assert row(tables, "growth", system="Iceberg (PyIceberg)", mode="single")["verdict"] == "grows"
     assert row(tables, "growth", system="DuckLake", mode="single")["verdict"] == "no change seen"
 
@@ -140,7 +140,7 @@ def test_csv_has_every_digit(results: Path, tables: Path) -> None:
     assert float(found["write_maximum [ms]"]) == pytest.approx(run.column("write_ns").max() / 1e6, rel=1e-12)
 
 
-def test_a_set_with_one_hot_run_copes_and_says_so(tmp_path: Path) -> None:
+def test_set_with_one_hot_run_gives_reasons_for_missing_runs(tmp_path: Path) -> None:
     models = [replace(DUCKLAKE, factors=(1.0, 1.0), merge_s=None), batched(INLINED, factors=(1.0,), flush_s=(1.0,))]
     results = write_run_set(tmp_path, models, window_s=2, protocol="smoke", synthetic=False)
     build_tables(results)
@@ -151,7 +151,7 @@ def test_a_set_with_one_hot_run_copes_and_says_so(tmp_path: Path) -> None:
     assert "SYNTHETIC" not in made(folder, "table-5.2.md").read_text()
 
 
-def test_a_study_has_a_table_while_the_configuration_has_the_study(tmp_path: Path) -> None:
+def test_sweep_has_a_table_while_the_plan_has_its_series(tmp_path: Path) -> None:
     sweep = [
         replace(DUCKLAKE, sweep="threads", threads=count, factors=(1.0,), config=(("threads", count),))
         for count in (1, 2)
@@ -196,7 +196,7 @@ def test_software_that_contradicts_its_lock_ends_the_analysis(tmp_path: Path) ->
         build_tables(results)
 
 
-def test_a_lock_that_is_not_at_hand_is_said_to_be_missing(tables: Path) -> None:
+def test_unavailable_lock_is_reported_as_missing(tables: Path) -> None:
     assert "not available" in row(tables, "table-4.2", software="duckdb")["locked_missing"]
 
 
@@ -226,11 +226,11 @@ def test_versions_are_compared_as_releases(locked: str, asked: str, same: bool) 
         ("words", "words"),
     ],
 )
-def test_cells_read_well(cell: Any, text: str) -> None:
+def test_cells_are_formatted(cell: Any, text: str) -> None:
     assert shown(cell) == text
 
 
-def test_a_share_of_next_to_nothing_has_no_row_of_zeros() -> None:
+def test_tiny_percentage_is_shown_as_less_than_a_limit() -> None:
     assert [shown(share, "%") for share in (0.00000761, 0.0, 0.0123, 99.12345)] == ["<0.001", "0", "0.01230", "99.12"]
     assert shown(0.00000761, "ms") == "0.000007610"
 
@@ -241,12 +241,12 @@ def test_numbers_keep_their_significant_digits() -> None:
     ]  # fmt: skip
 
 
-def test_a_bar_in_a_reason_does_not_break_the_markdown() -> None:
+def test_pipe_in_a_reason_does_not_break_the_markdown() -> None:
     table = Table("t", "T", (Column("a", "A"),), ((Missing("x | y\nz"),),), (), "d")
     assert r"| missing: x \| y z |" in table.markdown()
 
 
-def test_a_text_is_no_html_in_markdown() -> None:
+def test_html_is_escaped_in_markdown() -> None:
     odd = "<script>x</script> <!-- <img src=x> 1 < 2 <3"
     text = Table("t", "T", (Column("a", "A"),), ((odd,), (Missing(odd),)), (odd,), odd, (odd,)).markdown()
     assert text.count("&lt;script>x&lt;/script> &lt;!-- &lt;img src=x> 1 < 2 <3") == 5

@@ -1,4 +1,4 @@
-"""The numbers that were typed from publications, in place of runs: a claim's measure then gives what is published."""
+"""Typed numbers of publications as evidence in place of runs: a claim's measure then gives the published value."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SEQUENTIAL_LAYER, CONCURRENT_LAYER = catalogs.RELATIONAL, catalogs.DOCUMENT  # t
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What claims' measures ask evidence for, of one claim; Absent for what was never typed."""
+    """Evidence for the measure of one claim from typed numbers; numbers that were never typed raise Absent."""
 
     claim: Claim
     find: Callable[[Claim, str, str, str], float]
@@ -115,7 +115,7 @@ def of_ingest(claim: Claim, quantity: str, _system: str, mode: str) -> float:
         raise KeyError(mode)
     policy, rows, workers = shaped[1], int(shaped[2]), int(shaped[3])
     cell = ingest.cell(table, policy, rows, workers)
-    # Files are those that it prints: of ten seconds, and not of as many requests.
+    # The page prints files per ten seconds, not per number of requests.
     of_files = None if cell.files is None else 1 / cell.files
     found = {"rows": cell.rows_per_s, "commit p99": cell.p99_ms, "errors": cell.errors, "requests a file": of_files}
     return float(found[quantity])  # type: ignore[arg-type]  # TypeError where the page prints none
@@ -144,7 +144,7 @@ FIND: Mapping[str, Callable[[Claim, str, str, str], float]] = {
 
 
 def typed_value(study: str, claim: Claim) -> float | None:
-    """What the typed numbers make of a claim; None where they do not have it."""
+    """Return the value of a claim from the typed numbers, or None if they do not give it."""
     given = dict(claim.measure.arguments)
     if study not in FIND or (claim.needs_no_run and claim.measure.name != "printed-gain"):
         return None  # a publication's words, which its numbers may contradict
@@ -155,6 +155,6 @@ def typed_value(study: str, claim: Claim) -> float | None:
             return row.mean_ms if row.succeeded else 0.0
         if claim.measure.name == "beside":
             return evidence.hot(given["quantity"], given["system"], given["mode"]).value
-        return claim.measure(evidence)[0].value  # type: ignore[arg-type]  # stands in for runs
+        return claim.measure(evidence)[0].value  # type: ignore[arg-type]  # used in place of runs
     except Absent:
         return None

@@ -1,4 +1,4 @@
-"""Systems as they are to look in a run set: whatever the analysis is to find is a field here."""
+"""Models of systems in a run set; every property that the analysis is to find is a field."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One series as it is to look. `factors` are the runs' factors on the write time; the first run is cold."""
+    """Model of one series. `factors` are the runs' factors on the write time; the first run is cold."""
 
     system: str
     title: str
@@ -21,7 +21,7 @@ class Model:
     autocorrelation: float = 0.4
     slope_ms: float = 0.0
     factors: tuple[float, ...] = (1.0, 1.0, 1.0)
-    repeats: tuple[float, ...] = (1.0,)  # a further factor for each time that the series was measured
+    repeats: tuple[float, ...] = (1.0,)  # a further factor for each repeat of the series
     format: str = "DuckLake"
     client: str = "DuckDB"
     catalog: str = "PostgreSQL"
@@ -32,7 +32,7 @@ class Model:
     outliers: float = 0.002
     sweep: str = "main"
     threads: int = 1
-    config: tuple[tuple[str, Any], ...] = ()  # what its series was configured with, as far as a test asks
+    config: tuple[tuple[str, Any], ...] = ()  # configuration of its series, as far as a test needs it
     stack: str = "thesis"
     status: str = "complete"
     reason: str | None = None
@@ -42,20 +42,20 @@ class Model:
     catalog_bytes: int | None = 400_000
     cold_verdict: str = "cold"  # of run 0, before the servers start
     opening_verdict: str = "lukewarm"  # of run 0, when its window opens
-    first_write: float = 3.0  # how many median writes the first write of run 0 takes; that of a hot run takes one
-    stream_bytes: int | None = 200_000  # of what reached the disk, what broker and producer wrote
-    left_bytes: int = 300_000  # dirty when the window opened; at rest there were 200,000
+    first_write: float = 3.0  # duration of run 0's first write in median writes; that of a hot run is 1
+    stream_bytes: int | None = 200_000  # the part of the disk's bytes that broker and producer wrote
+    left_bytes: int = 300_000  # dirty when the window opened; when idle there were 200,000
     foreign_cores: float = 0.03
-    disturbed: Mapping[int, str] = field(default_factory=dict)  # runs that were disturbed, and were all the same kept
-    measured_again: Mapping[int, str] = field(default_factory=dict)  # runs that were measured once more, and why
+    disturbed: Mapping[int, str] = field(default_factory=dict)  # disturbed runs that were kept, with reasons
+    measured_again: Mapping[int, str] = field(default_factory=dict)  # runs that were measured again, with reasons
     failures: tuple[tuple[str, str], ...] = ()  # attempts before the one that counts: status and reason
     read_ahead: int = 1
     durability_level: str = "default"
     warm_up_s: float | None = None  # before each hot run
     steady: bool = True
     stretches: int = 1
-    cores: Mapping[str, float] = field(default_factory=dict)  # that a group of processes used all the time
-    memory_mb: Mapping[str, float] = field(default_factory=dict)  # of a group, in its largest second; 60 unless given
+    cores: Mapping[str, float] = field(default_factory=dict)  # processors that a process group used all the time
+    memory_mb: Mapping[str, float] = field(default_factory=dict)  # peak of a process group; 60 unless given
     harness: str = "a" * 64
     machine: str = "0123456789abcdef"
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Model:
 
 
 def batched(model: Model, **changes: Any) -> Model:
-    """`model` writing batches of 1,000, with `changes`."""
+    """Return `model` writing batches of 1,000, with `changes`."""
     return replace(model, mode="batch", batch_size=1000, poll_ms=model.poll_ms * 3, **changes)
 
 

@@ -1,7 +1,7 @@
-"""Run sets with known answers, written as code: the files that measuring would leave, from a model of each system.
+"""Run sets with known values: writes the files that measuring would leave, from a model of each system.
 
 A system's write time is `median_ms` times the run's factor times a lognormal, autocorrelated noise of median 1,
-plus `slope_ms` for every 1,000 operations before it. Whatever the analysis is to find is a field of the model.
+plus `slope_ms` for every 1,000 operations before it. Every property that the analysis is to find is a model field.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ __all__ = [
 
 GROUPS = ("harness", "kafka", "postgres", "catalog", "producer")
 ROW_BYTES = 160
-SYNC_BYTES = 5_000_000  # what a window's own sync brings to the disk
+SYNC_BYTES = 5_000_000  # written by the sync at the end of a window
 REST_BYTES = 200_000
 HARNESS_VERSION = "0.1.0"
 NEW_IN_2 = ("tidemark", "opening", "first_write_ns", "interference", "warm_up")
 
 
 def write_times_ms(model: Model, factor: float, window_s: float, rng: np.random.Generator) -> np.ndarray:
-    """Write times of a run, as many as fit into the window."""
+    """Return the write times of a run in ms, at least as many as fit into the window."""
     most = int(window_s * 1000 / (model.median_ms * factor) * 1.5) + 50
     phi = model.autocorrelation
     noise = rng.normal(size=most) * math.sqrt(1 - phi**2)
@@ -65,7 +65,7 @@ def write_times_ms(model: Model, factor: float, window_s: float, rng: np.random.
 def run_tables(
     model: Model, factor: float, window_s: float, rng: np.random.Generator
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], int]:
-    """Columns of operations.parquet, of machine.parquet, and the nanoseconds of the window."""
+    """Return the columns of operations.parquet, those of machine.parquet, and the length of the window in ns."""
     write = (write_times_ms(model, factor, window_s, rng) * 1e6).astype(np.int64)
     poll = (model.poll_ms * np.exp(0.3 * rng.normal(size=len(write))) * 1e6).astype(np.int64)
     decode = np.full(len(write), 6_000 * model.batch_size, np.int64)
@@ -117,14 +117,14 @@ def manifest(
     position: int,
     protocol: str,
 ) -> dict[str, Any]:
-    """run.json of a run of the series `identity`, as version 2 has it."""
+    """Return run.json, in version 2, of a run of the series `identity`."""
     count, events = len(operations["rows"]), int(operations["rows"].sum())
     parts = {name: int(operations[f"{name}_ns"].sum()) for name in ("poll", "decode", "assemble", "write")}
     parts |= {"bookkeeping": count * 2_000, "wait_for_producer": 0}
     residency = 500_000 if number == 0 else 99_000_000
     opened = {"cold": 400_000, "lukewarm": 45_000_000}.get(model.opening_verdict if number == 0 else "hot", 99_000_000)
     disturbed = [model.disturbed[number]] if number in model.disturbed else []
-    # The last second is not of the window.
+    # The last second is not part of the window.
     window_bytes = int(machine["disk_written_bytes"][:-1].sum()) + (model.stream_bytes or 0)
     flush = None
     if model.flush_s is not None:
@@ -318,7 +318,7 @@ def manifest(
 def as_version_1(
     content: dict[str, Any], machine: dict[str, np.ndarray]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """run.json and machine.parquet as they were: the stream's log among the bytes, and nothing of what came later."""
+    """Return run.json and machine.parquet in version 1: disk bytes include the stream's log, later fields are cut."""
     old = {key: value for key, value in content.items() if key not in NEW_IN_2} | {"schema_version": 1}
     gone = {
         "series": ("read_ahead", "cpus", "workload"),
@@ -339,7 +339,7 @@ def as_version_1(
 
 
 def attempts(model: Model) -> dict[str, Any]:
-    """What outcome.json says of a series' attempts and of its runs that were measured once more."""
+    """Return the parts of outcome.json on a series' attempts and on its runs that were measured again."""
     ends = [*model.failures, (model.status, model.reason)]
     tried = [
         {
@@ -348,7 +348,7 @@ def attempts(model: Model) -> dict[str, Any]:
             "ended_at": None if status == "killed" else f"2026-01-02T0{place}:05:00+00:00",
             "status": status,
             "reason": reason,
-            "exit_code": 0 if status in ("complete", "killed") else 7,  # of a killed one nobody knows it
+            "exit_code": 0 if status in ("complete", "killed") else 7,  # unknown for a killed one
         }
         for place, (status, reason) in enumerate(ends, 1)
         if status != "not-run"
@@ -372,10 +372,10 @@ def write_run_set(
     version: int = 2,
     of_round: int | None = None,
 ) -> Path:
-    """Write `models` below `root`/results and return that folder; `config` is the plan's, as far as it matters.
+    """Write `models` below `root`/results and return that folder; `config` holds the relevant part of the plan's.
 
-    `version` is that of the run files. `of_round` makes it the results of a round: all is measured, and the plan has
-    the series until then.
+    `version` is that of the run files. With `of_round` the results are those of a round: all repeats are measured, but
+    the plan has only the series up to that round.
     """
     results = root / "results"
     plan = []

@@ -1,4 +1,4 @@
-"""A run set of two studies whose quantities share names: streams, and whole tables that are written and read."""
+"""A run set of two studies whose quantities share names: streams, and writes and reads of complete tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OF_TABLES = {"study": STUDY, "workload": "tables", "mode": MODE, "batch_size": 1
 
 
 def add_tables(results: Path, seconds: float = 0.2, model: Model = TABLES) -> Path:
-    """Add a series of the study `deltars` to `results`, with writes of so many seconds, and return that folder."""
+    """Add a series of the study `deltars` to `results`, with writes that take `seconds`, and return `results`."""
     root = results.parent
     kept = json.loads((results / "plan.json").read_text())
     write_run_set(root, [model], window_s=2.0)
@@ -40,11 +40,11 @@ def add_tables(results: Path, seconds: float = 0.2, model: Model = TABLES) -> Pa
     return results
 
 
-STEPS: Sequence[float] = (1.3, 1.0, 1.02, 0.98)  # what each repetition takes, as a factor
+STEPS: Sequence[float] = (1.3, 1.0, 1.02, 0.98)  # duration of each repetition, as a factor
 
 
 def _operations(seconds: float) -> list[dict[str, Any]]:
-    """A write and a read for each repetition, of 1,000 rows."""
+    """Return a write and a read of 1,000 rows for each repetition."""
     found, at = [], 0
     for number, factor in enumerate(STEPS):
         for call, share in ((WRITE, 1.0), (READ, 0.5)):

@@ -1,4 +1,4 @@
-"""What a run came about by: each fault is planted in a model run set, and has to be said where it matters."""
+"""Tests of the circumstances of runs: each fault planted in a model run set must be reported where it matters."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def tables(measures: Measures, chapter: Any) -> dict[str, Table]:
 
 
 def cells(table: Table, **wanted: object) -> dict[str, Any]:
-    """The first row whose cells are those."""
+    """Return the first row that has the `wanted` cells, by column key."""
     keys = [column.key for column in table.columns]
     rows = [dict(zip(keys, row, strict=True)) for row in table.rows]
     return next(row for row in rows if all(row[key] == value for key, value in wanted.items()))
@@ -74,22 +74,22 @@ def reported(measures: Measures) -> dict[str, Any]:
 
 
 def first_read(measures: Measures) -> list[str]:
-    """What the report says before any number."""
+    """Return the texts that the report shows before any number."""
     return [each["text"] for each in reported(measures)["read_first"]]
 
 
 # The disk
 
 
-def test_the_streams_bytes_are_not_the_systems(tmp_path: Path) -> None:
-    """The fault of old: a log of 700 MB that reaches the disk in the window."""
+def test_stream_bytes_are_not_charged_to_the_system(tmp_path: Path) -> None:
+    """This was a fault of version 1: a log of 700 MB reaches the disk during the window."""
     plain = loaded(tmp_path / "a", DUCKLAKE)
     logged = loaded(tmp_path / "b", replace(DUCKLAKE, stream_bytes=700_000_000))
     run, other = (each.run_set.runs[1] for each in (plain, logged))
     assert run.manifest.disk.charged_bytes == other.manifest.disk.charged_bytes
     found = [each.of_run(WRITE_AMPLIFICATION, each.run_set.runs[1]).value for each in (plain, logged)]
     assert found[0] == found[1]
-    # Seconds cannot be parted, so that they are no figure of the system's.
+    # Bytes per second cannot be split by process, so they are not attributed to the system.
     assert plain.of_run(DISK_MEDIAN, run).value > 0
     with pytest.raises(Absent, match="the stream wrote 700,000,000"):
         logged.of_run(DISK_MEDIAN, other)
@@ -102,13 +102,13 @@ def test_the_streams_bytes_are_not_the_systems(tmp_path: Path) -> None:
     assert found.verdict == NOT_TESTABLE and "the stream wrote 700,000,000" in (found.reason or "")
 
 
-def test_never_less_than_nothing_is_charged(tmp_path: Path) -> None:
+def test_charged_bytes_are_never_negative(tmp_path: Path) -> None:
     results = write_run_set(tmp_path, [DUCKLAKE], window_s=SHORT)
     edited(results, lambda m: m["disk"].update(window_bytes=10, sync_bytes=10, stream_bytes=50), "*/*/*/run-1")
     assert RunSet.load(results).runs[1].manifest.disk.charged_bytes == 0
 
 
-def test_what_was_left_to_be_written_at_the_opening_ends_the_figure(tmp_path: Path) -> None:
+def test_dirty_bytes_at_window_open_invalidate_write_amplification(tmp_path: Path) -> None:
     measures = loaded(tmp_path, replace(DUCKLAKE, left_bytes=400_000_000))
     with pytest.raises(Absent, match="399,800,000 bytes from before the window"):
         measures.hot(WRITE_AMPLIFICATION, measures.run_set.series[0])
@@ -144,7 +144,7 @@ def test_version_1_is_read_and_gives_no_disk_quantity(tmp_path: Path) -> None:
         ("unknown", "unknown", "first run"),
     ],
 )
-def test_a_run_is_called_by_what_was_proved(tmp_path: Path, cold_proof: str, opening: str, state: str) -> None:
+def test_run_state_follows_from_its_cold_proof(tmp_path: Path, cold_proof: str, opening: str, state: str) -> None:
     measures = loaded(tmp_path, replace(DUCKLAKE, cold_verdict=cold_proof, opening_verdict=opening))
     assert [run.state for run in measures.run_set.runs] == [state, "hot", "hot"]
     row = cells(tables(measures, tables_proofs)["cold-proof"], run=0)
@@ -156,13 +156,13 @@ def test_a_run_is_called_by_what_was_proved(tmp_path: Path, cold_proof: str, ope
     assert facts["Opening"].startswith(f"when the window opens: {opening}") and "client libraries" in facts["Opening"]
 
 
-def test_the_topics_log_is_no_part_of_how_cold_a_run_is(tmp_path: Path) -> None:
+def test_topic_log_is_excluded_from_the_resident_share(tmp_path: Path) -> None:
     measures = loaded(tmp_path, replace(DUCKLAKE, opening_verdict="cold"))
     opening = measures.run_set.runs[0].manifest.opening
     assert opening is not None and opening.resident_share == pytest.approx(0.004)
 
 
-def test_the_first_write_is_set_against_those_of_hot_runs(tmp_path: Path) -> None:
+def test_first_write_is_compared_with_those_of_hot_runs(tmp_path: Path) -> None:
     measures = loaded(tmp_path, replace(DUCKLAKE, first_write=37.0), INLINED)
     assert measures.cold_start(FIRST_WRITE, measures.run_set.series[0]).value == pytest.approx(37.0)
     row = cells(tables(measures, tables_beyond)["cold-effect"], system="DuckLake")
@@ -170,10 +170,10 @@ def test_the_first_write_is_set_against_those_of_hot_runs(tmp_path: Path) -> Non
     assert row["first_write_ratio"].value == pytest.approx(37.0)
 
 
-# Who measured, and where
+# Measuring code and machine
 
 
-def test_a_set_of_two_harnesses_or_machines_says_so(tmp_path: Path) -> None:
+def test_mixed_harnesses_or_machines_are_reported(tmp_path: Path) -> None:
     one = loaded(tmp_path / "one", DUCKLAKE, INLINED)
     assert "WARNING" not in " ".join([*tables(one, tables_beyond)["throughput"].notes, *first_read(one)])
     assert setting(one.run_set)["mixture"] == ""
@@ -189,21 +189,21 @@ def test_a_set_of_two_harnesses_or_machines_says_so(tmp_path: Path) -> None:
             assert any("WARNING" in note and words in note and "b" * 12 in note for note in notes), (key, notes)
 
 
-def test_table_4_2_names_what_measured(tmp_path: Path) -> None:
+def test_table_4_2_names_the_measuring_code(tmp_path: Path) -> None:
     measures = loaded(tmp_path, DUCKLAKE, replace(INLINED, harness="c" * 64))
     rows = {(row[1], row[3]) for row in tables(measures, tables_setup)["table-4.2"].rows}
     assert {("Tidemark", "0.1.0"), ("Tidemark's run files, version", "2")} <= rows
     assert {("Tidemark's measuring code, SHA-256", letter * 64) for letter in "ac"} <= rows
 
 
-def test_polaris_by_the_name_that_it_gives_itself_is_polaris(tmp_path: Path) -> None:
+def test_apache_polaris_is_recognised_as_polaris(tmp_path: Path) -> None:
     used = loaded(tmp_path, replace(ICEBERG_DUCKDB, versions={"Apache Polaris": "1.3.0-incubating"}))
     row = cells(tables(used, tables_setup)["table-4.2"], software="Apache Polaris")
     assert (row["asked"], row["thesis"]) == ("1.3.0-incubating", "1.3.0-incubating")
     assert not [row for row in tables(used, tables_setup)["table-4.2"].rows if row[1] == "Polaris"]
 
 
-def test_a_comparison_says_when_harness_or_machine_differ(tmp_path: Path) -> None:
+def test_comparison_reports_differing_harness_or_machine(tmp_path: Path) -> None:
     a = write_run_set(tmp_path / "a", [DUCKLAKE], window_s=SHORT)
     same = write_run_set(tmp_path / "same", [DUCKLAKE], window_s=SHORT, seed=2)
     assert "WARNING" not in " ".join(both(a, same).table.notes)
@@ -215,12 +215,12 @@ def test_a_comparison_says_when_harness_or_machine_differ(tmp_path: Path) -> Non
     assert "identity feed" in notes and "identity 0123456789abcdef" in notes and "different machines" in notes
 
 
-# What else was at work, and what failed before
+# Other load, and earlier failures
 
 
 @pytest.fixture(scope="module")
 def survivor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A series that was killed, failed, and succeeded; one run was measured once more, one stayed disturbed."""
+    """Write a series that was killed, failed, and succeeded; one run was measured again, one stayed disturbed."""
     model = replace(
         DUCKLAKE,
         failures=(("killed", None), ("failed", "disk full at commit 17")),
@@ -242,7 +242,7 @@ def test_failures_are_kept_and_shown(survivor: Path) -> None:
     assert "1 of 1 series took more than one attempt" in setting(measures.run_set)["attempts"]
 
 
-def test_a_disturbed_run_is_kept_beside_and_counts_for_nothing(survivor: Path) -> None:
+def test_disturbed_run_is_kept_separately_and_does_not_count(survivor: Path) -> None:
     measures = Measures(RunSet.load(survivor), QUANTITIES)
     row = cells(tables(measures, tables_proofs)["attempts"], run=1)
     assert row["attempt"] == "3 of 3", "the attempt that came to its end"
@@ -277,7 +277,7 @@ def test_claims_on_reads_need_runs_that_read_one_at_a_time(tmp_path: Path) -> No
     row = judged(claims["read-single-typical"], RESULTS.claims, measures)
     assert row.first.verdict == NOT_TESTABLE and "sweeps=[main, reads]" in (row.first.reason or "")
     assert "one read returns up to 64 events" in " ".join(tables(measures, tables_beyond)["latency"].notes)
-    # The sweep's runs are taken, and not those that read in goes; also where it has one run a series.
+    # The sweep's runs are used instead of those that read ahead, also if it has one run per series.
     for factors in ((1.0, 1.0, 1.0), (1.0,)):
         alone = [replace(model, read_ahead=1, sweep="reads", poll_ms=0.15, factors=factors) for model in ahead]
         measures = loaded(tmp_path / f"reads-{len(factors)}", *ahead, *alone, config=READS)
@@ -285,7 +285,7 @@ def test_claims_on_reads_need_runs_that_read_one_at_a_time(tmp_path: Path) -> No
         assert found.ours is not None and found.ours.value == pytest.approx(0.15, rel=0.1), factors
 
 
-def test_a_configuration_that_reads_one_at_a_time_needs_no_study(tmp_path: Path) -> None:
+def test_configuration_that_reads_one_at_a_time_needs_no_sweep(tmp_path: Path) -> None:
     claims = {claim.id: claim for claim in all_claims()}
     found = judged(claims["read-single-typical"], RESULTS.claims, loaded(tmp_path, DUCKLAKE, INLINED)).first
     assert found.ours is not None and found.ours.value == pytest.approx(DUCKLAKE.poll_ms, rel=0.1)
@@ -294,7 +294,7 @@ def test_a_configuration_that_reads_one_at_a_time_needs_no_study(tmp_path: Path)
 # Durability, warm-up, stretches
 
 
-def test_durability_that_is_not_the_default_is_in_the_name(tmp_path: Path) -> None:
+def test_durability_other_than_the_default_is_in_the_title(tmp_path: Path) -> None:
     measures = loaded(tmp_path, DUCKLAKE, replace(INLINED, durability_level="full"))
     assert [series.title for series in measures.run_set.series] == [
         "DuckLake",
@@ -306,7 +306,7 @@ def test_durability_that_is_not_the_default_is_in_the_name(tmp_path: Path) -> No
     assert any("durability: full" in str(row[0]) for row in tables(measures, tables_thesis)["table-5.2"].rows)
 
 
-def test_warm_up_and_stretches_are_said(tmp_path: Path) -> None:
+def test_warm_up_and_stretches_are_reported(tmp_path: Path) -> None:
     measures = loaded(tmp_path, replace(ICEBERG_DUCKDB, warm_up_s=12.5, steady=False, stretches=3), DUCKLAKE)
     table = tables(measures, tables_proofs)["cold-proof"]
     row = cells(table, system="Iceberg (DuckDB)", run=1)

@@ -1,4 +1,4 @@
-"""run.json and plan.json: one declaration writes and reads them, and what older versions said is read as well."""
+"""Tests of run.json and plan.json: one declaration writes and reads them, and older versions are read as well."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tidemark.runs.manifest import Manifest, ProducerPart
 from tidemark.runs.plan import PlanFile, PlannedSeries, Round
 from tidemark.runs.runset import RunSet
 
-MEASURED = Path(__file__).parent / "measured" / "run.json"  # of a series of `quick`, when a sweep was called a study
+MEASURED = Path(__file__).parent / "measured" / "run.json"  # of a `quick` series, from when a sweep was called a study
 
 
-def test_a_measured_run_is_read_and_comes_back_as_it_was() -> None:
+def test_measured_manifest_is_read_and_written_back_unchanged() -> None:
     manifest, content = Manifest.read(MEASURED), json.loads(MEASURED.read_text())
     content["series"]["sweep"] = content["series"].pop("study")
     content["series"] |= {"study": "streams", "workload": "streams"}
@@ -37,14 +37,14 @@ def test_a_measured_run_is_read_and_comes_back_as_it_was() -> None:
 
 
 class Rows:
-    """Stands for samples of a workload: the file's own content is no matter here."""
+    """Fake samples of a workload; the content of the file does not matter here."""
 
     def write_parquet(self, path: Path) -> None:
         path.write_bytes(b"rows")
 
 
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
-    """The machine's own part is made anew, so that it is what measuring makes today."""
+def test_written_run_is_read_back_unchanged(tmp_path: Path) -> None:
+    """The machine part is collected again, so that it has the form that measuring writes today."""
     manifest = replace(
         Manifest.read(MEASURED), machine=inventory(tmp_path), config=pairs({"deep": [{"er": [1, None]}]})
     )
@@ -53,7 +53,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     assert (tmp_path / "run-2" / "machine.parquet").read_bytes() == b"rows"
 
 
-def test_what_a_workload_does_not_have_is_none(tmp_path: Path) -> None:
+def test_fields_that_a_workload_lacks_are_none(tmp_path: Path) -> None:
     lacking = ("dataset", "producer", "flush", "merge", "footprint", "footprint_after_flush", "warm_up")
     lacking += ("first_write_ns", "logical_bytes")
     content = json.loads(MEASURED.read_text())
@@ -66,7 +66,7 @@ def test_what_a_workload_does_not_have_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["tidemark", "opening", "interference"])
-def test_only_files_of_version_1_may_lack_what_version_2_brought(tmp_path: Path, key: str) -> None:
+def test_only_version_1_files_may_lack_version_2_fields(tmp_path: Path, key: str) -> None:
     path = tmp_path / "run.json"
     content = json.loads(MEASURED.read_text())
     del content[key]
@@ -75,7 +75,7 @@ def test_only_files_of_version_1_may_lack_what_version_2_brought(tmp_path: Path,
         Manifest.read(path)
 
 
-def test_version_1_is_brought_into_the_shape_of_version_2(tmp_path: Path) -> None:
+def test_version_1_is_converted_to_version_2(tmp_path: Path) -> None:
     old, new = (
         RunSet.load(write_run_set(tmp_path / str(version), [INLINED], window_s=1.0, version=version))
         for version in (1, 2)
@@ -95,8 +95,8 @@ def test_version_1_is_brought_into_the_shape_of_version_2(tmp_path: Path) -> Non
     assert [series.sweep for series in old.series] == ["main"]
 
 
-def test_the_first_plans_are_read(tmp_path: Path) -> None:
-    """They said `study` of a sweep, and `read_ahead` once, for all single series."""
+def test_earliest_plan_format_is_read(tmp_path: Path) -> None:
+    """They call a sweep `study`, and give `read_ahead` once for all single series."""
     threads = {"axis": "threads", "values": [1, 2]}
     config = {"read_ahead": 64, "study": {"threads": threads}}
     models = [DUCKLAKE, replace(DUCKLAKE, sweep="threads", threads=2)]
@@ -117,7 +117,7 @@ def test_the_first_plans_are_read(tmp_path: Path) -> None:
         run_set.config.text("seed")
 
 
-def test_a_plan_comes_back_as_it_was_written(tmp_path: Path) -> None:
+def test_written_plan_is_read_back_unchanged(tmp_path: Path) -> None:
     series = PlannedSeries(
         id="a/single/1", system="a", title="A", base="null", mode="single", protocol="smoke", stack="thesis",
         repeats="a/single/1", directory="results/runs/a/single/1",
@@ -133,7 +133,7 @@ def test_a_plan_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert json.loads(path.read_text())["round"] == {"number": 1, "of": 2}
 
 
-def test_the_parts_of_the_producer_are_those_of_its_process() -> None:
+def test_producer_part_is_built_from_its_process_report() -> None:
     whole = ProducerPart(
         events=10, seconds=1.0, cpu_s=0.5, topped_up=2, mode="beside", laps=0.5, stretches=3, topic_bytes=7
     )

@@ -1,4 +1,4 @@
-"""A series remembers every attempt at it, and each run that was measured once more."""
+"""Tests of a series' outcome: it records every attempt and each run that was measured again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ with attempt(Path(sys.argv[1])):
 """
 
 
-def test_every_way_to_end_is_written_down(tmp_path: Path) -> None:
+def test_every_kind_of_end_is_recorded(tmp_path: Path) -> None:
     with pytest.raises(ServiceError), attempt(tmp_path):
         raise ServiceError("PostgreSQL ended on its own")
     with pytest.raises(KeyboardInterrupt), attempt(tmp_path):
@@ -39,7 +39,7 @@ def test_every_way_to_end_is_written_down(tmp_path: Path) -> None:
     assert all(each.ended_at is not None for each in found)
 
 
-def test_one_that_was_killed_stays_as_killed(tmp_path: Path) -> None:
+def test_killed_attempt_is_recorded_as_killed(tmp_path: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", BEGIN, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdout is not None and child.stdout.readline() == b"begun\n"
     os.kill(child.pid, signal.SIGKILL)
@@ -57,7 +57,7 @@ def test_waiting_for_a_restart_is_no_attempt(tmp_path: Path) -> None:
     assert read_attempts(tmp_path) == ()
 
 
-def test_disturbed_runs_are_found_beside_those_that_count(tmp_path: Path) -> None:
+def test_disturbed_runs_are_listed_separately_from_counted_runs(tmp_path: Path) -> None:
     for name, reasons in (("run-1", []), ("disturbed/run-1-1", ["steal: 0.4"]), ("disturbed/run-0-2", ["gap: 3 s"])):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "run.json").write_text(json.dumps({"interference": {"disturbed": reasons}}))
@@ -68,7 +68,7 @@ def test_disturbed_runs_are_found_beside_those_that_count(tmp_path: Path) -> Non
     )
 
 
-def test_an_outcome_comes_back_as_it_was_written(tmp_path: Path) -> None:
+def test_written_outcome_is_read_back_unchanged(tmp_path: Path) -> None:
     with attempt(tmp_path):
         pass
     outcome = Outcome("complete", None, 0, (0, 1), read_attempts(tmp_path), (Disturbed(1, 1, "x", ("a", "b")),))

@@ -1,4 +1,4 @@
-"""Parquet of somebody else: what no run has is refused by file and column, before it is read whole."""
+"""Tests of untrusted Parquet files: invalid content is refused by file and column before complete reading."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tidemark.runs.runset import RunSet
 
 @pytest.fixture
 def operations(tmp_path: Path) -> Path:
-    """operations.parquet of a run set's first run."""
+    """Return operations.parquet of a run set's first run."""
     results = write_run_set(tmp_path, [DUCKLAKE], window_s=1)
     return next(results.glob("runs/**/run-0/operations.parquet"))
 
@@ -50,14 +50,12 @@ def other(name: str, kind: pa.DataType) -> Callable[[pa.Table], pa.Table]:
         (lambda table: table.drop_columns(["rows"]), "found no column rows"),
     ],
 )
-def test_a_column_that_no_run_has_is_refused(
-    operations: Path, change: Callable[[pa.Table], pa.Table], message: str
-) -> None:
+def test_invalid_columns_are_refused(operations: Path, change: Callable[[pa.Table], pa.Table], message: str) -> None:
     pq.write_table(change(pq.read_table(operations)), operations)
     refused(operations, message)
 
 
-def test_rows_and_columns_without_number_are_refused_by_the_footer(operations: Path) -> None:
+def test_too_many_rows_or_columns_are_refused_by_the_footer(operations: Path) -> None:
     rows = reading.MOST_ROWS + 1
     one = pa.table({name: np.zeros(1_000_000, np.int32) for name in ("start_ns", "rows")})
     with pq.ParquetWriter(operations, one.schema, compression="zstd") as file:
@@ -70,19 +68,19 @@ def test_rows_and_columns_without_number_are_refused_by_the_footer(operations: P
 
 
 @pytest.mark.parametrize("keep", [0, 3, 200, -1, -100])
-def test_what_is_cut_is_refused(operations: Path, keep: int) -> None:
+def test_truncated_file_is_refused(operations: Path, keep: int) -> None:
     operations.write_bytes(operations.read_bytes()[:keep])
     refused(operations, "cannot be read as Parquet")
 
 
-def test_pages_that_are_damaged_are_named(operations: Path) -> None:
+def test_damaged_pages_are_reported(operations: Path) -> None:
     data = bytearray(operations.read_bytes())
     data[4:-2000] = bytes(len(data) - 2004)
     operations.write_bytes(bytes(data))
     refused(operations, "cannot be read")
 
 
-def test_pages_of_other_columns_are_named_by_the_database(operations: Path) -> None:
+def test_damaged_pages_of_other_columns_are_reported_by_the_database(operations: Path) -> None:
     group = pq.read_metadata(operations).row_group(0)
     chunk = group.column(next(at for at in range(group.num_columns) if group.column(at).path_in_schema == "write_ns"))
     data, begin = bytearray(operations.read_bytes()), chunk.data_page_offset
@@ -100,8 +98,8 @@ def test_seconds_are_numbers(operations: Path) -> None:
     refused(seconds, "column 'second': found string; allowed: numbers")
 
 
-def test_groups_of_processes_may_have_names_of_several_words(operations: Path) -> None:
-    """The catalogs study has a 'load generator'; a column of operations becomes one of the database, quoted."""
+def test_process_group_names_may_have_several_words(operations: Path) -> None:
+    """The catalogs study has a 'load generator'; its column becomes a quoted column of the database."""
     for path in (operations, operations.with_name("machine.parquet")):
         table = pq.read_table(path)
         pq.write_table(table.append_column("cpu_load generator_percent", pa.array([1.0] * table.num_rows)), path)
@@ -110,12 +108,12 @@ def test_groups_of_processes_may_have_names_of_several_words(operations: Path) -
     assert build_database(results)
 
 
-def test_a_schema_of_arrow_that_is_none_is_refused(operations: Path) -> None:
+def test_invalid_arrow_schema_is_refused(operations: Path) -> None:
     pq.write_table(pq.read_table(operations).replace_schema_metadata({"ARROW:schema": "bm90IGEgc2NoZW1h"}), operations)
     refused(operations, "cannot be read as Parquet")
 
 
-def test_metadata_of_any_kind_is_passed_over(operations: Path) -> None:
+def test_arbitrary_metadata_is_ignored(operations: Path) -> None:
     table = pq.read_table(operations)
     odd = {"\x1b]0;mine\x07": "\x07" * 1000, "pandas": "{"}
     pq.write_table(table.replace_schema_metadata(odd), operations)

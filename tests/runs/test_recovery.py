@@ -1,4 +1,4 @@
-"""What was put into a run set is found again, within the intervals that are stated."""
+"""Tests that values planted in a run set are recovered within the stated intervals."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_series_without_runs_gives_its_reason(measures: Measures) -> None:
         measures.hot(WRITE_MEDIAN, measures.run_set.find("nobody", "single"))
 
 
-def test_the_throughputs_of_the_harness_and_of_the_system_differ_by_what_is_not_writing(measures: Measures) -> None:
+def test_harness_and_system_throughput_differ_by_the_write_share(measures: Measures) -> None:
     run = series(measures, "ducklake").runs[1]
     harness = measures.of_run(HARNESS_RATE, run).estimate("events/s")
     system = measures.of_run(SYSTEM_RATE, run).estimate("events/s")
@@ -97,12 +97,12 @@ def test_the_throughputs_of_the_harness_and_of_the_system_differ_by_what_is_not_
     assert harness.value / system.value == pytest.approx(write_share)
 
 
-def test_a_system_is_charged_with_the_window_and_its_sync_and_not_with_the_stream(measures: Measures) -> None:
+def test_system_is_charged_with_window_and_sync_but_not_with_the_stream(measures: Measures) -> None:
     run = series(measures, "ducklake").runs[1]
     disk = run.seconds().disk_bytes_per_s
     assert disk is not None
     found = measures.of_run(WRITE_AMPLIFICATION, run).value
-    # The model's seconds are all whole, and hold what the system wrote alone.
+    # The model's seconds are all complete, and contain only what the system wrote.
     assert found == pytest.approx((disk.sum() + SYNC_BYTES) / run.manifest.logical_bytes)
     assert run.manifest.disk.stream_bytes == 200_000
 
@@ -114,7 +114,7 @@ def test_a_tail_needs_enough_operations(measures: Measures) -> None:
 
 
 def test_equal_systems_show_no_difference(tmp_path: Path) -> None:
-    """A/A: one system measured as four, whose runs differ by some 3 %."""
+    """This is an A/A test: one system measured as four, whose runs differ by some 3 %."""
     factors = [(1.0, 1.03, 0.99), (1.01, 0.98, 1.02), (1.02, 1.0, 1.04), (0.97, 1.01, 0.99)]
     models = [
         replace(DUCKLAKE, system=f"ducklake-{place}", factors=each, slope_ms=2.0) for place, each in enumerate(factors)
@@ -127,7 +127,7 @@ def test_equal_systems_show_no_difference(tmp_path: Path) -> None:
                 assert measures.ratio(quantity, a, b).estimate("").contains(1.0), (a.system, b.system, quantity)
 
 
-def test_five_milliseconds_a_write_are_recovered(tmp_path: Path) -> None:
+def test_difference_of_five_milliseconds_per_write_is_recovered(tmp_path: Path) -> None:
     factors = (1.0, 1.01, 0.99)
     models = [
         replace(DUCKLAKE, factors=factors),
@@ -143,7 +143,7 @@ def test_five_milliseconds_a_write_are_recovered(tmp_path: Path) -> None:
     assert measures.ratio(WRITE_MEDIAN, slowed, plain).estimate("").is_above(1.3)
 
 
-def test_a_cold_run_that_is_slower_is_seen_and_stays_out_of_the_hot_ones(tmp_path: Path) -> None:
+def test_slow_cold_run_is_detected_and_excluded_from_hot_runs(tmp_path: Path) -> None:
     models = [replace(model, factors=(1.4, 1.0, 1.01)) for model in (DUCKLAKE, INLINED)]
     models.append(replace(ICEBERG_DUCKDB, factors=(1.0, 1.01, 1.0)))
     measures = Measures(RunSet.load(write_run_set(tmp_path, models, window_s=10)), QUANTITIES)
@@ -183,8 +183,8 @@ def test_the_same_files_give_the_same_numbers_in_any_order(results: Path) -> Non
     assert first == second[::-1]
 
 
-def test_a_slow_run_in_batches_says_nothing_about_single_writes(tmp_path: Path) -> None:
-    """How runs differ is pooled within a mode."""
+def test_slow_batch_run_does_not_affect_single_writes(tmp_path: Path) -> None:
+    """Between-run variance is pooled within a mode."""
     models = [DUCKLAKE, INLINED, batched(DUCKLAKE, median_ms=30.0, factors=(1.0, 1.0, 2.0))]
     measures = Measures(RunSet.load(write_run_set(tmp_path, models, window_s=10)), QUANTITIES)
     single, batch = (hot(measures, WRITE_MEDIAN, "ducklake", mode) for mode in ("single", "batch"))

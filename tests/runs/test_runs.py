@@ -1,4 +1,4 @@
-"""Reading run files: what is there, what must not be, and how each refusal names its file."""
+"""Tests of reading run files: valid content, invalid content, and refusals that name the file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 @pytest.fixture
 def small(tmp_path: Path) -> tuple[Path, Path]:
-    """A run set of one series, and the folder of that series."""
+    """Return a run set of one series, and the folder of that series."""
     results = write_run_set(tmp_path, [DUCKLAKE], window_s=3)
     return results, results / "runs" / DUCKLAKE.id
 
@@ -50,7 +50,7 @@ def test_series_come_in_the_order_of_tables_with_their_runs(results: Path) -> No
     assert ducklake.runs[1].column("write_ns").shape == (ducklake.runs[1].manifest.operations,)
 
 
-def test_the_second_hot_run_is_that_of_a_second_repeat_where_each_has_one(tmp_path: Path) -> None:
+def test_second_hot_run_comes_from_the_second_repeat_if_each_has_one(tmp_path: Path) -> None:
     short = replace(DUCKLAKE, factors=(1.0, 1.0), repeats=(1.0, 1.0))
     series = RunSet.load(write_run_set(tmp_path, [short], window_s=1)).find("ducklake", "single")
     assert series is not None
@@ -58,7 +58,7 @@ def test_the_second_hot_run_is_that_of_a_second_repeat_where_each_has_one(tmp_pa
     assert [(run.repeat, run.number) if run else None for run in found] == [(1, 0), (1, 1), (2, 1), None]
 
 
-def test_what_failed_and_what_was_not_run_stay_with_their_reasons(results: Path) -> None:
+def test_failed_and_unrun_series_keep_their_reasons(results: Path) -> None:
     run_set = RunSet.load(results)
     failed, unavailable = run_set.find("delta-rs", "single"), run_set.find("delta-duckdb", "batch")
     assert failed is not None
@@ -89,12 +89,12 @@ def test_cycles_add_up_to_the_window(small: tuple[Path, Path]) -> None:
     assert (run.cycle_ns() >= run.column("write_ns")).all()
 
 
-def test_samples_cannot_be_changed_by_who_reads_them(small: tuple[Path, Path]) -> None:
+def test_samples_are_read_only(small: tuple[Path, Path]) -> None:
     with pytest.raises(ValueError, match="read-only"):
         RunSet.load(small[0]).runs[0].column("write_ns")[0] = 1
 
 
-def test_results_may_lie_under_any_name(small: tuple[Path, Path], tmp_path: Path) -> None:
+def test_results_folder_may_have_any_name(small: tuple[Path, Path], tmp_path: Path) -> None:
     moved = tmp_path / "somewhere else"
     shutil.move(small[0], moved)
     assert len(RunSet.load(moved).runs) == 3
@@ -176,7 +176,7 @@ def test_a_batch_is_an_operation(results: Path) -> None:
         ),
     ],
 )
-def test_what_is_absent_or_at_odds_is_refused_by_name(
+def test_missing_and_inconsistent_files_are_refused_by_name(
     small: tuple[Path, Path], damage: Callable[[Path], object], file: str, words: str
 ) -> None:
     results, folder = small
@@ -192,8 +192,8 @@ def test_a_folder_without_a_plan_is_no_run_set(tmp_path: Path) -> None:
         RunSet.load(tmp_path)
 
 
-def test_the_models_write_what_measuring_writes(results: Path) -> None:
-    """What the analysis is tested with has each key of what measuring writes, no other, and comes back unchanged."""
+def test_model_run_sets_have_the_format_of_measured_ones(results: Path) -> None:
+    """Run sets for tests have exactly the keys that measuring writes, and are read back unchanged."""
     plan = json.loads((results / "plan.json").read_text())
     assert json.loads(PlanFile.read(results / "plan.json").to_json()) == plan
     for item in plan["series"]:
@@ -205,7 +205,7 @@ def test_the_models_write_what_measuring_writes(results: Path) -> None:
             assert pq.read_schema(path.with_name("operations.parquet")).names == OPERATIONS.names
 
 
-def test_a_column_that_a_workload_does_not_have_is_named_when_it_is_asked_for(small: tuple[Path, Path]) -> None:
+def test_missing_column_is_named_when_it_is_requested(small: tuple[Path, Path]) -> None:
     results, folder = small
     path = folder / "run-1" / "operations.parquet"
     pq.write_table(pq.read_table(path).select([*OPERATION_COLUMNS, "write_ns"]), path)
@@ -215,7 +215,7 @@ def test_a_column_that_a_workload_does_not_have_is_named_when_it_is_asked_for(sm
         run.column("poll_ns")
 
 
-def test_a_run_without_a_table_or_a_dataset_says_so_when_it_is_asked_for_them(small: tuple[Path, Path]) -> None:
+def test_run_without_table_or_dataset_fails_only_when_they_are_requested(small: tuple[Path, Path]) -> None:
     results, folder = small
     for path in folder.glob("run-*/run.json"):
         edit(path, lambda v: [v.pop(key) for key in ("footprint", "dataset", "producer", "first_write_ns")])
@@ -229,8 +229,8 @@ def test_a_run_without_a_table_or_a_dataset_says_so_when_it_is_asked_for_them(sm
             asked()
 
 
-def test_machines_are_told_apart_by_what_stays(results: Path) -> None:
-    """Free bytes are others in each run."""
+def test_machines_are_distinguished_by_stable_properties(results: Path) -> None:
+    """Free bytes differ in each run."""
     run_set = RunSet.load(results)
     assert len({run.manifest.machine.free_bytes for run in run_set.runs}) > 1
     assert len(run_set.machines) == 1
@@ -243,7 +243,7 @@ def test_the_harness_alone_is_a_run_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("directory", ["/any/where", "results/../../..", "results/runs/../../../x"])
-def test_a_plan_leads_nowhere_but_below_its_results(small: tuple[Path, Path], directory: str) -> None:
+def test_plan_with_a_path_outside_its_results_is_refused(small: tuple[Path, Path], directory: str) -> None:
     results, _ = small
     edit(results / "plan.json", lambda plan: plan["series"][0].update(directory=directory))
     with pytest.raises(AnalysisError, match=f"'series.directory': found '{directory}'"):

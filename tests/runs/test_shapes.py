@@ -1,4 +1,4 @@
-"""One declaration writes a shape and reads it; what it does not allow is refused by file and key."""
+"""Tests of shapes: one declaration writes and reads them, and invalid values are refused by file and key."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def again(values: dict[str, Any]) -> Whole:
     return read(Whole, Fields("FILE", values))
 
 
-def test_what_was_written_is_read_as_it_was() -> None:
+def test_written_shape_is_read_back_unchanged() -> None:
     text = to_json(FULL)
     assert again(json.loads(text)) == FULL
     assert json.loads(text) == written(FULL)
@@ -66,13 +66,13 @@ def test_what_was_written_is_read_as_it_was() -> None:
     assert pairs({"z": 1, "a": 2}) == FULL.counts
 
 
-def test_what_came_later_may_be_absent_and_what_nobody_knows_is_passed_over() -> None:
+def test_later_fields_may_be_absent_and_unknown_fields_are_ignored() -> None:
     values = written(FULL)
     del values["late"]
     assert again(values | {"unheard": 1}) == FULL
 
 
-def test_a_whole_number_is_a_number() -> None:
+def test_integer_is_accepted_as_a_number() -> None:
     made = again(written(FULL) | {"number": 15})
     assert made.number == 15.0 and type(made.number) is float
 
@@ -101,7 +101,7 @@ def test_a_whole_number_is_a_number() -> None:
         ("named", {"g": {"name": "h", "size": "5"}}, "key 'named.g.size': found '5'; allowed: a whole number"),
     ],
 )
-def test_what_is_not_allowed_is_refused_by_file_and_key(key: str, value: Any, said: str) -> None:
+def test_invalid_value_is_refused_by_file_and_key(key: str, value: Any, said: str) -> None:
     with pytest.raises(AnalysisError) as refused:
         again(written(FULL) | {key: value})
     assert str(refused.value) == f"FILE: {said}"
@@ -112,7 +112,7 @@ def test_what_is_not_allowed_is_refused_by_file_and_key(key: str, value: Any, sa
     [("text", "a text"), ("maybe", "a text or null"), ("parts", "a list of objects"), ("words", "a list of texts"),
      ("part", "an object or null"), ("counts", "an object")],
 )  # fmt: skip
-def test_what_is_absent_is_refused_by_file_and_key(key: str, allowed: str) -> None:
+def test_missing_value_is_refused_by_file_and_key(key: str, allowed: str) -> None:
     values = written(FULL)
     del values[key]
     with pytest.raises(AnalysisError) as refused:

@@ -1,4 +1,4 @@
-"""How the tests of servers look at processes from outside."""
+"""Fixtures that inspect server processes from outside."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidemark.paths import Workspace
 
 @pytest.fixture(scope="module")
 def shared_workspace(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Workspace:
-    """A workspace for the servers that all tests of a module use; its name is one that quoting must survive."""
+    """Return a workspace for the servers that a module's tests share; its path holds characters that need quoting."""
     assert cache
     root = tmp_path_factory.mktemp("spaced") / "wörk space, 'quoted'"
     root.mkdir()
@@ -23,7 +23,7 @@ def shared_workspace(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> W
 
 @pytest.fixture(scope="session")
 def listening() -> Callable[[Iterable[int]], set[str]]:
-    """Addresses on which the given processes accept connections."""
+    """Return a function that lists the addresses on which the given processes accept connections."""
 
     def look(pids: Iterable[int]) -> set[str]:
         wanted = set(pids)
@@ -35,7 +35,7 @@ def listening() -> Callable[[Iterable[int]], set[str]]:
 
 @pytest.fixture(scope="session")
 def wait_until_gone() -> Callable[[Iterable[int]], list[int]]:
-    """Wait up to ten seconds for processes to end; those that still run are returned."""
+    """Return a function that waits up to 10 s for processes to end and returns those still running."""
 
     def wait(pids: Iterable[int]) -> list[int]:
         left = list(pids)

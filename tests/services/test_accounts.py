@@ -1,4 +1,4 @@
-"""Whom servers run as, and on which processors: all of them, real ones, with what they write."""
+"""User accounts and processors of real servers, and the owners of the files that they write."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def status(pid: int) -> dict[str, str]:
 
 
 @is_root
-def test_no_process_of_any_server_is_root(servers: Servers) -> None:
+def test_no_server_process_runs_as_root(servers: Servers) -> None:
     assert {service.name for service in servers.by_class.values()} == {"kafka", "postgres", "iceberg-rest"}
     for service in servers.by_class.values():
         pids = service.pids()
@@ -51,7 +51,7 @@ def test_no_process_of_any_server_is_root(servers: Servers) -> None:
 
 
 @is_root
-def test_servers_write_where_they_must_and_our_folders_stay_private(servers: Servers, workspace: Workspace) -> None:
+def test_servers_write_their_files_and_tidemark_folders_stay_private(servers: Servers, workspace: Workspace) -> None:
     directory = private_directory(workspace.work / "table")
     kind: type[System] = registry()["iceberg-pyiceberg"]
     table = kind(Context(directory, dict(servers.by_class), rows_per_write=3), kind.Options())
@@ -83,7 +83,7 @@ print(len(os.sched_getaffinity(0)))
 """
 
 
-def test_a_server_may_use_every_processor_though_we_may_not(tmp_path: Path) -> None:
+def test_server_may_use_every_processor_when_tidemark_may_not(tmp_path: Path) -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("this machine grants one processor alone")
     log = tmp_path / "log"

@@ -1,4 +1,4 @@
-"""The delay proxy puts a server away by the time that it is told, changes nothing else, and ends with its parent."""
+"""The delay proxy adds its configured round trip, changes nothing else, and ends with its parent."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tidemark.services.servers import in_order
 
 pytestmark = pytest.mark.services
 ASKED = 60  # exchanges
-LATE_MS = 2.0  # that a busy machine may add to each, but for those that it adds more to: nine in ten at the most
+LATE_MS = 2.0  # added by a busy machine in at least one in ten exchanges; up to nine in ten may take longer
 
 
 class Echo:
-    """Says all that it hears, and the end when it hears that."""
+    """Server that echoes what it receives and closes a connection after its client does."""
 
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -66,7 +66,7 @@ def proxied(workspace: Workspace, target: Reachable, rtt_ms: float) -> Iterator[
 
 
 def exchange(client: socket.socket, data: bytes = b"x") -> float:
-    """Milliseconds until all of `data` came back."""
+    """Return the milliseconds until all of `data` came back."""
     began = time.perf_counter_ns()
     client.sendall(data)
     left = len(data)
@@ -82,7 +82,7 @@ def connect(place: tuple[str, int]) -> socket.socket:
 
 
 @pytest.mark.parametrize("rtt_ms", [0.0, 5.0, 20.0])
-def test_a_round_trip_takes_what_it_is_told(shared_workspace: Workspace, echo: Echo, rtt_ms: float) -> None:
+def test_round_trip_takes_the_configured_time(shared_workspace: Workspace, echo: Echo, rtt_ms: float) -> None:
     with proxied(shared_workspace, echo, rtt_ms) as proxy, connect(proxy.host_and_port()) as client:
         first, *others = [exchange(client) for _ in range(ASKED)]
     assert min(others) >= rtt_ms, "nothing comes early"
@@ -90,8 +90,8 @@ def test_a_round_trip_takes_what_it_is_told(shared_workspace: Workspace, echo: E
     assert first >= 1.9 * rtt_ms, "a connection costs a round trip, as a handshake does"
 
 
-def test_what_it_passes_on_is_whole_in_order_and_not_slowed(shared_workspace: Workspace, echo: Echo) -> None:
-    """Of a delay line that waited for each piece, 8 MB would take minutes."""
+def test_data_arrives_complete_in_order_and_at_full_speed(shared_workspace: Workspace, echo: Echo) -> None:
+    """Send 8 MB, which would take minutes if the delay line waited for each piece."""
     data = os.urandom(8 << 20)
     heard = bytearray()
     with proxied(shared_workspace, echo, 20.0) as proxy, connect(proxy.host_and_port()) as client:
@@ -106,7 +106,7 @@ def test_what_it_passes_on_is_whole_in_order_and_not_slowed(shared_workspace: Wo
     assert bytes(heard) == data, "whole, in order, and its end as well"
 
 
-def test_connections_are_delayed_side_by_side(shared_workspace: Workspace, echo: Echo) -> None:
+def test_connections_are_delayed_concurrently(shared_workspace: Workspace, echo: Echo) -> None:
     with proxied(shared_workspace, echo, 20.0) as proxy:
         clients = [connect(proxy.host_and_port()) for _ in range(40)]
         began = time.monotonic()
@@ -118,7 +118,7 @@ def test_connections_are_delayed_side_by_side(shared_workspace: Workspace, echo:
         assert time.monotonic() - began < 0.5, "one after the other they would take 800 ms and more"
 
 
-def test_who_is_away_is_not_reached(shared_workspace: Workspace) -> None:
+def test_client_of_an_unreachable_server_is_disconnected(shared_workspace: Workspace) -> None:
     class Gone:
         def host_and_port(self) -> tuple[str, int]:
             return "127.0.0.1", free_ports(1)[0]
@@ -132,7 +132,7 @@ def test_who_is_away_is_not_reached(shared_workspace: Workspace) -> None:
         proxy.check()
 
 
-def test_it_stays_on_loopback_and_keeps_its_port(
+def test_proxy_listens_on_loopback_only_and_keeps_its_port(
     shared_workspace: Workspace,
     echo: Echo,
     listening: Callable[[Iterable[int]], set[str]],
@@ -149,7 +149,7 @@ def test_it_stays_on_loopback_and_keeps_its_port(
             assert exchange(client) > 0
 
 
-def test_a_kind_of_server_has_one_kind_of_proxy_for_each_distance() -> None:
+def test_server_class_has_one_proxy_class_per_round_trip_time() -> None:
     kind = delayed(Postgres, 5)
     assert kind is delayed(Postgres, 5) and kind is not delayed(Postgres, 20)
     assert in_order([kind]) == [Postgres, kind] and kind.name == "delay-proxy-postgres"

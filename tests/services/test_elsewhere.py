@@ -1,4 +1,4 @@
-"""Engines that a user runs: a worker of Connect, a session cluster of Flink, a standalone cluster of Spark."""
+"""Engines that the user runs: a Kafka Connect worker, a Flink session cluster, a Spark standalone cluster."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def asked(url: str) -> Any:
 
 @contextmanager
 def killed_after(program: str, *arguments: str | Path) -> Iterator[None]:
-    """Another process runs `program` until it says that it is done; after the `with` it is dead."""
+    """Run `program` in another process until it prints "made"; kill it after the `with` block."""
     command = [sys.executable, "-c", program, *map(str, arguments)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
     try:
@@ -71,7 +71,7 @@ time.sleep(600)
 
 @pytest.fixture(scope="module")
 def connect(shared_workspace: Workspace) -> Iterator[tuple[KafkaConnect, dict[str, str]]]:
-    """Somebody's worker, with a connector of theirs, and a connector that would work on it."""
+    """Yield a user's worker with one of the user's connectors, and the configuration of a working connector."""
     work = shared_workspace.work
     with (
         Postgres(shared_workspace, work / "postgres", PostgresSettings()) as postgres,
@@ -98,7 +98,7 @@ def connect(shared_workspace: Workspace) -> Iterator[tuple[KafkaConnect, dict[st
         yield worker, config
 
 
-def test_a_connector_on_a_users_worker_is_ended_with_us_and_after_a_kill(
+def test_connector_on_a_users_worker_is_removed_at_the_end_and_after_a_kill(
     connect: tuple[KafkaConnect, dict[str, str]], workspace: Workspace
 ) -> None:
     worker, config = connect
@@ -116,7 +116,7 @@ def test_a_connector_on_a_users_worker_is_ended_with_us_and_after_a_kill(
     assert asked(f"{worker.uri}/connectors") == ["theirs"] and not list(folder_of(workspace).glob("*.jsonl"))
 
 
-def test_what_has_failed_on_a_users_worker_is_started_again_and_then_told(
+def test_failed_task_on_a_users_worker_is_restarted_then_reported(
     connect: tuple[KafkaConnect, dict[str, str]], workspace: Workspace
 ) -> None:
     worker, config = connect
@@ -131,7 +131,7 @@ def test_what_has_failed_on_a_users_worker_is_started_again_and_then_told(
         closed = "http://{}:{}".format(*way.host_and_port())
     with pytest.raises(ServiceError, match=r"(?s)a task of the connector tidemark-two failed: .*Connection refused"):
         ours.create("tidemark-two", {**config, "iceberg.catalog.uri": closed})
-    with way:  # at the port that it had
+    with way:  # at its previous port
         assert closed.endswith(f":{way.host_and_port()[1]}")
         ours.check_tasks("tidemark-two")
         assert len(ours.restarts) == 1
@@ -155,7 +155,7 @@ with Flink(workspace, workspace.work / "flink", sys.argv[2]) as flink:
 """
 
 
-def test_a_job_on_a_users_session_cluster_is_ended_with_us_and_after_a_kill(
+def test_job_on_a_users_session_cluster_is_cancelled_at_the_end_and_after_a_kill(
     workspace: Workspace, listening: Callable[..., set[str]]
 ) -> None:
     def running(address: str) -> list[str]:
@@ -194,7 +194,7 @@ def test_statements_run_on_a_users_spark_cluster(workspace: Workspace) -> None:
         for name, value in ((catalog, "org.apache.iceberg.spark.SparkCatalog"), (f"{catalog}.type", "hadoop")):
             ours.sql(f"SET {name}={value}")
         ours.sql(f"SET {catalog}.warehouse={place}")
-        # By executors, which have Iceberg's classes from the driver alone.
+        # Executors run this; they get Iceberg's classes only from the driver.
         ours.sql("CREATE TABLE lake.db.numbers USING iceberg AS SELECT id FROM range(0, 1000, 1, 4)")
         assert ours.sql("SELECT count(*), sum(id) FROM lake.db.numbers").rows == ((1000, 499500),)
         executors = list((workspace.work / "theirs" / "work").glob("app-*/*/stderr"))

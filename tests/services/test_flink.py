@@ -23,7 +23,7 @@ def flink(shared_workspace: Workspace) -> Iterator[Flink]:
         yield server
 
 
-def test_a_job_listens_on_loopback_alone_and_leaves_checkpoints_to_go_on_from(
+def test_job_listens_on_loopback_only_and_writes_checkpoints_to_resume_from(
     flink: Flink, listening: Callable[[Iterable[int]], set[str]]
 ) -> None:
     assert flink.version() == "2.1.1"
@@ -40,7 +40,7 @@ def test_a_job_listens_on_loopback_alone_and_leaves_checkpoints_to_go_on_from(
     assert not kept.exists()
 
 
-def test_a_job_that_has_failed_is_told_from_one_that_runs(flink: Flink) -> None:
+def test_failed_job_raises_its_cause(flink: Flink) -> None:
     statements = [NUMBERS, NOWHERE, "INSERT INTO nowhere SELECT 1 / (number - number) FROM numbers"]
     flink.run("division", statements, {"restart-strategy.type": "none"})
     with pytest.raises(ServiceError, match="/ by zero"):
@@ -49,12 +49,12 @@ def test_a_job_that_has_failed_is_told_from_one_that_runs(flink: Flink) -> None:
             time.sleep(0.1)
 
 
-def test_a_statement_that_flink_refuses_is_told_with_its_reason(flink: Flink) -> None:
+def test_statement_refused_by_flink_raises_the_reason(flink: Flink) -> None:
     with pytest.raises(ServiceError, match="Object 'numbers' not found"):
         flink.run("nothing", [NOWHERE, "INSERT INTO nowhere SELECT number FROM numbers"], {})
 
 
-def test_the_last_checkpoint_is_the_complete_one_of_the_highest_number(tmp_path: Path) -> None:
+def test_last_checkpoint_is_the_complete_one_with_the_highest_number(tmp_path: Path) -> None:
     assert last_checkpoint(tmp_path) is None
     for start, number in (("first", 9), ("first", 10), ("second", 11)):
         folder = tmp_path / start / f"chk-{number}"

@@ -40,7 +40,7 @@ def names(servers: Servers) -> NameNode:
     return found
 
 
-def test_a_table_is_written_by_a_client_and_read_over_http(names: NameNode, tmp_path: Path) -> None:
+def test_table_is_written_by_a_client_and_read_over_http(names: NameNode, tmp_path: Path) -> None:
     since = names.said_bytes()
     write_deltalake(f"{names.address}/here/table", ROWS)
     closes = names.closes(since)
@@ -53,7 +53,7 @@ def test_a_table_is_written_by_a_client_and_read_over_http(names: NameNode, tmp_
     assert names.web.listed("/here/table") == []
 
 
-def test_it_listens_on_loopback_alone_and_names_its_version(
+def test_servers_listen_on_loopback_only_and_report_their_version(
     servers: Servers, listening: Callable[[Iterable[int]], set[str]]
 ) -> None:
     assert listening(servers.pids()) == {"127.0.0.1"}
@@ -62,7 +62,7 @@ def test_it_listens_on_loopback_alone_and_names_its_version(
     assert groups["hdfs-datanode program"] == groups["hdfs-namenode program"]
 
 
-def test_a_datanode_that_is_killed_is_named_and_comes_back_with_its_blocks(servers: Servers, names: NameNode) -> None:
+def test_killed_datanode_is_reported_and_restarts_with_its_blocks(servers: Servers, names: NameNode) -> None:
     write_deltalake(f"{names.address}/kept", ROWS)
     node = servers.by_class[DataNode]
     os.kill(node.pids()[0], signal.SIGKILL)
@@ -77,7 +77,7 @@ def test_a_datanode_that_is_killed_is_named_and_comes_back_with_its_blocks(serve
     assert names.takes_writes()
 
 
-def test_all_of_it_is_gone_with_the_servers(
+def test_processes_and_data_are_removed_with_the_servers(
     workspace: Workspace, wait_until_gone: Callable[[Iterable[int]], list[int]]
 ) -> None:
     folder = workspace.work / "hdfs"
@@ -89,7 +89,7 @@ def test_all_of_it_is_gone_with_the_servers(
     assert not list(folder.glob("*/data"))
 
 
-def test_a_path_that_hadoop_misreads_is_refused_before_anything_starts(shared_workspace: Workspace) -> None:
+def test_path_misread_by_hadoop_is_refused_before_start(shared_workspace: Workspace) -> None:
     with (
         pytest.raises(ServiceError, match=r"cannot keep its data where a path has .*Move the workspace"),
         prepared([NameNode], shared_workspace, shared_workspace.work / "hdfs", ServicesConfig()),

@@ -33,15 +33,15 @@ def rest(shared_workspace: Workspace, postgres: Postgres) -> Iterator[IcebergRes
         yield server
 
 
-def test_it_is_the_pinned_version(rest: IcebergRest) -> None:
+def test_server_is_the_pinned_version(rest: IcebergRest) -> None:
     assert rest.version() == "1.10.1"
 
 
-def test_it_listens_on_loopback_alone(rest: IcebergRest, listening: Callable[[Iterable[int]], set[str]]) -> None:
+def test_server_listens_on_loopback_only(rest: IcebergRest, listening: Callable[[Iterable[int]], set[str]]) -> None:
     assert listening(rest.pids()) == {"127.0.0.1"}
 
 
-def test_tables_are_committed_through_it_and_kept_in_postgresql(rest: IcebergRest) -> None:
+def test_tables_are_committed_through_the_server_and_kept_in_postgresql(rest: IcebergRest) -> None:
     catalog = load_catalog("test", type="rest", uri=rest.uri)
     catalog.create_namespace("trips")
     rows = pa.table({"id": pa.array([1, 2, 3], pa.int64())})
@@ -55,7 +55,7 @@ def test_tables_are_committed_through_it_and_kept_in_postgresql(rest: IcebergRes
     assert again.load_table("trips.yellow").scan().to_arrow().num_rows == 6
 
 
-def test_the_database_password_is_in_no_log_and_no_argument(rest: IcebergRest, postgres: Postgres) -> None:
+def test_database_password_is_in_no_log_and_no_argument(rest: IcebergRest, postgres: Postgres) -> None:
     password = str(psycopg.conninfo.conninfo_to_dict(postgres.dsn)["password"])
     logs = [path.read_text(errors="replace") for path in rest.directory.glob("*.log")]
     assert any(logs), "the server writes a log"
@@ -63,18 +63,18 @@ def test_the_database_password_is_in_no_log_and_no_argument(rest: IcebergRest, p
     assert password not in "".join(part for pid in rest.pids() for part in psutil.Process(pid).cmdline())
 
 
-def test_its_files_are_known(rest: IcebergRest) -> None:
+def test_files_list_the_program(rest: IcebergRest) -> None:
     names = {p.name for p in rest.files().program}
     assert {"iceberg-open-api-1.10.1.jar", "postgresql-42.7.8.jar", "launcher.jar"} <= names
 
 
-def test_its_classes_come_from_the_archive_that_the_cold_proof_looks_at(rest: IcebergRest) -> None:
+def test_classes_are_loaded_from_the_archive_that_the_cold_proof_checks(rest: IcebergRest) -> None:
     (archive,) = (path for path in rest.files().program if path.suffix == ".jsa")
     (pid,) = rest.pids()
     assert str(archive) in {region.path for region in psutil.Process(pid).memory_maps()}
 
 
-def test_an_external_catalog_is_reached_and_left_alone(rest: IcebergRest) -> None:
+def test_external_catalog_is_reached_and_left_running(rest: IcebergRest) -> None:
     outside = IcebergRest(rest.workspace, rest.directory / "none", IcebergRestSettings(address=rest.uri))
     with outside:
         assert outside.uri == rest.uri and outside.pids() == []
@@ -82,12 +82,12 @@ def test_an_external_catalog_is_reached_and_left_alone(rest: IcebergRest) -> Non
     urllib.request.urlopen(f"{rest.uri}/v1/config", timeout=10).close()
 
 
-def test_it_says_what_it_needs(workspace: Workspace) -> None:
+def test_start_without_postgres_names_the_missing_server(workspace: Workspace) -> None:
     with pytest.raises(ServiceError, match="PostgreSQL"):
         IcebergRest(workspace, workspace.work / "rest", IcebergRestSettings())
 
 
-def test_life_and_death(
+def test_killed_server_is_reported_restarted_and_removed(
     workspace: Workspace, postgres: Postgres, wait_until_gone: Callable[[Iterable[int]], list[int]]
 ) -> None:
     settings = IcebergRestSettings(postgres, str(workspace.work / "warehouse"))

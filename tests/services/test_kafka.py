@@ -30,15 +30,15 @@ def kafka(shared_workspace: Workspace) -> Iterator[Kafka]:
         yield server
 
 
-def test_it_is_the_pinned_version(kafka: Kafka) -> None:
+def test_broker_is_the_pinned_version(kafka: Kafka) -> None:
     assert kafka.version() == "4.1.0"
 
 
-def test_it_listens_on_loopback_alone(kafka: Kafka, listening: Callable[[Iterable[int]], set[str]]) -> None:
+def test_broker_listens_on_loopback_only(kafka: Kafka, listening: Callable[[Iterable[int]], set[str]]) -> None:
     assert listening(kafka.pids()) == {"127.0.0.1"}
 
 
-def test_messages_come_back_in_order_and_the_disk_is_given_back(kafka: Kafka) -> None:
+def test_messages_arrive_in_order_and_deleted_topics_free_the_disk(kafka: Kafka) -> None:
     kafka.create_topic("trips")
     assert kafka.topics() == ["trips"]
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "message.max.bytes": 16_000_000})
@@ -66,7 +66,7 @@ def test_messages_come_back_in_order_and_the_disk_is_given_back(kafka: Kafka) ->
     assert kafka.topics() == []
 
 
-def test_topics_are_not_made_by_asking_for_them(kafka: Kafka) -> None:
+def test_topics_are_not_created_on_access(kafka: Kafka) -> None:
     with pytest.raises(ServiceError, match="no-such-topic"):
         kafka.delete_topic("no-such-topic")
     kafka.create_topic("twice")
@@ -75,7 +75,7 @@ def test_topics_are_not_made_by_asking_for_them(kafka: Kafka) -> None:
     kafka.delete_topic("twice")
 
 
-def test_its_files_are_known_and_lie_in_the_workspace(kafka: Kafka) -> None:
+def test_files_are_listed_and_lie_in_the_workspace(kafka: Kafka) -> None:
     files = kafka.files()
     assert any(p.name == "kafka_2.13-4.1.0.jar" for p in files.program)
     assert any(p.name == "modules" for p in files.program)
@@ -85,7 +85,7 @@ def test_its_files_are_known_and_lie_in_the_workspace(kafka: Kafka) -> None:
     assert opened and all(path.startswith(str(kafka.directory)) for path in opened)
 
 
-def test_an_external_cluster_is_reached_and_left_alone(kafka: Kafka) -> None:
+def test_external_cluster_is_reached_and_left_running(kafka: Kafka) -> None:
     outside = Kafka(kafka.workspace, kafka.directory / "none", KafkaSettings(kafka.bootstrap))
     with outside:
         assert outside.bootstrap == kafka.bootstrap
@@ -98,14 +98,14 @@ def mapped(kafka: Kafka) -> set[str]:
     return {region.path for region in psutil.Process(pid).memory_maps()}
 
 
-def test_its_classes_come_from_the_archive_that_the_cold_proof_looks_at(kafka: Kafka) -> None:
+def test_classes_are_loaded_from_the_archive_that_the_cold_proof_checks(kafka: Kafka) -> None:
     (archive,) = (path for path in kafka.files().program if path.suffix == ".jsa")
     assert str(archive) in mapped(kafka)
 
 
 @pytest.fixture
 def cache_of_copies(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of one's own, moved there: programs of the shared one, their times kept, and all made of them."""
+    """Return a separate cache, copied from the shared one with modification times and complete class archives."""
     assert archive_classes(workspace, provision("kafka", workspace))
     format_storage(workspace, provision("kafka", workspace))
     copies = tmp_path / "copies"
@@ -115,14 +115,14 @@ def cache_of_copies(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.Mo
     return copies
 
 
-def test_a_cache_that_was_moved_keeps_its_archive(workspace: Workspace, cache_of_copies: Path) -> None:
+def test_moved_cache_keeps_its_archive(workspace: Workspace, cache_of_copies: Path) -> None:
     before = sorted((cache_of_copies / "class-data").iterdir())
     with Kafka(workspace, workspace.work / "kafka", SMALL) as server:
         assert [path for path in mapped(server) if path.startswith(str(cache_of_copies / "class-data"))]
     assert sorted((cache_of_copies / "class-data").iterdir()) == before
 
 
-def test_a_damaged_archive_is_made_anew(workspace: Workspace, cache_of_copies: Path) -> None:
+def test_damaged_archive_is_rebuilt(workspace: Workspace, cache_of_copies: Path) -> None:
     for archive in (cache_of_copies / "class-data").glob("kafka-*/classes.jsa"):
         archive.chmod(0o600)
         os.truncate(archive, archive.stat().st_size // 2)
@@ -133,7 +133,7 @@ def test_a_damaged_archive_is_made_anew(workspace: Workspace, cache_of_copies: P
         assert server.version() == "4.1.0"
 
 
-def test_life_and_death(
+def test_broker_replaces_a_taken_port_keeps_its_data_and_reports_a_kill(
     workspace: Workspace,
     wait_until_gone: Callable[[Iterable[int]], list[int]],
     monkeypatch: pytest.MonkeyPatch,
@@ -157,7 +157,7 @@ def test_life_and_death(
     with server:
         assert server.topics() == ["kept"], "a second start uses the same data"
         os.kill(server.pids()[0], signal.SIGKILL)
-        # Its first thread is a zombie before the others have ended, and only then can it be waited for.
+        # The main thread is a zombie before the other threads have ended; only after that can it be waited for.
         deadline = time.monotonic() + 10
         while not server.has_ended() and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -166,7 +166,7 @@ def test_life_and_death(
         assert "SIGKILL" in str(caught.value) and str(server.log_path) in str(caught.value)
 
 
-def test_an_id_of_the_cluster_may_begin_with_a_hyphen(
+def test_cluster_id_may_begin_with_a_hyphen(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(bytes=b"\xf8" + bytes(15)))
@@ -176,7 +176,7 @@ def test_an_id_of_the_cluster_may_begin_with_a_hyphen(
     assert "cluster.id=-AAAAAAAAAAAAAAAAAAAAA" in (formatted / "meta.properties").read_text()
 
 
-def test_each_broker_begins_with_a_copy_of_its_own_and_may_write_it(workspace: Workspace) -> None:
+def test_each_broker_starts_with_its_own_writable_copy_of_the_storage(workspace: Workspace) -> None:
     formatted = format_storage(workspace, provision("kafka", workspace))
     before = {path.name: path.read_bytes() for path in formatted.iterdir()}
     with Kafka(workspace, workspace.work / "kafka", SMALL) as server:

@@ -25,7 +25,7 @@ def mariadb(shared_workspace: Workspace) -> Iterator[MariaDB]:
     assert not server.data_directory.exists() and server.pids() == []
 
 
-def test_it_is_the_pinned_version_and_durable_as_by_default(mariadb: MariaDB) -> None:
+def test_server_is_the_pinned_version_with_default_durability(mariadb: MariaDB) -> None:
     assert mariadb.version() == "11.4.5-MariaDB"
     found = mariadb.durability_settings()
     assert found == {
@@ -33,7 +33,7 @@ def test_it_is_the_pinned_version_and_durable_as_by_default(mariadb: MariaDB) ->
     }  # fmt: skip
 
 
-def test_it_listens_on_loopback_alone_and_never_runs_as_root(
+def test_server_listens_on_loopback_only_and_never_runs_as_root(
     mariadb: MariaDB, listening: Callable[[Iterable[int]], set[str]]
 ) -> None:
     assert listening(mariadb.pids()) == {"127.0.0.1"}
@@ -43,9 +43,7 @@ def test_it_listens_on_loopback_alone_and_never_runs_as_root(
     assert mariadb.directory.stat().st_mode & 0o077 == 0
 
 
-def test_only_who_has_the_password_gets_in_and_it_is_written_nowhere(
-    mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_password_is_required_and_written_nowhere(mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch) -> None:
     _, user, password = mariadb.jdbc("x")
     assert {name for (name,) in mariadb.ask("SELECT DISTINCT User FROM mysql.global_priv")} == {USER, "mariadb.sys"}
     written = [path for path in mariadb.directory.rglob("*") if path.is_file()]
@@ -56,7 +54,7 @@ def test_only_who_has_the_password_gets_in_and_it_is_written_nowhere(
         mariadb.version()
 
 
-def test_databases_come_and_go_and_what_is_written_is_counted(mariadb: MariaDB) -> None:
+def test_databases_are_created_and_dropped_and_writes_are_counted(mariadb: MariaDB) -> None:
     mariadb.create_database("kept")
     with pytest.raises(ServiceError, match="database exists"):
         mariadb.create_database("kept")
@@ -75,6 +73,6 @@ def test_databases_come_and_go_and_what_is_written_is_counted(mariadb: MariaDB) 
     assert mariadb.database_bytes("kept") == 0
 
 
-def test_its_files_are_known(mariadb: MariaDB) -> None:
+def test_files_list_program_and_data(mariadb: MariaDB) -> None:
     files = mariadb.files()
     assert any(path.name == "mariadbd" for path in files.program) and any(p.name == "ibdata1" for p in files.data)

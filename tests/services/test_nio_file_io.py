@@ -1,4 +1,4 @@
-"""The server's FileIO without Hadoop keeps the contract of Iceberg's interface, on a real disk."""
+"""The server's FileIO without Hadoop keeps the contract of Iceberg's interface on a real disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONTRACT = Path(__file__).with_name("FileIOContract.java")
 
 @pytest.fixture
 def keeps_contract(workspace: Workspace, tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
-    """A function that holds the class of a FileIO to its contract."""
+    """Return a function that checks a FileIO class against the contract."""
     jars = provision("iceberg-rest", workspace)
     entries = [tmp_path / "classes", compile_launcher(workspace, jars), *jars]
     (compiler,) = (jar for jar in jars if jar.name.startswith("ecj-"))
@@ -36,14 +36,14 @@ def keeps_contract(workspace: Workspace, tmp_path: Path) -> Callable[[str], subp
     return lambda name: run("-cp", class_path(entries), "FileIOContract", name, tmp_path)
 
 
-def test_it_keeps_the_contract_of_a_file_io(
+def test_nio_file_io_keeps_the_contract(
     keeps_contract: Callable[[str], subprocess.CompletedProcess[str]],
 ) -> None:
     kept = keeps_contract(IcebergRestNio.file_io)
     assert kept.returncode == 0, kept.stderr
 
 
-def test_a_file_io_that_does_not_is_found_out(
+def test_contract_violation_is_detected(
     keeps_contract: Callable[[str], subprocess.CompletedProcess[str]],
 ) -> None:
     broken = keeps_contract("FileIOContract$Overwriting")
@@ -51,7 +51,7 @@ def test_a_file_io_that_does_not_is_found_out(
     assert broken.stderr == "not so: create does not overwrite\n"
 
 
-def test_it_is_not_asked_of_a_server_that_is_not_ours(workspace: Workspace) -> None:
+def test_nio_file_io_is_refused_for_an_external_server(workspace: Workspace) -> None:
     settings = IcebergRestSettings(address="http://127.0.0.1:1")
     with pytest.raises(ServiceError, match="file_io: nio is of a catalog that is started here"):
         IcebergRestNio(workspace, workspace.work / "rest", settings)

@@ -1,4 +1,4 @@
-"""A system that loses, doubles or holds back rows is caught after its window, on a real table."""
+"""A system that loses, duplicates or delays rows is caught after its window, on a real table."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ SHIPPED = Path(__file__).parents[2] / "config.yaml"
 
 
 class Lossy(DeltaRs):
-    """Drops the 1,000th row that it is given."""
+    """System that drops the 1,000th row it is given."""
 
     def write(self, rows: pa.Table) -> None:
         super().write(rows.filter(pa.compute.not_equal(rows.column("id"), 999)))
 
 
 class Duplicating(DeltaRs):
-    """Writes the 1,000th row in place of the one before it, so that the count is right."""
+    """System that writes the 1,000th row in place of the one before it, so that the row count is right."""
 
     def write(self, rows: pa.Table) -> None:
         ids = rows.column("id").to_numpy()
@@ -54,7 +54,7 @@ class Duplicating(DeltaRs):
 
 
 def lazy(kind: Any, method: str) -> type[System]:
-    """A system that acknowledges what it only holds, and commits it when `method` is called."""
+    """Return a system that acknowledges writes it only buffers, and commits them when `method` is called."""
 
     class Lazy(kind):
         def write(self, rows: pa.Table) -> None:
@@ -74,7 +74,7 @@ def lazy(kind: Any, method: str) -> type[System]:
 
 
 def every_second(kind: Any) -> type[System]:
-    """A system that commits two writes in one, and leaves none over when it is read."""
+    """Return a system that combines two writes in one commit and commits any remainder when it is read."""
 
     class EverySecond(lazy(kind, "ids")):  # type: ignore[misc]
         def write(self, rows: pa.Table) -> None:
@@ -110,9 +110,9 @@ def measure(servers: Servers, workspace: Workspace) -> Callable[[type[System]], 
         variant = Variant("planted", system, system.Options(), system.title)
         weigh(trips).write(trips.with_name("events.json"))
         streams = Streams(spec, variant, trips, workspace.private)
-        with streams.started(work):
+        with streams.started(work) as session:
             machine = inventory(workspace.root)
-            rig = Rig(spec, variant, servers, streams, dataset, machine, {}, None, work, workspace.root)
+            rig = Rig(spec, variant, servers, streams, dataset, machine, {}, None, work, workspace.root, session)
             before = Before(prove(Method.NONE, {}), "cold start")
             measure_run(rig, 0, before, False, lambda _what: None)
         return target
@@ -121,7 +121,7 @@ def measure(servers: Servers, workspace: Workspace) -> Callable[[type[System]], 
 
 
 @pytest.mark.parametrize("system", [DeltaRs, DuckLake, DuckLakeInlined])
-def test_an_honest_system_is_counted(measure: Callable[[type[System]], Path], system: type[System]) -> None:
+def test_honest_system_passes(measure: Callable[[type[System]], Path], system: type[System]) -> None:
     target = measure(system)
     assert (target / "run.json").exists()
     assert pq.read_table(target / "operations.parquet").num_rows >= 2
@@ -138,7 +138,7 @@ def test_an_honest_system_is_counted(measure: Callable[[type[System]], Path], sy
             for method in ("footprint", "data_files", "settings", "inlined_rows")
         ),
         pytest.param(lazy(DuckLakeInlined, "flush"), r"holds 0 rows.* shows 0 commits", id="inlined in flush"),
-        # Read, it holds all that was acknowledged; its history tells.
+        # Reading makes it hold all acknowledged rows; only its history gives it away.
         *(
             pytest.param(lazy(kind, "ids"), r" 0 missing.* history shows 1 commits", id=f"{kind.name} in ids")
             for kind in (DeltaRs, DuckLake)
@@ -149,7 +149,7 @@ def test_an_honest_system_is_counted(measure: Callable[[type[System]], Path], sy
         ),
     ],
 )  # fmt: skip
-def test_a_dishonest_system_is_not(
+def test_dishonest_system_is_rejected(
     measure: Callable[[type[System]], Path], workspace: Workspace, system: type[System], said: str
 ) -> None:
     with pytest.raises(OracleError, match=re.compile(said)):

@@ -1,4 +1,4 @@
-"""Servers of the user's own, which are real ones here that the test started and gives by their address."""
+"""External servers given by their address; here they are real servers that the test starts."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64())})
 
 @pytest.fixture(scope="module")
 def theirs(shared_workspace: Workspace) -> Iterator[Postgres]:
-    """A PostgreSQL that asks for a password."""
+    """Yield a PostgreSQL server that requires a password."""
     with Postgres(shared_workspace, shared_workspace.work / "theirs", PostgresSettings()) as server:
         yield server
 
 
 def parted(server: Postgres) -> tuple[str, str]:
-    """The server's address, as the configuration may hold it, and the password."""
+    """Return the server's address in the form that the configuration accepts, and the password."""
     parts = conninfo_to_dict(server.dsn)
     password = str(parts.pop("password"))
     return make_conninfo(**{key: str(value) for key, value in parts.items()}), password
@@ -53,14 +53,14 @@ def parted(server: Postgres) -> tuple[str, str]:
 
 @pytest.fixture
 def address(theirs: Postgres, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of `theirs`, its password in PGPASSWORD alone."""
+    """Return the address of `theirs`; its password is only in PGPASSWORD."""
     address, password = parted(theirs)
     monkeypatch.setenv("PGPASSWORD", password)
     return address
 
 
 def use(system: str, services: dict[type[Service], Service], directory: Path, **options: str) -> None:
-    """Make a table, write to it and read it back."""
+    """Create a table, write to it and read it back."""
     kind: type[System] = registry()[system]
     table = kind(Context(private_directory(directory), services, rows_per_write=3), kind.Options(**options))
     try:
@@ -71,7 +71,7 @@ def use(system: str, services: dict[type[Service], Service], directory: Path, **
         table.close()
 
 
-def test_a_password_in_the_environment_reaches_every_client(workspace: Workspace, address: str) -> None:
+def test_password_in_the_environment_reaches_every_client(workspace: Workspace, address: str) -> None:
     config = load(SHIPPED, [f"services.postgres_address={address}"])
     with prepared([IcebergRest], workspace, workspace.work, config.services) as servers:
         servers.start()
@@ -82,7 +82,7 @@ def test_a_password_in_the_environment_reaches_every_client(workspace: Workspace
     assert os.environ["PGPASSWORD"] not in config.effective
 
 
-def test_a_passfile_reaches_jdbc(theirs: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passfile_reaches_jdbc(theirs: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address, password = parted(theirs)
     passfile = tmp_path / "pgpass"
     passfile.write_text(f"127.0.0.1:*:*:postgres:{password}\n")
@@ -97,7 +97,7 @@ def test_a_passfile_reaches_jdbc(theirs: Postgres, tmp_path: Path, monkeypatch: 
         outside.jdbc("template1")
 
 
-def test_a_wrong_password_is_a_server_that_cannot_be_reached(
+def test_wrong_password_is_reported_as_an_unreachable_server(
     workspace: Workspace, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", "wr0ng-5ecret")
@@ -106,14 +106,14 @@ def test_a_wrong_password_is_a_server_that_cannot_be_reached(
     assert "5ecret" not in str(caught.value)
 
 
-def test_the_whole_address_of_a_real_server_is_refused_with_its_password(theirs: Postgres) -> None:
+def test_address_that_holds_a_password_is_refused_without_showing_it(theirs: Postgres) -> None:
     with pytest.raises(ConfigError, match="PGPASSWORD") as caught:
         load(SHIPPED, [f"services.postgres_address={theirs.dsn}"])
     assert parted(theirs)[1] not in str(caught.value)
 
 
 @pytest.mark.parametrize("named", ["", "example.org, .internal"])
-def test_no_proxy_stands_between_us_and_our_servers(
+def test_loopback_servers_are_reached_without_a_proxy(
     named: str, workspace: Workspace, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (closed,) = free_ports(1)
@@ -136,7 +136,7 @@ def test_no_proxy_stands_between_us_and_our_servers(
     assert set(kept) == {"127.0.0.1", "localhost", "::1", *(each for each in named.split(", ") if each)}
 
 
-def test_a_server_elsewhere_is_still_asked_through_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remote_server_is_still_requested_through_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     (closed,) = free_ports(1)
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{closed}")
     monkeypatch.setenv("no_proxy", "")
@@ -180,7 +180,7 @@ with prepared([Kafka, IcebergRest], workspace, workspace.work, config) as server
 
 @dataclass(frozen=True, slots=True)
 class Theirs:
-    """Servers of the user's own, and what is on them."""
+    """External servers, and the objects on them."""
 
     postgres: Postgres
     kafka: Kafka
@@ -191,7 +191,7 @@ class Theirs:
             databases = {row[0] for row in connection.execute("SELECT datname FROM pg_database").fetchall()}
         with open_url(f"{self.rest.uri}/v1/namespaces", 10) as answer:
             namespaces = {".".join(each) for each in json.load(answer)["namespaces"]}
-        # A topic is listed for a moment after the broker has agreed to delete it.
+        # The broker still lists a topic briefly after it has agreed to delete it.
         return databases | namespaces | set(self.kafka.topics())
 
     def settles_at(self, expected: set[str]) -> bool:
@@ -215,7 +215,7 @@ def all_theirs(shared_workspace: Workspace, theirs: Postgres) -> Iterator[Theirs
 
 
 def make(workspace: Workspace, servers: Theirs, how: str) -> subprocess.Popen[str]:
-    """Another process that makes things on the servers; it has made them when this returns."""
+    """Start another process that creates objects on the servers; return once it has created them."""
     address, password = parted(servers.postgres)
     command = [sys.executable, "-c", MAKER, workspace.root, servers.kafka.bootstrap, address, servers.rest.uri, how]
     maker = subprocess.Popen(
@@ -228,7 +228,7 @@ def make(workspace: Workspace, servers: Theirs, how: str) -> subprocess.Popen[st
     return maker
 
 
-def test_what_is_made_on_other_peoples_servers_is_dropped_at_the_end(workspace: Workspace, all_theirs: Theirs) -> None:
+def test_objects_on_external_servers_are_dropped_at_the_end(workspace: Workspace, all_theirs: Theirs) -> None:
     before = all_theirs.everything()
     assert {"tidemark-theirs", "ducklake_theirs"} < before
     assert make(workspace, all_theirs, "to the end").wait(60) == 0
@@ -236,7 +236,7 @@ def test_what_is_made_on_other_peoples_servers_is_dropped_at_the_end(workspace: 
     assert list(folder_of(workspace).glob("*.jsonl")) == []
 
 
-def test_what_a_killed_process_left_there_is_dropped_by_the_next(
+def test_objects_of_a_killed_process_are_dropped_by_the_next_one(
     workspace: Workspace, all_theirs: Theirs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = all_theirs.everything()
@@ -266,7 +266,7 @@ def test_what_a_killed_process_left_there_is_dropped_by_the_next(
     drop_leftovers(workspace)
 
 
-def test_nothing_that_somebody_else_has_is_taken_for_ours(workspace: Workspace, all_theirs: Theirs) -> None:
+def test_objects_of_others_are_never_dropped(workspace: Workspace, all_theirs: Theirs) -> None:
     before = all_theirs.everything()
     postgres = Postgres(workspace, workspace.work / "none", PostgresSettings(all_theirs.postgres.dsn))
     kafka = Kafka(workspace, workspace.work / "none", KafkaSettings(all_theirs.kafka.bootstrap))
@@ -280,7 +280,7 @@ def test_nothing_that_somebody_else_has_is_taken_for_ours(workspace: Workspace, 
     assert all_theirs.everything() == before
 
 
-def test_a_line_that_a_crash_cut_off_names_nothing(tmp_path: Path) -> None:
+def test_ledger_line_cut_off_by_a_crash_is_ignored(tmp_path: Path) -> None:
     whole = {"made": {"service": "kafka", "address": {"bootstrap": "b:1"}, "name": "one"}}
     path = tmp_path / "1-a.jsonl"
     path.write_text(json.dumps(whole) + "\n" + json.dumps(whole).replace("one", "two")[:-5])

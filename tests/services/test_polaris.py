@@ -1,8 +1,8 @@
-"""Apache Polaris as far as it can be tested without one, which no package registry holds.
+"""Apache Polaris as far as it can be tested without a distribution, which no package registry holds.
 
-What answers the management requests here is a list of answers behind a local HTTP server, and no Polaris; what
-starts from the archives here are not its jars. The clients' way of showing credentials is tried on Iceberg's
-reference server, which hands out tokens too. None of this shows that a Polaris would accept it.
+The management requests are answered by a list of answers behind a local HTTP server, not by Polaris, and the
+archives do not hold its jars. The way clients send their credentials is tested on Iceberg's reference server,
+which issues tokens too. None of this shows that a Polaris would accept it.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ def zip_of(path: Path, *names: str) -> Path:
 
 @pytest.fixture
 def own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A workspace whose cache is its own: these tests unpack what is no Polaris."""
+    """Return a workspace with a separate cache: these tests unpack archives that are no Polaris."""
     monkeypatch.delenv("TIDEMARK_CACHE", raising=False)
     return Workspace(tmp_path / "workspace")
 
 
 @pytest.mark.parametrize(("make", "name"), [(tar_of, "polaris.tgz"), (zip_of, "polaris.zip")])
-def test_an_archive_is_unpacked_once_and_its_folder_found(
+def test_archive_is_unpacked_once_and_its_folder_found(
     make: Callable[..., Path], name: str, own_workspace: Workspace, tmp_path: Path
 ) -> None:
     archive = make(tmp_path / name, *(f"polaris-bin-1.3.0/{path}" for path in LAYOUT))
@@ -91,7 +91,7 @@ def test_an_archive_is_unpacked_once_and_its_folder_found(
 
 @pytest.mark.parametrize("make", [tar_of, zip_of])
 @pytest.mark.parametrize("name", ["../outside", "/outside", "polaris/../../outside"])
-def test_an_archive_that_leads_out_is_refused_and_leaves_nothing(
+def test_archive_with_paths_outside_its_folder_is_refused_and_removed(
     make: Callable[..., Path], name: str, own_workspace: Workspace, tmp_path: Path
 ) -> None:
     archive = make(tmp_path / "archive", *(str(path) for path in LAYOUT), name)
@@ -101,7 +101,7 @@ def test_an_archive_that_leads_out_is_refused_and_leaves_nothing(
     assert not list(tmp_path.rglob("outside"))
 
 
-def test_a_link_in_a_zip_is_refused(own_workspace: Workspace, tmp_path: Path) -> None:
+def test_link_in_a_zip_is_refused(own_workspace: Workspace, tmp_path: Path) -> None:
     archive = zip_of(tmp_path / "linked.zip", *(str(path) for path in LAYOUT))
     with zipfile.ZipFile(archive, "a") as opened:
         link = zipfile.ZipInfo("server/etc")
@@ -111,7 +111,7 @@ def test_a_link_in_a_zip_is_refused(own_workspace: Workspace, tmp_path: Path) ->
         unpack_distribution(archive, own_workspace)
 
 
-def test_what_is_no_distribution_is_refused(own_workspace: Workspace, tmp_path: Path) -> None:
+def test_path_without_a_distribution_is_refused(own_workspace: Workspace, tmp_path: Path) -> None:
     with pytest.raises(ProvisionError, match="does not exist"):
         unpack_distribution(tmp_path / "nowhere", own_workspace)
     (tmp_path / "text").write_text("not an archive")
@@ -123,7 +123,7 @@ def test_what_is_no_distribution_is_refused(own_workspace: Workspace, tmp_path: 
     assert [path.name for path in (own_workspace.cache / "polaris").iterdir()] == [".lock"]
 
 
-def test_properties_are_written_as_java_reads_them() -> None:
+def test_properties_are_escaped_for_java() -> None:
     assert properties({'a."B"': '["FILE"]', "c": "p\\w d"}) == 'a."B"=["FILE"]\nc=p\\\\w\\ d\n'
     for spoilt in ("${HOME}", "two\nlines"):
         with pytest.raises(ServiceError, match=r"given quarkus\.datasource\.password") as caught:
@@ -133,7 +133,7 @@ def test_properties_are_written_as_java_reads_them() -> None:
 
 @dataclass
 class Answers:
-    """Requests as they came, and the status to answer those to a path with."""
+    """Requests in order of arrival, and the status to answer by path."""
 
     requests: list[tuple[str, str, str | None, Any]] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
@@ -212,7 +212,7 @@ def test_catalog_principal_roles_and_grant_are_requested_in_this_order(answers: 
 
 
 @pytest.mark.parametrize("path", ["/api/catalog/v1/oauth/tokens", "/api/management/v1/catalogs"])
-def test_a_refusal_is_told_without_the_secret(answers: Answers, path: str) -> None:
+def test_refused_request_is_reported_without_the_secret(answers: Answers, path: str) -> None:
     answers.refused[path] = 403
     with pytest.raises(ServiceError, match=f"{path} .403.: it is forbidden") as caught:
         Management(answers.base, "root", "root-secret").set_up("lake", "file:///x")
@@ -220,7 +220,7 @@ def test_a_refusal_is_told_without_the_secret(answers: Answers, path: str) -> No
     assert "the-token" not in str(caught.value)
 
 
-def test_a_running_one_is_asked_for_the_catalog_with_the_clients_credentials(
+def test_running_server_is_checked_with_the_clients_credentials(
     answers: Answers, own_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TIDEMARK_POLARIS_SECRET", "from outside")
@@ -241,7 +241,7 @@ def test_a_running_one_is_asked_for_the_catalog_with_the_clients_credentials(
         server.start()
 
 
-def test_the_secret_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secret_is_read_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TIDEMARK_POLARIS_SECRET", raising=False)
     config = ServicesConfig(polaris_address="http://127.0.0.1:1", polaris_client_id="me")
     with pytest.raises(ServiceError, match="found none in the environment variable TIDEMARK_POLARIS_SECRET"):
@@ -277,13 +277,13 @@ def test_the_secret_comes_from_a_file_or_the_environment(tmp_path: Path, monkeyp
         (["services.polaris_address=localhost:8181"], r"polaris_address.*names that match"),
     ],
 )
-def test_what_cannot_be_is_refused_by_the_configuration(overrides: list[str], said: str) -> None:
+def test_invalid_configuration_is_refused(overrides: list[str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         make_plan(load(SHIPPED, overrides))
 
 
 @pytest.mark.parametrize("services", [["polaris_path=x"], RUNNING])
-def test_the_key_decides_for_iceberg_and_for_nothing_else(services: list[str]) -> None:
+def test_catalog_key_applies_to_iceberg_only(services: list[str]) -> None:
     given = [f"services.{each}" for each in services]
     plain = {spec.name: spec for spec in make_plan(load(SHIPPED, given)).series}
     assert {dict(spec.options).get("catalog") for spec in plain.values()} == {None, "reference", "none"}
@@ -293,20 +293,20 @@ def test_the_key_decides_for_iceberg_and_for_nothing_else(services: list[str]) -
     assert {dict(chosen[name].options)["catalog"] for name in changed} == {"polaris"}
 
 
-def test_a_systems_own_choice_comes_before_the_key() -> None:
+def test_catalog_option_of_a_system_overrides_the_key() -> None:
     systems = "streams.systems={iceberg-pyiceberg: {}, mine: {like: iceberg-pyiceberg, catalog: reference}}"
     config = load(SHIPPED, [systems, "streams.catalog=polaris", "services.polaris_path=x"])
     options = {spec.name: dict(spec.options)["catalog"] for spec in make_plan(config).series}
     assert options == {"iceberg-pyiceberg": "polaris", "mine": "reference"}
 
 
-def test_another_polaris_is_another_measurement() -> None:
+def test_polaris_path_is_part_of_the_fingerprint() -> None:
     plain, named = make_plan(load(SHIPPED)), make_plan(load(SHIPPED, ["services.polaris_path=x"]))
     assert plain.series[0].fingerprint != named.series[0].fingerprint
 
 
 @pytest.mark.parametrize("name", ["iceberg-duckdb", "iceberg-pyiceberg"])
-def test_the_servers_follow_the_option(name: str) -> None:
+def test_needed_servers_follow_the_catalog_option(name: str) -> None:
     kind: Any = registry()[name]
     assert in_order(kind.needs_for(kind.Options())) == [Postgres, IcebergRest]
     assert in_order(kind.needs_for(kind.Options(catalog="polaris"))) == [Postgres, Polaris]
@@ -319,7 +319,7 @@ def postgres(workspace: Workspace) -> Iterator[Postgres]:
 
 
 @pytest.mark.services
-def test_a_start_that_fails_says_so_and_leaves_no_secret_behind(
+def test_failed_start_is_reported_and_leaves_no_secret_behind(
     workspace: Workspace, postgres: Postgres, tmp_path: Path
 ) -> None:
     home = tmp_path / "polaris"
@@ -356,7 +356,7 @@ def test_a_start_that_fails_says_so_and_leaves_no_secret_behind(
 
 
 class Asking(IcebergRest):
-    """Iceberg's reference server, of whose clients we ask what Polaris asks of them."""
+    """Iceberg's reference server, whose clients must send the credentials that Polaris requires."""
 
     places_are_free = False
 
@@ -366,7 +366,7 @@ class Asking(IcebergRest):
 
 
 @pytest.mark.services
-def test_both_clients_show_their_credentials_and_write_where_the_catalog_says(
+def test_both_clients_send_credentials_and_write_to_the_catalogs_location(
     workspace: Workspace, postgres: Postgres, tmp_path: Path
 ) -> None:
     directory = workspace.work / "rest"
@@ -392,7 +392,7 @@ def test_both_clients_show_their_credentials_and_write_where_the_catalog_says(
             system.close()
 
 
-def test_a_variant_names_the_choices_that_there_are() -> None:
+def test_unknown_catalog_option_names_the_allowed_ones() -> None:
     entry = SystemEntry.parse("iceberg-pyiceberg", {"catalog": "polari"})
     with pytest.raises(ConfigError, match="allowed: reference, polaris"):
         variant(entry, Origin("here", {}))

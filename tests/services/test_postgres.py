@@ -27,27 +27,27 @@ def postgres(shared_workspace: Workspace) -> Iterator[Postgres]:
         yield server
 
 
-def test_it_is_the_pinned_version_and_durable_as_by_default(postgres: Postgres) -> None:
+def test_server_is_the_pinned_version_with_default_durability(postgres: Postgres) -> None:
     assert postgres.version() == "18.0"
     with postgres.connect() as connection:
         for setting in ("fsync", "synchronous_commit", "full_page_writes", "data_checksums"):
             assert connection.execute(f"SHOW {setting}").fetchone() == ("on",), setting
 
 
-def test_it_listens_on_loopback_alone(postgres: Postgres, listening: Callable[[Iterable[int]], set[str]]) -> None:
+def test_server_listens_on_loopback_only(postgres: Postgres, listening: Callable[[Iterable[int]], set[str]]) -> None:
     assert listening(postgres.pids()) == {"127.0.0.1"}
     with postgres.connect() as connection:
         assert connection.execute("SHOW unix_socket_directories").fetchone() == ("",)
 
 
-def test_it_never_runs_as_root(postgres: Postgres) -> None:
+def test_server_never_runs_as_root(postgres: Postgres) -> None:
     uids = {psutil.Process(pid).uids().effective for pid in postgres.pids()[:1]}
     assert uids == {65534 if os.geteuid() == 0 else os.geteuid()}
     if os.geteuid() == 0:
         assert postgres.directory.stat().st_mode & 0o077 == 0, "the account must get by below a private folder"
 
 
-def test_the_password_is_asked_for_and_written_nowhere(postgres: Postgres) -> None:
+def test_password_is_required_and_written_nowhere(postgres: Postgres) -> None:
     password = psycopg.conninfo.conninfo_to_dict(postgres.dsn)["password"]
     assert isinstance(password, str) and len(password) >= 24
     with pytest.raises(psycopg.OperationalError):
@@ -58,7 +58,7 @@ def test_the_password_is_asked_for_and_written_nowhere(postgres: Postgres) -> No
     assert password not in repr(postgres)
 
 
-def test_databases_come_and_go(postgres: Postgres) -> None:
+def test_databases_are_created_and_dropped(postgres: Postgres) -> None:
     dsn = postgres.create_database('odd "name"')
     with psycopg.connect(dsn) as connection:
         connection.execute("CREATE TABLE t AS SELECT generate_series(1, 10) AS a")
@@ -70,8 +70,8 @@ def test_databases_come_and_go(postgres: Postgres) -> None:
     postgres.drop_database('odd "name"')
 
 
-def test_it_counts_statements_once_it_is_told_to(shared_workspace: Workspace) -> None:
-    """So many as there are, in one database, and none of whoever asks for the count; failed ones are not among them."""
+def test_statements_are_counted_once_counting_is_enabled(shared_workspace: Workspace) -> None:
+    """Count the successful statements of one database, without those of the connection that reads the count."""
     with Postgres(shared_workspace, shared_workspace.work / "counting", PostgresSettings()) as server:
         dsn = server.create_database("counted")
         with psycopg.connect(dsn, autocommit=True) as connection:
@@ -96,13 +96,13 @@ def test_it_counts_statements_once_it_is_told_to(shared_workspace: Workspace) ->
         outside.count_statements()
 
 
-def test_its_files_are_known(postgres: Postgres) -> None:
+def test_files_list_program_and_data(postgres: Postgres) -> None:
     files = postgres.files()
     assert any(p.name == "postgres" for p in files.program)
     assert any(p.name == "PG_VERSION" for p in files.data)
 
 
-def test_an_external_server_is_reached_and_left_alone(postgres: Postgres) -> None:
+def test_external_server_is_reached_and_left_running(postgres: Postgres) -> None:
     outside = Postgres(postgres.workspace, postgres.directory / "none", PostgresSettings(postgres.dsn))
     with outside:
         assert outside.version() == "18.0"
@@ -117,7 +117,7 @@ def test_an_external_server_is_reached_and_left_alone(postgres: Postgres) -> Non
         ).start()
 
 
-def test_it_stops_for_certain_and_starts_again_on_the_same_data(
+def test_stopped_server_leaves_no_process_and_restarts_on_the_same_data(
     workspace: Workspace, wait_until_gone: Callable[[Iterable[int]], list[int]]
 ) -> None:
     server = Postgres(workspace, workspace.work / "postgres", PostgresSettings())
@@ -152,7 +152,7 @@ def test_it_stops_for_certain_and_starts_again_on_the_same_data(
     server.stop()
 
 
-def test_what_a_killed_run_left_is_removed(workspace: Workspace) -> None:
+def test_leftovers_of_a_killed_run_are_removed(workspace: Workspace) -> None:
     directory = workspace.work / "postgres"
     (directory / "data").mkdir(parents=True)
     (directory / "data" / "postmaster.pid").write_text("1\n")
@@ -160,7 +160,7 @@ def test_what_a_killed_run_left_is_removed(workspace: Workspace) -> None:
         assert server.version() == "18.0"
 
 
-def test_a_directory_that_is_not_ours_is_left_alone(workspace: Workspace, tmp_path: Path) -> None:
+def test_foreign_directory_is_left_untouched(workspace: Workspace, tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").touch()
@@ -169,7 +169,7 @@ def test_a_directory_that_is_not_ours_is_left_alone(workspace: Workspace, tmp_pa
     assert (precious / "file").exists()
 
 
-def test_a_port_that_is_taken_is_replaced(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_taken_port_is_replaced(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as occupied:
         occupied.bind(("127.0.0.1", 0))
         occupied.listen()
@@ -181,7 +181,7 @@ def test_a_port_that_is_taken_is_replaced(workspace: Workspace, monkeypatch: pyt
             assert server.version() == "18.0"
 
 
-def test_a_server_that_dies_is_reported_with_its_log_and_recovers(
+def test_killed_server_is_reported_with_its_log_and_recovers(
     workspace: Workspace, wait_until_gone: Callable[[Iterable[int]], list[int]]
 ) -> None:
     with Postgres(workspace, workspace.work / "postgres", PostgresSettings()) as server:
@@ -197,7 +197,7 @@ def test_a_server_that_dies_is_reported_with_its_log_and_recovers(
         server.connect("kept").close()
 
 
-def test_a_server_that_cannot_start_is_reported_with_its_log(workspace: Workspace) -> None:
+def test_failed_start_is_reported_with_the_log(workspace: Workspace) -> None:
     server = Postgres(workspace, workspace.work / "postgres", PostgresSettings())
     server.prepare()
     (server.data_directory / "postgresql.conf").write_text("nonsense = 1\n")
@@ -207,7 +207,7 @@ def test_a_server_that_cannot_start_is_reported_with_its_log(workspace: Workspac
     assert server.pids() == []
 
 
-def test_servers_start_from_the_main_thread_alone(workspace: Workspace) -> None:
+def test_servers_start_only_from_the_main_thread(workspace: Workspace) -> None:
     caught: list[BaseException] = []
 
     def start() -> None:

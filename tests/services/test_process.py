@@ -16,7 +16,7 @@ from tidemark.errors import DiskFull, ServiceError
 from tidemark.services.programs import process
 from tidemark.services.programs.process import LAUNCHER, Child, free_ports, tail, wait_for_line
 
-# Ignores SIGTERM, and has a child in a session of its own that does so too.
+# Ignores SIGTERM, and has a child in a separate session that ignores it too.
 STUBBORN = """
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -41,7 +41,7 @@ def test_output_goes_to_the_log_and_the_environment_is_the_given_one(tmp_path: P
     assert "HOME=" not in said
 
 
-def test_stop_ends_the_stubborn_and_what_they_started(tmp_path: Path) -> None:
+def test_stop_kills_processes_that_ignore_sigterm_and_their_children(tmp_path: Path) -> None:
     child = python(tmp_path, STUBBORN)
     wait_for_line(child, "ready", 10)
     pids = child.pids()
@@ -53,7 +53,7 @@ def test_stop_ends_the_stubborn_and_what_they_started(tmp_path: Path) -> None:
     assert child.pids() == []
 
 
-def test_stop_asks_first(tmp_path: Path) -> None:
+def test_stop_sends_the_given_signal_first(tmp_path: Path) -> None:
     program = "import signal, sys, time; signal.signal(signal.SIGINT, lambda *_: sys.exit(7)); "
     child = python(tmp_path, program + "print('ready', flush=True); time.sleep(300)")
     wait_for_line(child, "ready", 10)
@@ -61,7 +61,7 @@ def test_stop_asks_first(tmp_path: Path) -> None:
     assert child.poll() == 7
 
 
-def test_the_processor_time_of_a_child_is_that_of_all_its_processes(tmp_path: Path) -> None:
+def test_processor_time_of_a_child_includes_all_its_processes(tmp_path: Path) -> None:
     busy = "import subprocess, sys, time; "
     busy += "subprocess.Popen([sys.executable, '-c', 'while True: pass']); print('ready', flush=True); time.sleep(300)"
     child = python(tmp_path, busy)
@@ -74,7 +74,7 @@ def test_the_processor_time_of_a_child_is_that_of_all_its_processes(tmp_path: Pa
     assert child.cpu_seconds() == 0
 
 
-def test_failures_tell_status_and_log(tmp_path: Path) -> None:
+def test_failures_report_status_and_log(tmp_path: Path) -> None:
     child = start(tmp_path, "/bin/sh", "-c", "echo what went wrong; exit 3")
     with pytest.raises(ServiceError) as caught:
         wait_for_line(child, "ready", 10)
@@ -84,15 +84,13 @@ def test_failures_tell_status_and_log(tmp_path: Path) -> None:
         child.check()
 
 
-def test_a_full_disk_is_told_apart(tmp_path: Path) -> None:
+def test_full_disk_is_recognised_from_the_log(tmp_path: Path) -> None:
     child = start(tmp_path, "/bin/sh", "-c", "echo 'write failed: No space left on device'; exit 1")
     with pytest.raises(DiskFull, match="The test server"):
         child.run_to_end(10)
 
 
-def test_a_full_disk_is_told_apart_where_the_log_had_no_room_to_say_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_is_recognised_when_the_log_had_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ServiceError) as caught:
         start(tmp_path, "/bin/false").run_to_end(10)
     assert not isinstance(caught.value, DiskFull) and "no room" not in str(caught.value)
@@ -101,7 +99,7 @@ def test_a_full_disk_is_told_apart_where_the_log_had_no_room_to_say_so(
         start(tmp_path, "/bin/false").run_to_end(10)
 
 
-def test_a_program_that_is_late_is_stopped(tmp_path: Path) -> None:
+def test_program_that_is_late_is_stopped(tmp_path: Path) -> None:
     child = start(tmp_path, "/bin/sleep", "300")
     with pytest.raises(ServiceError, match="not ready within"):
         wait_for_line(child, "ready", 0.2)
@@ -110,12 +108,12 @@ def test_a_program_that_is_late_is_stopped(tmp_path: Path) -> None:
     assert child.poll() is not None
 
 
-def test_a_missing_program_is_named(tmp_path: Path) -> None:
+def test_missing_program_is_named(tmp_path: Path) -> None:
     with pytest.raises(ServiceError, match="/no/such/program: No such file"):
         start(tmp_path, "/no/such/program").run_to_end(10)
 
 
-def test_a_parent_that_is_gone_already_is_noticed(tmp_path: Path) -> None:
+def test_child_of_an_ended_parent_does_not_run(tmp_path: Path) -> None:
     stranger = subprocess.run(["/bin/sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
     orphan = subprocess.run(
         [sys.executable, "-I", "-S", LAUNCHER, stranger.stdout.strip(), "-", "/bin/touch", tmp_path / "ran"],
@@ -126,7 +124,7 @@ def test_a_parent_that_is_gone_already_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up root")
-def test_root_is_given_up_save_for_entering_folders(tmp_path: Path) -> None:
+def test_root_is_given_up_except_for_entering_folders(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     (tmp_path / "secret").write_text("x")
     command = "id -u; id -G; grep ^Cap /proc/self/status; touch /root-was-here; test -r secret && echo reaches"
@@ -150,14 +148,14 @@ def test_ports_are_free_and_different() -> None:
         taken.bind(("127.0.0.1", ports[0]))
 
 
-def test_tail_reads_the_end_alone(tmp_path: Path) -> None:
+def test_tail_reads_only_the_end(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"\xff" * 1_000_000 + b"\nlast but one\nlast\n")
     assert tail(log, 2) == "last but one\nlast"
     assert tail(tmp_path / "none") == ""
 
 
-def test_a_line_of_an_earlier_start_does_not_count(tmp_path: Path) -> None:
+def test_line_of_an_earlier_start_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("ready\n")
     child = start(tmp_path, "/bin/sleep", "300")
     try:

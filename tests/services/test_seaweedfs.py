@@ -46,7 +46,7 @@ def sockets(server: SeaweedFS) -> set[Path]:
     return {path for path in found if path.is_absolute()}
 
 
-def test_it_keeps_what_it_was_given_when_it_is_killed_and_leaves_no_sockets(store: SeaweedFS) -> None:
+def test_killed_store_keeps_its_objects_and_leaves_no_sockets(store: SeaweedFS) -> None:
     bucket = store.make_bucket("kept")
     assert bucket.stored() == (0, 0)
     put(bucket, "a/one", b"1" * 4000)
@@ -69,7 +69,7 @@ def test_it_keeps_what_it_was_given_when_it_is_killed_and_leaves_no_sockets(stor
     assert store.version().split()[1] == "4.48"
 
 
-def test_it_asks_for_keys_that_it_was_given_by_its_environment(store: SeaweedFS) -> None:
+def test_store_requires_the_keys_given_in_its_environment(store: SeaweedFS) -> None:
     bucket = store.make_bucket("closed")
     put(bucket, "secret", b"x")
     stranger = Bucket(bucket.name, bucket.endpoint, bucket.access_key, "wrong")
@@ -81,7 +81,7 @@ def test_it_asks_for_keys_that_it_was_given_by_its_environment(store: SeaweedFS)
     assert bucket.secret_key not in shown and bucket.secret_key.encode() not in written
 
 
-def test_it_listens_on_loopback_alone_and_is_not_root(
+def test_store_listens_on_loopback_only_and_is_not_root(
     store: SeaweedFS, listening: Callable[[Iterable[int]], set[str]]
 ) -> None:
     assert listening(store.pids()) == {"127.0.0.1"}
@@ -89,7 +89,7 @@ def test_it_listens_on_loopback_alone_and_is_not_root(
     assert uids == {65534 if os.geteuid() == 0 else os.geteuid()}
 
 
-def test_sockets_that_killed_servers_left_are_removed_and_no_others(tmp_path: Path) -> None:
+def test_only_sockets_left_by_killed_servers_are_removed(tmp_path: Path) -> None:
     used, left, stranger = (tmp_path / name for name in ("seaweedfs-s3-grpc-1.sock", "seaweedfs-s3-grpc-2.sock", "s"))
     with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as gone:
         listener.bind(str(used))
@@ -101,7 +101,7 @@ def test_sockets_that_killed_servers_left_are_removed_and_no_others(tmp_path: Pa
     assert used.exists() and stranger.exists() and not left.exists()
 
 
-def test_without_its_program_it_says_how_to_make_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_program_names_the_command_that_builds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TIDEMARK_CACHE", raising=False)
     with pytest.raises(ProvisionError, match=r"tidemark tool seaweedfs"):
         tool_program("seaweedfs", "weed", Workspace(tmp_path))

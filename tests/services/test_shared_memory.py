@@ -12,7 +12,7 @@ from tidemark.services.programs import shared_memory
 from tidemark.services.programs.shared_memory import remove_segments
 
 
-def test_what_dead_servers_left_is_freed_unless_one_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segments_of_dead_servers_are_freed_unless_one_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_memory, "SYSTEM_V_SEGMENTS", tmp_path / "none")
     account = os.geteuid()
     if any(p.info["name"] == "postgres" for p in psutil.process_iter(["name"])):
@@ -23,7 +23,7 @@ def test_what_dead_servers_left_is_freed_unless_one_runs(tmp_path: Path, monkeyp
     remove_segments(account + 1, tmp_path)
     assert left.exists(), "it belongs to another account"
 
-    # A process counts by its name, which is that of its program.
+    # A process is recognised by its name, which is that of its program.
     server = tmp_path / "postgres"
     server.symlink_to("/bin/sleep")
     running = subprocess.Popen([server, "60"])

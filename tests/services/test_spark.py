@@ -19,7 +19,7 @@ def spark(shared_workspace: Workspace) -> Iterator[Spark]:
         yield server
 
 
-def test_a_statement_is_answered_with_rows_plans_and_times(spark: Spark) -> None:
+def test_statement_returns_rows_plans_and_times(spark: Spark) -> None:
     assert spark.version() == "3.5.7"
     query = (
         "SELECT id % 2 AS odd, sum(id) / 3, CAST(sum(id) AS DECIMAL(30, 9)) / 8 FROM range(10) GROUP BY 1 ORDER BY 1"
@@ -31,13 +31,13 @@ def test_a_statement_is_answered_with_rows_plans_and_times(spark: Spark) -> None
     assert "Aggregate" in answer.optimized and "isFinalPlan=true" in answer.executed
 
 
-def test_what_one_statement_made_the_next_one_finds(spark: Spark) -> None:
+def test_later_statement_sees_the_table_of_an_earlier_one(spark: Spark) -> None:
     spark.sql("CREATE TABLE numbers USING parquet AS SELECT id, CAST(NULL AS INT) AS nothing FROM range(5)")
     assert spark.sql("SELECT max(id), count(nothing) FROM numbers").rows == ((4, 0),)
     assert list((spark.data_directory / "warehouse" / "numbers").glob("*.parquet"))
 
 
-def test_it_listens_on_loopback_alone_and_its_session_is_told_what_was_asked_for(
+def test_server_listens_on_loopback_only_and_its_session_has_the_given_settings(
     spark: Spark, listening: Callable[[Iterable[int]], set[str]]
 ) -> None:
     assert listening(spark.pids()) == {"127.0.0.1"}
@@ -45,7 +45,7 @@ def test_it_listens_on_loopback_alone_and_its_session_is_told_what_was_asked_for
     assert told["spark.sql.shuffle.partitions"] == "3" and told["spark.sql.session.timeZone"] == "UTC"
 
 
-def test_what_it_did_for_a_statement_stands_in_its_log_of_events(spark: Spark, tmp_path: Path) -> None:
+def test_event_log_holds_the_jobs_of_each_statement(spark: Spark, tmp_path: Path) -> None:
     spark.sql("SELECT sum(id) FROM range(10)", name="before")
     logs = [tmp_path / name for name in ("first", "second")]
     for number, log in enumerate(logs):
@@ -63,7 +63,7 @@ def test_what_it_did_for_a_statement_stands_in_its_log_of_events(spark: Spark, t
     assert answer.submitted_ms <= told[1][0].submitted_ms <= answer.submitted_ms + answer.elapsed_ns // 1_000_000 + 1
 
 
-def test_what_is_refused_is_told_with_its_reason(spark: Spark) -> None:
+def test_refused_statement_raises_the_reason(spark: Spark) -> None:
     with pytest.raises(ServiceError, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.sql("SELECT * FROM nowhere")
     with pytest.raises(ServiceError, match="DIVIDE_BY_ZERO"):
@@ -71,7 +71,7 @@ def test_what_is_refused_is_told_with_its_reason(spark: Spark) -> None:
     assert spark.sql("SELECT 1").rows == ((1,),)
 
 
-def test_nothing_of_it_is_left(spark: Spark, wait_until_gone: Callable[[Iterable[int]], list[int]]) -> None:
+def test_stop_and_removal_leave_nothing(spark: Spark, wait_until_gone: Callable[[Iterable[int]], list[int]]) -> None:
     pids = spark.pids()
     spark.stop()
     assert pids and not wait_until_gone(pids)

@@ -1,4 +1,4 @@
-"""Spark of 2022 runs on a JVM of its time, which is a tool of its own."""
+"""Spark of 2022 runs on a JVM of its time, which is installed as a separate tool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tidemark.systems.lakehouses.kind import Lakehouse
 KINDS = (SparkDeltaBefore, SparkIcebergBefore, SparkIceberg0p14)
 
 
-def test_it_takes_a_jvm_that_is_no_stacks_and_todays_spark_takes_the_stacks(
+def test_spark_of_2022_uses_the_tool_jvm_and_current_spark_the_stacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TIDEMARK_CACHE", raising=False)
@@ -36,14 +36,14 @@ def test_it_takes_a_jvm_that_is_no_stacks_and_todays_spark_takes_the_stacks(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_its_jars_are_those_of_the_paper(kind: type[SparkDeltaBefore]) -> None:
+def test_jars_are_those_of_the_paper(kind: type[SparkDeltaBefore]) -> None:
     jars = {jar.artifact: jar.version for name in kind.locks for jar in read_jar_lock(jar_lock(name))}
     assert jars["spark-sql_2.12"] == "3.3.0"
     format_version = {SparkDeltaBefore: "2.2.0", SparkIcebergBefore: "1.1.0", SparkIceberg0p14: "0.14.0"}[kind]
     assert format_version in (jars.get("delta-core_2.12"), jars.get("iceberg-spark-runtime-3.3_2.12"))
 
 
-def test_systems_measured_together_name_each_jar_in_one_version() -> None:
+def test_systems_measured_together_use_one_version_of_each_jar() -> None:
     told: dict[str, set[str]] = {}
     for kind in of_kind(Lakehouse).values():
         for name, version in kind.versions().items():

@@ -76,7 +76,7 @@ def test_every_event_arrives_once_and_in_order_over_several_laps(
     assert topic not in kafka.topics() and topics.files(topic) == ()
 
 
-def test_a_producer_beside_the_window_stays_ahead_and_no_more(kafka: Kafka, producer: Producer) -> None:
+def test_producer_stays_ahead_of_the_window_by_its_reserve_only(kafka: Kafka, producer: Producer) -> None:
     topics = Topics(kafka, producer, "short")
     topic = topics.begin(Encoding.RECORD, 100)
     topics.wait_until_filled()
@@ -99,11 +99,11 @@ def test_a_producer_beside_the_window_stays_ahead_and_no_more(kafka: Kafka, prod
     done = producer.finish()
     assert sum(taken) == window.samples.events > 5_000
     assert done.topped_up > 0
-    # Enough, and no more than the reserve and a third of a second's worth beyond what was taken.
+    # The reserve and a third of a second's worth beyond what was taken are the upper limit.
     assert window.samples.events <= done.events <= window.samples.events + 5_000 + 50_000 // 3 + 2 * CHUNK
 
 
-def test_a_topic_that_was_too_short_is_filled_again_outside_the_window(kafka: Kafka, producer: Producer) -> None:
+def test_exhausted_topic_is_refilled_outside_the_window(kafka: Kafka, producer: Producer) -> None:
     topics = Topics(kafka, producer, "stretches")
     topic = topics.begin(Encoding.RECORD, 1_000)
     topics.wait_until_filled()
@@ -133,7 +133,7 @@ def test_a_topic_that_was_too_short_is_filled_again_outside_the_window(kafka: Ka
     assert (np.diff(starts) > 0).all() and starts[-1] < window.elapsed_ns
 
 
-def test_a_topic_that_fails_says_so_and_does_not_spoil_the_next(kafka: Kafka, producer: Producer) -> None:
+def test_failed_topic_is_reported_and_does_not_affect_the_next(kafka: Kafka, producer: Producer) -> None:
     topics = Topics(kafka, producer, "after-a-failure")
     tight = NewTopic("tight", num_partitions=1, replication_factor=1, config={"max.message.bytes": "100"})
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
@@ -154,7 +154,7 @@ def test_a_topic_that_fails_says_so_and_does_not_spoil_the_next(kafka: Kafka, pr
         assert producer.finish().events < 3 * CHUNK, "counted by topic"
 
 
-def test_a_killed_producer_ends_the_window_and_names_its_log(kafka: Kafka, producer: Producer) -> None:
+def test_killed_producer_ends_the_window_and_names_its_log(kafka: Kafka, producer: Producer) -> None:
     topics = Topics(kafka, producer, "killed")
     topic = topics.begin(Encoding.RECORD, 10)
     topics.wait_until_filled()
@@ -168,7 +168,7 @@ def test_a_killed_producer_ends_the_window_and_names_its_log(kafka: Kafka, produ
         producer.finish()
 
 
-def test_both_encodings_come_back_whole_and_are_weighed(trips: Path, tmp_path: Path) -> None:
+def test_both_encodings_round_trip_and_are_measured(trips: Path, tmp_path: Path) -> None:
     sizes = weigh(trips)
     assert sizes.stream_bytes > sizes.record_bytes > sizes.arrow_bytes > 16
     sizes.write(tmp_path / "events.json")

@@ -20,7 +20,7 @@ def test_conda_gets_the_python_and_the_artifacts_of_the_lock() -> None:
     assert by_pip == locked, AGAIN
 
 
-def test_nothing_but_names_versions_and_hashes_stands_there() -> None:
+def test_pins_have_only_names_versions_and_hashes() -> None:
     text = (ENVS / "environment.yaml").read_text()
     pinned = re.findall(r"^      - (.+)$", text, re.MULTILINE)
     assert pinned

@@ -38,7 +38,7 @@ REMOTE = Path(*GROUP.split("."), ARTIFACT, VERSION, f"{ARTIFACT}-{VERSION}.jar")
 
 @pytest.fixture
 def own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A workspace that shares nothing: these tests spoil what is in its cache."""
+    """Return a workspace that shares nothing: these tests damage the content of its cache."""
     monkeypatch.delenv("TIDEMARK_CACHE", raising=False)
     return Workspace(tmp_path / "workspace")
 
@@ -54,7 +54,7 @@ def write_lock(locks: Path, name: str, sha256: str) -> Path:
 
 
 class Slow(SimpleHTTPRequestHandler):
-    """Serves files like a repository; what `delay_s` says passes after half of one."""
+    """Handler that serves files like a repository, and pauses `delay_s` seconds after half of each."""
 
     delay_s = 0.0
 
@@ -71,7 +71,7 @@ class Slow(SimpleHTTPRequestHandler):
 
 @contextmanager
 def repository(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, delay_s: float = 0) -> Iterator[None]:
-    """A Maven repository on loopback, named by a jgo.conf in a home folder of its own."""
+    """Serve a Maven repository on loopback, named by a jgo.conf in a separate home folder."""
     handler = type("Handler", (Slow,), {"delay_s": delay_s})
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -96,7 +96,7 @@ def everything_below(folder: Path) -> set[str]:
     return {str(p.relative_to(folder)) for p in folder.rglob("*")}
 
 
-def test_a_jar_is_fetched_verified_and_then_left_alone(
+def test_jar_is_fetched_verified_and_then_left_unchanged(
     own_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locks = write_lock(tmp_path / "locks", "tide", publish(tmp_path / "remote", b"a jar" * 1000))
@@ -111,7 +111,7 @@ def test_a_jar_is_fetched_verified_and_then_left_alone(
     assert everything_below(tmp_path / "home") == {".config", ".config/jgo.conf"}, "the home folder is not written"
 
 
-def test_a_registry_that_serves_something_else_is_refused(
+def test_wrong_content_from_a_registry_is_refused(
     own_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = publish(tmp_path / "remote", b"tampered")
@@ -143,7 +143,7 @@ def test_a_flipped_bit_in_the_cache_is_refused_and_removed(
         assert sha256_of(provision("tide", own_workspace, locks)[0]) == locked, "the next start fetches it anew"
 
 
-def test_a_jar_that_cannot_be_fetched_is_named(
+def test_jar_that_cannot_be_fetched_is_named(
     own_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locks = write_lock(tmp_path / "locks", "tide", "0" * 64)
@@ -164,7 +164,7 @@ print(provision("tide", Workspace(Path(sys.argv[1])), Path(sys.argv[2]))[0])
 """
 
 
-def test_two_at_once_and_one_killed_leave_one_whole_jar(
+def test_concurrent_and_killed_fetches_leave_one_complete_jar(
     own_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locked = publish(tmp_path / "remote", b"a jar" * 100_000)
@@ -184,26 +184,26 @@ def test_two_at_once_and_one_killed_leave_one_whole_jar(
     assert sha256_of(own_workspace.cache / "jars" / "tide" / "gauge-1.0.jar") == locked
 
 
-def test_the_step_fetches_the_locks_that_it_is_told_and_no_other(
+def test_step_fetches_only_the_given_locks(
     own_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locks = write_lock(tmp_path / "locks", "tide", publish(tmp_path / "remote", b"a jar" * 1000))
-    write_lock(locks, "nobody", "0" * 64)  # what is served is not that
+    write_lock(locks, "nobody", "0" * 64)  # not the hash of what is served
     target = tmp_path / "programs.json"
     with repository(tmp_path / "remote", tmp_path / "home", monkeypatch):
         provision_servers(own_workspace, ["tide"], target, locks)
         assert json.loads(target.read_text()) == {"tide": [f"{ARTIFACT}-{VERSION}.jar"]}
         assert [path.name for path in (own_workspace.cache / "jars").glob("[!.]*")] == ["tide"]
-        with pytest.raises(HashMismatch):  # all of them, when none is named
+        with pytest.raises(HashMismatch):  # without names all locks are fetched
             provision_servers(own_workspace, [], None, locks)
 
 
-def test_an_unknown_name_says_which_locks_there_are(own_workspace: Workspace) -> None:
+def test_unknown_name_lists_the_existing_locks(own_workspace: Workspace) -> None:
     with pytest.raises(ConfigError, match="iceberg-rest, kafka, mariadb, mariadb-driver, nessie, postgres"):
         provision("oracle", own_workspace)
 
 
-def test_a_classifier_tells_a_jar_from_others_of_its_name(
+def test_classifier_distinguishes_jars_of_the_same_name(
     own_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(tmp_path / "remote", b"the plain one")
@@ -221,7 +221,7 @@ def test_a_classifier_tells_a_jar_from_others_of_its_name(
 
 
 @pytest.mark.parametrize("text", ["", "[[dependencies]]\ngroupId = 'g'\n", "not toml", "dependencies = []"])
-def test_a_lock_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+def test_invalid_lock_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "jgo.lock.toml").write_text(text)
     with pytest.raises(ProvisionError, match=r"jgo\.lock\.toml"):
         read_jar_lock(tmp_path / "jgo.lock.toml")

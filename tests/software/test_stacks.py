@@ -1,4 +1,4 @@
-"""Adding a stack: what is locked, and what is refused without a trace."""
+"""Adding a stack: the lock that is made, and the requests that are refused without a trace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WHEEL = "tide_pool-1.2.0-py3-none-any.whl"
 
 @pytest.fixture
 def envs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of stacks with one that is there."""
+    """Return a folder of stacks that has one stack."""
     folder = tmp_path / "envs"
     folder.mkdir()
     (folder / "current.in").write_text("tide-pool==1.0.0\n")
@@ -29,7 +29,7 @@ def envs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def wheels(tmp_path: Path) -> Path:
-    """A folder with one small package, which pip is told to look into instead of asking a registry."""
+    """Return a folder with one small package, in which pip looks instead of in a registry."""
     folder = tmp_path / "wheels"
     folder.mkdir()
     with zipfile.ZipFile(folder / WHEEL, "w") as wheel:
@@ -45,7 +45,7 @@ def state(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def test_a_lock_has_hashes_and_names_no_place(envs: Path, wheels: Path, tmp_path: Path) -> None:
+def test_lock_has_hashes_and_names_no_location(envs: Path, wheels: Path, tmp_path: Path) -> None:
     wanted = tmp_path / "requirements.in"
     wanted.write_text(f"--no-index\n--find-links {wheels}\ntide-pool\n")
     (pin,) = lock(wanted, envs / "next.lock")
@@ -57,7 +57,7 @@ def test_a_lock_has_hashes_and_names_no_place(envs: Path, wheels: Path, tmp_path
     assert "://" not in text and str(wheels) not in text
 
 
-def test_what_cannot_be_resolved_leaves_nothing_behind(envs: Path, wheels: Path, tmp_path: Path) -> None:
+def test_unresolvable_requirements_leave_nothing_behind(envs: Path, wheels: Path, tmp_path: Path) -> None:
     wanted = tmp_path / "requirements.in"
     wanted.write_text(f"--no-index\n--find-links {wheels}\ntide-pool==9.9.9\n")
     before = state(envs)
@@ -75,7 +75,7 @@ def test_what_cannot_be_resolved_leaves_nothing_behind(envs: Path, wheels: Path,
         ("Next Year", "allowed: letters, digits and hyphens"),
     ],
 )
-def test_a_name_that_cannot_be_taken_changes_nothing(name: str, message: str, envs: Path, tmp_path: Path) -> None:
+def test_unavailable_name_changes_nothing(name: str, message: str, envs: Path, tmp_path: Path) -> None:
     wanted = tmp_path / "requirements.in"
     wanted.write_text("tide-pool\n")
     before = state(envs)
@@ -85,7 +85,7 @@ def test_a_name_that_cannot_be_taken_changes_nothing(name: str, message: str, en
 
 
 @pytest.mark.usefixtures("envs")
-def test_requirements_that_are_not_there_are_named(tmp_path: Path) -> None:
+def test_missing_requirements_are_named(tmp_path: Path) -> None:
     with pytest.raises(ProvisionError, match=r"nothing\.in: no such file"):
         stacks.add("next", tmp_path / "nothing.in", Workspace(tmp_path))
 
@@ -97,5 +97,5 @@ def test_pins_that_no_system_was_written_for_are_announced() -> None:
 
 
 @pytest.mark.parametrize("stack", stacks.names())
-def test_shipped_stacks_pin_only_releases_that_are_known(stack: str) -> None:
+def test_shipped_stacks_pin_only_known_releases(stack: str) -> None:
     assert stacks.remarks({pin.name: pin.version for pin in read_lock(stacks.lock_of(stack))}) == []

@@ -21,7 +21,7 @@ def canonical(name: str) -> str:
 
 
 @pytest.mark.services
-def test_what_runs_is_what_the_locks_name(workspace: Workspace) -> None:
+def test_running_versions_are_those_of_the_locks(workspace: Workspace) -> None:
     found = {canonical(name): version for name, version in versions(workspace).items()}
     pins = {canonical(pin.name): pin.version for pin in read_lock(LOCK)}
     assert {name: found.get(name) for name in pins} == pins
@@ -36,7 +36,7 @@ def test_what_runs_is_what_the_locks_name(workspace: Workspace) -> None:
     assert postgres.version.startswith(found["postgresql"])
 
 
-def test_of_two_versions_the_one_that_is_imported_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imported_version_is_the_one_that_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = tmp_path / "duckdb-9.9.9.dist-info" / "METADATA"
     record.parent.mkdir()
     record.write_text("Metadata-Version: 2.1\nName: duckdb\nVersion: 9.9.9\n")
@@ -46,7 +46,7 @@ def test_of_two_versions_the_one_that_is_imported_is_named(tmp_path: Path, monke
 
 
 @pytest.mark.services
-def test_every_component_says_where_it_comes_from_and_is_listed_once(workspace: Workspace) -> None:
+def test_every_component_has_an_origin_and_is_listed_once(workspace: Workspace) -> None:
     listed = components(workspace)
     assert listed and all(each.version and each.origin for each in listed)
     names = [each.name for each in listed]
@@ -62,6 +62,6 @@ def test_every_component_says_where_it_comes_from_and_is_listed_once(workspace: 
         (["/does/not/exist"], "could not be asked"),
     ],
 )
-def test_a_program_that_names_no_version_is_an_error(command: list[str | Path], said: str) -> None:
+def test_program_that_names_no_version_is_an_error(command: list[str | Path], said: str) -> None:
     with pytest.raises(ProvisionError, match=said):
         _asked(command)

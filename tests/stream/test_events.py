@@ -1,4 +1,4 @@
-"""Events come back as they went: every layout, every fallback, both encodings."""
+"""Events decode to what was encoded: every layout, every fallback, both encodings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def batch_of(rows: list[dict[str, object]], schema: pa.Schema = SCHEMA) -> pa.Re
 
 @settings(max_examples=150, deadline=None)
 @given(rows=st.lists(row, min_size=1, max_size=40), encoding=st.sampled_from(list(Encoding)))
-def test_what_goes_in_comes_out(rows: list[dict[str, object]], encoding: Encoding) -> None:
+def test_events_round_trip(rows: list[dict[str, object]], encoding: Encoding) -> None:
     batch = batch_of(rows)
     codec = EventCodec(SCHEMA, encoding)
     messages = codec.encode(batch)
@@ -53,7 +53,7 @@ def test_what_goes_in_comes_out(rows: list[dict[str, object]], encoding: Encodin
 
 @settings(max_examples=50, deadline=None)
 @given(rows=st.lists(row, min_size=1, max_size=20))
-def test_a_message_is_what_pyarrow_reads_and_writes(rows: list[dict[str, object]]) -> None:
+def test_messages_are_compatible_with_pyarrow(rows: list[dict[str, object]]) -> None:
     batch = batch_of(rows)
     ours = EventCodec(SCHEMA).encode(batch)
     theirs = [batch.slice(place, 1).serialize().to_pybytes() for place in range(batch.num_rows)]
@@ -77,19 +77,19 @@ def test_columns_without_a_plain_layout_go_through_pyarrow() -> None:
     assert codec.assemble(codec.decode(codec.encode(batch))).equals(pa.Table.from_batches([batch]))
 
 
-def test_the_schema_message_makes_the_same_codec() -> None:
+def test_schema_message_makes_the_same_codec() -> None:
     codec = EventCodec(SCHEMA)
     again = EventCodec.from_schema_message(codec.schema_message, Encoding.RECORD)
     assert again.schema.equals(SCHEMA)
 
 
-def test_a_stream_event_needs_nothing_but_itself() -> None:
+def test_stream_event_is_self_contained() -> None:
     batch = batch_of([{"vendor": 1, "flag": "é"}])
     (message,) = EventCodec(SCHEMA, Encoding.STREAM).encode(batch)
     assert pa.ipc.open_stream(message).read_all().equals(pa.Table.from_batches([batch]))
 
 
-def test_ids_are_replaced_and_nothing_else() -> None:
+def test_only_ids_are_replaced() -> None:
     batch = batch_of([{"vendor": 5}, {"vendor": 6}])
     moved = with_ids(batch, 1_000_000_000_000)
     assert moved.column("id").to_pylist() == [1_000_000_000_000, 1_000_000_000_001]

@@ -1,4 +1,4 @@
-"""Figures of studies show each number at its place: numbers are given, and looked for among the marks of the axes."""
+"""Tests of the studies' figures: planted values must appear at the right coordinates among the marks of the axes."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Studio:
 
 
 def series(studio: Studio, title: str, mode: str) -> Any:
-    """A series of another study, as far as figures look at it, with runs of the one that was written."""
+    """Return a fake series with the fields that figures read, and the runs of the written series of `title`."""
     real = next(each for each in studio.run_set.series if each.title == title)
     return SimpleNamespace(title=title, system=real.system, mode=mode, runs=real.runs, hot_runs=real.hot_runs,
                            is_harness=False)  # fmt: skip
 
 
 def of(values: Values) -> Callable[[str, Any], Estimate]:
-    """In place of `attempt`: what a figure asks of a series is given, with an interval of a tenth on each side."""
+    """Return a replacement for `attempt` that gives each series its value in `values`, with an interval of ±10 %."""
 
     def attempt(unit: str, compute: Any) -> Estimate:
         asked = compute.args[-1]
@@ -57,7 +57,7 @@ def of(values: Values) -> Callable[[str, Any], Estimate]:
 
 
 def marks(axes: Axes, title: str, studio: Studio) -> list[tuple[float, float]]:
-    """Where the axes have marks of a system, which no legend counts for."""
+    """Return the sorted coordinates of the system's marks on the axes, without those of the legend."""
     found = [each for each in axes.lines if each.get_marker() == studio.look.shapes[title]]
     return sorted((round(float(x), 3), round(float(y), 3)) for each in found for x, y in each.get_xydata())
 
@@ -90,12 +90,12 @@ def test_responses_by_rate(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(tail, "attempt", of(values))
     monkeypatch.setattr(tail, "overloaded", lambda each: each.mode == "tail-one-90")
     (axes,) = axes_of(partial(tail.rates, studio))
-    assert marks(axes, TITLES[0], studio) == [(49.75, 8.0), (89.75, 30.0), (89.75, 30.0)]  # the last one once more
+    assert marks(axes, TITLES[0], studio) == [(49.75, 8.0), (89.75, 30.0), (89.75, 30.0)]  # overload: marked twice
     assert marks(axes, TITLES[1], studio) == [(50.25, 5.0)]
     assert [text.get_text().split(",")[0] for text in axes.get_legend().texts] == list(TITLES)
 
 
-def test_gathered_requests(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_grouped_requests(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     def gains(_: Measures, policy: str) -> list[tuple[Any, Estimate, Estimate | None]]:
         factor = 4.0 if policy == STAGED else 2.0
         found = series(studio, TITLES[0], f"{policy}-500x16")
@@ -192,11 +192,11 @@ def test_queries_by_files(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(files, "attempt", of(values))
     ours = axes_of(partial(files.files, studio))[0]
     heights = [round(bar.get_height(), 3) for bar in ours.patches if bar.get_height() > 0]
-    assert sorted(heights) == [200.0, 200.0, 400.0, 400.0, 900.0, 900.0]  # the startup stands on the whole
+    assert sorted(heights) == [200.0, 200.0, 400.0, 400.0, 900.0, 900.0]  # startup bars overlap the totals
     assert [text.get_text() for text in ours.get_xticklabels()] == ["0.1K", "1K"]
 
 
-def test_whole_tables(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_by_table(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {
         (TITLES[0], "supplier_sf1-1"): 2.0,
         (TITLES[0], "supplier_sf10-1"): 9.0,

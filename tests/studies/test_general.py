@@ -1,4 +1,4 @@
-"""What is general knows no study: its rooms import nothing above them, and quantities are handed to them."""
+"""Tests that general layers do not depend on studies: they import nothing above them, and quantities are passed in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ABOVE = ("studies", "pipeline", "cli", "measure")
 
 
 def imports(path: Path) -> set[str]:
-    """Every module of the package that a file names, wherever in it."""
+    """Return every module of the package that a file imports, at any nesting level."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -30,7 +30,7 @@ def imports(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("room", ["analysis", "results"])
-def test_general_rooms_import_nothing_above_them(room: str) -> None:
+def test_general_layers_import_nothing_above_them(room: str) -> None:
     files = sorted((PACKAGE / room).rglob("*.py"))
     assert files
     wrong = [
@@ -49,7 +49,7 @@ def test_an_import_anywhere_in_a_file_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("room", ["analysis", "results"])
-def test_general_rooms_name_no_quantity_of_a_study(room: str) -> None:
+def test_general_layers_name_no_quantity_of_a_study(room: str) -> None:
     names = {each.name for each in QUANTITIES if " " in each.name}
     assert len(names) > 10
     for path in sorted((PACKAGE / room).rglob("*.py")):
@@ -74,19 +74,19 @@ def test_claims_name_quantities_of_their_study() -> None:
     assert asked - {None} <= set(QUANTITIES.names)
 
 
-def test_quantities_travel_to_other_processes() -> None:
+def test_quantities_can_be_pickled() -> None:
     again = pickle.loads(pickle.dumps(QUANTITIES))
     assert again.names == QUANTITIES.names
     assert again.names["write median"].how == WRITE_MEDIAN.how
 
 
-def test_a_share_stands_for_its_quantity_where_systems_compare() -> None:
+def test_relative_quantity_is_used_to_compare_systems() -> None:
     assert QUANTITIES.relative(GROWTH) == RELATIVE_GROWTH
     assert QUANTITIES.relative(WRITE_MEDIAN) == WRITE_MEDIAN
     assert (RELATIVE_GROWTH.shown_unit, GROWTH.shown_unit) == ("% per 1,000 commits", "ms/1,000 commits")
 
 
-def test_a_name_stands_for_one_quantity_in_a_study() -> None:
+def test_quantity_names_are_unique_within_a_study() -> None:
     other = Quantity(WRITE_MEDIAN.name, "s", "Median write", Quantile("write_ns", 0.5, 1e-9), subjects="Writes")
     with pytest.raises(ValueError, match="two quantities are called 'write median'"):
         Quantities((*QUANTITIES.all, other), QUANTITIES.headline)

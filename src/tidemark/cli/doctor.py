@@ -1,4 +1,4 @@
-"""`tidemark doctor`: what this machine has and lacks for a measurement."""
+"""`tidemark doctor`: check of this machine's suitability for a measurement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENOUGH_DISK = 10 << 30
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report; a measurement is possible as long as no finding is bad."""
+    """Line of the report; a measurement is possible unless a finding is bad."""
 
     what: str
     found: str
@@ -33,7 +33,7 @@ class Finding:
 
 
 def findings(workspace: Workspace) -> list[Finding]:
-    """What was found, in the order in which a person would ask."""
+    """Return the findings, in the order of the report."""
     machine = inventory(workspace.root)
     methods = ", ".join(possible_methods())
     downloadable, why = can_download()
@@ -97,7 +97,7 @@ def _ports() -> Finding:
 
 
 def provisioned(workspace: Workspace) -> list[Finding]:
-    """Every provisioned artifact, compared by hash."""
+    """Return a finding for every provisioned artifact, verified by hash."""
     return [
         Finding(
             str(each.path),
@@ -110,7 +110,7 @@ def provisioned(workspace: Workspace) -> list[Finding]:
 
 
 def examine(workspace: Workspace, *, verify: bool = False) -> int:
-    """Print the findings; the exit code tells whether a measurement is possible."""
+    """Print the findings; return exit code 0 if a measurement is possible, else that of MachineError."""
     table = Table(box=None, pad_edge=False)
     for title in ("", "what", "found", "advice"):
         table.add_column(title)

@@ -1,4 +1,4 @@
-"""The command line. What a command needs is imported when it runs, so that help and errors come at once."""
+"""Command line. Commands import what they need when they run, so that help and errors appear at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Exit codes: 0 done, 1 unexpected, 2 configuration, 3 dataset, 4 provisioning, 5 
 12 results that cannot be compared, 13 the machine cannot do what was asked, 14 run files, 130 interrupted.
 """
 
-# The help's parts, in the order in which a user comes to need them; commands stand in that order as well.
+# Sections of the help, in the order in which a user needs them; commands are defined in that order as well.
 MEASURE, LOOK, SHARE, DEVELOP = "Measure", "Look", "Share", "Develop"
 
 app = typer.Typer(
@@ -266,7 +266,7 @@ def test(
         os.execv(sys.executable, [*pytest, *context.args])
     failed = 0
     chosen = "" if long else " and not long"
-    # Those that need the machine for themselves come last, without workers.
+    # Tests that need exclusive use of the machine come last, without workers.
     for options in (
         ["tests", "-n", "2", "--dist", "loadscope", "--no-loadscope-reorder", "-m", f"not alone{chosen}"],
         ["tests/pipeline", "-m", f"alone{chosen}"],
@@ -299,7 +299,7 @@ def version() -> None:
     print(f"tidemark {__version__}")
 
 
-# Groups come after all commands: the steps, which nobody types, close the help.
+# Groups come after all commands: the steps, which users do not type, come last in the help.
 app.add_typer(stack, name="stack", rich_help_panel=MEASURE)
 app.add_typer(steps)
 
@@ -329,5 +329,5 @@ def main() -> int:
             raise
         print(f"tidemark: {plain}", file=sys.stderr)
         return plain.exit_code
-    # typer.Exit ends here as well: outside its standalone mode click hands the code over as the result.
+    # typer.Exit ends here as well: outside standalone mode click returns its code as the result.
     return code if isinstance(code, int) else 0

@@ -1,4 +1,4 @@
-"""`tidemark plan`: which systems would do for a load that was not measured."""
+"""`tidemark plan`: prediction of the systems that can sustain a load that was not measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NUMBER = r"\d+(?:\.\d+)?"
 
 
 def seconds(option: str, text: str) -> float:
-    """A time with its unit, such as 20ms, in seconds; ConfigError, naming the option, for anything else."""
+    """Convert a time with its unit, such as 20ms, to seconds; raise ConfigError, naming the option, if invalid."""
     found = re.fullmatch(rf"({NUMBER})(ms|s|min)", text, re.ASCII)
     if found is None:
         raise ConfigError(f"{option}: found '{text}'; allowed: a number and its unit (ms, s, min), such as 20ms or 10s")
@@ -26,7 +26,7 @@ def seconds(option: str, text: str) -> float:
 
 
 def share(option: str, text: str) -> float:
-    """A percentage such as 30%, as a share; ConfigError, naming the option, for anything else."""
+    """Convert a percentage such as 30% to a fraction; raise ConfigError, naming the option, if invalid."""
     found = re.fullmatch(rf"({NUMBER})%", text, re.ASCII)
     if found is None:
         raise ConfigError(f"{option}: found '{text}'; allowed: a number and %, such as 30%")

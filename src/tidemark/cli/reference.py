@@ -1,4 +1,4 @@
-"""`tidemark reference`, `artifact` and `finding`: what is kept of results, and what is made of it."""
+"""`tidemark reference`, `artifact` and `finding`: reference results, and the pages made from them."""
 
 from __future__ import annotations
 

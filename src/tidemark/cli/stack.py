@@ -1,4 +1,4 @@
-"""The command line's `stack`: list, add, test and provide software stacks."""
+"""`tidemark stack`: list, add, test and provide software stacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line's steps: the commands that the pipeline's rules call."""
+"""Step commands of the command line, called by the pipeline's rules."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PANEL = "Steps of the pipeline (its rules call them)"
 
 
 class Tee(io.TextIOBase):
-    """Writes to a terminal and a log; lines that the terminal redraws are not repeated in the log.
+    """Stream to a terminal and a log; lines that the terminal redraws are not repeated in the log.
 
-    Where there is no terminal, progress goes into the log alone (`aside`), and one line a step to whoever reads along.
+    Without a terminal, progress goes only to the log (`aside`), and stderr gets one line per step.
     """
 
     def __init__(self, terminal: TextIO, log: TextIO) -> None:
@@ -32,7 +32,7 @@ class Tee(io.TextIOBase):
         if text.startswith("\r"):
             self._terminal.write(text)
             return len(text)
-        # On a terminal it stands in the place of a line that was drawn there and may have been longer.
+        # On a terminal the text replaces a drawn line, which may have been longer.
         self._terminal.write(f"\x1b[K{text}" if self.isatty() else text)
         self._log.write(text)
         self._log.flush()
@@ -51,9 +51,9 @@ class Tee(io.TextIOBase):
 
 @contextlib.contextmanager
 def logged(path: Path | None) -> Iterator[None]:
-    """Copy what goes to stderr into `path`, and the error that ends the step, if one does.
+    """Copy stderr to `path`, with the error that ends the step, if any; do nothing if `path` is None.
 
-    A step with a log is one that a rule called: it ends when the pipeline does, and tells it why it failed.
+    A step with a log was called by a rule: it ends with the pipeline, and reports to it why it failed.
     """
     if path is None:
         yield
@@ -64,7 +64,7 @@ def logged(path: Path | None) -> Iterator[None]:
     def tell(reason: str, exit_code: int) -> None:
         note(Workspace(Path.cwd()), Failure(path.stem, reason, str(path), exit_code))
 
-    # The pipeline may have been killed while this step was still starting; then its parent is another already.
+    # The pipeline may have been killed while this step was starting; its parent has then changed already.
     die_with_parent(int(os.environ.get(PIPELINE, os.getppid())))
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file, contextlib.redirect_stderr(Tee(sys.stderr, file)):

@@ -1,4 +1,4 @@
-"""What was typed: the values behind --config, and what is wrong with words and places, in one line."""
+"""Words of the command line: the values of --config, and one-line errors for invalid words and paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidemark.errors import ConfigError, TidemarkError
 
 VALUES = "KEY=VALUE..."
 HELP = "'./tidemark --help' lists the commands"
-# What can be wrong with a place: it is not there, is of another kind, or is closed to this account.
+# Errors of a path: it does not exist, is of another kind, or is inaccessible to this account.
 OF_A_PLACE = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EROFS}
 OF_A_PLACE |= {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTEMPTY}
 
@@ -26,14 +26,14 @@ Overrides = Annotated[
 
 
 def split(context: typer.Context, given: list[str] | None) -> tuple[list[str], list[str]]:
-    """The key=value words behind --config (any number, as Snakemake takes them), and all other words."""
+    """Return the key=value words of --config (any number, as Snakemake accepts them), and all other words."""
     words = list(context.args)
     pairs = [*(given or []), *(word for word in words if "=" in word and not word.startswith("-"))]
     return pairs, [word for word in words if "=" not in word or word.startswith("-")]
 
 
 def values(context: typer.Context, given: list[str] | None) -> list[str]:
-    """The key=value words of a command that takes no other words; ConfigError for one of another kind."""
+    """Return the key=value words of a command that takes no other words; raise ConfigError for any other."""
     pairs, others = split(context, given)
     if others:
         raise ConfigError(f"found '{others[0]}'; allowed: options, and values such as --config protocol=smoke")
@@ -41,7 +41,7 @@ def values(context: typer.Context, given: list[str] | None) -> list[str]:
 
 
 def explained(error: Exception, words: Sequence[str]) -> TidemarkError | None:
-    """An error of one line for what is wrong with `words`, or with a place that they name; None for anything else."""
+    """Return a one-line error if `words`, or a path that they name, are the cause of `error`; None otherwise."""
     in_words = getattr(error, "format_message", None)
     if in_words is not None:
         option = getattr(error, "option_name", None)
@@ -57,14 +57,14 @@ def explained(error: Exception, words: Sequence[str]) -> TidemarkError | None:
 
 
 def _is_named(place: Path, named: Sequence[Path]) -> bool:
-    """Whether `place` is one of `named`, lies in one, or one lies in it; this folder, in which all lie, is none."""
+    """Return True if `place` is, is in, or contains one of `named`; the current folder and its parents do not count."""
     above = [Path.cwd(), *Path.cwd().parents]
     names = [each for each in named if each not in above]
     return any(each == place or each in place.parents or place in each.parents for each in names) and place not in above
 
 
 def _instead(error: Exception, option: str, words: Sequence[str]) -> str:
-    """What to write in place of an option that the command does not have."""
+    """Return a suggestion of what to write in place of an option that the command does not have."""
     command = getattr(getattr(error, "ctx", None), "command", None)
     if any(parameter.metavar == VALUES for parameter in getattr(command, "params", ())):
         key = _key(option.lstrip("-").replace("-", "_"))
@@ -75,7 +75,7 @@ def _instead(error: Exception, option: str, words: Sequence[str]) -> str:
 
 
 def _key(name: str) -> str | None:
-    """The key of the configuration with this name: one of all studies, else of the study that runs by default."""
+    """Return the configuration key of this name: a common one, else a study's, of a default study first; or None."""
     from tidemark.schema import schema, sections
 
     keys = schema()["properties"]
@@ -87,7 +87,7 @@ def _key(name: str) -> str | None:
 
 
 def _value(option: str, words: Sequence[str]) -> str:
-    """The word behind an option, or the sign of one."""
+    """Return the word after an option, or the placeholder VALUE."""
     for word, after in zip(words, [*words[1:], ""], strict=True):
         if word.startswith(f"{option}="):
             return word.partition("=")[2]

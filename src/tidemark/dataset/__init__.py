@@ -1,4 +1,4 @@
-"""The trips: found, fetched or made, checked, and prepared for the stream."""
+"""The trips: located, downloaded or generated, checked, and prepared for the stream."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = [
 
 
 def make_dataset(settings: DatasetSettings, workspace: Workspace, target: Path) -> Provenance:
-    """Acquire and check the trips that `settings` ask for and write them to `target`, a Parquet file.
+    """Acquire and check the trips that `settings` select and write them to `target`, a Parquet file.
 
-    `dataset.json` beside it holds the provenance that is returned. Raises DatasetError or HashMismatch
-    where the trips cannot be used, DiskFull where they do not fit; then `target` is what it was before.
+    `dataset.json` next to it holds the returned provenance. Raises DatasetError or HashMismatch if the trips
+    cannot be used, DiskFull if they do not fit; `target` is then unchanged.
     """
     return prepare(acquire(settings, workspace), target, settings.rows).provenance

@@ -1,4 +1,4 @@
-"""`python -m tidemark.dataset MONTH...`: whether files can be used as trips, and if not, why."""
+"""`python -m tidemark.dataset MONTH...`: check that files can be used as trips, or report why not."""
 
 from __future__ import annotations
 

@@ -1,21 +1,21 @@
-"""What is known of yellow_tripdata_2025-11, as integer tables that the replica draws from.
+"""Integer tables of the distribution of yellow_tripdata_2025-11, from which the replica is drawn.
 
-Sources, by how firmly a number is known:
+Sources, by reliability:
 
-- *exact, of the month itself*: number of trips, trips on the 15th, longest trip, the pickups in zones 31, 85,
+- *exact, from the month itself*: number of trips, trips on the 15th, longest trip, the pickups in zones 31, 85,
   137, 148 and 243 and in the dozen rarest zones;
-- *published for 2025*: the ten busiest pickup zones, the share of rows without the five metered columns, what
-  card payers tip;
-- *of a random sample of 5,000 trips of 2025-02*: vendors, payment types, passengers, rate codes, and how
-  total_amount adds up for each vendor;
-- *of a random sample of 100,000 trips of 2020 to 2024*: all other zones; of 2024: hours and speeds;
-- *fitted*: distances by part of the city, speeds and fares, so that their overall quantiles come near
+- *published for 2025*: the ten busiest pickup zones, the share of rows without the five metered columns, the tips
+  of card payers;
+- *from a random sample of 5,000 trips of 2025-02*: vendors, payment types, passengers, rate codes, and the
+  components of total_amount for each vendor;
+- *from a random sample of 100,000 trips of 2020 to 2024*: all other zones; of 2024: hours and speeds;
+- *fitted*: distances by part of the city, speeds and fares, so that their overall quantiles are close to
   those of 2025-02;
-- *a plausible shape only*: how trips spread over the days other than the 15th (a week's rhythm, with Veterans
-  Day and Thanksgiving quieter).
+- *plausible shape only*: the distribution of trips over the days other than the 15th (a weekly pattern, with
+  fewer trips on Veterans Day and Thanksgiving).
 
-Everything is an integer: shares in parts of 10,000, money in cents, distance in hundredths of a mile, time in
-seconds, speed in hundredths of a mile per hour. Integers add up to the same on every machine.
+All values are integers: shares in parts of 10,000, money in cents, distance in hundredths of a mile, time in
+seconds, speed in hundredths of a mile per hour. Integer sums are the same on every machine.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ MEDIAN_SPEED_BY_HOUR = (
 
 # Flex fares (payment_type 0) form the last block of the file; these parts of 10,000 rows belong to it.
 FLEX_SHARE = 2383
-STRAY_SHARE = 45  # rows of a block that stand one hour away from their neighbours
+STRAY_SHARE = 45  # rows of a block that are one hour away from their neighbours
 
 VENDORS_METERED = {1: 2271, 2: 7711, 7: 18}
 VENDORS_FLEX = {1: 1244, 2: 8756}
 PAYMENT_TYPES = {1: 8457, 2: 1192, 3: 72, 4: 279}
-# Vendor 1 alone leaves the number of passengers at 0, keeps trips back, and writes rate code 99.
+# Only vendor 1 leaves the number of passengers at 0, stores trips before forwarding them, and writes rate code 99.
 PASSENGERS = {1: 8060, 2: 1360, 3: 327, 4: 176, 5: 54, 6: 23}
 PASSENGERS_VENDOR_1 = {0: 273, 1: 7810, 2: 1340, 3: 320, 4: 180, 5: 54, 6: 23}
 STORED_VENDOR_1_SHARE = 443
@@ -65,7 +65,7 @@ NASSAU_RATE_SHARE = 26
 ZERO_DISTANCE_SHARES = (773, 82, 260, 1429, 741)
 NEGATIVE_SHARES = (0, 0, 618, 3705, 7325)
 
-# Quantiles: (parts of 10,000, value). The draw between two knots is linear.
+# Quantiles: (parts of 10,000, value), with linear interpolation between two knots.
 CITY_DISTANCE = (
     (0, 15), (100, 32), (500, 50), (1000, 63), (2500, 93), (5000, 140), (7500, 212), (9000, 320),
     (9500, 420), (9900, 640), (9990, 1000), (10000, 1900),
@@ -82,12 +82,12 @@ KENNEDY_DISTANCE = (
     (0, 110), (500, 590), (1500, 1000), (2500, 1410), (5000, 1705), (7500, 1860), (9000, 2010),
     (9900, 2450), (9990, 3800), (10000, 9000),
 )
-# Speed of one trip as parts of 10,000 of the speed that its hour and length make likely.
+# Speed of one trip, in parts of 10,000 of the speed expected for its hour and length.
 SPEED_FACTOR = (
     (0, 1000), (10, 2500), (100, 4800), (500, 6700), (1000, 7600), (2500, 9400), (5000, 11500), (7500, 13700),
     (9000, 16200), (9500, 18000), (9900, 22500), (9990, 32000), (10000, 70000),
 )
-# Upfront fares against what the meter would have shown, in parts of 10,000.
+# Upfront fares, in parts of 10,000 of the fare that the meter would have shown.
 FLEX_FARE_FACTOR = (
     (0, 5600), (500, 8200), (2500, 10200), (5000, 12400), (7500, 14800), (9500, 18600), (9990, 26000),
     (10000, 42000),
@@ -98,7 +98,7 @@ NEGOTIATED_FARE = (
     (0, 100), (1000, 2000), (3000, 5000), (5000, 7500), (8000, 12000), (9900, 25000), (10000, 60000)
 )
 
-# What a card payer does: percent of the sum before the tip, or whole dollars, or an odd amount in cents.
+# Tips of card payers: percent of the sum before the tip, or whole dollars (-1), or an odd amount in cents (-2).
 CARD_TIP_CHOICES = {20: 5381, 25: 900, 30: 640, 15: 330, 10: 280, -1: 1400, -2: 569, 0: 500}
 TIP_DOLLARS = ((0, 100), (3000, 200), (6000, 300), (8000, 500), (9500, 1000), (9990, 3000), (10000, 10000))
 TIP_ODD_CENTS = ((0, 1), (500, 100), (5000, 330), (9000, 900), (9900, 2000), (10000, 9000))
@@ -112,7 +112,7 @@ OTHER_TOLL_SHARE = 130
 BRIDGE_TOLL = 694
 OTHER_TOLLS = {694: 7400, 1406: 900, 1606: 600, 520: 400, 260: 300, 2286: 200, 1388: 200}
 
-# Durations that no traffic explains: meters left on for a day, and trips that end as they begin.
+# Durations that traffic cannot explain: meters left on for a day, and trips of duration zero.
 DAY_LONG_SHARE = 5
 DAY_LONG_SECONDS = ((0, 80_000), (3000, 85_600), (9800, 86_390), (9990, 90_000), (10000, 180_000))
 NO_TIME_SHARE = 60
@@ -133,7 +133,7 @@ SURCHARGE_ZONES_ABOVE_60TH = (43, 140, 141, 142, 143, 151, 236, 237, 238, 239, 2
 SAME_ZONE_SHARE = 210
 SAME_PART_SHARE = 1700
 
-# Pickups in zones 1, 2, 3 ... 265; they add up to the month. Nobody is picked up in 103 and 104.
+# Pickups in zones 1, 2, 3 ... 265; they sum to the month's trips. Zones 103 and 104 have none.
 PICKUP_ZONE_TRIPS = (
     124, 5, 124, 4217, 1, 22, 3473, 24, 124, 1240, 207, 1116, 21538, 703, 165, 83, 1158, 413, 83, 413, 165,
     331, 207, 15916, 1902, 413, 41, 496, 496, 19, 89, 289, 2604, 165, 1033, 537, 1654, 331, 1116, 620,
@@ -150,7 +150,7 @@ PICKUP_ZONE_TRIPS = (
     112481, 703, 165167, 189001, 97149, 119596, 41, 413, 579, 4901, 5622, 14, 55313, 1240, 496, 80861, 496,
     12, 124, 15, 827, 1654, 1116, 207, 124, 496, 1571, 17611, 58124, 97190, 33361, 10666,
 )
-# Weights of the zones 1, 2, 3 ... 265 where trips end.
+# Weights of zones 1, 2, 3 ... 265 as ends of trips.
 DROPOFF_ZONE_WEIGHTS = (
     234, 1, 13, 427, 2, 1, 320, 4, 10, 112, 11, 44, 640, 62, 15, 32, 132, 35, 5, 12, 21, 26, 8, 404, 171,
     38, 2, 40, 22, 1, 9, 12, 268, 14, 50, 67, 140, 25, 56, 78, 810, 598, 1243, 2, 257, 4, 24, 2546, 134,

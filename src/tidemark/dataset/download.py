@@ -1,4 +1,4 @@
-"""The pinned download: resumed where it stopped, and kept only if it is the file that was pinned."""
+"""Download of a pinned file: resumable, and kept only if its content is the pinned one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tidemark.progress import Progress
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
-REACH_SECONDS = 8.0  # resolving a name has no time limit of its own
+REACH_SECONDS = 8.0  # name resolution itself has no time limit
 ATTEMPTS = 5
 BLOCK_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A file that is known in advance to the byte; `base` is the address of its folder, ending in a slash."""
+    """File whose exact content is known in advance; `base` is the URL of its folder, ending in a slash."""
 
     file: str
     rows: int
@@ -50,11 +50,11 @@ YELLOW_2025_11 = Pinned(
 
 
 class _Dropped(Exception):
-    """The connection broke; what arrived is kept and the next attempt goes on from there."""
+    """Broken connection; received bytes are kept, and the next attempt continues from there."""
 
 
 def can_download(pinned: Pinned = YELLOW_2025_11) -> tuple[bool, str]:
-    """Whether the pinned file is there to be downloaded, asked by HEAD in at most 8 s, and why (not)."""
+    """Return whether the pinned file can be downloaded, by a HEAD request of at most 8 s, and why (not)."""
     answers: list[tuple[bool, str]] = []
     asking = threading.Thread(target=lambda: answers.append(_ask(pinned)), daemon=True)
     asking.start()
@@ -76,7 +76,7 @@ def _ask(pinned: Pinned) -> tuple[bool, str]:
 
 
 def _reason(error: BaseException) -> str:
-    """The innermost cause in a few words: the outer ones repeat the address and the classes on the way."""
+    """Describe the innermost cause: the outer ones only repeat the address and intermediate classes."""
     inner = error
     while (deeper := inner.__cause__ or inner.__context__) is not None:
         inner = deeper
@@ -84,11 +84,11 @@ def _reason(error: BaseException) -> str:
 
 
 def download(pinned: Pinned, folder: Path) -> Path:
-    """Fetch the pinned file into `folder` and return its path.
+    """Download the pinned file into `folder` and return its path.
 
-    What arrives goes to a `.part` beside it, and a later call goes on from there. Raises DatasetError where
-    the address cannot be reached or offers another file (the part is kept for the next attempt where it can
-    still be right), and HashMismatch, keeping nothing, where all bytes arrived and are not the pinned ones.
+    Received bytes go to a `.part` file next to it, from which a later call continues. Raises DatasetError if
+    the address cannot be reached or offers another file (the part is kept for the next attempt if it may
+    still be valid), and HashMismatch, keeping nothing, if all bytes arrived and are not the pinned ones.
     """
     reachable, reason = can_download(pinned)
     if not reachable:
@@ -136,8 +136,8 @@ def _fetch_all(pinned: Pinned, part: Path, progress: Progress) -> None:
 
 
 def _fetch(pinned: Pinned, part: Path, have: int, progress: Progress) -> None:
-    """One request: append what follows the first `have` bytes, or begin anew where no range is served."""
-    # Compressed on the way, the bytes would not be those that the range counts.
+    """Send one request and append the bytes after the first `have`, or start over if ranges are not served."""
+    # With transport compression, the bytes would not be those that the range counts.
     headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={have}-"} if have else {})}
     with _answer(pinned, headers) as answer:
         if answer.status_code == HTTPStatus.PARTIAL_CONTENT:
@@ -156,9 +156,9 @@ def _fetch(pinned: Pinned, part: Path, have: int, progress: Progress) -> None:
             )
         with part.open("r+b" if have else "wb") as file:
             file.seek(have)
-            # What has arrived is written at once: a whole block would be lost with the connection.
+            # Received bytes are written at once: a full block would be lost with the connection.
             while block := answer.raw.read1(BLOCK_BYTES):
-                # A server that sends more than it said is found out by the digest, not by filling the disk.
+                # Bytes beyond the announced size are dropped, so that they cannot fill the disk.
                 file.write(block[: pinned.bytes - have])
                 have += len(block)
                 progress.update(min(have, pinned.bytes))
@@ -173,7 +173,7 @@ def _answer(pinned: Pinned, headers: dict[str, str]) -> Iterator[requests.Respon
 
 
 def _range(pinned: Pinned, answer: requests.Response) -> tuple[int, int]:
-    """First byte and size of the whole, as `Content-Range: bytes 100-199/200` says them."""
+    """Return the first byte and the total size from a header such as `Content-Range: bytes 100-199/200`."""
     said = answer.headers.get("Content-Range", "")
     try:
         unit, place = said.split(" ", 1)

@@ -1,7 +1,7 @@
-"""Random draws that depend on a seed and a position alone, in integers, so that every machine draws the same.
+"""Random integer draws that depend only on a seed and a position, so that they are the same on every machine.
 
-A stream of a generator would tie a row to the rows drawn before it. Here the draw of a row is a hash of its
-position: any row can be drawn by itself, in chunks of any size and in any order.
+A sequential generator would make a row depend on the rows drawn before it. Here the draw of a row is a hash of
+its position: any row can be drawn independently, in chunks of any size and in any order.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
-LEVELS = 1 << 16  # a draw takes 16 bits: four draws a word
+LEVELS = 1 << 16  # a draw takes 16 bits: four draws per word
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 
 
 def mix(words: Words) -> Words:
-    """The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection of 64-bit words, shape kept."""
+    """Apply the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection of 64-bit words, shape kept."""
     words = words ^ (words >> np.uint64(30))
     words = words * np.uint64(0xBF58476D1CE4E5B9)
     words = words ^ (words >> np.uint64(27))
@@ -30,36 +30,36 @@ def mix(words: Words) -> Words:
 
 
 def key(seed: int, stream: int) -> np.uint64:
-    """Where the numbered stream of a seed begins."""
+    """Return the start of a seed's numbered stream."""
     start = np.array([(seed * 0xD1342543DE82EF95 + (stream + 1) * _GOLDEN) & _MASK], dtype=np.uint64)
     return np.uint64(mix(start)[0])
 
 
 def words(seed: int, stream: int, positions: Words) -> Words:
-    """One 64-bit word for each position (uint64, any shape)."""
+    """Return one 64-bit word for each position (uint64, any shape)."""
     return mix(positions * np.uint64(_GOLDEN) + key(seed, stream))
 
 
 def quarters(seed: int, stream: int, positions: Words) -> tuple[Integers, Integers, Integers, Integers]:
-    """Four independent draws from 0..65,535 for each position."""
+    """Return four independent draws from 0..65,535 for each position."""
     word = words(seed, stream, positions)
     parts = [((word >> np.uint64(shift)) & np.uint64(LEVELS - 1)).astype(np.int64) for shift in (0, 16, 32, 48)]
     return parts[0], parts[1], parts[2], parts[3]
 
 
 def chance(share: int) -> int:
-    """The draws below this are `share` parts of 10,000."""
+    """Return the bound below which draws make up `share` parts of 10,000."""
     return share * LEVELS // 10_000
 
 
 def category_table(weights: Mapping[int, int]) -> Integers:
-    """The category of each of the 65,536 draws; each category gets its share of them, rounded."""
+    """Return the category of each of the 65,536 draws; each category gets its share of them, rounded."""
     bounds = proportional(list(weights.values()), LEVELS)
     return np.repeat(np.array(list(weights), dtype=np.int64), np.diff(bounds, prepend=0))
 
 
 def quantile_table(knots: Sequence[tuple[int, int]]) -> Integers:
-    """The value of each of the 65,536 draws: `knots` are (parts of 10,000, value), linear between them."""
+    """Return the value of each of the 65,536 draws: `knots` are (parts of 10,000, value), linear between them."""
     at = np.arange(LEVELS, dtype=np.int64) * 10_000
     parts = np.array([part for part, _ in knots], dtype=np.int64) * LEVELS
     values = np.array([value for _, value in knots], dtype=np.int64)
@@ -70,16 +70,16 @@ def quantile_table(knots: Sequence[tuple[int, int]]) -> Integers:
 
 
 def proportional(weights: Sequence[int], total: int) -> Integers:
-    """Ascending ends that cut `total` items into parts proportional to `weights`; the last end is `total`."""
+    """Return ascending ends that cut `total` items into parts proportional to `weights`; the last is `total`."""
     whole = sum(weights)
     return np.array([reached * total // whole for reached in accumulate(weights)], dtype=np.int64)
 
 
 def shuffled(positions: Words, count: int, seed: int, stream: int) -> Words:
-    """The place of each position in a pseudo-random order of 0..count-1 (a bijection).
+    """Return the place of each position in a pseudo-random order of 0..count-1 (a bijection).
 
-    A Feistel network over the next power of two; what falls outside `count` walks on until it falls inside
-    (Black and Rogaway 2002).
+    Uses a Feistel network over the next power of two; places outside `count` are mapped again until they are
+    inside (cycle walking, Black and Rogaway 2002).
     """
     bits = max(2, (count - 1).bit_length())
     places = _feistel(positions, bits, seed, stream)

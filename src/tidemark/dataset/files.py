@@ -1,4 +1,4 @@
-"""Large files: digests with progress, and replacement that a crash cannot leave half done."""
+"""Large files: digests with progress, and replacement that is atomic even in a crash."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCK_BYTES = 1 << 20
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file in hex, read in blocks of one MiB; DatasetError where it cannot be read."""
+    """Return the SHA-256 of a file in hex, read in blocks of one MiB; raise DatasetError if it cannot be read."""
     digest = hashlib.sha256()
     done = 0
     try:
@@ -36,7 +36,7 @@ def sha256_of(path: Path) -> str:
 
 @contextmanager
 def full_disk_named(path: Path) -> Iterator[None]:
-    """Turn the many errors that mean 'no room left' into DiskFull; other errors pass unchanged."""
+    """Convert the various errors of a full disk to DiskFull, which names `path`; other errors pass unchanged."""
     try:
         yield
     except Exception as error:
@@ -47,7 +47,7 @@ def full_disk_named(path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A binary file that takes the place of `path` once it is written and synced, or leaves no trace."""
+    """Yield a binary file that replaces `path` once it is written and synced; on an error it is removed."""
     private_directory(path.parent)
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

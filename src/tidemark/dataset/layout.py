@@ -1,4 +1,4 @@
-"""Which row of a replica is which trip: its block, its hour, its zone."""
+"""Assignment of a replica's rows to trips: block, hour and zone of each row."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _HOURS = [
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A replica of `rows` rows: the metered trips, then the flex fares, each block ordered by hour.
+    """Layout of a replica of `rows` rows: the metered trips, then the flex fares, each block ordered by hour.
 
-    Hours and zones get their exact share of the rows by counting, not by chance: that is why a row must know how
-    many there are.
+    Hours and zones get their exact share of the rows by counting, not by chance, so a row depends on the number
+    of rows.
     """
 
     rows: int
@@ -40,7 +40,7 @@ class Layout:
 
     @classmethod
     def of(cls, rows: int, seed: int) -> Layout:
-        """The layout for 1 or more rows and any integer seed."""
+        """Return the layout for `rows` rows and any integer seed; raise ConfigError for fewer than 1 row."""
         if rows < 1:
             raise ConfigError(f"key 'dataset.synthetic_rows': found {rows}; allowed: 1 or more.")
         metered = rows - rows * known.FLEX_SHARE // 10_000
@@ -57,13 +57,13 @@ class Layout:
         )
 
     def hour_of_month(self, rows: Integers, flex: Mask) -> Integers:
-        """The hour of the month, 0..719, in which each row's trip begins, before strays are set apart."""
+        """Return the hour of the month, 0..719, in which each row's trip begins, before strays are moved."""
         metered = np.searchsorted(self.metered_hour_ends, rows, side="right")
         later = np.searchsorted(self.flex_hour_ends, rows - self.metered_rows, side="right")
         return np.where(flex, later, metered)
 
     def pickup_zone(self, positions: Words) -> Integers:
-        """The zone, 1..265, of each row, in a random order."""
+        """Return the pickup zone, 1..265, of each row, in random order."""
         places = shuffled(positions, self.rows, self.seed, 50).astype(np.int64)
         return np.searchsorted(self.zone_ends, places, side="right") + 1
 

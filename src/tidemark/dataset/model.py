@@ -1,9 +1,8 @@
-"""What a month of trips is: the columns of the TLC's yellow and green files, and the check against them.
+"""Schemas of a month of trips: the columns of the TLC's yellow and green files, and the check against them.
 
-The schemas are those of 2025. Earlier months (from 2011 on) and tools that rewrite them differ in known
-ways, which are allowed: columns that did not exist yet or hold nothing but nulls, integers that are wider
-or, where nulls were among them, floats, timestamps of another unit, strings with 32-bit or 64-bit offsets,
-`airport_fee` in lower case.
+The schemas are those of 2025. Earlier months (from 2011 on) and rewritten files differ in known ways, which
+are allowed: columns that are absent or all null, integers that are wider or, because of nulls, stored as
+floats, timestamps of another unit, strings with 32-bit or 64-bit offsets, and `airport_fee` in lower case.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ import pyarrow.parquet as pq
 
 from tidemark.errors import DatasetError
 
-MOST_NAMED = 30  # columns of a file in a message
+MOST_NAMED = 30  # maximum number of a file's columns in a message
 _INTEGERS = ("int8", "int16", "int32", "int64")
 _FLOATS = ("float", "double")
-# What a file may hold instead of the type of 2025, by that type. Values that do not fit are refused later.
+# Types that are accepted in place of each type of 2025. Values that do not fit are rejected later.
 ALLOWED_TYPES = {
     "int32": _INTEGERS,
     "int64": (*_INTEGERS, *_FLOATS),
@@ -32,24 +31,24 @@ ALLOWED_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a kind of file: its type in 2025, and how far a file may depart from it."""
+    """Column of a kind of file: its type in 2025, and the permitted deviations."""
 
     name: str
     type: str
     optional: bool = False  # may be absent
-    nullable: bool = True  # may be of type null: a month in which it held nothing
+    nullable: bool = True  # may be of type null: in a month without values
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Yellow or green: the columns in the order of the files of 2025."""
+    """Kind of trips, yellow or green, with its columns in the order of the files of 2025."""
 
     name: str
     columns: tuple[Column, ...]
 
     @property
     def pickup(self) -> str:
-        """The name of the column that tells the kinds apart."""
+        """Name of the column that distinguishes the kinds."""
         return self.columns[1].name
 
 
@@ -120,33 +119,33 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
 
 
 def raw_schema(kind: Kind) -> pa.Schema:
-    """The Arrow schema of a month of 2025 as the TLC publishes it."""
+    """Return the Arrow schema of a month of 2025 as published by the TLC."""
     return pa.schema([(column.name, _ARROW_TYPES[column.type]) for column in kind.columns])
 
 
 def plain_type(column: Column) -> pa.DataType:
-    """The Arrow type that every system is given: the type of 2025, strings with 32-bit offsets."""
+    """Return the Arrow type that every system receives: the type of 2025, strings with 32-bit offsets."""
     return pa.string() if column.type == "large_string" else _ARROW_TYPES[column.type]
 
 
 @dataclass(frozen=True, slots=True)
 class TripFile:
-    """A file that passed the check; `columns` are those of its kind that it has, in the order of 2025."""
+    """File that passed the check; `columns` are its kind's columns that it has, in the order of 2025."""
 
     path: Path
     kind: Kind
     rows: int
     columns: tuple[Column, ...]
-    schema: pa.Schema  # as the file has it
-    unknown: tuple[str, ...]  # columns of the file that its kind does not know
+    schema: pa.Schema  # that of the file itself
+    unknown: tuple[str, ...]  # columns of the file that its kind does not have
 
     def name_of(self, column: Column) -> str | None:
-        """The file's own spelling of a column, or None where it has none."""
+        """Return the file's own spelling of a column, or None if it lacks the column."""
         return next((name for name in self.schema.names if name.lower() == column.name.lower()), None)
 
 
 def open_parquet(path: Path) -> pq.ParquetFile:
-    """`path` as a Parquet file whose footer and extent hold together; DatasetError says what does not."""
+    """Open `path` as a Parquet file, checking that footer and extent are consistent; raise DatasetError if not."""
     try:
         status = path.stat()
     except FileNotFoundError as error:
@@ -189,7 +188,7 @@ def _check_extent(path: Path, metadata: pq.FileMetaData, size: int) -> None:
         group = metadata.row_group(index)
         rows += group.num_rows
         if group.num_rows == 0:
-            continue  # it has no pages, and places that mean nothing
+            continue  # it has no pages, and its offsets are meaningless
         for place in range(group.num_columns):
             chunk = group.column(place)
             begin = chunk.data_page_offset
@@ -208,7 +207,7 @@ def _check_extent(path: Path, metadata: pq.FileMetaData, size: int) -> None:
 
 
 def check_all(paths: tuple[Path, ...]) -> tuple[TripFile, ...]:
-    """The months at `paths`, all of one kind; DatasetError as for `check`, and for months of both kinds."""
+    """Check the months at `paths`; raise DatasetError as `check` does, and if they are not of one kind."""
     files = tuple(map(check, paths))
     other = next((file for file in files if file.kind is not files[0].kind), None)
     if other is not None:
@@ -220,10 +219,9 @@ def check_all(paths: tuple[Path, ...]) -> tuple[TripFile, ...]:
 
 
 def check(path: Path) -> TripFile:
-    """The month of trips at `path`, from its footer alone; pages are read when the trips are prepared.
+    """Check the month of trips at `path` by its footer alone; pages are read when the trips are prepared.
 
-    Raises DatasetError, naming the file, what was found and what is allowed, for anything that is no such
-    month.
+    Raises DatasetError, naming the file, what was found and what is allowed, if the file is not such a month.
     """
     file = open_parquet(path)
     schema, rows = file.schema_arrow, file.metadata.num_rows
@@ -232,7 +230,7 @@ def check(path: Path) -> TripFile:
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
         raise DatasetError(f"{path}: found column '{doubled[0]}' more than once; allowed: once.")
-    # The column of the pickup tells the kinds apart; without it, the kind of which most columns are there.
+    # The pickup column determines the kind; without it, the kind that has the most of its columns present.
     kind = max(KINDS, key=lambda each: (each.pickup in names, len(each.columns) - len(_absent(each, names))))
     missing = [column.name for column in _absent(kind, names) if not column.optional]
     if missing:
@@ -250,7 +248,7 @@ def check(path: Path) -> TripFile:
 
 
 def _absent(kind: Kind, names: list[str]) -> list[Column]:
-    """The columns of a `kind` that are not among the `names`, which are in lower case."""
+    """Return the columns of a `kind` that are not among the `names`, which are in lower case."""
     return [column for column in kind.columns if column.name.lower() not in names]
 
 

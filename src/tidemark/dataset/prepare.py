@@ -1,4 +1,4 @@
-"""Raw trips into the one file that events are made from: an id in front, the same types for every month."""
+"""Preparation of raw trips as one file for events: an id column first, and the same types for every month."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ ID = "id"
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The prepared trips, `trips.parquet`, and where they came from (`dataset.json` beside it)."""
+    """Prepared trips, `trips.parquet`, and their provenance (`dataset.json` next to it)."""
 
     path: Path
     provenance: Provenance
 
 
 def prepare(acquired: Acquired, target: Path, rows: int | None = None) -> Prepared:
-    """Write the first `rows` trips (all of them by default) to `target` and their provenance beside it.
+    """Write the first `rows` trips (all of them by default) to `target` and their provenance next to it.
 
     Columns: `id` (int64, 0..n-1, in the order of the files and their rows), then those of the months of
     2025 that any of the files has, null where a file lacks one. Memory is constant. Raises DatasetError for
-    pages that are cut or corrupt and for values that do not fit a column's type; nothing is left then.
+    truncated or corrupt pages and for values that do not fit a column's type; then no file is left behind.
     """
     columns = tuple(
         column for column in acquired.files[0].kind.columns if any(column in file.columns for file in acquired.files)
@@ -76,7 +76,7 @@ def prepare(acquired: Acquired, target: Path, rows: int | None = None) -> Prepar
 
 
 def _departures(acquired: Acquired, columns: tuple[Column, ...], total: int) -> tuple[str, ...]:
-    """What a reader of results must know of how these trips differ from the files."""
+    """Return notes for readers of results on the differences between these trips and the files."""
     notes = []
     if total < acquired.rows:
         notes.append(f"the first {total:,} of {acquired.rows:,} rows")
@@ -90,7 +90,7 @@ def _departures(acquired: Acquired, columns: tuple[Column, ...], total: int) -> 
 
 
 def _batches(files: tuple[TripFile, ...], columns: tuple[Column, ...], schema: pa.Schema) -> Iterator[pa.Table]:
-    """The rows of the files, in order, with the columns of `schema` except the id."""
+    """Yield the rows of the files, in order, with the columns of `schema` except the id."""
     plain = schema.remove(0)
     for trips in files:
         names = [name for column in columns if (name := trips.name_of(column)) is not None]
@@ -119,7 +119,7 @@ def _column(batch: pa.RecordBatch, trips: TripFile, column: Column) -> pa.Array:
 
 
 def _groups(tables: Iterator[pa.Table], total: int) -> Iterator[pa.Table]:
-    """The first `total` rows, cut anew into whole row groups and one last smaller one."""
+    """Yield the first `total` rows, regrouped into full row groups and one last smaller one."""
     pending: list[pa.Table] = []
     held = 0
     left = total

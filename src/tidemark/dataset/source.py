@@ -1,4 +1,4 @@
-"""Where the trips come from, never silently: a path, data/raw, the pinned download, or the replica."""
+"""Sources of the trips, always reported: a path, data/raw, the pinned download, or the replica."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Source = Literal["auto", "path", "raw", "download", "synthetic"]
 
 @dataclass(frozen=True, slots=True)
 class DatasetSettings:
-    """Which trips to use. `rows` keeps the first of them; `seed` and `synthetic_rows` make the replica."""
+    """Selection of trips; `rows` keeps the first of them, `seed` and `synthetic_rows` define the replica."""
 
     source: Source = "auto"
     paths: tuple[Path, ...] = ()
@@ -42,10 +42,10 @@ class DatasetSettings:
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """Trips that are on the disk and checked, all of one kind, in the order in which their ids will run.
+    """Checked trips on disk, all of one kind, in the order of their future ids.
 
     `source` is the step that supplied them, never 'auto'; `sha256` is the file's, or for several files that
-    of the lines `<sha256>  <name>`, as sha256sum prints them; `notes` say why earlier steps did not supply
+    of the lines `<sha256>  <name>`, as sha256sum prints them; `notes` state why earlier steps did not supply
     them.
     """
 
@@ -72,11 +72,11 @@ class Acquired:
 
 
 def acquire(settings: DatasetSettings, workspace: Workspace, pinned: Pinned = YELLOW_2025_11) -> Acquired:
-    """The trips that `settings` ask for.
+    """Acquire the trips that `settings` select.
 
-    `auto` takes the first of path, data/raw, download, replica that can supply them, and says on stderr
-    what it took and why not what comes before it. A path that is given and fails is an error also then, and
-    any other source fails (DatasetError, HashMismatch) rather than giving way to the next.
+    `auto` takes the first of path, data/raw, download, replica that can supply them, and reports on stderr
+    which one it took and why the earlier ones failed. A given path that fails is an error even then, and any
+    other source raises DatasetError or HashMismatch instead of falling back to the next.
     """
     if settings.source == "path" or (settings.source == "auto" and settings.paths):
         return _told(_from_paths(settings))
@@ -102,7 +102,7 @@ def acquire(settings: DatasetSettings, workspace: Workspace, pinned: Pinned = YE
 
 
 def say(line: str) -> None:
-    """One line on stderr about the dataset."""
+    """Print one line about the dataset to stderr."""
     print(f"dataset: {line}", file=sys.stderr, flush=True)
 
 
@@ -126,7 +126,7 @@ def _from_paths(settings: DatasetSettings) -> Acquired:
 
 def _from_raw(workspace: Workspace, pinned: Pinned, notes: tuple[str, ...]) -> Acquired:
     path = workspace.data / "raw" / pinned.file
-    place = f"data/raw/{pinned.file}"  # notes travel with results: no folder of this machine in them
+    place = f"data/raw/{pinned.file}"  # notes are published with results, so they must not name folders of this machine
     if not path.exists():
         raise DatasetError(f"{place}: no such file.")
     found = sha256_of(path)

@@ -1,19 +1,18 @@
-"""A replica of yellow_tripdata_2025-11 for machines that cannot have the file itself.
+"""Replica of yellow_tripdata_2025-11 for machines that cannot obtain the file itself.
 
-A row depends on the seed, its position and the number of rows, and on nothing else: not on the machine, nor
-on the size of the chunks that it is made in. All of it is integer arithmetic; money becomes a float by one
-division.
+A row depends only on the seed, its position and the number of rows, not on the machine or on the chunk size
+with which it is generated. All arithmetic is on integers; money becomes a float by one division.
 
 Replicated: the 20 columns with their types and order; metered trips first, by hour, then the flex fares,
-whose five metered columns are null; trips by hour of each day (of the full month: 162,604 pickups on the
-15th, give or take one for each of the two blocks) and pickups by zone (of the full month: exact); the
-longest trip; how total_amount adds up for each vendor; the skew of payment types, rate codes, zones,
-distances, durations, fares and tips, within what two samples of other months tell.
+whose five metered columns are null; trips by hour of each day (in the full month: 162,604 pickups on the
+15th, plus or minus one for each of the two blocks) and pickups by zone (in the full month: exact); the
+longest trip; the components of total_amount for each vendor; the skew of payment types, rate codes, zones,
+distances, durations, fares and tips, as far as two samples of other months show it.
 
-Not replicated: what links a zone to an hour, or the end of a trip to its beginning beyond the part of the
-city; trips dated outside the month; sums that fit no rule; the bytes, the digest and the compressed size of
-the file. A write of these rows costs what a write of rows of these types and shapes costs; they teach
-nothing about taxis.
+Not replicated: the correlation of zone and hour, or of a trip's end and start beyond the part of the city;
+trips dated outside the month; sums that follow no rule; the bytes, the digest and the compressed size of
+the file. Writing these rows costs what writing rows of these types and shapes costs; no conclusions about
+taxis can be drawn from them.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ _DROPOFFS = np.stack(
         for parts in ((0,), (1,), (2,), (0, 1, 2))
     ]
 )
-# Distance by the kind of way: within the city's middle, to or from elsewhere, LaGuardia, Kennedy.
+# Distance by kind of route: within Manhattan, to or from elsewhere, LaGuardia, Kennedy.
 _DISTANCES = np.stack(
     [
         quantile_table(knots)
@@ -90,7 +89,7 @@ _DISTANCES = np.stack(
 
 
 class _Chunk:
-    """The columns of some rows, in the order in which one needs the other."""
+    """Columns of a range of rows, computed in the order of their dependencies."""
 
     def __init__(self, layout: Layout, start: int, stop: int) -> None:
         self.layout = layout
@@ -120,7 +119,7 @@ class _Chunk:
         stray, side, same, ending = self.draw(1)
         hour = self.layout.hour_of_month(self.rows, self.flex)
         hour_of_day = hour % 24
-        # One hour to either side, but never over midnight: the days keep their numbers of trips.
+        # One hour earlier or later, but never across midnight: each day keeps its number of trips.
         step = np.where((side & 1 == 0) & (hour_of_day > 0) | (hour_of_day == 23), -1, 1)
         hour = hour + np.where(stray < chance(known.STRAY_SHARE), step, 0)
         self.hour_of_day = hour % 24
@@ -144,16 +143,16 @@ class _Chunk:
         far = _DISTANCES[way, length]
         far = np.where(begin + end == 1, far * 140 // 100, far)
         far = np.where(self.same_zone, far // 3 + 1, far)
-        self.travelled = far  # hundredths of a mile, what the meter saw
+        self.travelled = far  # hundredths of a mile, as metered
         shown = np.where(zero < _ZERO_DISTANCE[self.payment], 0, far)
-        # Some flex fares carry a distance that no cab drove in a month.
+        # Some flex fares have a distance longer than any cab drives in a month.
         absurd = self.flex & (huge < 6)
         shown = np.where(absurd, far * (3000 + 17 * length % 4000), shown)
         self.distance = np.where(self.first_vendor, shown // 10 * 10, shown)
 
     def how_long(self) -> None:
         factor, odd, long, second = self.draw(4)
-        # The longer the way, the more of it goes over fast roads.
+        # Longer trips use fast roads for more of their distance.
         usual = _MEDIAN_SPEEDS[self.hour_of_day] * (70 + np.minimum(self.travelled, 1800) // 9) // 100
         speed = np.maximum(usual * _SPEED_FACTORS[factor] // 10_000, 60)
         driven = 30 + self.travelled * 3600 // speed
@@ -166,7 +165,7 @@ class _Chunk:
 
     def fares(self) -> None:
         rate, price, below, cents = self.draw(5)
-        # The meter: 3.00 and 0.70 for each fifth of a mile, or each minute in traffic slower than that.
+        # Metered fare: 3.00, plus 0.70 for each fifth of a mile, or for each minute in traffic slower than that.
         slow = np.maximum(self.driven - self.travelled * 2, 0)  # seconds beyond those at 18 miles an hour
         meter = 300 + 70 * (np.maximum(self.travelled - slow // 12, 0) // 20 + slow // 60)
         middle = (_PARTS[self.begins] < 2) | (_PARTS[self.ends] < 2)
@@ -214,7 +213,7 @@ class _Chunk:
     def tips(self) -> None:
         choice, amount, flex_tip, flex_amount = self.draw(7)
         sums = self.fare + self.extra + self.mta + self.tolls + self.improvement
-        # Vendor 1's extra holds these charges already; flex fares pay them, though their columns are null.
+        # Vendor 1's extra includes these charges already; flex fares include them, although their columns are null.
         beside = np.where(self.first_vendor & ~self.flex, 0, self.congestion + self.cbd)
         beside += np.where(self.first_vendor | self.flex, 0, self.airport)
         sums += beside
@@ -264,7 +263,7 @@ class _Chunk:
 
 
 def chunk(layout: Layout, start: int, stop: int) -> pa.RecordBatch:
-    """Rows `start` up to `stop` (not included) of a replica, with the schema of the month."""
+    """Return rows `start` to `stop` (exclusive) of a replica, with the schema of the month."""
     return _Chunk(layout, start, stop).batch()
 
 

@@ -1,1 +1,1 @@
-"""The machine: what it is, what it does while a window is open, and how cold it was before."""
+"""The machine: its inventory, its activity while a window is open, and how cold it was before."""

@@ -1,4 +1,4 @@
-"""What of a file is in memory alone: pages that cachestat(2) finds dirty, or on their way to the disk."""
+"""Pages of a file that are only in memory: dirty or under writeback, as reported by cachestat(2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-_CACHESTAT = 451  # the same number on all machines; Linux has it since 6.5
+_CACHESTAT = 451  # syscall number, the same on all machines; since Linux 6.5
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -25,7 +25,7 @@ class _Found(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Pages of a file: in memory, changed since they were last on the disk, on their way to it."""
+    """Page counts of a file: in the page cache, dirty, and under writeback."""
 
     cached: int
     dirty: int
@@ -33,12 +33,12 @@ class Pages:
 
     @property
     def at_risk(self) -> int:
-        """Those that a power failure now would lose."""
+        """Number of pages that a power failure now would lose."""
         return self.dirty + self.writeback
 
 
 def pages(path: Path) -> Pages:
-    """Of a whole file; OSError where the kernel does not tell, or not us: the file must be our own, or we be root."""
+    """Return the page counts of a file; raise OSError if the kernel refuses, as for files of others unless root."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         whole, found = _Range(0, 0), _Found()
@@ -51,9 +51,9 @@ def pages(path: Path) -> Pages:
 
 
 def why_not(folder: Path) -> str | None:
-    """Why nothing can be told of files below `folder`; None where a page is seen to be dirty, and no more once synced.
+    """Return why dirty pages cannot be counted below `folder`, or None if a write-and-fsync probe works.
 
-    Linux before 6.5 has no such call, and not every file system counts its pages.
+    Linux before 6.5 lacks cachestat(2), and not every file system counts its dirty pages.
     """
     with tempfile.NamedTemporaryFile(dir=folder) as file:
         file.write(b"tide" * 1024)

@@ -1,4 +1,4 @@
-"""Work in a child of this process, which has none of the libraries in memory that the work loads."""
+"""Execution of work in a child process, so that this process never has the work's libraries in memory."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tidemark.lifetime import INTERRUPTIONS, die_with_parent, heed_interruptions
 
 
 def in_a_child(work: Callable[[], None]) -> None:
-    """Run `work` in a child; raise the TidemarkError that ended it, or KeyboardInterrupt if that did.
+    """Run `work` in a child process; raise the TidemarkError or KeyboardInterrupt that ended it.
 
-    The child cannot outlive us. It is asked to end when we are, and waited for: it may have servers to stop.
+    The child cannot outlive this process, and is sent its interruptions and awaited: it may have servers to stop.
     """
     parent = os.getpid()
     reader, writer = os.pipe()
     sys.stderr.flush()
     sys.stdout.flush()
-    # Until both know whom an interruption is for, it waits.
+    # Block interruptions until both processes have set up their handling.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)
     child = os.fork()
     if child == 0:
@@ -42,7 +42,7 @@ def in_a_child(work: Callable[[], None]) -> None:
 
 
 def _work(work: Callable[[], None], parent: int, writer: int, mask: set[int]) -> None:
-    """Never returns: what is above this in the stack is the parent's business."""
+    """Run `work` in the child and exit without returning: the callers on the stack belong to the parent."""
     error: BaseException | None = None
     try:
         die_with_parent(parent)

@@ -1,8 +1,8 @@
-"""Making the machine cold, and measuring how cold it is: the verdict follows from what is resident in memory.
+"""Making the machine cold, and measuring how cold it is by page cache residency.
 
-Residency is asked of the kernel by mincore(2) over a mapping of each file: which pages of it are in the page
-cache. Nothing is read, so asking does not warm what it measures. What a running process has mapped stays in the
-page cache when that is dropped; process_madvise(2) takes it out of the process first, where the kernel has that.
+Residency is measured by mincore(2) over a mapping of each file, which reports the pages that are in the page
+cache. Nothing is read, so the measurement warms nothing. Pages that a running process has mapped survive a drop
+of the page cache; process_madvise(2) pages them out of the process first, if the kernel supports it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ct
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
 _MAP_FAILED = ctypes.c_void_p(-1).value
-_PIDFD_OPEN, _PROCESS_MADVISE = 434, 440  # the same numbers on all machines that Linux has had since
+_PIDFD_OPEN, _PROCESS_MADVISE = 434, 440  # syscall numbers, the same on all machines
 _MADV_PAGEOUT = 21
 
 
@@ -50,12 +50,12 @@ def may_drop_caches() -> bool:
 
 
 def possible_methods() -> list[Method]:
-    """What this account can do on this machine without a restart, best first."""
+    """Return the methods that this account can use on this machine without a restart, best first."""
     return ([Method.EVICT] if may_drop_caches() else []) + [Method.EVICT_FILES, Method.NONE]
 
 
 def choose(wanted: str) -> Method:
-    """The method for the configuration's `cold`: what it asks for, or the next best that is permitted here."""
+    """Return the method for the configuration's `cold`: the requested one, or the next best permitted here."""
     if wanted == "auto":
         return possible_methods()[0]
     if wanted == "evict" and not may_drop_caches():
@@ -64,10 +64,10 @@ def choose(wanted: str) -> Method:
 
 
 def evict(method: Method, files: Iterable[Path]) -> None:
-    """Write dirty pages out and drop clean ones, as `method` says; what is in use by a process stays.
+    """Write dirty pages out and drop clean ones, according to `method`; pages in use by a process stay.
 
-    After a restart as well: checking the programs against their lock has read them. What processes have mapped can be
-    taken out of them before (`page_out`).
+    This is done after a restart too, as checking the programs against their lock has read them. `page_out` can page
+    out mapped pages beforehand.
     """
     if method is Method.REBOOT:
         method = possible_methods()[0]
@@ -93,10 +93,10 @@ class _Range(ctypes.Structure):
 
 
 def page_out(pids: Iterable[int]) -> None:
-    """Take the pages of files that running processes have mapped out of them, so that `evict` can drop these.
+    """Page out the file pages that running processes have mapped, so that `evict` can drop them.
 
-    A page that several processes have mapped stays, and so does what is used again at once. Where the kernel or the
-    account does not allow it, nothing happens: what is resident afterwards is measured, not believed.
+    A page that several processes have mapped stays, as does one that is used again at once. If the kernel or the
+    account does not allow it, nothing happens: residency is measured afterwards, not assumed.
     """
     for pid in pids:
         descriptor = _libc.syscall(_PIDFD_OPEN, pid, 0)
@@ -113,7 +113,7 @@ def page_out(pids: Iterable[int]) -> None:
 
 
 def mapped_ranges(pid: int) -> list[tuple[int, int, Path]]:
-    """Address, length and file of each mapping of a file in a process; none where this may not be asked."""
+    """Return address, length and file of each file mapping of a process; empty if they may not be read."""
     found = []
     with suppress(OSError, ValueError):
         for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
@@ -125,9 +125,9 @@ def mapped_ranges(pid: int) -> list[tuple[int, int, Path]]:
 
 
 def library_files(packages: Iterable[str]) -> tuple[Path, ...]:
-    """The shared libraries and extensions of installed Python packages; a name that ends in * stands for several.
+    """Return the shared libraries and extensions of installed Python packages; a name ending in * matches several.
 
-    Packages are looked for, not imported.
+    Packages are located, not imported.
     """
     found: set[Path] = set()
     for folder in map(Path, sys.path):
@@ -136,8 +136,8 @@ def library_files(packages: Iterable[str]) -> tuple[Path, ...]:
                 continue
             for place in folder.glob(name):
                 found.update(path for path in place.rglob("*") if path.suffix in LIBRARIES or ".so." in path.name)
-            found.update(folder.glob(f"{name}.*.so"))  # a package that is one library
-            # Wheels put libraries that they share into a folder of their own.
+            found.update(folder.glob(f"{name}.*.so"))  # a package that is a single library
+            # Wheels put shared libraries into a separate folder.
             beside = folder / f"{name}.libs"
             if "*" not in name and beside.is_dir():
                 found.update(beside.iterdir())
@@ -145,10 +145,10 @@ def library_files(packages: Iterable[str]) -> tuple[Path, ...]:
 
 
 def residency(files: Iterable[Path]) -> Residency:
-    """How much of `files` is in the page cache.
+    """Return the size of `files`, and how much of it is in the page cache.
 
-    Left out are files that vanish while asking, and those that this account neither owns nor may write: of them
-    the kernel tells nobody, but calls each page resident.
+    Files that vanish meanwhile are left out, and so are those that this account neither owns nor may write: the
+    kernel reports all of their pages as resident.
     """
     total = resident = 0
     for path in files:
@@ -184,10 +184,10 @@ def _resident_pages(path: Path, size: int) -> int:
 def prove(
     method: Method, groups: Mapping[str, Iterable[Path]], apart: Mapping[str, Iterable[Path]] | None = None
 ) -> ColdProof:
-    """Measure the residency of each group of files now, and judge it.
+    """Measure the residency of each group of files now, and derive the verdict.
 
     Cold: below 1 % of the bytes of all groups together. Hot: above 90 %. Between: lukewarm. Unknown: no files.
-    Groups that stand `apart` are measured and listed, and decide nothing.
+    Groups in `apart` are measured and listed, but do not affect the verdict.
     """
     measured = {name: residency(files) for name, files in groups.items()}
     whole = Residency.together(measured.values())

@@ -1,4 +1,4 @@
-"""What reaches the disk under the data, what still waits in memory for it, and what each process sent there."""
+"""Disk writes: bytes that reached the data's device, dirty bytes in memory, and bytes written by processes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-SECTOR_BYTES = 512  # the kernel's unit in block statistics, whatever the device's own is
+SECTOR_BYTES = 512  # unit of the kernel's block statistics, whatever the device's sector size
 MEMINFO = Path("/proc/meminfo")
-REST_BYTES = 1 << 20  # less than this waiting for the disk is rest, on a machine that is otherwise quiet
+REST_BYTES = 1 << 20  # an otherwise quiet machine with fewer dirty bytes counts as idle
 PATIENCE_SECONDS = 15.0
 LOOK_SECONDS = 0.05
 
 
 class DiskCounter:
-    """Bytes written to the block device that holds `directory`, since the machine started."""
+    """Counter of bytes written to the block device that holds `directory`, since the machine started."""
 
     def __init__(self, directory: Path) -> None:
         number = directory.stat().st_dev
@@ -35,7 +35,7 @@ class DiskCounter:
 
 
 def waiting_bytes() -> int | None:
-    """Bytes of the whole machine that were written to files and are not on their disks yet; None if it tells not."""
+    """Return the machine's bytes that were written to files but are not yet on their disks; None if unknown."""
     found = {}
     with suppress(OSError):
         for line in MEMINFO.read_text().splitlines():
@@ -48,7 +48,7 @@ def waiting_bytes() -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """How the machine came to rest: bytes that still waited for a disk in the end, and the seconds that it took."""
+    """Result of `settle`: dirty bytes left in the end, the seconds that it took, and whether the machine is idle."""
 
     left_bytes: int | None
     seconds: float
@@ -56,10 +56,10 @@ class Settled:
 
 
 def settle(rest_bytes: int | None, patience_s: float = PATIENCE_SECONDS) -> Settled:
-    """Sync, again and again, until no more waits for the disk than `rest_bytes`, or a megabyte where that is less.
+    """Sync repeatedly until at most `rest_bytes` are dirty, or one megabyte if that is more.
 
-    What was written before would reach the disk later, and be charged to whoever is measured then. Gives up after
-    `patience_s`: others may write all the time.
+    Earlier writes would otherwise reach the disk later, and be charged to the system that is measured then. Gives up
+    after `patience_s`: other programs may write all the time.
     """
     enough = max(rest_bytes or 0, REST_BYTES)
     began = time.monotonic()
@@ -73,9 +73,9 @@ def settle(rest_bytes: int | None, patience_s: float = PATIENCE_SECONDS) -> Sett
 
 
 def sent_bytes(pids: Iterable[int]) -> int | None:
-    """Bytes that processes caused to be written to a disk, now or later; None where that may not be asked.
+    """Return the bytes that processes caused to be written to a disk, now or later; None if they may not be read.
 
-    Of a child that ended, its parent has them.
+    The bytes of a child that ended are counted in its parent.
     """
     total, known = 0, False
     for pid in pids:

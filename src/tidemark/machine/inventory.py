@@ -1,4 +1,4 @@
-"""What machine this is, as far as it tells; nothing here names its owner or its network."""
+"""Inventory of the machine, as far as it can be read; nothing here names its owner or its network."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tidemark.machine.disk import DiskCounter
 from tidemark.runs.circumstances import Machine
 
 MACHINE_ID = Path("/etc/machine-id")
-MEMORY_STEP = 256 << 20  # a kernel keeps some megabytes more or fewer to itself from one start to the next
+MEMORY_STEP = 256 << 20  # the memory that a kernel reserves varies by some megabytes between boots
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What changes from run to run; None where the machine does not tell."""
+    """Machine state that changes from run to run; None where it cannot be read."""
 
     boot_id: str
     uptime_s: float
@@ -69,13 +69,13 @@ def _file_system(directory: Path) -> str | None:
 
 
 def inventory(directory: Path) -> Machine:
-    """The machine, and the disk that holds `directory`."""
+    """Return the description of the machine, and of the disk that holds `directory`."""
     found = _looked_at(directory)
     return replace(found, identity=_identity(found, _read(MACHINE_ID)))
 
 
 def identity(directory: Path) -> str:
-    """16 hex digits that tell the machine, with the disk that holds `directory`, from others."""
+    """Return 16 hex digits that distinguish the machine, with the disk that holds `directory`, from others."""
     return _identity(_looked_at(directory), _read(MACHINE_ID))
 
 
@@ -102,7 +102,7 @@ def _looked_at(directory: Path) -> Machine:
 
 
 def _identity(machine: Machine, machine_id: str | None) -> str:
-    """What makes measurements of two machines incomparable, and the machine's own id, salted: it is not to be read."""
+    """Hash what makes measurements of two machines incomparable, and the machine id, salted to keep it secret."""
     memory = round(machine.memory_bytes / MEMORY_STEP)
     disk = [machine.disk_model, machine.disk_rotational, machine.file_system]
     salted = None if machine_id is None else hashlib.sha256(f"tidemark {machine_id}".encode()).hexdigest()
@@ -111,7 +111,7 @@ def _identity(machine: Machine, machine_id: str | None) -> str:
 
 
 def moment() -> Moment:
-    """The state that may confound a run: when the machine started, how fast and how warm it is now."""
+    """Return the state that may confound a run: boot id, uptime, and the current clock rate and temperature."""
     frequency = psutil.cpu_freq()
     sensors = psutil.sensors_temperatures()
     warmest = max((entry.current for entries in sensors.values() for entry in entries), default=None)

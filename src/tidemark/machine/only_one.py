@@ -1,4 +1,4 @@
-"""One measurement at a time on the whole machine, whichever folder or account it is started from."""
+"""Lock that allows one measurement at a time on the machine, from any folder or account."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# A name in the kernel's table of local sockets, where no file can be left behind: it is free again with its holder.
+# An abstract socket name: no file can be left behind, and the kernel releases the name when its holder ends.
 NAME = "\0tidemark-measures"
 LOOK_SECONDS = 0.2
 
 
 @contextmanager
 def alone(show: Callable[[str], None] = lambda _what: None) -> Iterator[None]:
-    """Wait until nobody else measures on this machine, and keep others waiting; released however we end."""
+    """Hold the machine's measurement lock, waiting for it if necessary; released however this process ends."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as holder:
         waiting = False
         while True:

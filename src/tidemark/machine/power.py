@@ -1,17 +1,17 @@
-"""A disk whose power can be cut: an ext4 file system in a file, mounted on a folder for this process and its children.
+"""Simulated power loss: an ext4 file system in a file, mounted on a folder for this process and its children.
 
     with Disk(folder, beside) as disk:
         ...                             servers and tables write below `folder`
-        stop(pids)                      all who do so stand still
-        disk.cut()                      what has reached the disk by now is copied
-        ...                             those processes are killed
-        disk.come_back()                `folder` is what the copy has
+        stop(pids)                      all writing processes are stopped
+        disk.cut()                      the content of the disk is copied
+        ...                             the stopped processes are killed
+        disk.come_back()                `folder` has the content of the copy
 
-What the file holds is what the disk holds; what the kernel alone has in memory is not in it, and so is not in the copy.
-A device's own volatile cache is not modelled: whatever was sent to the disk is on it.
+The file holds the content of the disk; data that the kernel has only in memory is not in it, nor in the copy. A
+device's volatile cache is not modelled: everything sent to the disk is on it.
 
-The mounts are in a namespace of this process and those that it starts: the kernel undoes them, and frees their loop
-devices, with the last of these processes, however that ends. Linux, and root in the machine's own namespace, only.
+The mounts are in a namespace of this process and its children: the kernel removes them, and frees their loop devices,
+with the last of these processes, however it ends. Requires Linux, and root in the machine's own namespace.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from typing import BinaryIO
 
 from tidemark.errors import MachineError
 
-DISK_BYTES = 2 << 30  # of the disk; its file holds what is used of it alone
+DISK_BYTES = 2 << 30  # size of the disk; its file is sparse
 PIECE_BYTES = 1 << 20
-COPIES = 20  # tried until nothing is written to the disk meanwhile
+COPIES = 20  # attempts to copy the disk without a concurrent write
 STANDING_S = 10.0
 LOOK_S = 0.005
 TOOLS = ("mkfs.ext4", "mount", "umount", "unshare")
-# No threads of the kernel that go on making the file system once it is mounted.
+# Without lazy initialisation, which kernel threads would continue after the file system is mounted.
 MAKE = ("mkfs.ext4", "-q", "-F", "-m", "0", "-J", "size=16", "-E", "lazy_itable_init=0,lazy_journal_init=0")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Disk:
-    """A context manager, to be entered by a process whose children alone shall see the disk."""
+    """Context manager of the disk, to be entered by the process whose children alone are to see it."""
 
     def __init__(self, folder: Path, beside: Path) -> None:
-        """`folder` is where it is mounted; `beside`, a folder made anew and removed, has its file."""
+        """Prepare a disk mounted on `folder`; its file is in `beside`, a folder that is created and removed."""
         self._folder, self.beside = folder, beside
         self._mounted = 0
 
@@ -70,7 +70,7 @@ class Disk:
 
     def __exit__(self, *_: object) -> None:
         while self._mounted:
-            _run("umount", "--lazy", self._folder)  # what is still open below it goes with our children
+            _run("umount", "--lazy", self._folder)  # files still open below it are released when the children end
             self._mounted -= 1
         shutil.rmtree(self.beside, ignore_errors=True)
 
@@ -89,7 +89,7 @@ class Disk:
         self._folder.chmod(mode)
 
     def sync(self) -> None:
-        """All that was written below the folder so far is on the disk."""
+        """Write everything below the folder to the disk with syncfs(2); raise OSError if that fails."""
         descriptor = os.open(self._folder, os.O_RDONLY)
         try:
             if _libc.syncfs(descriptor) != 0:
@@ -98,10 +98,10 @@ class Disk:
             os.close(descriptor)
 
     def cut(self) -> int:
-        """Copy what is on the disk, until the copy and what is there after it are the same; how often it was copied.
+        """Copy the disk until copy and disk are the same afterwards; return the number of copies made.
 
-        Then no block was written between, and the copy is what a loss of power at that moment leaves. MachineError
-        where that is not to be had: somebody, or the kernel, writes all the time.
+        Then no block was written in between, and the copy is what a power loss at that moment leaves. Raises
+        MachineError if that never happens, because a process or the kernel writes all the time.
         """
         for number in range(1, COPIES + 1):
             with self._left.open("wb") as copy:
@@ -111,12 +111,12 @@ class Disk:
         raise MachineError(f"in {COPIES} copies of the disk, blocks were written to it each time while it was copied")
 
     def come_back(self) -> None:
-        """From now on the folder is what `cut` found on the disk, after the file system's own recovery."""
+        """Mount the copy made by `cut` on the folder, after the file system's own recovery."""
         self._mount(self._left)
 
 
 def stop(pids: Callable[[], Iterable[int]]) -> None:
-    """SIGSTOP all these processes, those among them that they start meanwhile, and wait until they stand still."""
+    """Send SIGSTOP to all these processes, and to those they start meanwhile, and wait until all are stopped."""
     deadline = time.monotonic() + STANDING_S
     while True:
         found = set(pids())
@@ -131,10 +131,10 @@ def stop(pids: Callable[[], Iterable[int]]) -> None:
 
 
 def _stands(pid: int) -> bool:
-    """Whether each of its threads is stopped, or gone."""
+    """Return True if each of its threads has stopped or ended."""
     try:
         states = [task.joinpath("stat").read_text().rpartition(")")[2].split()[0] for task in _tasks(pid)]
-    except OSError:  # one ended meanwhile: to be looked at again, unless all did
+    except OSError:  # a thread ended meanwhile: to be checked again, unless the process ended
         return not Path(f"/proc/{pid}").exists()
     return all(state in "TZX" for state in states)
 
@@ -145,7 +145,7 @@ def _tasks(pid: int) -> list[Path]:
 
 @cache
 def why_not() -> str | None:
-    """Why no disk like this can be had here; None where one was mounted to see it."""
+    """Return why no such disk can be mounted here; None if a test mount succeeded."""
     if not hasattr(os, "unshare"):
         return "there are no namespaces of mounts"
     if os.geteuid() != 0:
@@ -174,7 +174,7 @@ def _run(*command: str | Path) -> None:
 
 
 def _digest(image: Path, copy: BinaryIO | None = None) -> str:
-    """Of what is in a file that may have holes, and where; it is copied on the way."""
+    """Return the digest of the data and offsets of a file that may have holes, copying it to `copy` if given."""
     found = hashlib.blake2b()
     with image.open("rb") as source:
         if copy is not None:
@@ -188,13 +188,13 @@ def _digest(image: Path, copy: BinaryIO | None = None) -> str:
 
 
 def _pieces(descriptor: int) -> Iterator[tuple[int, bytes]]:
-    """The parts of a file that are no holes, in pieces, each with its place."""
+    """Yield the data of a file without its holes, in pieces, each with its offset."""
     place, size = 0, os.fstat(descriptor).st_size
     while place < size:
         try:
             place = os.lseek(descriptor, place, os.SEEK_DATA)
         except OSError as error:
-            if error.errno == errno.ENXIO:  # nothing but a hole follows
+            if error.errno == errno.ENXIO:  # only a hole follows
                 return
             raise
         end = os.lseek(descriptor, place, os.SEEK_HOLE)

@@ -1,4 +1,4 @@
-"""Processors' time: of single processes and their children, of the kernel's own threads, of everybody."""
+"""CPU time, memory and limits of processes: single ones and their children, kernel threads, and all of a machine."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tidemark.machine.disk import sent_bytes
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-KERNEL = 2  # the parent of all threads of the kernel
-LEAST_FILES = 1024  # that a process may have open: what systems allow where nobody set a limit
+KERNEL = 2  # process id of the parent of all kernel threads
+LEAST_FILES = 1024  # that a process may have open: the usual default of systems
 
 
 def have_files() -> None:
-    """Let this process and its children have as many files open as servers need; MachineError where they may not."""
+    """Raise the limit of open files of this process to what servers need; raise MachineError if that is forbidden."""
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if -1 < most < LEAST_FILES:
         raise MachineError(
@@ -33,7 +33,7 @@ def have_files() -> None:
 
 
 def children(pid: int) -> list[int]:
-    """Children of `pid`, from the kernel's list of one thread, which costs no walk through all processes."""
+    """Return the children of `pid`, from the kernel's list of one thread, which avoids a walk through all processes."""
     try:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except (OSError, ValueError):
@@ -41,39 +41,39 @@ def children(pid: int) -> list[int]:
 
 
 def family(pid: int) -> Iterator[int]:
-    """`pid` and all that descend from it by its main thread and theirs, as far as they run now."""
+    """Yield `pid` and all of its running descendants that main threads started."""
     yield pid
     for child in children(pid):
         yield from family(child)
 
 
 def cpu_seconds(pid: int, ended_children: bool = True) -> float:
-    """User and system time of a process in seconds, and of its children that have ended unless told otherwise.
+    """Return user and system time of a process in seconds, by default with that of its children that have ended.
 
-    Read here and not by psutil, which asks for more and takes ten times as long; OSError when it has ended.
+    Read directly, as psutil reads more and takes ten times as long. Raises OSError if the process has ended.
     """
-    # The command's name may hold spaces and parentheses; what follows its last parenthesis does not.
+    # The command's name may contain spaces and parentheses; the text after its last parenthesis does not.
     after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, after_name[11 : 15 if ended_children else 13])) / CLOCK_TICKS
 
 
 def own_bytes(pid: int) -> int:
-    """Memory that a process has for itself: what is resident less what may be shared. OSError when it has ended.
+    """Return a process's private memory in bytes, resident less shareable; raise OSError if it has ended.
 
-    The kernel counts these all the time, so that asking takes some 20 µs.
+    The kernel maintains these counters, so reading them takes some 20 µs.
     """
     fields = Path(f"/proc/{pid}/statm").read_text().split()
     return (int(fields[1]) - int(fields[2])) * PAGE_BYTES
 
 
 def forget_peak() -> None:
-    """Let `peak_bytes` of this process begin anew, where the kernel allows it."""
+    """Reset `peak_bytes` of this process, if the kernel allows it."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_bytes() -> int:
-    """The most resident memory that this process had since `forget_peak`, what it shares with others included."""
+    """Return this process's peak resident memory in bytes since `forget_peak`, shared memory included."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
@@ -81,9 +81,9 @@ def peak_bytes() -> int:
 
 
 def proportional_bytes(pid: int) -> int:
-    """Resident memory of a process (PSS): of pages that it shares with others, its part. OSError when it has ended.
+    """Return a process's resident memory with its part of shared pages (PSS); raise OSError if it has ended.
 
-    The kernel walks through all of its pages for that, some milliseconds, so not while anything is timed.
+    The kernel walks through all of its pages, which takes some milliseconds: do not call it while anything is timed.
     """
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
@@ -93,10 +93,9 @@ def proportional_bytes(pid: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MachineTimes:
-    """Seconds since the machine started, of all its processors together.
+    """CPU seconds since the machine started, summed over all processors.
 
-    `programs`: for processes and the kernel's threads; `interrupts`: for devices; `stolen`: kept by the hypervisor;
-    `idle`: none of these.
+    `programs`: processes and kernel threads; `interrupts`: devices; `stolen`: taken by the hypervisor; `idle`: rest.
     """
 
     programs: float
@@ -125,17 +124,17 @@ def machine_times() -> MachineTimes:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What ran on this machine at one moment beside the processes of ours, in seconds of processor time so far.
+    """Processes on this machine other than Tidemark's, with their CPU seconds up to one moment.
 
-    `sent_bytes`: what they caused to be written to a disk so far, ended children included; None where nobody may ask.
+    `sent_bytes`: bytes that they caused to be written to a disk, ended children included; None if not readable.
     """
 
     kernel: float
-    programs: dict[int, tuple[str, float]]  # by process: its name, and its time without that of ended children
+    programs: dict[int, tuple[str, float]]  # by process id: name, and CPU seconds without those of ended children
     sent_bytes: int | None = None
 
     def since(self, before: Others) -> list[tuple[str, float]]:
-        """Programs by the time they took since `before`, most first."""
+        """Return the programs with the CPU seconds that they used since `before`, most first."""
         taken: dict[str, float] = {}
         for pid, (name, seconds) in self.programs.items():
             earlier = before.programs.get(pid)
@@ -145,7 +144,7 @@ class Others:
 
 
 def others(ours: set[int]) -> Others:
-    """One walk through all processes but `ours`; some milliseconds, so not while anything is timed."""
+    """Read all processes except `ours`; it takes some milliseconds: do not call it while anything is timed."""
     kernel, programs = 0.0, {}
     for place in Path("/proc").iterdir():
         name = place.name
@@ -165,7 +164,7 @@ def others(ours: set[int]) -> Others:
 
 
 def bind(processors: int) -> None:
-    """Bind all threads of this process, and those that they will start, to the first so many of its processors."""
+    """Bind all threads of this process, and those that they start later, to its first `processors` processors."""
     allowed = set(sorted(os.sched_getaffinity(0))[:processors])
     for thread in Path("/proc/self/task").iterdir():
         with suppress(ProcessLookupError):
@@ -173,7 +172,7 @@ def bind(processors: int) -> None:
 
 
 def confine(pids: Iterable[int], processors: Collection[int]) -> None:
-    """Bind all threads of the processes, and those that they will start, to `processors`; who has ended is left out."""
+    """Bind all threads of the processes, and those that they start later, to `processors`; ended ones are skipped."""
     for pid in pids:
         with suppress(FileNotFoundError):
             for thread in Path(f"/proc/{pid}/task").iterdir():

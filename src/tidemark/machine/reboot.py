@@ -1,7 +1,7 @@
-"""Restarts of the machine between series: who has used this boot, who waits for the next, and who goes on after it.
+"""Restarts of the machine between series: use of this boot, the series waiting for the next, and resumption.
 
-Nothing here restarts anything from inside a measurement. A series asks whether the boot is still unused; the
-pipeline, between two series and only when told to twice, installs a systemd unit and asks systemd to reboot.
+Nothing here restarts the machine during a measurement. A series checks whether the boot is still unused; the
+pipeline, between two series and only if configuration and command line ask for it, has systemd resume and reboot.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from tidemark.paths import Workspace, private_directory, sync_directory, write_a
 
 UNIT = "tidemark-resume.service"
 UNITS = Path("/etc/systemd/system")
-SYSTEMD = Path("/run/systemd/system")  # there when systemd runs the machine
-SETTLE_SECONDS = 30.0  # after the boot: its own work should not be measured
+SYSTEMD = Path("/run/systemd/system")  # exists if systemd runs the machine
+SETTLE_SECONDS = 30.0  # after the boot, whose own work should not be measured
 
 
 class Restarts(StrEnum):
-    """What the command line says about restarts, beside `cold: reboot` in the configuration."""
+    """Setting of the command line for restarts, in addition to `cold: reboot` in the configuration."""
 
     NONE = "none"
-    ALLOW = "allow"  # restart the machine, and go on after it
-    WAIT = "wait"  # stop; a person restarts it and types the command again
+    ALLOW = "allow"  # restart the machine, and continue afterwards
+    WAIT = "wait"  # stop; the user restarts it and enters the command again
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """The command that a restart interrupts, and how many restarts it may still ask for."""
+    """Command that a restart interrupts, and the number of restarts that it may still request."""
 
     config_file: str
     overrides: tuple[str, ...]
@@ -46,11 +46,11 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is known about this boot of the machine; it is written down, and survives the boot."""
+    """State of this boot of the machine; it is stored on disk, and survives the boot."""
 
     boot_id: str
-    used_by: tuple[str, ...] = ()  # series, and what else would have warmed the machine
-    waiting: str | None = None  # the series that the next boot is for
+    used_by: tuple[str, ...] = ()  # series, and other work that would have warmed the machine
+    waiting: str | None = None  # the series for which the next boot is reserved
     resume: Resume | None = None
 
 
@@ -59,7 +59,7 @@ def _path(workspace: Workspace) -> Path:
 
 
 def read(workspace: Workspace) -> State:
-    """What is written down, as it holds in this boot: after a restart nobody has used it yet."""
+    """Return the stored state as it applies to this boot: after a restart, the boot is unused."""
     path, boot_id = _path(workspace), moment().boot_id
     if not path.exists():
         return State(boot_id)
@@ -87,13 +87,13 @@ def read(workspace: Workspace) -> State:
 
 
 def write(workspace: Workspace, state: State) -> None:
-    """Put `state` on the disk, flushed: a restart may follow at once."""
+    """Write `state` to disk with fsync: a restart may follow at once."""
     private_directory(workspace.private)
     write_atomically(_path(workspace), json.dumps(asdict(state), indent=1) + "\n")
 
 
 def claim(workspace: Workspace, who: str, alone: bool) -> None:
-    """Write down that `who` uses this boot; with `alone`, RebootNeeded if anybody has used it before."""
+    """Record that `who` uses this boot; with `alone`, raise RebootNeeded if it was used before."""
     state = read(workspace)
     if alone and state.used_by:
         write(workspace, replace(state, waiting=who))
@@ -106,7 +106,7 @@ def claim(workspace: Workspace, who: str, alone: bool) -> None:
 
 
 def may_restart() -> None:
-    """Raise MachineError where the machine could not be restarted, or not go on by itself afterwards."""
+    """Raise MachineError if the machine cannot be restarted, or cannot continue by itself afterwards."""
     if os.geteuid() != 0:
         raise MachineError(
             "--allow-reboot: found an account that is not root; only root may restart the machine and install the "
@@ -120,7 +120,7 @@ def may_restart() -> None:
 
 
 def unit_text(workspace: Workspace) -> str:
-    """The unit that runs `tidemark resume` in the workspace at the next boot."""
+    """Return the systemd unit that runs `tidemark resume` in the workspace at the next boot."""
     log = workspace.results / "logs" / "resume.log"
     keep = {name: os.environ[name] for name in ("PYTHONPATH", "TIDEMARK_CACHE", "PATH") if name in os.environ}
     environment = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in sorted(keep.items()))
@@ -133,11 +133,11 @@ def unit_text(workspace: Workspace) -> str:
         "Type=exec\n"
         f"WorkingDirectory={_literal(str(workspace.root))}\n"
         f"{environment}"
-        # In a command, and nowhere else, a dollar sign begins a variable.
+        # Only in a command does a dollar sign begin a variable.
         f"ExecStart={_quoted(sys.executable).replace('$', '$$')} -m tidemark resume\n"
         f"StandardOutput=append:{_literal(str(log))}\n"
         f"StandardError=append:{_literal(str(log))}\n"
-        # Waiting for the next restart, and Ctrl-C's kin, are no failures.
+        # Waiting for the next restart and interruptions are not failures.
         f"SuccessExitStatus={RebootNeeded.exit_code} 130\n"
         "\n[Install]\n"
         "WantedBy=multi-user.target\n"
@@ -145,20 +145,20 @@ def unit_text(workspace: Workspace) -> str:
 
 
 def _literal(text: str) -> str:
-    """`text` as the rest of a unit file's line: percent signs begin what systemd fills in."""
+    """Escape `text` as the rest of a unit file's line: percent signs begin specifiers of systemd."""
     if "\n" in text:
         raise MachineError(f"{text!r}: a path with a line break cannot be put into a systemd unit")
     return text.replace("%", "%%")
 
 
 def _quoted(text: str) -> str:
-    """`text` as one word of a unit file's command or assignment."""
+    """Quote `text` as one word of a unit file's command or assignment."""
     escaped = _literal(text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def installed_for(units: Path = UNITS) -> str | None:
-    """The folder that the installed unit goes on in; None when there is no unit."""
+    """Return the folder in which the installed unit continues; None if there is no unit."""
     with suppress(FileNotFoundError):
         for line in (units / UNIT).read_text().splitlines():
             if line.startswith("WorkingDirectory="):
@@ -167,7 +167,7 @@ def installed_for(units: Path = UNITS) -> str | None:
 
 
 def install(workspace: Workspace, units: Path = UNITS) -> None:
-    """Install and enable the unit; MachineError when another workspace's is there."""
+    """Install and enable the unit; raise MachineError if another workspace's unit is installed."""
     other = installed_for(units)
     if other is not None and other != str(workspace.root):
         raise MachineError(
@@ -186,7 +186,7 @@ def install(workspace: Workspace, units: Path = UNITS) -> None:
 
 
 def remove(workspace: Workspace, units: Path = UNITS) -> None:
-    """Remove this workspace's unit; nothing happens when there is none."""
+    """Remove this workspace's unit; do nothing if there is none."""
     if installed_for(units) == str(workspace.root):
         (units / "multi-user.target.wants" / UNIT).unlink(missing_ok=True)
         (units / UNIT).unlink()
@@ -200,7 +200,7 @@ def _reload(units: Path) -> None:
 
 
 def restart_machine() -> None:
-    """Ask systemd for a full reboot: a soft one keeps kernel, page cache and boot id."""
+    """Request a full reboot from systemd: a soft one keeps kernel, page cache and boot id."""
     os.sync()
     _systemctl("reboot")
 
@@ -214,5 +214,5 @@ def _systemctl(*arguments: str) -> None:
 
 
 def settle() -> None:
-    """Wait until the boot itself is over."""
+    """Wait until `SETTLE_SECONDS` after the boot."""
     time.sleep(max(0.0, SETTLE_SECONDS - moment().uptime_s))

@@ -1,4 +1,4 @@
-"""Once a second, while a window is open: who uses processors and memory, and what reaches the data's disk."""
+"""Sampler of CPU time, memory and disk writes, once a second while a window is open."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tidemark.machine.processes import (
 from tidemark.runs.machine_samples import MachineSamples
 
 LEAST_SECONDS = 0.25
-HALTED_S = 2.0  # a sample that is later than this, while our process did next to nothing, tells that it stood still
+HALTED_S = 2.0  # a sample later than this, while this process was almost idle, shows that the process was halted
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Processes that are counted together: those that `leaders` names, with their children unless `alone`.
+    """Processes that are counted together: those that `leaders` returns, with their children unless `alone`.
 
-    `ended` are the processor seconds of those that were among them and were killed, which nobody else counts.
+    `ended` returns the CPU seconds of former members that were killed, which are counted nowhere else.
     """
 
     leaders: Callable[[], list[int]]
@@ -42,16 +42,16 @@ class Group:
         return set(leaders) if self.alone else {each for pid in leaders for each in (pid, *children(pid))}
 
     def cpu_seconds(self) -> float | None:
-        """Processor time so far; None where there is no such process."""
+        """Return the CPU seconds so far; None if there is no such process."""
         return self._cpu_seconds(self.pids())
 
     def used(self) -> tuple[float | None, float | None]:
-        """Processor time so far, and the bytes of memory that its processes have each for itself."""
+        """Return the CPU seconds so far, and the bytes of private memory of its processes; None if there are none."""
         pids = self.pids()
         return self._cpu_seconds(pids), _sum(own_bytes, pids)
 
     def shared_bytes(self) -> float | None:
-        """Its part of memory that its processes share, with one another or with others; takes milliseconds."""
+        """Return the bytes of shared memory attributed to its processes, None if there are none; takes milliseconds."""
         pids = self.pids()
         whole, own = _sum(proportional_bytes, pids), _sum(own_bytes, pids)
         return None if whole is None or own is None else max(0.0, whole - own)
@@ -62,7 +62,7 @@ class Group:
 
 
 def _sum(of: Callable[[int], float], pids: Iterable[int]) -> float | None:
-    """Over the processes that answer; None where there is none."""
+    """Return the sum over all processes that can be read; None if there are none."""
     found = []
     for pid in pids:
         with suppress(OSError):
@@ -71,13 +71,13 @@ def _sum(of: Callable[[int], float], pids: Iterable[int]) -> float | None:
 
 
 class Sampler:
-    """A thread that samples every `interval_s`; a context manager around each stretch of a window.
+    """Thread that samples every `interval_s`; a context manager around each stretch of a window.
 
-    Groups are asked anew each second: PostgreSQL starts a process for each connection. What no group used of the
-    time that programs had is foreign. Between stretches nothing is sampled, and `second` does not go on.
+    Groups are resolved again each second, as PostgreSQL starts a process for each connection. Program time that no
+    group used is foreign. Between stretches nothing is sampled, and `second` does not advance.
 
-    Of memory, what processes have for themselves is read each second, and what they share once, when a stretch is
-    over: that changes little, and asking for it would show in what is timed.
+    Private memory is read each second, shared memory only once, at the end of a stretch: it changes little, and
+    reading it would affect what is timed.
     """
 
     def __init__(
@@ -92,9 +92,9 @@ class Sampler:
         self._groups = groups
         self._interval_s = interval_s
         self._on_second = on_second
-        self._counted_s = 0.0  # of the stretches before
-        self.cpu_s = 0.0  # what sampling itself cost
-        self.halted_s = 0.0  # in which this process could not run: stopped by a signal, frozen, or held by a debugger
+        self._counted_s = 0.0  # length of the preceding stretches
+        self.cpu_s = 0.0  # cost of sampling itself
+        self.halted_s = 0.0  # in which this process could not run: stopped by a signal, frozen, or halted by a debugger
 
     def __enter__(self) -> Sampler:
         self._ended = threading.Event()
@@ -116,9 +116,9 @@ class Sampler:
         self._counted_s += time.perf_counter() - self._began
 
     def add_shared_memory(self) -> None:
-        """After a stretch: add it to what each of its seconds found processes to have for themselves.
+        """Add shared memory to the private memory of each second of the last stretch.
 
-        It takes milliseconds of this process's own time, so it is asked for when that has been counted.
+        This takes milliseconds of this process's own time, so it is called once that time has been counted.
         """
         for name, group in self._groups.items():
             found, shared = self.series.memory[name], group.shared_bytes()
@@ -142,14 +142,14 @@ class Sampler:
     def _sample(self) -> None:
         now, cpu = time.perf_counter(), time.process_time()
         late = now - self._at - self._interval_s
-        # A library that keeps the interpreter's lock makes a sample late as well, but it works meanwhile.
+        # A library that holds the GIL delays a sample as well, but uses CPU time meanwhile.
         if late > HALTED_S and cpu - self._cpu < late / 2:
             self.halted_s += late
         machine, before = machine_times(), self._machine
         span, wall = machine.total - before.total, now - self._at
         series = self.series
         series.second.append(self._counted_s + now - self._began)
-        # The kernel's idle and iowait times may step back a little, which would make more than all, or less than none.
+        # The kernel's idle and iowait times may decrease slightly, which would give a share above 1 or below 0.
         share = (machine.busy - before.busy) / span if span > 0 else 0.0
         series.cpu_percent.append(100.0 * min(max(share, 0.0), 1.0))
         series.steal_percent.append(100.0 * max(0.0, machine.stolen - before.stolen) / wall)
@@ -167,7 +167,7 @@ class Sampler:
         self._at, self._cpu, self._machine, self._written = now, cpu, machine, written
 
     def _foreign(self, machine: MachineTimes, before: MachineTimes, ours: float, wall: float) -> float | None:
-        """None where no group was given: then there is nothing to be foreign to."""
+        """Return the percentage of one processor used by foreign programs; None if no group was given."""
         if not self._groups:
             return None
         return 100.0 * max(0.0, machine.programs - before.programs - ours) / wall

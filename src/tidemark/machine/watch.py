@@ -1,4 +1,4 @@
-"""What else could have made a number: a window's disk traffic, foreign work and clocks, watched from outside it."""
+"""Confounders of a window: disk traffic, foreign CPU time and clock jumps, observed from outside of it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tidemark.machine.sampler import Group, Sampler
 from tidemark.runs.circumstances import Disk, Interference
 from tidemark.runs.coding.shapes import pairs
 
-NAMED = 3  # programs that a disturbance names
+NAMED = 3  # number of programs that a disturbance names
 LEAST_NAMED_CORES = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class _Clocks:
-    """Seconds of the kernel's clocks at one moment."""
+    """Readings of the kernel's clocks at one moment, in seconds."""
 
     monotonic: float
     boot: float
@@ -38,10 +38,10 @@ class _Clocks:
 
 
 class Watch:
-    """A context manager around each stretch of a window; what it saw of all of them is asked for at the end.
+    """Context manager around each stretch of a window; its results cover all stretches and are read at the end.
 
-    Leaving it syncs the machine: what the stretch wrote and what still waited in memory is then on the disk. What the
-    groups named by `stream` sent there is kept apart.
+    Leaving it syncs the machine, so that all writes of the stretch, and dirty pages from before, are on the disk. Bytes
+    written by the groups named in `stream` are counted separately.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Watch:
         self._foreign_bytes: int | None = 0
 
     def opens_after(self, settled: Settled) -> None:
-        """How the machine came to rest before the stretch that is about to open."""
+        """Record how the machine settled before the stretch that is about to open."""
         self._settled.append(settled)
 
     def __enter__(self) -> Watch:
@@ -167,7 +167,7 @@ class Watch:
         return self.disk(None).charged_bytes or 0
 
     def _culprits(self, seconds: float) -> str:
-        """The programs that took most of it, as far as they can be seen from here."""
+        """Return the foreign programs that used most CPU time, as far as they are visible, in parentheses."""
         most = sorted(self._foreign.items(), key=lambda pair: -pair[1])[:NAMED]
         named = [f"{name} {spent / seconds:.2f}" for name, spent in most if spent / seconds >= LEAST_NAMED_CORES]
         return f" ({', '.join(named)})" if named else ""

@@ -1,4 +1,4 @@
-"""A window in which a table is asked for filtered rows, round after round: what each client reads for each filter."""
+"""Window of filtered queries on a table, in rounds over all predicates: rows and files that a client reads for each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tidemark.systems.tables import TableSystem
 
 @dataclass(slots=True)
 class Asked:
-    """One query and its answer."""
+    """One query with its result."""
 
     predicate: str
     start_ns: int
@@ -36,7 +36,7 @@ class Asked:
 
 @dataclass(slots=True)
 class AskingWindow(DoneWindow[Asked]):
-    """`elapsed_ns` ends with a round of all queries."""
+    """Window of queries; `elapsed_ns` ends with a complete round of all queries."""
 
     def budget(self) -> dict[str, int]:
         inside = int(self.elapsed().sum())
@@ -44,7 +44,7 @@ class AskingWindow(DoneWindow[Asked]):
 
 
 class AskingStage(Stage[AskingWindow]):
-    """`staged` makes it."""
+    """Stage of an `AskingWindow`, created by `staged`."""
 
     def __init__(self, rig: Rig, directory: Path, table: TableSystem, files: int, rows: int) -> None:
         self.directory = directory
@@ -81,7 +81,7 @@ class AskingStage(Stage[AskingWindow]):
             raise SystemFailure("the window was abandoned before a query was answered")
 
     def check(self, window: AskingWindow, last: bool, show: Show) -> Findings:
-        """Each answer has the rows that fit, and each row that was written is there."""
+        """Check that each query found all matching rows, and that the table holds each written row once."""
         del last
         show("oracle")
         began = time.perf_counter()
@@ -113,7 +113,7 @@ class AskingStage(Stage[AskingWindow]):
 
 @contextmanager
 def staged(rig: Rig, name: str, show: Show, files: int, rows: int) -> Iterator[AskingStage]:
-    """A table in the folder `name` of so many files, each a commit of `rows`."""
+    """Create a table in the folder `name`, with `files` commits of `rows` rows each, and yield its stage."""
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("making the table")

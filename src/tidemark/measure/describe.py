@@ -1,4 +1,4 @@
-"""What run.json says of a run beside its numbers: which series, and which system with which libraries."""
+"""Descriptive parts of run.json: the series, and the system with the versions of its libraries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @cache
 def client_versions(system: type[System]) -> dict[str, str]:
-    """What the client's libraries call themselves, asked once a process: for some a client is started for it."""
+    """Return the versions of the client's libraries, read once per process: some require starting a client."""
     return dict(system.versions())
 
 

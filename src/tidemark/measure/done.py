@@ -1,4 +1,4 @@
-"""What a window leaves behind whose operations are done one after the other."""
+"""Record of a window whose operations run one after another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class Done(Protocol):
-    """One operation: a dataclass whose fields are the columns of its row."""
+    """Completed operation: a dataclass whose fields are the columns of its row."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -24,7 +24,7 @@ class Done(Protocol):
 
 @dataclass(slots=True)
 class DoneWindow[D: Done]:
-    """A `Window` but for its budget, which a subclass has; `done` is in the order of time."""
+    """A `Window` without `budget`, which subclasses add; `done` is in order of time."""
 
     elapsed_ns: int = 0
     done: list[D] = field(default_factory=list)

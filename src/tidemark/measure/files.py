@@ -1,4 +1,4 @@
-"""The files that make a system cold or hot: those of its servers, and the libraries of its client."""
+"""Files whose residency makes a system cold or hot: those of its servers, and the libraries of its client."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ CLIENT = "client libraries"
 
 
 def files_of(servers: Servers, variant: Variant) -> dict[str, tuple[Path, ...]]:
-    """The files of the servers, and the libraries of the client: what makes a system cold or hot."""
+    """Return the files that make a system cold or hot: those of the servers, and the libraries of the client."""
     packages = variant.system.libraries
     return {**servers.files(), CLIENT: cold.library_files([*packages, "pyarrow"]) if packages else ()}
 
 
 def warm(files: Iterable[Path]) -> None:
-    """Read files once, so that they are in memory."""
+    """Read files once, so that they are in the page cache."""
     buffer = bytearray(1 << 20)
     for path in files:
         try:
@@ -27,4 +27,4 @@ def warm(files: Iterable[Path]) -> None:
                 while file.readinto(buffer):
                     pass
         except OSError:
-            continue  # a server removes files of its own while it runs
+            continue  # a running server may remove its files

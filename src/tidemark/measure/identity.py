@@ -1,4 +1,4 @@
-"""By what a run was made: digests of the code that measures, and of the code of the system that was measured."""
+"""Digests of the code behind a run: the measuring code, and the code of the system under test."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tidemark import code
 
-# Rooms and files whose code decides what is measured, and how; what plans and what analyses is not among them. The
-# shapes of run files are not either: what they mean has a version.
+# Packages and files whose code determines what is measured, and how. Planning and analysis are not included, nor are
+# the shapes of run files, whose meaning has a version.
 MEASURING = ("machine", "measure", "services", "stream", "studies", "systems", "lifetime.py")
 FRAME = "tidemark.measure.series"
 NOT_ITS_OWN = "studies/registry.py", "studies/study.py"
@@ -16,16 +16,16 @@ NOT_ITS_OWN = "studies/registry.py", "studies/study.py"
 
 @cache
 def harness_digest(workload: str) -> str:
-    """SHA-256, in hex, of the code that measures with the workload of the module `workload`: the frame, and all of its.
+    """Return the SHA-256 (hex) of the measuring code for the workload in module `workload`: frame and workload.
 
-    Systems are not in it, so that one more makes no run old: each has a digest of its own.
+    Systems are excluded, so that a new one does not outdate existing runs: each system has its own digest.
     """
     return code.digest(_measuring(code.led_to(FRAME) | code.led_to(workload)))
 
 
 @cache
 def client_digest(system: str) -> str:
-    """SHA-256, in hex, of the code of the system in the module `system`, with that of the servers that it names."""
+    """Return the SHA-256 (hex) of the code of the system in module `system`, and of the servers that it names."""
     return code.digest(_measuring(code.led_to(system)))
 
 

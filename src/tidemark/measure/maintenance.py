@@ -1,4 +1,4 @@
-"""Flush and merge after a window: the client's call is timed alone, what it did is found out around it."""
+"""Flush and merge after a window: only the client's call is timed; its effects are determined outside of it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tidemark.systems.tables import TableSystem
 
 
 def flush(system: TableSystem) -> Flush | None:
-    """Move inlined rows to Parquet; None where the system inlines nothing."""
+    """Move inlined rows to Parquet; return None if the system inlines nothing."""
     if Capability.FLUSH not in system.capabilities:
         return None
-    # Counted here and not taken from the client: DuckLake 0.3 reports nothing, and may count rows twice.
+    # Counted here rather than by the client: DuckLake 0.3 reports nothing, and may count rows twice.
     rows, before = system.inlined_rows(), set(system.data_files())
     seconds = timed("flush", system.flush)
     files, size = system.weigh(set(system.data_files()) - before)
@@ -23,7 +23,7 @@ def flush(system: TableSystem) -> Flush | None:
 
 
 def merge(system: TableSystem) -> Merge | None:
-    """Replace small files by larger ones; None where the system has no such operation."""
+    """Replace small files by larger ones; return None if the system has no such operation."""
     if Capability.MERGE not in system.capabilities:
         return None
     before = system.weigh(system.data_files())
@@ -33,7 +33,7 @@ def merge(system: TableSystem) -> Merge | None:
 
 
 def timed(what: str, call: Callable[[], object]) -> float:
-    """Seconds of `call`; SystemFailure, that `what` failed, where it raises."""
+    """Return the seconds that `call` takes; raise SystemFailure or DiskFull, naming `what`, if it fails."""
     began = time.perf_counter()
     try:
         call()

@@ -1,6 +1,6 @@
-"""The oracle: the table holds exactly the ids that were acknowledged, each once, in one commit a write.
+"""Oracle: check that the table holds exactly the acknowledged ids, each once, in one commit per write.
 
-It is asked before anything else of the system once the window has closed, so that nothing can be committed late.
+It runs before anything else once the window has closed, so that nothing can be committed late.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from tidemark.systems.tables import TableSystem
 
 
 def compare(ids: pa.ChunkedArray, acknowledged: int, reader: str = "", seconds: float = 0.0) -> Oracle:
-    """Hold `ids` (int64, any order) to the acknowledged ids 0 .. `acknowledged` - 1.
+    """Compare `ids` (int64, any order) with the acknowledged ids 0 .. `acknowledged` - 1.
 
-    `missing` and `duplicated` count ids, `unexpected` counts rows with an id that was never acknowledged (or
-    with none).
+    `missing` and `duplicated` count ids, `unexpected` counts rows whose id was never acknowledged, or is null.
     """
     seen = np.zeros(acknowledged, np.int64)
     unexpected = 0
@@ -38,10 +37,10 @@ def compare(ids: pa.ChunkedArray, acknowledged: int, reader: str = "", seconds: 
 def consult(
     system: TableSystem, acknowledged: int, operations: int | None = None, commits_before: int | None = None
 ) -> Oracle:
-    """Read the table through a reader of its own and compare.
+    """Read the table through a separate reader and compare its ids with the acknowledged ones.
 
-    Where `commits_before` (of the table right after `create`) is given, the commits since then must be as many as
-    the `operations` that were acknowledged.
+    If `commits_before` (of the table right after `create`) is given, the number of commits since then must equal
+    the number of acknowledged `operations`.
     """
     if Capability.READ_BACK not in system.capabilities:
         return Oracle(True, False, acknowledged, 0, 0, 0, 0, system.reader, 0.0)
@@ -57,7 +56,7 @@ def consult(
 
 
 def difference(verdict: Oracle, operations: int) -> str:
-    """What `verdict` found to be otherwise than acknowledged, for whoever reads the error."""
+    """Describe how the table differs from what was acknowledged, for an error message."""
     text = (
         f"{verdict.expected:,} ids were acknowledged, the table holds {verdict.found:,} rows: "
         f"{verdict.missing:,} missing, {verdict.duplicated:,} more than once, "

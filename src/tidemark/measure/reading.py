@@ -1,4 +1,4 @@
-"""How long somebody waits who asks a table that was streamed into and never wrote to it: outside of any window."""
+"""Query latency of a client that did not write the streamed table, measured outside of any window."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tidemark.errors import DiskFull, OracleError, SystemFailure, is_disk_full
 from tidemark.systems.queries import Asker
 from tidemark.systems.tables import TableSystem
 
-TIMES = 2  # that one client asks the same: at first, and once it knows the table
+TIMES = 2  # executions of a query by one client: the first, and one once it knows the table
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Seconds of each answer, in the order in which one client asked; what they came to is the same in all.
+    """Query latencies in seconds, in order; every repetition returned the same result.
 
-    A client is made anew for each of the two questions. Its first answer has in it that it finds the table.
+    Each of the two queries has a new client, whose first latency includes locating the table.
     """
 
     count_s: tuple[float, ...]  # of count(*)
@@ -28,14 +28,14 @@ class Reading:
 
     @property
     def seconds(self) -> dict[str, list[float]]:
-        """As run.json has them."""
+        """Latencies as recorded in run.json."""
         return {"count_s": list(self.count_s), "sum_s": list(self.sum_s)}
 
 
 def read(table: TableSystem) -> Reading:
-    """Ask `table`, which declares `Capability.ASKED`.
+    """Query `table`, which must declare `Capability.ASKED`.
 
-    OracleError where one client's answers differ; SystemFailure where there is none.
+    Raises OracleError if one client's results differ, SystemFailure or DiskFull if a query fails.
     """
     count_s, rows = _asked("count(*)", table.asking(), lambda asker: asker.count())
     sum_s, ids = _asked("sum(id)", table.asking(), lambda asker: asker.add_up())
@@ -43,7 +43,7 @@ def read(table: TableSystem) -> Reading:
 
 
 def hold(reading: Reading, rows: int) -> Reading:
-    """`reading`, which is of a table with the ids 0 .. `rows` - 1, each once; OracleError where it is of another."""
+    """Return `reading` if it fits a table with the ids 0 .. `rows` - 1, each once; otherwise raise OracleError."""
     ids = rows * (rows - 1) // 2
     if (reading.rows, reading.ids) != (rows, ids):
         raise OracleError(

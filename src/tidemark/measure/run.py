@@ -29,7 +29,7 @@ from tidemark.services.base import files_below
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What a run stands on: the proof of its state, how it was warmed up, and the runs before it, in words."""
+    """State before a run: the cold proof, the warm-up, and the preceding runs in words."""
 
     proof: ColdProof
     history: str
@@ -38,18 +38,18 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A window that was measured; `again`: something else was at work, and it is to be measured once more."""
+    """Measured window; `again` is True if it was disturbed and the run is to be measured again."""
 
     window: Window
     again: bool
 
 
 def measure_run(rig: Rig, number: int, before: Before, last: bool, show: Show) -> Measured:
-    """Measure run `number` and put its files into the folder of the series; `last`: of the series.
+    """Measure run `number` and write its files to the folder of the series; `last`: it is the series' last run.
 
-    That is `run-<number>`, or one of those beside where the run was disturbed and may be measured once more. Raises
-    OracleError when the system does not hold what it acknowledged; then nothing is written, and the error says what
-    differs.
+    The files go to `run-<number>`, or to a folder below `disturbed` if the run was disturbed and is to be measured
+    again. Raises OracleError if the system does not hold what it acknowledged; then nothing is written, and the error
+    states the difference.
     """
     spec, seconds = rig.spec, rig.spec.window_seconds
     method = cold.Method(before.proof.method)
@@ -114,7 +114,7 @@ def measure_run(rig: Rig, number: int, before: Before, last: bool, show: Show) -
 
 
 def _watch(rig: Rig, stage: Stage[Any], show: Show) -> Watch:
-    """What watches the window, says how long it is open, and ends it early when a server has died."""
+    """Return the window's watch, which also shows the elapsed time and ends the window early if a server has died."""
 
     def each_second(passed: float) -> None:
         longest = rig.spec.window_seconds
@@ -122,16 +122,16 @@ def _watch(rig: Rig, stage: Stage[Any], show: Show) -> Watch:
             show(f"{passed:.0f} s: the window of {longest:g} s is over, and its last work is awaited")
         else:
             show(f"{passed:.0f} of {'at most ' if rig.workload.ends_by_itself else ''}{longest:g} s")
-        if rig.fails():
-            stage.abandon()  # what is in memory already could last for minutes
+        if rig.fails(stage):
+            stage.abandon()  # events already in memory could last for minutes
 
-    return Watch(rig.work, rig.groups(), rig.workload.apart, each_second)
+    return Watch(rig.work, rig.groups(stage), rig.workload.apart, each_second)
 
 
 def _make_cold_again(rig: Rig, stage: Stage[Any], method: cold.Method) -> None:
-    """Evict what starting the servers and creating the table has read, with all of them running.
+    """Evict what starting the servers and creating the table has read, while the servers are running.
 
-    What is meant to be in memory in every run, cold or hot, is read once after it.
+    Files that are meant to be in memory in every run, cold or hot, are then read once.
     """
     if method is cold.Method.NONE:
         return
@@ -142,9 +142,9 @@ def _make_cold_again(rig: Rig, stage: Stage[Any], method: cold.Method) -> None:
 
 
 def _groups(rig: Rig, stage: Stage[Any]) -> tuple[dict[str, tuple[Path, ...]], dict[str, tuple[Path, ...]]]:
-    """The files whose share in memory tells how cold the system is at its opening, and those of the workload.
+    """Return the files whose residency determines how cold the system is at the opening, and those of the workload.
 
-    These are looked at as well and decide nothing: the workload's own servers have to be at work before it opens.
+    The latter are measured, but do not affect the verdict: the workload's servers must run before the opening.
     """
     found = {**files_of(rig.servers, rig.variant), "table": files_below(stage.directory)}
     own = tuple(f"{kind.name} " for kind in rig.workload.services)
@@ -153,7 +153,7 @@ def _groups(rig: Rig, stage: Stage[Any]) -> tuple[dict[str, tuple[Path, ...]], d
 
 
 def _target(directory: Path, number: int, interference: Interference, retries: int) -> tuple[Path, bool]:
-    """Where the run's files go, and whether it is to be measured once more."""
+    """Return the folder for the run's files, and whether the run is to be measured again."""
     earlier = len(list(directory.glob(f"{DISTURBED}/run-{number}-*")))
     if interference.disturbed and earlier < retries:
         return directory / DISTURBED / f"run-{number}-{earlier + 1}", True

@@ -1,4 +1,4 @@
-"""A series: one system in one mode, run 0 cold, then the hot runs, on one warm-up history."""
+"""Series: one system in one mode, with cold run 0 and then the hot runs, on one warm-up history."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from tidemark.systems.variants import variant_of
 
 
 def needs_restart(spec: SeriesSpec, kind: type[Workload], workspace: Workspace) -> bool:
-    """Whether `spec`, of the workload `kind`, still has a cold run to do, in a boot that nobody has used."""
+    """Return True if `spec`, of the workload `kind`, still has a cold run to do, which requires an unused boot."""
     if spec.cold != "reboot" or 0 in finished_runs(workspace.root / spec.directory):
         return False
     return kind.unavailable(spec, variant_of(spec)) is None
 
 
 def measure_series(spec: SeriesSpec, kind: type[Workload], workspace: Workspace, show: Show) -> Outcome:
-    """Measure the runs of `spec` that are not there yet, and write outcome.json whatever happens but Ctrl-C.
+    """Measure the missing runs of `spec`, and write outcome.json in all cases except Ctrl-C.
 
     `kind` is the workload that the spec names.
-    A run that is complete stays as it is. A series that was interrupted after its cold run goes on with a
-    warm-up window that is not counted, so that its hot runs are hot. Raises RebootNeeded, and writes nothing,
-    where the cold run needs a boot of its own and this one is used.
+    Complete runs are kept. A series that was interrupted after its cold run continues with a warm-up window that
+    is not counted, so that its hot runs are hot. Raises RebootNeeded, and writes nothing, if the cold run needs
+    an unused boot and this one has been used.
     """
     directory = series_folder(spec, workspace)
     private_directory(directory)
@@ -64,7 +64,7 @@ def measure_series(spec: SeriesSpec, kind: type[Workload], workspace: Workspace,
 
 
 def _failed(error: Exception, spec: SeriesSpec, workspace: Workspace) -> TidemarkError:
-    """`error` as one of ours, which names logs where they are kept: the working directory is gone by now."""
+    """Convert `error` to a TidemarkError that names the kept copies of logs, as the work folder no longer exists."""
     said = described(error)
     place = re.compile(re.escape(str(work_folder(spec, workspace))) + r"(?:/[\w-]+)?/([\w-]+\.log)")
     reason = place.sub(lambda found: str(logs_folder(spec, workspace) / found[1]), str(said))
@@ -74,7 +74,7 @@ def _failed(error: Exception, spec: SeriesSpec, workspace: Workspace) -> Tidemar
 
 
 def _measure(sitting: Sitting, directory: Path) -> None:
-    """Measure the runs that are missing. A cold run that is to be measured once more has a sitting of its own."""
+    """Measure the missing runs; a cold run that is to be measured again gets a separate `Sitting`."""
     spec, workspace = sitting.spec, sitting.workspace
     if spec.dataset_directory:
         trips = json.loads((workspace.root / spec.dataset_directory / "dataset.json").read_text())
@@ -84,7 +84,7 @@ def _measure(sitting: Sitting, directory: Path) -> None:
         return
     reboot.claim(workspace, spec.id, alone=spec.cold == "reboot" and missing[0] == 0)
     sitting = replace(sitting, rest_bytes=settle(None).left_bytes)
-    if spec.cold != cold.Method.REBOOT and sitting.workload().is_unknown():  # a restart makes cold for one run alone
+    if spec.cold != cold.Method.REBOOT and sitting.workload().is_unknown():  # a restart makes only one run cold
         in_a_child(sitting.probe)
     while missing:
         in_a_child(partial(sitting.measure, missing))
@@ -97,7 +97,7 @@ def _missing(spec: SeriesSpec, directory: Path) -> list[int]:
 
 
 def _set_aside(directory: Path, sha256: str) -> None:
-    """Runs on other trips (the dataset was acquired anew from another source) are kept, but not counted."""
+    """Move runs on other trips aside (the dataset was acquired again from another source): kept, but not counted."""
     for path in directory.glob("run-*/run.json"):
         if json.loads(path.read_text())["dataset"]["sha256"] != sha256:
             number = 1

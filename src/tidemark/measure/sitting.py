@@ -1,7 +1,7 @@
-"""One sitting of a series: servers started in a clean folder, and the runs that follow one upon the other on them.
+"""Session of a series (`Sitting`): servers started in a clean folder, and consecutive runs on them.
 
-A sitting is a process of its own, and loads no library of a client before the machine has been made cold: what a
-process has mapped can be evicted in part only.
+A session is a separate process, and loads no client library before the machine has been made cold: pages that a
+process has mapped can be evicted only in part.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ from tidemark.systems.variants import variant_of
 if TYPE_CHECKING:
     from tidemark.runs.dataset import Provenance
 
-DYING_SECONDS = 1.0  # its connections break before a killed server counts as ended
-FULL_BYTES = 1 << 20  # programs tell of a full disk in too many ways; with less than this it is one
+DYING_SECONDS = 1.0  # a killed server's connections break before it counts as ended
+FULL_BYTES = 1 << 20  # with less free space the disk counts as full: programs report that in too many ways
 
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """What a sitting is given; it is told its work by the method that is called."""
+    """Parameters of a session; the method that is called determines its work."""
 
     spec: SeriesSpec
     kind: type[Workload]
     workspace: Workspace
     show: Show
-    rest_bytes: int | None = None  # what waits for the disk on this machine when it is at rest
+    rest_bytes: int | None = None  # dirty bytes on this machine when it is idle
 
     def workload(self) -> Workload:
         trips = self.workspace.root / self.spec.dataset_directory / "trips.parquet"
         return self.kind(self.spec, variant_of(self.spec), trips, self.workspace.private)
 
     def probe(self) -> None:
-        """Let the workload find out what it has to know of a system that was never measured here."""
+        """Let the workload determine what it must know of a system that was never measured here."""
         with _rig(self, None) as (rig, _):
             _explaining(rig, "the probe before run 0", partial(rig.workload.probe, rig, self.show))
 
     def measure(self, missing: list[int]) -> None:
-        """Measure the `missing` runs one after the other, each disturbed one again as often as configured.
+        """Measure the `missing` runs in order, and each disturbed one again as often as configured.
 
-        Where that is run 0 it ends at once: another cold run needs another sitting.
+        If run 0 is to be measured again, return at once: another cold run needs another session.
         """
         method = cold.choose(self.spec.cold)
         with _rig(self, method if missing[0] == 0 else None) as (rig, proof):
@@ -68,20 +68,20 @@ def series_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
 
 
 def work_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
-    """Where the series' servers and tables lie while it runs."""
+    """Return the folder of the series' servers and tables while it runs."""
     return workspace.work / spec.id.replace("/", "-")
 
 
 def logs_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
-    """Where the servers' logs lie after it."""
+    """Return the folder in which the servers' logs are kept afterwards."""
     return workspace.root / spec.directory / "logs"
 
 
 @contextmanager
 def _rig(sitting: Sitting, make_cold: cold.Method | None) -> Iterator[tuple[Rig, ColdProof]]:
-    """Servers and workload, started in a clean folder, with the proof of how cold the machine was right before.
+    """Start servers and workload in a clean folder, and yield them with the cold proof taken right before.
 
-    `make_cold`: how it is made so; None where what follows is not a cold run.
+    `make_cold` is the method of making the machine cold; None if no cold run follows.
     """
     spec, workspace, show = sitting.spec, sitting.workspace, sitting.show
     workload = sitting.workload()
@@ -102,8 +102,8 @@ def _rig(sitting: Sitting, make_cold: cold.Method | None) -> Iterator[tuple[Rig,
             show("making it cold")
             cold.evict(make_cold, [path for group in files.values() for path in group])
         proof = cold.prove(make_cold or cold.Method.NONE, files)
-        # Only now: these load libraries of clients.
-        stack.enter_context(workload.started(work))
+        # Only after the cold proof: these load client libraries.
+        session = stack.enter_context(workload.started(work))
         servers.start()
         rig = Rig(
             spec=spec,
@@ -116,6 +116,7 @@ def _rig(sitting: Sitting, make_cold: cold.Method | None) -> Iterator[tuple[Rig,
             rest_bytes=sitting.rest_bytes,
             work=work,
             series=series_folder(spec, workspace),
+            session=session,
         )
         yield rig, proof
 
@@ -169,7 +170,7 @@ def _explaining[T](rig: Rig, where: str, work: Callable[[], T]) -> T:
 
 
 def _explained(error: Exception, rig: Rig, where: str) -> TidemarkError:
-    """What to say about `error`: which run, and the dead server behind it, whose own words name its log."""
+    """Return the error to raise for `error`: it names the run, and the dead server behind it with its log, if any."""
     said_so = described(error)
     deadline = time.monotonic() + DYING_SECONDS
     while not rig.servers.ended() and time.monotonic() < deadline:
@@ -193,9 +194,9 @@ def described(error: Exception) -> TidemarkError:
 
 
 def _tidy(work: Path, logs: Path, keep_tables: bool) -> None:
-    """Keep the servers' logs; give the rest of the disk space back."""
+    """Copy the servers' logs to `logs`, then free the disk space of the rest."""
     for path in [*work.glob("*.log"), *work.glob("*/*.log")]:
-        with suppress(OSError):  # a full disk must not keep what fills it from being removed
+        with suppress(OSError):  # a full disk must not prevent the removal of what fills it
             shutil.copyfile(path, logs / path.name)
     _remove_unless_kept(work, keep_tables)
 

@@ -1,4 +1,4 @@
-"""Working until a warm machine is steady: none of it is counted."""
+"""Warm-up until the system is steady; it is not counted."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from tidemark.machine.sampler import Sampler
 from tidemark.measure.workload import Rig, Show, Stage, Window
 from tidemark.runs.circumstances import WarmUp
 
-# A server is warm when it gets no faster: of the last `LOOKED_AT` stretches none has a median operation that is more
-# than `WITHIN` above that of the last one. A stretch is a fifth of a window; after `MOST_WINDOWS` windows it has to do.
+# A server is warm when it gets no faster: none of the last `LOOKED_AT` stretches has a median latency more than
+# `WITHIN` above that of the last one. A stretch is a fifth of a window; warm-up ends after `MOST_WINDOWS` windows.
 STRETCHES, LOOKED_AT = 5, 3
 WITHIN = 0.05
 MOST_WINDOWS = 2
 
 
 def is_steady(medians: Sequence[float]) -> bool:
-    """Whether operations got no faster over the last stretches; getting slower as a table grows is no warming up."""
+    """Return True if operations got no faster over the last stretches; slowing down as a table grows is ignored."""
     last = medians[-LOOKED_AT:]
     return len(last) == LOOKED_AT and max(last) <= (1 + WITHIN) * last[-1]
 
 
 def medians_ms(elapsed_ns: npt.NDArray[np.int64]) -> list[float]:
-    """Median times of `STRETCHES` parts of a window, of equal count; of fewer, where there are fewer operations."""
+    """Return median latencies (ms) of `STRETCHES` parts of a window of equal count; fewer if operations are fewer."""
     parts = np.array_split(elapsed_ns, min(STRETCHES, len(elapsed_ns)) or 1)
     return [float(np.median(part)) / 1e6 for part in parts if len(part)]
 
 
 def warm_up(rig: Rig, before: Sequence[float], show: Show) -> WarmUp:
-    """Work, beside the tables that count, until the system is steady; not at all where it was so already.
+    """Run the workload on separate tables until the system is steady; do nothing if it is steady already.
 
-    `before`: the medians of the run before, as `medians_ms` makes them; none where there is no such run.
+    `before`: medians of the preceding run, as returned by `medians_ms`; empty if there is no such run.
     """
     length = rig.spec.window_seconds
     stretch, most = length / STRETCHES, MOST_WINDOWS * length
@@ -54,10 +54,10 @@ def warm_up(rig: Rig, before: Sequence[float], show: Show) -> WarmUp:
 
 
 def uncounted[W: Window](rig: Rig, stage: Stage[W], window: W, until_seconds: float) -> W:
-    """Work until `window` is so long, with an eye on what could die, and on nothing else."""
+    """Run until `window` is `until_seconds` long, checking only for dead processes, and return it."""
 
     def each_second(_seconds: float) -> None:
-        if rig.fails():
+        if rig.fails(stage):
             stage.abandon()
 
     for _ in stage.stretches(window, until_seconds):

@@ -1,14 +1,14 @@
-"""What happens in the windows of a series: the protocol of a workload, which a study brings.
+"""Interface of a workload, which a study implements: the operations in the windows of a series.
 
 The frame (`series`, `sitting`, `run`) starts the servers, makes the machine cold and proves it, watches the window and
-writes the run's files, and knows no workload by name. From its side a run is one straight line:
+writes the run's files. It knows no workload by name. To the frame, every run is this sequence:
 
-    with workload.staged(rig, ...) as stage:                a fresh place for one window
+    with workload.staged(rig, ...) as stage:                a new environment for one window
         window = stage.new_window()
-        for _ in stage.stretches(window, seconds):          what a stretch needs is brought before it, uncounted
-            stage.advance(window, seconds)                  THE timed part
+        for _ in stage.stretches(window, seconds):          prepares each stretch, uncounted
+            stage.advance(window, seconds)                  the only timed part
         stage.finish(window)
-        findings = stage.check(window, ...)                 nothing lost, nothing twice, nothing made up
+        findings = stage.check(window, ...)                 nothing lost, duplicated or invented
         description = stage.describe(window)                for run.json
 """
 
@@ -20,6 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -34,6 +35,7 @@ from tidemark.systems.base import Context, System, Variant
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    import pyarrow as pa
 
     from tidemark.runs.circumstances import Machine
     from tidemark.runs.coding.write import Samples
@@ -42,11 +44,11 @@ if TYPE_CHECKING:
     from tidemark.runs.proofs import Oracle
 
 Show = Callable[[str], None]
-Files = Mapping[str, tuple[Path, ...]]  # groups of files, by what people call them
+Files = Mapping[str, tuple[Path, ...]]  # groups of files, by their names for people
 
 
 class Window(Protocol):
-    """What one window left behind; times in nanoseconds of a clock that stands still between stretches."""
+    """Record of one window; times are in nanoseconds of a clock that stops between stretches."""
 
     elapsed_ns: int
 
@@ -57,18 +59,18 @@ class Window(Protocol):
     def rows(self) -> int: ...
 
     def elapsed(self) -> npt.NDArray[np.int64]:
-        """int64[operations]: what each took, in the order of time."""
+        """Return int64[operations], the latency of each operation in order of time."""
 
     def budget(self) -> dict[str, int]:
-        """Where the wall-clock went; the parts add up to `elapsed_ns`."""
+        """Return the wall-clock time by stage; the stages sum to `elapsed_ns`."""
 
     def write_parquet(self, path: Path) -> None:
-        """Write operations.parquet: a row an operation, with `start_ns`, `rows` and what is the workload's own."""
+        """Write operations.parquet: one row per operation, with `start_ns`, `rows` and the workload's own columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What was found after a window, the oracle having been asked first of all."""
+    """Results of the checks after a window, of which the oracle is the first."""
 
     oracle: Oracle
     footprint: Footprint | None = None
@@ -79,88 +81,99 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What run.json says of a window beside its numbers."""
+    """Descriptive parts of run.json for a window."""
 
     system: SystemPart
-    versions: Mapping[str, str]  # of the libraries that the workload itself works with
-    marks: tuple[str, ...] = ()  # what a reader must know before using this run
-    found: Mapping[str, Any] = field(default_factory=dict)  # what only this workload has words for, as JSON has it
-    logical_bytes: int = 0  # of what was acknowledged, as Arrow holds it
+    versions: Mapping[str, str]  # of the libraries that the workload itself uses
+    marks: tuple[str, ...] = ()  # caveats for readers of this run
+    found: Mapping[str, Any] = field(default_factory=dict)  # results specific to this workload, as JSON values
+    logical_bytes: int = 0  # size of the acknowledged rows in Arrow's format
     producer: ProducerPart | None = None
-    files: Mapping[str, Samples] = field(default_factory=dict)  # raw data beside the operations: NAME.parquet each
+    files: Mapping[str, Samples] = field(default_factory=dict)  # further raw data, each as NAME.parquet
 
 
 class Stage[W: Window](ABC):
-    """A fresh place for one window: tables, topics, connections. Nothing of it is timed but `advance`."""
+    """Environment of one window: new tables, topics and connections. Only `advance` is timed."""
 
-    directory: Path  # where what the system keeps on disk lies
+    directory: Path  # folder of the system's data on disk
 
     @abstractmethod
     def new_window(self) -> W:
-        """An empty one, its arrays allocated."""
+        """Return an empty window, with its arrays allocated."""
 
-    @abstractmethod
     def stretches(self, window: W, until_seconds: float) -> Iterator[None]:
-        """Bring what the next stretch of the window needs, and yield; end when the window is so long.
+        """Prepare the next stretch of the window, and yield; end once the window is `until_seconds` long.
 
-        Most windows are one stretch. Raises ServiceError where a server died meanwhile.
+        Most windows are one stretch. Raises ServiceError if a server died meanwhile.
         """
+        del window, until_seconds
+        yield
 
     @abstractmethod
     def advance(self, window: W, until_seconds: float) -> None:
-        """THE timed part: work until `window` is so long, or until it needs another stretch."""
+        """Run the timed part, until `window` is `until_seconds` long or needs another stretch."""
 
     @abstractmethod
     def abandon(self) -> None:
-        """Called in a window, from another thread, once something that it needs has died: let `advance` end."""
+        """Make `advance` return; called from another thread during a window if something that it needs has died."""
 
     @abstractmethod
     def finish(self, window: W) -> None:
-        """End what goes on beside the window; StreamError or the like where the window is worth nothing."""
+        """End concurrent activity; raise a TidemarkError, such as StreamError, if the window is invalid."""
 
     @abstractmethod
     def check(self, window: W, last: bool, show: Show) -> Findings:
-        """Hold the system to what it acknowledged; OracleError where it is otherwise. `last`: of its series."""
+        """Compare the system's data with what it acknowledged; raise OracleError if they differ. `last`: final run."""
 
     @abstractmethod
     def describe(self, window: W) -> Description: ...
 
+    def groups(self) -> Mapping[str, Group]:
+        """Return the processes of this window, as opposed to those of the harness and the servers."""
+        return {}
+
+    def has_ended(self) -> bool:
+        """Return True if one of these processes died; cheap enough to call while a window is open."""
+        return False
+
     def files_apart(self) -> Files:
-        """Files of this window that are meant to be in memory in every run, cold or hot, and prove nothing."""
+        """Return files of this window that are meant to be in memory in every run, and do not affect the cold proof."""
         return {}
 
 
 class Workload(ABC):
-    """What a series does again and again; made for one sitting of it.
+    """Work that a series repeats in each window; instantiated once per `Sitting`.
 
-    Importing its module must load no library of a client: that comes when it is opened, the machine being cold by then.
+    Importing its module must not load a client library: `started` and the module `stage` do that, when the machine
+    has been made cold.
     """
 
     name: ClassVar[str]
-    measurement: ClassVar[int]  # version of what a window times: raised by hand when that changes, and series are due
-    services: ClassVar[tuple[type[Service], ...]] = ()  # that it needs, beside those of the system
-    apart: ClassVar[tuple[str, ...]] = ()  # groups of processes whose writes are its own and no system's
-    takes_trips: ClassVar[bool] = True  # otherwise none are acquired for it, and its runs name no dataset
-    ends_by_itself: ClassVar[bool] = False  # a window is over with its work; the spec's length is the longest it may be
-    tools: ClassVar[tuple[str, ...]] = ()  # programs of others that it works with, each a lock in envs/tools
+    measurement: ClassVar[int]  # version of what a window times: raised by hand if that changes, so that series are due
+    stage: str  # module with `staged(rig, name, seconds, show)`, and `probe(rig, show)` if `is_unknown` may be True
+    services: ClassVar[tuple[type[Service], ...]] = ()  # that it needs, in addition to the system's
+    apart: ClassVar[tuple[str, ...]] = ()  # process groups whose writes are charged to it and not to the system
+    takes_trips: ClassVar[bool] = True  # if False, none are acquired for it, and its runs name no dataset
+    ends_by_itself: ClassVar[bool] = False  # a window ends with its work; the spec's length is the maximum
+    tools: ClassVar[tuple[str, ...]] = ()  # third-party programs that it uses, each a lock in envs/tools
 
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
-        """`trips`: the prepared trips, where it takes them; `private`: what it remembers from series to series."""
+        """Create the workload; `trips`: prepared trips, if it reads them; `private`: folder for state across series."""
         self.spec, self.variant, self.trips, self.private = spec, variant, trips, private
 
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
-        """How long a window of `spec` is likely to be, for who waits; 0 where it cannot run at all."""
+        """Return the expected seconds of a window of `spec`, for progress estimates; 0 if it cannot run at all."""
         return spec.window_seconds
 
     @classmethod
     def tools_for(cls, system: type[System]) -> tuple[str, ...]:
-        """The locks in envs/tools that it and `system` need."""
+        """Return the locks in envs/tools that it and `system` need."""
         return (*cls.tools, *system.tools)
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
-        """Why a series cannot run with what is installed here, or not at all; None when it can."""
+        """Return why a series cannot run with what is installed here, or not at all; None if it can."""
         del spec
         return variant.system.unavailable(variant.options)
 
@@ -168,65 +181,67 @@ class Workload(ABC):
     def workspace(self) -> Workspace:
         return Workspace(self.private.parent)
 
+    @property
+    def trips_schema(self) -> pa.Schema:
+        """Schema of the prepared trips, without metadata."""
+        import pyarrow.parquet as pq
+
+        return pq.read_schema(self.trips).remove_metadata()
+
     def inputs(self) -> Files:
-        """Files that it reads, to be made cold with those of servers and client: the trips, and the client's tools."""
+        """Return the files to be made cold with those of servers and client: the trips, and the client's tools."""
         trips = {"dataset": (self.trips,)} if self.takes_trips else {}
         tools = self.variant.system.tools
         return {**trips, **{f"packages of {tool}": tool_files(tool, self.workspace) for tool in tools}}
 
     def placed(self, work: Path) -> AbstractContextManager[object]:
-        """Make the empty folder `work` ready for the servers and tables of one sitting: by a disk of its own, say."""
+        """Prepare the empty folder `work` for the servers and tables of one session, for example by a separate disk."""
         del work
         return nullcontext()
 
-    @abstractmethod
-    def started(self, work: Path) -> AbstractContextManager[None]:
-        """Start the processes of its own, for one sitting; they may start beside the servers."""
+    def started(self, work: Path) -> AbstractContextManager[Any]:
+        """Start the processes of one session, concurrently with the servers; what it yields is the rig's `session`."""
+        del work
+        return nullcontext()
 
-    @abstractmethod
     def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[Stage[Any]]:
-        """A stage in the folder `name` for a window of `seconds`, removed afterwards."""
-
-    def groups(self) -> Mapping[str, Group]:
-        """Its own processes, to be told from the harness and the servers."""
-        return {}
-
-    def has_ended(self) -> bool:
-        """Whether a process of its own died; cheap enough to ask while a window is open."""
-        return False
+        """Create a stage in the folder `name` for a window of `seconds`; it is removed afterwards."""
+        made: AbstractContextManager[Stage[Any]] = import_module(self.stage).staged(rig, name, seconds, show)
+        return made
 
     def is_unknown(self) -> bool:
-        """Whether it must `probe` the system before its first run."""
+        """Return True if it must `probe` the system before its first run."""
         return False
 
     def probe(self, rig: Rig, show: Show) -> None:
-        """Find out, uncounted, what it has to know of a system before the first window."""
-        raise NotImplementedError(f"{self.name} has nothing to find out")
+        """Determine, uncounted, what it must know of a system before the first window."""
+        import_module(self.stage).probe(rig, show)
 
     @property
     def warms_up(self) -> bool:
-        """Whether the system gets faster with use, so that hot runs wait until it is steady."""
+        """True if the system gets faster with use, so that hot runs wait until it is steady."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class Rig:
-    """What the runs of a sitting share: running servers, the workload, and what is known before."""
+    """Objects that the runs of a session share: running servers, the workload, and facts known beforehand."""
 
     spec: SeriesSpec
     variant: Variant
     servers: Servers
     workload: Workload
-    dataset: Provenance | None  # None where the workload takes no trips
+    dataset: Provenance | None  # None if the workload reads no trips
     machine: Machine
     lock_digests: dict[str, str]
-    rest_bytes: int | None  # what waits for the disk on this machine when it is at rest
+    rest_bytes: int | None  # dirty bytes on this machine when it is idle
     work: Path  # emptied after each run unless tables are kept
-    series: Path  # where the files of its runs go
+    series: Path  # folder of the files of its runs
+    session: Any = None  # what the workload started for the session
 
     @contextmanager
     def folder(self, name: str) -> Iterator[Path]:
-        """A new folder of a window's tables below `work`, which goes with the window unless tables are kept."""
+        """Create a folder for a window's tables below `work`; it is removed with the window unless tables are kept."""
         directory = private_directory(self.work / name)
         try:
             yield directory
@@ -235,16 +250,16 @@ class Rig:
                 shutil.rmtree(directory, ignore_errors=True)
 
     def context(self, directory: Path, rows_per_write: int, **more: Any) -> Context:
-        """What a system of the series is given that keeps what it has in `directory`; `more` are fields of it."""
+        """Return the Context of a system that keeps its data in `directory`; `more` are further fields of it."""
         tools = packages(self.variant.system.tools, self.workload.workspace)
         return Context(directory, self.servers.by_class, rows_per_write, tools=tools, **more)
 
-    def groups(self) -> dict[str, Group]:
-        """The processes of each server that is ours, of the harness itself (client included), and of the workload."""
+    def groups(self, stage: Stage[Any]) -> dict[str, Group]:
+        """Return the processes of each server started here, of the harness (client included), and of `stage`."""
         ours = (each for each in self.servers.by_class.values() if not each.is_external)
         groups = {each.name: Group(each.leader, ended=each.ended_seconds) for each in ours}
-        return {**groups, "harness": Group(lambda: [os.getpid()], alone=True), **self.workload.groups()}
+        return {**groups, "harness": Group(lambda: [os.getpid()], alone=True), **stage.groups()}
 
-    def fails(self) -> bool:
-        """Whether something died that a window needs; cheap enough to ask while it is open."""
-        return self.servers.ended() or self.workload.has_ended()
+    def fails(self, stage: Stage[Any]) -> bool:
+        """Return True if something that the window of `stage` needs has died; cheap enough to call while it is open."""
+        return self.servers.ended() or stage.has_ended()

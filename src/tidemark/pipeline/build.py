@@ -1,6 +1,6 @@
-"""What the command line and the rules call: each builds one kind of result from the run files alone.
+"""Entry points of the command line and the rules: each builds one kind of result from the run files alone.
 
-Here the studies, whose quantities, tables, figures and claims they are, meet the rooms that make results of any study.
+Connects the studies, with their quantities, tables, figures and claims, to the packages that make results.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from tidemark.results.report.matrix import Subject
 
 CLAIMS = "claims.json"
-USUAL = Path("results")  # which need not be there before the first run
+USUAL = Path("results")  # may not exist before the first run
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A study with the runs that are its own."""
+    """Study with its own runs."""
 
     study: Study
     results: Results
@@ -46,7 +46,7 @@ class Part:
 
 
 def parts(run_set: RunSet) -> list[Part]:
-    """The studies that `run_set` has series of; AnalysisError for one that is not known here."""
+    """Return the studies of the series in `run_set`; raise AnalysisError if one is unknown."""
     made = []
     for name in run_set.studies:
         if name not in registry():
@@ -61,13 +61,13 @@ def parts(run_set: RunSet) -> list[Part]:
 
 
 def whole(run_set: RunSet, of: Sequence[Part]) -> Workshop:
-    """What makes the tables that say something of all studies."""
+    """Return the workshop for tables that cover all studies."""
     measures = Measures(run_set, of[0].results.quantities)
     return Workshop(measures, tuple(part.results.publication for part in of), tuple(part.measures for part in of))
 
 
 def costs(made: Sequence[Part]) -> list[Cost | Age]:
-    """What all studies say of the cost of a commit."""
+    """Return the measurements of all studies of the cost of a commit."""
     return [point for part in made for point in part.results.costs(part.measures)]
 
 
@@ -76,27 +76,27 @@ def books() -> tuple[ClaimBook, ...]:
 
 
 def all_claims() -> tuple[Claim, ...]:
-    """The claims of all studies."""
+    """Return the claims of all studies."""
     return tuple(claim for book in books() for claim in load_claims(book))
 
 
 def all_findings() -> tuple[Finding, ...]:
-    """The findings of all studies."""
+    """Return the findings of all studies."""
     found = ((book.study, book.path.with_name(DECLARED)) for book in books())
     return tuple(finding for study, path in found for finding in declared(study, path))
 
 
 def build_database(results: Path) -> Path:
-    """Make results/metrics.duckdb from the run files and return its path; beside it, what was resampled of each run."""
+    """Build results/metrics.duckdb from the run files, with resampled quantities next to it; return its path."""
     run_set = RunSet.load(results)
     quantities = {part.study.name: part.results.quantities for part in parts(run_set)}
-    # A view is of columns that only runs of its study bring.
+    # A view uses columns that only runs of its study have.
     views = [part.results.views for part in parts(run_set) if part.measures.run_set.runs]
     return write_database(run_set, quantities, views)
 
 
 def build_tables(results: Path) -> Path:
-    """Write the tables of all studies into results/tables, those of each into a folder there; the index of them."""
+    """Write all tables to results/tables, those of each study to a folder there; return the path of the index."""
     run_set = RunSet.load(results)
     made = parts(run_set)
     general = whole(run_set, made)
@@ -107,7 +107,7 @@ def build_tables(results: Path) -> Path:
 
 
 def tables(part: Part) -> list[Table]:
-    """The tables of a study."""
+    """Return the tables of a study."""
     workshop = Workshop(part.measures, (part.results.publication,))
     chapters = (part.results.tables, sweeps.build, stacks.build)
     asked = part.results.questions
@@ -118,8 +118,8 @@ def tables(part: Part) -> list[Table]:
 
 
 def build_figures(results: Path) -> Path:
-    """Draw the figures of each study into a folder of results/figures and return the index of them."""
-    # Matplotlib takes half a second to import, which no other command has to wait for.
+    """Draw the figures of each study into a folder of results/figures; return the path of the index."""
+    # Matplotlib takes half a second to import, for which other commands need not wait.
     from tidemark.results.figures import stacks as then_and_now
     from tidemark.results.figures.draw import Commission, draw
     from tidemark.results.figures.studio import Studio
@@ -137,13 +137,13 @@ def build_figures(results: Path) -> Path:
 
 
 def build_claims(results: Path) -> Path:
-    """Write results/claims.json, .csv and .md, and return the first."""
+    """Write results/claims.json, .csv and .md, and return the path of the first."""
     run_set = RunSet.load(results)
     return write_claims(run_set, [(part.results.claims, part.measures) for part in parts(run_set)])
 
 
 def build_paper(results: Path, sources: Path | None = None) -> Path:
-    """Write results/paper/values.json, set the paper of `sources` beside it, and return results/paper.pdf."""
+    """Write results/paper/values.json, typeset the paper of `sources`, and return the path of results/paper.pdf."""
     from tidemark.analysis.standing import conclusion, standings
     from tidemark.results.paper.compile import PAPER, write_paper
     from tidemark.results.paper.contribution import Chapter
@@ -155,7 +155,7 @@ def build_paper(results: Path, sources: Path | None = None) -> Path:
 
 
 def build_report(results: Path) -> Path:
-    """Write results/report.html from the run files and results/claims.json; results/answer.txt beside it."""
+    """Write results/report.html and answer.txt from the run files and results/claims.json; return the first's path."""
     from tidemark.analysis.standing import conclusion, standings
     from tidemark.results.report.page import write_report
 
@@ -168,24 +168,24 @@ def build_report(results: Path) -> Path:
 
 
 def subjects(made: Sequence[Part]) -> list[Subject]:
-    """The studies in a report."""
+    """Return the studies as subjects of a report."""
     from tidemark.results.report.matrix import Subject
 
     return [Subject(part.measures, part.results.questions) for part in made]
 
 
 def build_gallery(places: Sequence[Path], target: Path) -> Path:
-    """Write the gallery over archives and results folders to `target`, and return it."""
+    """Write the gallery of archives and results folders to `target`, and return its path."""
     from tidemark.results.report.gallery import write_gallery
 
     return write_gallery(places, lambda run_set: subjects(parts(run_set)), target)
 
 
 def claim(place: Path, identity: str) -> Row:
-    """The row of one claim, of whichever study, by the results in `place`: a folder, an archive, or reference results.
+    """Return the row of one claim of any study, from `place`: a results folder, an archive, or reference results.
 
-    Where they say nothing of it, the row has the reason, and how to test the claim. ConfigError for a name that no
-    claim has, and for a place that is not there.
+    If these do not cover the claim, the row has the reason, and how to test it. Raises ConfigError for an unknown
+    claim, and for a place that does not exist.
     """
     from tidemark.results.archive.opening import opened
 
@@ -210,9 +210,9 @@ def claim(place: Path, identity: str) -> Row:
 
 
 def judged_claims(place: Path) -> dict[str, list[Listed]]:
-    """What is known of each claim by the results folder or the reference results in `place`; nothing before a run.
+    """Return each claim's judgements in `place`, a results folder or reference results; empty before the first run.
 
-    ConfigError for what is neither.
+    Raises ConfigError if `place` is neither.
     """
     if folders(place):
         shown: dict[str, list[Listed]] = {}
@@ -230,9 +230,9 @@ def judged_claims(place: Path) -> dict[str, list[Listed]]:
 
 
 def plan_for(place: Path, load: Load, bound: float) -> list[Answer]:
-    """What a result set in `place`, a results folder or an archive, predicts for `load`; see `answers`.
+    """Predict `load` from the result set in `place`, a results folder or an archive; see `answers`.
 
-    AnalysisError where no study of it says what a commit costs.
+    Raises AnalysisError if no study in it measures the cost of a commit.
     """
     from tidemark.analysis.planning import answers
     from tidemark.results.archive.opening import opened

@@ -1,4 +1,4 @@
-"""How long planned series are likely to take, from their windows and what surrounds them."""
+"""Estimated duration of planned series, from their windows and overheads."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from tidemark.results.reference.artifact import Effort
     from tidemark.runs.spec import SeriesSpec
 
-SERIES_SECONDS, RUN_SECONDS = 8.0, 5.0  # that a series and a run take beside their windows
-RESULTS_SECONDS = 45.0  # that tables, figures, report and paper take once all is measured
+SERIES_SECONDS, RUN_SECONDS = 8.0, 5.0  # overhead of a series and of a run, in addition to windows
+RESULTS_SECONDS = 45.0  # for tables, figures, report and paper, once all is measured
 SHOWN = ("smoke", "quick")  # the protocols that every study has
 
 
 def likely_seconds(series: Iterable[SeriesSpec]) -> float:
-    """Of all of `series`, one after another; one that cannot run takes nothing."""
+    """Return the expected seconds of all of `series`, one after another; one that cannot run takes none."""
     windows = ((each, registry()[each.study].workload.likely_seconds(each)) for each in series)
     return sum(SERIES_SECONDS + each.runs * (seconds + RUN_SECONDS) for each, seconds in windows if seconds)
 
 
 def seconds_of(configuration: Path, command: str) -> float:
-    """How long './tidemark all --config KEY=VALUE...' is likely to take once all is set up, by the plan it makes."""
+    """Return the expected seconds of './tidemark all --config KEY=VALUE...' once all is set up, by its plan."""
     from tidemark.config import load
     from tidemark.pipeline.plan import make_plan
 
@@ -34,7 +34,7 @@ def seconds_of(configuration: Path, command: str) -> float:
 
 
 def efforts(configuration: Path) -> list[Effort]:
-    """What each study takes under the protocols that every study has, with the settings of `configuration`."""
+    """Return the effort of each study under the protocols that all studies have, with `configuration`'s settings."""
     from tidemark.config import load
     from tidemark.pipeline.plan import make_plan
     from tidemark.results.reference.artifact import Effort

@@ -1,4 +1,4 @@
-"""What ended a step of the pipeline, left where the pipeline around it finds it: Snakemake passes on no reason."""
+"""Record of the step that failed, in a file for the enclosing pipeline: Snakemake does not pass on the reason."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from tidemark.paths import Workspace
 
 LOCKED = "TIDEMARK_LOCKED"  # set for children of a pipeline that holds the lock already
-TARGETS = "targets"  # the step of a failure that Snakemake was asked for what no rule makes
-QUOTING = ", ends with:"  # before the lines of a log
-PIPELINE = "TIDEMARK_PIPELINE"  # the process that runs the steps, for them to end with
+TARGETS = "targets"  # the step of a failure if Snakemake was given a target that no rule makes
+QUOTING = ", ends with:"  # precedes the quoted lines of a log
+PIPELINE = "TIDEMARK_PIPELINE"  # id of the process that runs the steps, which end with it
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The first step that failed: its name, what happened, the log that has more, and the exit code to end with."""
+    """First step that failed: its name, the reason, the log with details, and the exit code to return."""
 
     step: str
     reason: str
@@ -26,13 +26,13 @@ class Failure:
     exit_code: int
 
     def __str__(self) -> str:
-        """One line for whoever typed the command: what happened, then the log; what a log says is in `details`."""
+        """Return one line for the user: the reason, then the log; quoted lines of a log are in `details`."""
         whole = f"{self.step}: failed: {_ended(self.reason.splitlines()[0].removesuffix(QUOTING))}"
         return f"{whole} Its log is {self.log}." if self.log else whole
 
     @property
     def details(self) -> tuple[str, ...]:
-        """The further lines of the reason: the end of a server's log."""
+        """Further lines of the reason: the end of a server's log."""
         return tuple(self.reason.splitlines()[1:])
 
 
@@ -45,14 +45,14 @@ def place(workspace: Workspace) -> Path:
 
 
 def note(workspace: Workspace, failure: Failure) -> None:
-    """For the pipeline around this step, if there is one; the first failure counts."""
+    """Record a failure for the enclosing pipeline, if there is one; only the first failure is kept."""
     if os.environ.get(LOCKED) == "1":
         with contextlib.suppress(OSError), place(workspace).open("x") as file:
             json.dump(asdict(failure), file)
 
 
 def noted(workspace: Workspace) -> Failure | None:
-    """The first failure since `forget`; None where no step noted one."""
+    """Return the first failure since `forget`; None if no step recorded one."""
     try:
         return Failure(**json.loads(place(workspace).read_text()))
     except (OSError, ValueError, TypeError):

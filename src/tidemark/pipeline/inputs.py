@@ -1,4 +1,4 @@
-"""Checks of the files that a configuration names, the trips and an archive, before any step begins."""
+"""Checks of the files that a configuration names, trips and an archive, before any step starts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tidemark.errors import ConfigError, DatasetError
 
 
 def months(config: Config) -> tuple[Path, ...]:
-    """The files of trips that `config` names and would use."""
+    """Return the files of trips that `config` names and would use."""
     used = config.archive is None and config.dataset.source in ("auto", "path")
     return config.dataset.paths if used else ()
 
 
 def refuse_absent(config: Config) -> None:
-    """DatasetError for a file of trips that is not there, ConfigError for such an archive."""
+    """Raise DatasetError if a file of trips does not exist, ConfigError if the archive does not."""
     for path in months(config):
         if not path.exists():
             raise DatasetError(
@@ -32,10 +32,10 @@ def refuse_absent(config: Config) -> None:
 
 
 def refuse_unusable(config: Config) -> None:
-    """DatasetError for files that are no months of trips, AnalysisError for an archive that is not as it was packed.
+    """Raise DatasetError for files that are not months of trips, AnalysisError for an archive that was altered.
 
-    Months are looked at by a process that ends: this one lives while series are made cold, and would keep Arrow in
-    memory.
+    Months are checked in a separate process that ends: this one lives while series are made cold, and would keep
+    Arrow in memory.
     """
     if config.archive is not None:
         from tidemark.results.archive.opening import opened

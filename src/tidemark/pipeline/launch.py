@@ -1,8 +1,8 @@
-"""Snakemake as `tidemark all` starts it: `python -m tidemark.pipeline.launch`, with Snakemake's own words behind.
+"""Snakemake as started by `tidemark all`: `python -m tidemark.pipeline.launch`, followed by Snakemake's arguments.
 
-It differs in two things. An option that nobody knows is answered by the line that names it, where its parser prints
-the usage before, of hundreds of lines. And its temporary folders lie below the workspace, where the next start removes
-what a killed one left; TMPDIR would pass on to the steps.
+It differs in two ways. An unknown option is reported by the one line that names it, without the hundreds of lines of
+usage that the parser prints before it. Temporary folders are below the workspace, where the next start removes what a
+killed process left; the steps would inherit TMPDIR.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From the configuration to the series that it asks for, in the order in which they run."""
+"""Plan of a configuration: the series that it requests, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ class Plan:
     series: tuple[SeriesSpec, ...]
     config: Config
     dataset_key: str
-    machine: str  # identity of the machine that it is for
-    notes: tuple[str, ...] = ()  # where the machine cannot give what was asked for
+    machine: str  # identity of the machine for which it is made
+    notes: tuple[str, ...] = ()  # requested settings that the machine cannot provide
 
     @property
     def dataset_directory(self) -> str:
         return f"data/prepared/{self.dataset_key}"
 
     def until(self, made: Round | None) -> tuple[SeriesSpec, ...]:
-        """The series that are measured once the round `made` is done; all of them where it is None."""
+        """Return the series that are measured once the round `made` is complete; all of them if it is None."""
         return tuple(spec for spec in self.series if made is None or spec.repeat <= made.number)
 
     def to_json(self, made: Round | None = None) -> str:
-        """The contract with the analysis: the series of this configuration and where their runs lie.
+        """Return plan.json, the contract with the analysis: the configuration's series and the folders of their runs.
 
-        That of a round has the series until then alone, and says so.
+        The plan of a round has only the series up to it, and names the round.
         """
         harnesses = sorted({spec.harness for spec in self.series})
         return PlanFile(
@@ -62,10 +62,10 @@ class Plan:
         ).to_json()
 
     def write(self, workspace: Workspace, made: Round | None = None) -> None:
-        """Put the plan where the rules read it, and beside it that of the round `made`, if there is one.
+        """Write the plan for the rules, and that of the round `made`, if there is one.
 
-        It becomes that of the results once all of it is measured: until then they belong to the plan before. Files
-        whose content stays the same keep their mtime.
+        It becomes the plan of the results once all of it is measured: until then they belong to the previous plan.
+        Files whose content is unchanged keep their mtime.
         """
         write_if_changed(workspace.plan, self.to_json())
         if made is not None:
@@ -99,7 +99,7 @@ def _planned(spec: SeriesSpec) -> PlannedSeries:
 
 
 def dataset_key(config: Config) -> str:
-    """12 hex digits that change when the prepared trips would."""
+    """Return 12 hex digits that change if the prepared trips would."""
     dataset = config.dataset
     files = [_identity(path) for path in dataset.paths]
     seeded = config.seed if dataset.source in ("auto", "synthetic") and not dataset.paths else None
@@ -108,7 +108,7 @@ def dataset_key(config: Config) -> str:
 
 
 def _identity(path: Path) -> list[Any]:
-    """Size and footer of a Parquet file: the footer holds the statistics and places of all that is in it."""
+    """Return size and footer digest of a Parquet file: the footer holds statistics and offsets of all its data."""
     if not path.is_file():
         return [str(path)]
     size = path.stat().st_size
@@ -118,10 +118,10 @@ def _identity(path: Path) -> list[Any]:
 
 
 def make_plan(config: Config, root: Path | None = None) -> Plan:
-    """The series of `config`, in an order drawn from its seed; the same series always at the same path.
+    """Plan the series of `config`, in an order drawn from its seed; the same series always has the same path.
 
-    DatasetError or ConfigError for a file of `config` that is not there.
-    `root` is the workspace's folder, whose disk is part of the machine's identity; the current one if left out.
+    Raises DatasetError or ConfigError if a file that `config` names does not exist.
+    `root` is the workspace's folder, whose disk is part of the machine's identity; by default the current one.
     """
     refuse_absent(config)
     key = dataset_key(config)
@@ -171,14 +171,14 @@ def make_plan(config: Config, root: Path | None = None) -> Plan:
                 version = MEASUREMENTS.get(spec.system)
                 measurement = f"{workload.name} {workload.measurement}, {spec.system} {version or client[:12]}"
                 made.append(replace(spec, lock_sha256=lock_sha256, measurement=measurement, client=client))
-    # A sweep's value may be the configuration's own: such a series is measured once, and is that of the configuration.
+    # A sweep's value may equal the configuration's: such a series is measured once, as that of the configuration.
     ordered = _in_order({spec.id: spec for spec in reversed(made)}.values(), config.seed)
     placed = tuple(replace(spec, position=place) for place, spec in enumerate(ordered))
     return Plan(placed, config, key, machine, tuple(dict.fromkeys(notes)))
 
 
 def _repeated(series: Iterable[SeriesSpec], repeats: int | None) -> list[SeriesSpec]:
-    """Each of `series` so many times, whatever its protocol says; None leaves them as they are."""
+    """Return each of `series` `repeats` times, regardless of its protocol; None leaves them unchanged."""
     planned = list(series)
     if repeats is None:
         return planned
@@ -187,9 +187,9 @@ def _repeated(series: Iterable[SeriesSpec], repeats: int | None) -> list[SeriesS
 
 
 def _in_order(series: Iterable[SeriesSpec], seed: int) -> list[SeriesSpec]:
-    """In an order drawn from `seed`, each repeat of all series before the next one of any.
+    """Return `series` in an order drawn from `seed`, with each repeat of all series before the next one of any.
 
-    So repeats of a series lie far apart, and what a machine does for some minutes meets one of them alone.
+    Repeats of a series are thus far apart, and a machine's behaviour over some minutes affects only one of them.
     """
     source = random.Random(seed)
     rounds: dict[int, list[SeriesSpec]] = {}

@@ -1,4 +1,4 @@
-"""Reference results and all that is made of them: the pages for evaluators, and other results set against them."""
+"""Reference results and their uses: the pages for evaluators, and the comparison of other results with them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ FIRST = "streams"  # the study whose figure and matrix README shows
 
 
 def build_reference(archive: Path, target: Path) -> list[Path]:
-    """Write the reference results of each study in `archive` into a folder of their name below `target`; the paths.
+    """Write the reference results of each study in `archive` to a folder of its name below `target`; return the paths.
 
-    A results folder is packed before: an archive names no folder of the machine.
+    A results folder is packed first, as an archive names no folder of the machine.
     """
     from tidemark.results.archive.opening import opened
     from tidemark.results.archive.pack import digest, write_archive
@@ -50,7 +50,7 @@ def build_reference(archive: Path, target: Path) -> list[Path]:
 
 
 def _references(run_set: RunSet, archive: str | None = None) -> list[Reference]:
-    """What `run_set` gave for each of its studies."""
+    """Return the reference results of each study in `run_set`."""
     return [
         Reference(
             About.of(part.study.name, run_set, archive),
@@ -61,8 +61,8 @@ def _references(run_set: RunSet, archive: str | None = None) -> list[Reference]:
 
 
 def _first_figure(part: Part) -> tuple[Figure | None, str]:
-    """The figure of a study that is kept, and its drawing; none where its runs cannot show it."""
-    # Matplotlib takes half a second to import, which no other command has to wait for.
+    """Return the figure of a study to keep, and its SVG; None and "" if its runs cannot show it."""
+    # Matplotlib takes half a second to import, for which other commands need not wait.
     from tidemark.results.figures.draw import Commission, draw
     from tidemark.results.figures.studio import Studio
 
@@ -79,9 +79,9 @@ def _first_figure(part: Part) -> tuple[Figure | None, str]:
 
 
 def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
-    """ARTIFACT.md, FINDINGS.md, and README.md and STUDIES.md of `folder` with what they show of what is in `kept`.
+    """Return ARTIFACT.md, FINDINGS.md, and `folder`'s README.md and STUDIES.md, updated from the results in `kept`.
 
-    ConfigError for a folder that does not have the latter two.
+    Raises ConfigError if `folder` lacks one of the latter two.
     """
     for name in (README, STUDIES):
         if not (folder / name).is_file():
@@ -97,7 +97,7 @@ def documents(configuration: Path, kept: Path, folder: Path) -> dict[str, str]:
 
 
 def build_artifact(configuration: Path, kept: Path) -> str:
-    """The text of ARTIFACT.md, from the plans, all claims and the reference results in `kept`, which need not be."""
+    """Return the text of ARTIFACT.md, from the plans, all claims and the reference results in `kept`, if any."""
     from tidemark.pipeline.effort import efforts, seconds_of
     from tidemark.results.reference.artifact import artifact
 
@@ -107,7 +107,7 @@ def build_artifact(configuration: Path, kept: Path) -> str:
 
 
 def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
-    """Write, claim by claim, how `b` agrees with `a`, below `target`; the table, and the paths of what was written.
+    """Write the agreement of `b` with `a`, claim by claim, below `target`; return the table and the paths written.
 
     Each is a folder of reference results, a results folder or an archive.
     """
@@ -128,10 +128,10 @@ def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
 
 
 def build_comparison(a: Path, b: Path, target: Path) -> tuple[list[Table], list[Path], list[str]]:
-    """Write the comparison of two result sets below `target`, that of each study into a folder of its name.
+    """Write the comparison of two result sets below `target`, that of each study to a folder of its name.
 
-    The tables, the paths of what was written, and why studies are left out; Incomparable where
-    all are. Where one of the sets is a folder of reference results, they are compared claim by claim.
+    Returns the tables, the paths written, and the reasons for studies left out; raises Incomparable if all
+    are. If one of the sets is a folder of reference results, they are compared claim by claim.
     """
     from tidemark.results.reference.content import folders
 

@@ -1,4 +1,4 @@
-"""The script of a finding, run as often as is asked for in the environment that its locks name."""
+"""Reproduction of a finding: repeated execution of its script in the environment that its locks name."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tidemark.software.stacks import provide
 from tidemark.software.tools import provide_tool
 
 LONGEST_S = 300.0
-REFERENCE_SERVER = "iceberg-rest"  # whose own main class listens on every interface: it gets our launcher
+REFERENCE_SERVER = "iceberg-rest"  # its main class listens on every interface, so Tidemark's launcher is used
 
 
 def reproduce(workspace: Workspace, finding: Finding, runs: int, show: Callable[[str], None]) -> Evidence:
-    """Run its script `runs` times; `show` is given a line a run. SystemFailure for one that breaks down."""
+    """Run the finding's script `runs` times, with a line per run to `show`; raise SystemFailure if a run fails."""
     if finding.script is None:
         raise ConfigError(f"the finding '{finding.id}' has no script; to repeat it: {finding.repeat}")
     command, path = _command(workspace, finding, finding.script), _path(workspace, finding.script)
@@ -56,14 +56,14 @@ def _command(workspace: Workspace, finding: Finding, script: Script) -> list[str
 
 
 def _path(workspace: Workspace, script: Script) -> str:
-    """PATH of the script: the programs of its tools first."""
+    """Return the PATH of the script, with the programs of its tools first."""
     tools = [str(provide_tool(name, workspace).parent.absolute()) for name in script.tools]
     return os.pathsep.join([*tools, os.environ.get("PATH", os.defpath)])
 
 
 @contextmanager
 def _folder(workspace: Workspace) -> Iterator[Path]:
-    """A folder that the account which scripts run as may write in."""
+    """Yield a folder in which the account that runs scripts may write."""
     with tempfile.TemporaryDirectory(prefix="finding-", dir=private_directory(workspace.work)) as place:
         yield give(Path(place))
 
@@ -83,5 +83,5 @@ def _run(finding: Finding, command: list[str | Path], folder: Path, path: str) -
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith('{"seen"')]
     if not lines:
         raise SystemFailure(f"{finding.path}: printed no line of JSON with 'seen'; its output:\n{child.tail()}")
-    found: dict[str, Any] = json.loads(lines[-1].replace(str(folder), "."))  # what is kept names no folder of a machine
+    found: dict[str, Any] = json.loads(lines[-1].replace(str(folder), "."))  # kept results name no folder of a machine
     return found

@@ -1,7 +1,7 @@
-"""`cold: reboot`: one series a boot, the machine restarted between them by us or by a person.
+"""`cold: reboot`: one series per boot, with the machine restarted in between by Tidemark or by the user.
 
-`tidemark all` goes from series to series here. A plain Snakemake has all its jobs before it starts: it is given those
-of this boot.
+`tidemark all` proceeds from series to series here. A plain Snakemake needs all of its jobs before it starts, and gets
+those of this boot.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from tidemark.studies.registry import registry
 from tidemark.systems.variants import variant_of
 
 PREPARATION = "the preparation of programs and trips"
-SPARE_RESTARTS = 3  # beyond one a series: for those that a loss of power takes
+SPARE_RESTARTS = 3  # in addition to one per series: for restarts lost to power failures
 
 
 def check(config: Config, restarts: Restarts) -> None:
-    """ConfigError for restarts that the configuration does not ask for; MachineError if they cannot be had."""
+    """Raise ConfigError for restarts that the configuration does not request, MachineError if they are impossible."""
     if config.cold != "reboot" and restarts is not Restarts.NONE:
         place = config.origin.place(("cold",))
         raise ConfigError(
@@ -55,14 +55,14 @@ def check(config: Config, restarts: Restarts) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """What is left to do until the machine is restarted: series, and the one that waits for the restart."""
+    """Remaining work until the machine is restarted: series, and the one that waits for the restart."""
 
     series: tuple[SeriesSpec, ...]
     waiting: SeriesSpec
 
 
 def this_boot(plan: Plan, workspace: Workspace) -> Boot | None:
-    """What a plain Snakemake may measure in this boot; None where no series waits for another."""
+    """Return what a plain Snakemake may measure in this boot; None if no series waits for another boot."""
     if plan.config.archive is not None or plan.config.cold != "reboot":
         return None
     used = bool(reboot.read(workspace).used_by) or not _is_prepared(plan, workspace)
@@ -76,13 +76,13 @@ def this_boot(plan: Plan, workspace: Workspace) -> Boot | None:
 
 
 def use_boot(plan: Plan, workspace: Workspace) -> None:
-    """Write down that this boot is used, where a plain Snakemake is about to fetch programs or trips."""
+    """Record that this boot is used, if a plain Snakemake is about to fetch programs or trips."""
     if plan.config.cold == "reboot" and not _is_prepared(plan, workspace):
         reboot.claim(workspace, PREPARATION, alone=False)
 
 
 def wait_for_restart(plan: Plan, workspace: Workspace, spec: SeriesSpec) -> int:
-    """Write down that `spec` waits, and say what to do next; the exit code 11."""
+    """Record that `spec` waits, print what to do next, and return exit code 11."""
     reboot.write(workspace, replace(reboot.read(workspace), waiting=spec.id, resume=None))
     done = len(plan.series) - len(due(plan.series, workspace))
     return _say(
@@ -92,7 +92,7 @@ def wait_for_restart(plan: Plan, workspace: Workspace, spec: SeriesSpec) -> int:
 
 
 def run(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str], restarts: Restarts) -> int:
-    """`tidemark all`, with restarts where the configuration and the command line ask for them."""
+    """Run `tidemark all`, with restarts if configuration and command line request them; return the exit code."""
     plan = make_plan(load(config_file, overrides), workspace.root)
     refuse_unusable(plan.config)
     if is_dry(arguments):
@@ -112,7 +112,7 @@ def run(workspace: Workspace, config_file: Path, overrides: list[str], arguments
 
 
 def resume(workspace: Workspace) -> int:
-    """Go on after a restart, as the installed unit does."""
+    """Continue after a restart, as the installed unit does; return the exit code."""
 
     def go_on() -> int:
         command = reboot.read(workspace).resume
@@ -120,7 +120,7 @@ def resume(workspace: Workspace) -> int:
             raise MachineError(f"{workspace.root}: nothing waits for a restart here; its systemd unit is removed")
         reboot.settle()
         plan = make_plan(load(Path(command.config_file), list(command.overrides)), workspace.root)
-        # Series that failed stay failed until a person asks again: they could fail at every boot.
+        # Failed series stay failed until the user runs the command again: they could fail at every boot.
         return _one_series_a_boot(plan, workspace, command, Restarts.ALLOW)
 
     with locked(workspace):
@@ -128,13 +128,13 @@ def resume(workspace: Workspace) -> int:
 
 
 def _forgotten_at_the_end(workspace: Workspace, go_on: Callable[[], int]) -> int:
-    """What `go_on` returns; whatever ends it, save the next restart and an interruption, removes the unit."""
+    """Return the result of `go_on`; remove the unit unless the next restart or an interruption ended it."""
     status = 1
     try:
         status = go_on()
         return status
     except KeyboardInterrupt:
-        status = INTERRUPTED  # the machine goes down, or a person stops the unit: the next boot goes on
+        status = INTERRUPTED  # the machine shuts down, or the user stops the unit: the next boot continues
         raise
     finally:
         if status not in (RebootNeeded.exit_code, INTERRUPTED):
@@ -146,7 +146,7 @@ def _needs_restart(spec: SeriesSpec, workspace: Workspace) -> bool:
 
 
 def _one_series_a_boot(plan: Plan, workspace: Workspace, command: Resume, restarts: Restarts) -> int:
-    """Prepare, then measure series until one needs a boot of its own; when none is left, do all the rest."""
+    """Prepare, then measure series until one needs an unused boot; if none is left, make everything else."""
     runner = Runner(workspace, Path(command.config_file), list(command.overrides), list(command.arguments))
     prepared = [workspace.root / path for path in preparation(plan)]
     before = _stamps(prepared)
@@ -155,7 +155,7 @@ def _one_series_a_boot(plan: Plan, workspace: Workspace, command: Resume, restar
         return _ended(plan, workspace, status, runner)
     if _stamps(prepared) != before:
         reboot.claim(workspace, PREPARATION, alone=False)
-    last: SeriesSpec | None = None  # that was measured since this boot
+    last: SeriesSpec | None = None  # last series measured in this boot
     for spec in due(plan.series, workspace):
         if last is not None and last.repeat < spec.repeat:
             ended = make_round(runner, plan, workspace, Round(spec.repeat - 1, rounds(plan)))
@@ -177,7 +177,7 @@ def _ended(plan: Plan, workspace: Workspace, status: int, runner: Runner) -> int
 
 
 def preparation(plan: Plan) -> list[str]:
-    """What is fetched and made before any series, from the workspace's root: a boot that does this is used by it."""
+    """Return the files made before any series, relative to the workspace's root; a boot that makes them is used."""
     events = {f"{spec.dataset_directory}/events.json" for spec in plan.series if spec.dataset_directory}
     made = {f".tidemark/tools/{name}.json" for spec in plan.series for name in tools(spec)}
     stacks = {f".tidemark/stacks/{spec.stack}.json" for spec in plan.series}
@@ -193,7 +193,7 @@ def _stamps(paths: list[Path]) -> list[int | None]:
 
 
 def _restart_for(spec: SeriesSpec, plan: Plan, workspace: Workspace, command: Resume, restarts: Restarts) -> int:
-    """Write down that `spec` waits, and restart the machine or ask for it; always the exit code 11."""
+    """Record that `spec` waits, and restart the machine or ask the user to; return exit code 11."""
     if restarts is not Restarts.ALLOW:
         return wait_for_restart(plan, workspace, spec)
     state = replace(reboot.read(workspace), waiting=spec.id)
@@ -217,7 +217,7 @@ def _say(what: str) -> int:
 
 
 def _forget(workspace: Workspace) -> None:
-    """Remove the unit, and the command that it would go on with."""
+    """Remove the unit, and the command with which it would continue."""
     reboot.remove(workspace)
     state = reboot.read(workspace)
     if state.resume is not None or state.waiting is not None:

@@ -1,6 +1,6 @@
-"""Rounds: what is measured more than once is measured in turns, all of it once before any of it again.
+"""Rounds: repeats of series are interleaved, so that all series are measured once before any is measured again.
 
-Results are made after each round, of what is measured by then, so that nobody waits for the last to see the first.
+Results are made after each round from the runs measured by then, so that first results do not wait for the last.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from tidemark.runs.outcome import outcome_path
 from tidemark.runs.plan import Round
 from tidemark.runs.spec import SeriesSpec
 
-# After how many rounds `tidemark all` wants results, for the Snakefile; a plain `snakemake` makes them of everything.
+# Round after which `tidemark all` wants results, for the Snakefile; a plain `snakemake` makes them from all runs.
 ROUND = "TIDEMARK_ROUND"
 
 
 def rounds(plan: Plan) -> int:
-    """How often the series of a plan are measured, where most often."""
+    """Return the maximum number of repeats among the series of a plan."""
     return max((spec.repeat for spec in plan.series), default=1)
 
 
 def due(series: Iterable[SeriesSpec], workspace: Workspace) -> list[SeriesSpec]:
-    """Those of `series` that have not ended, well or badly."""
+    """Return those of `series` that have no outcome yet, neither success nor failure."""
     return [spec for spec in series if not outcome_path(workspace, spec).exists()]
 
 
 def to_make(plan: Plan, workspace: Workspace) -> tuple[Round, ...]:
-    """The rounds after which results are to be made, before those of the whole plan, which are always made.
+    """Return the rounds after which to make results, before those of the complete plan, which are always made.
 
-    Between two repeats that are due lies a moment at which all before the later one is measured: results of less would
-    be older than need be, and where nothing is due before a repeat, there is nothing new to make results of. So what
-    was complete but for a series that is measured again is not replaced by the results of a round.
+    There is one before each due repeat but the first, when everything before it is measured: earlier results would be
+    older than necessary, and if nothing is due before a repeat, there is nothing new for results. Results that were
+    complete except for a series to be measured again are therefore not replaced by those of a round.
     """
     repeats = sorted({spec.repeat for spec in due(plan.series, workspace)})
     return tuple(Round(later - 1, rounds(plan)) for later in repeats[1:])
 
 
 def asked_for(plan: Plan) -> Round | None:
-    """The round that the environment asks for; None for the whole plan. ConfigError for one that the plan has not."""
+    """Return the round set in the environment, None for the complete plan; raise ConfigError if it is invalid."""
     text, last = os.environ.get(ROUND), rounds(plan)
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""What `tidemark all` and a plain `snakemake` share: the plan, the lock of the workspace, and the verdict."""
+"""Common parts of `tidemark all` and a plain `snakemake`: the plan, the workspace lock, and the verdict."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from tidemark.runs.outcome import Outcome, outcome_path
 from tidemark.runs.plan import Round
 
 # The overrides of `tidemark all`, for the Snakefile: Snakemake reads numbers below the top level as text, and
-# mixes what is given for `systems` with the file's instead of putting it in its place.
+# merges the value given for `systems` with the file's instead of replacing it.
 OVERRIDES = "TIDEMARK_OVERRIDES"
-LOGGER = "tidemark"  # what Snakemake calls its plug-in in src/snakemake_logger_plugin_tidemark
-USAGE = 2  # with which Snakemake ends where it does not understand its options
+LOGGER = "tidemark"  # Snakemake's name of the plug-in in src/snakemake_logger_plugin_tidemark
+USAGE = 2  # exit code of Snakemake for invalid options
 REFUSED = ("it ended without a reason", "it does not understand one of the options, as reported above")
 UNFINISHED = "it ended without an error before all series were measured"
 SNAKEFILE = REPOSITORY / "Snakefile"
 INTERRUPTED = 130
 MEND = "Mend that and run the command again: what is done is not repeated."
 GOES_ON = "The measurement goes on, and results are made again at its end."
-# The rooms whose code makes results of run files: when a file of theirs changes, the rules make results anew.
+# Packages whose code makes results from run files: if one of their files changes, the rules make results again.
 RESULT_ROOMS = ("analysis", "results", "runs", "studies", "pipeline/build.py")
-_held: list[int] = []  # a lock taken for the life of this process
+_held: list[int] = []  # locks held for the lifetime of this process
 
 
 def take_lock(workspace: Workspace) -> int:
-    """Keep other pipelines out of the workspace; the kernel lets go of the lock when the holder ends."""
+    """Lock the workspace, raise Locked if another pipeline holds it; the kernel releases the lock with its holder."""
     path = private_directory(workspace.private) / "pipeline.lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -73,9 +73,9 @@ def locked(workspace: Workspace) -> Iterator[None]:
 
 
 def enter(values: Mapping[str, Any], root: Path, config_file: str) -> Plan:
-    """Called by the Snakefile: check the configuration and write the plan.
+    """Check the configuration and write the plan; called by the Snakefile.
 
-    Without `tidemark all` around it, it also takes the lock and makes failed series due again.
+    Without an enclosing `tidemark all`, also take the lock and make failed series due again.
     """
     workspace = Workspace(root)
     overrides = os.environ.get(OVERRIDES)
@@ -96,7 +96,7 @@ def enter(values: Mapping[str, Any], root: Path, config_file: str) -> Plan:
 
 
 def results_folder(config: Config) -> str:
-    """Where the results go, from the workspace's root: an archive's stay apart from those that are measured here."""
+    """Return the results folder, relative to the workspace's root; an archive's results have a separate one."""
     if config.archive is None:
         return "results"
     try:
@@ -110,24 +110,24 @@ def results_folder(config: Config) -> str:
 
 
 def command_line(python: str | Path) -> str:
-    """How a rule's shell calls us: we replace it, so that each step is Snakemake's own child and ends with it."""
+    """Return the command of a rule's shell; `exec` makes each step Snakemake's direct child, which ends with it."""
     return f"PYTHONPATH={shlex.quote(str(SNAKEFILE.parent / 'src'))} exec {shlex.quote(str(python))} -m tidemark"
 
 
 def beside_input(wildcards: object, input: Sequence[str]) -> str:  # noqa: ARG001  Snakemake passes both by name
-    """For rules whose first input lies in the results folder: that folder."""
+    """Return the results folder, for rules whose first input is in it."""
     return str(Path(input[0]).parent)
 
 
 def is_plain() -> bool:
-    """Whether this is a Snakemake that was started without `tidemark all` around it."""
+    """Return True if this is a Snakemake that was started without an enclosing `tidemark all`."""
     return bool(_held)
 
 
 def make_due_again(plan: Plan, workspace: Workspace) -> None:
-    """Have the series that failed measured again; what they said about it is among their attempts.
+    """Make failed series due again; their reasons are kept among their attempts.
 
-    While a series waits for a boot, they stay: each boot would be theirs, and the one that waits would never have it.
+    While a series waits for a boot, they stay failed: they would use each boot, and the waiting one never would.
     """
     waiting = reboot.read(workspace).waiting
     if plan.config.cold == "reboot" and any(spec.id == waiting for spec in due(plan.series, workspace)):
@@ -139,10 +139,10 @@ def make_due_again(plan: Plan, workspace: Workspace) -> None:
 
 
 class Runner:
-    """Runs Snakemake in a workspace whose lock is held, and knows the first step that failed.
+    """Runner of Snakemake in a locked workspace; `failure` is the first step that failed.
 
-    What Snakemake says goes into results/logs/snakemake.log, by the plug-in in src/snakemake_logger_plugin_tidemark;
-    where it is only asked what it would do, or told of another logger, it speaks for itself.
+    The plug-in in src/snakemake_logger_plugin_tidemark writes Snakemake's messages to results/logs/snakemake.log; in
+    a dry run, or with another logger, Snakemake prints them itself.
     """
 
     def __init__(
@@ -165,14 +165,14 @@ class Runner:
         self._environment.pop(ROUND, None)
 
     def make(self, *targets: str, after: Round | None = None) -> int:
-        """Make `targets` (everything, when there is none); 0, or the exit code to end with.
+        """Make `targets` (everything, if there are none); return 0 or the exit code to end with.
 
-        Everything is what there is `after` a round, where one is given. ConfigError for a target that is none.
+        With `after`, everything is what exists after that round. Raises ConfigError for an unknown target.
         """
         forget(self.workspace)
         self.failure = None
         environment = self._environment | ({} if after is None else {ROUND: str(after.number)})
-        # Targets stand before the options, some of which take all words that follow them.
+        # Targets precede the options, some of which take all words that follow them.
         command = [sys.executable, "-m", "tidemark.pipeline.launch", *targets, *self._options]
         status = self._wait(command, environment)
         if status in (0, INTERRUPTED):
@@ -189,9 +189,9 @@ class Runner:
         return self.failure.exit_code
 
     def _wait(self, command: list[str], environment: dict[str, str]) -> int:
-        """Run Snakemake as a child that cannot outlive us; the first Ctrl-C asks it to end, the second ends it.
+        """Run Snakemake as a child that cannot outlive this process; the first Ctrl-C interrupts it, a second kills it.
 
-        It has a process group of its own, so that each Ctrl-C reaches it and its step once, and through us.
+        It has a separate process group, so that each Ctrl-C reaches it and its step once, through this process.
         """
         guard = [sys.executable, "-m", "tidemark.lifetime", str(os.getpid()), *command]
         process = subprocess.Popen(guard, cwd=self.workspace.root, env=environment, process_group=0)
@@ -211,14 +211,14 @@ class Runner:
 
 
 def run_all(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str]) -> int:
-    """Run the whole pipeline and say how it went; the exit code is that of the first series that failed."""
+    """Run the complete pipeline and print the verdict; return the exit code, that of the first failed series if any."""
     plan = make_plan(load(config_file, overrides), workspace.root)
     folder = results_folder(plan.config)
     for note in plan.notes:
         print(f"tidemark: {note}", file=sys.stderr)
     with locked(workspace):
         shutil.rmtree(workspace.snakemake, ignore_errors=True)
-        # Steps share the machine only when nothing is measured on it.
+        # Steps run in parallel only if nothing is measured on the machine.
         cores = 1 if plan.config.archive is None else os.cpu_count() or 1
         runner = Runner(workspace, config_file, overrides, arguments, cores)
         if is_dry(arguments):
@@ -242,7 +242,7 @@ def run_all(workspace: Workspace, config_file: Path, overrides: list[str], argum
 
 
 def make_in_rounds(runner: Runner, plan: Plan, workspace: Workspace) -> int:
-    """Make everything, and before that what there is after each round; 0, or the exit code to end with."""
+    """Make the results after each round, and then everything; return 0 or the exit code to end with."""
     for each in to_make(plan, workspace) if plan.config.archive is None else ():
         status = make_round(runner, plan, workspace, each)
         if status is not None:
@@ -251,9 +251,9 @@ def make_in_rounds(runner: Runner, plan: Plan, workspace: Workspace) -> int:
 
 
 def go_on(runner: Runner, plan: Plan, workspace: Workspace, status: int) -> int:
-    """`status`, or what came of asking Snakemake once more where it ended well before all series had ended.
+    """Run Snakemake again if it succeeded before all series had ended; return its new exit code, else `status`.
 
-    It may, after a step that made again what was there already (a lock that is newer, with the same packages).
+    This can happen after a step that made an existing file again (a newer lock with the same packages).
     """
     if status == 0 and due(plan.series, workspace):
         status = make_in_rounds(runner, plan, workspace)
@@ -264,10 +264,10 @@ def go_on(runner: Runner, plan: Plan, workspace: Workspace, status: int) -> int:
 
 
 def make_round(runner: Runner, plan: Plan, workspace: Workspace, made: Round) -> int | None:
-    """Measure until the round `made`, make results of it and say where they are; None, or what to end with.
+    """Measure up to the round `made`, make its results and print their location; return None or the exit code.
 
-    Results that could not be made end nothing: measuring is what takes long, and they are made again after the last
-    round. What keeps series from being measured does, as does whoever asked Snakemake for something else.
+    A failure to make results does not end the pipeline: measuring takes longest, and results are made again after the
+    last round. A failure to measure series does, as do other targets given to Snakemake.
     """
     status = runner.make(after=made)
     if status == INTERRUPTED or due(plan.until(made), workspace):
@@ -280,31 +280,31 @@ def make_round(runner: Runner, plan: Plan, workspace: Workspace, made: Round) ->
 
 
 def _show(results: Path, before: str = "") -> None:
-    """Where the report is, if it was made, and the answer in a few lines."""
+    """Print the path of the report, if it exists, and the answer in a few lines."""
     if (results / "report.html").is_file():
         print(f"tidemark: {before}the report is {results / 'report.html'}")
         print("".join(f"    {line}\n" for line in read_answer(results)), end="", flush=True)
 
 
 def drop_leftovers(workspace: Workspace) -> None:
-    """Drop what a killed pipeline left on servers that are not ours, where it left anything."""
+    """Remove what a killed pipeline left on external servers, if it left anything."""
     from tidemark.services.outside import folder_of
 
     if any(folder_of(workspace).glob("*.jsonl")):
-        from tidemark.services import leftovers  # with the clients of all servers, which take a while to import
+        from tidemark.services import leftovers  # it imports the clients of all servers, which takes a while
 
         leftovers.drop_leftovers(workspace)
 
 
 def is_dry(arguments: list[str]) -> bool:
-    """Whether Snakemake is only asked what it would do."""
+    """Return True if the arguments request a dry run of Snakemake."""
     return bool({"-n", "--dry-run", "--dryrun"} & set(arguments))
 
 
 def verdict(plan: Plan, workspace: Workspace, status: int, failure: Failure | None = None) -> int:
-    """Say how it went, a failure's reason last; the exit code is that of the first series that failed, else `status`.
+    """Print the verdict, with failures last; return the exit code of the first failed series, else `status`.
 
-    `failure` is the step that ended the pipeline beside the series, if one did.
+    `failure` is the step, other than a series, that ended the pipeline, if any.
     """
     ended = [(spec, Outcome.read(path)) for spec in plan.series if (path := outcome_path(workspace, spec)).exists()]
     failed = [(spec, outcome) for spec, outcome in ended if outcome.status == "failed"]
@@ -314,21 +314,21 @@ def verdict(plan: Plan, workspace: Workspace, status: int, failure: Failure | No
     counts = [f"{sum(outcome.status == 'complete' for _, outcome in ended)} of {len(plan.series)} series complete"]
     counts += [f"{len(failed)} failed"] * bool(failed)
     counts += [f"{len(plan.series) - len(ended)} not measured"] * (len(ended) < len(plan.series))
-    # At once, as the reasons that follow go to the other stream.
+    # Flushed at once, as the reasons that follow go to the other stream.
     print(f"tidemark: {', '.join(counts)}; results are in {workspace.results}", flush=True)
-    if status == 0:  # else the report is still that of before
+    if status == 0:  # else the report is still the previous one
         _show(workspace.results)
     failures = [
         Failure(spec.label, outcome.reason or "it gave no reason", f"{spec.directory}/measure.log", outcome.exit_code)
         for spec, outcome in failed
     ]
-    # Series come last, as the exit code is theirs: a step fails after them where none of them has a run.
+    # Series come last, as they determine the exit code: a step fails after them if none of them has a run.
     _complain(*([failure] if failure is not None else []), *failures)
     return failed[0][1].exit_code if failed else status
 
 
 def _complain(*failures: Failure, then: str = MEND) -> None:
-    """What their logs say, then a line for each, `then` at the end of the last."""
+    """Print the quoted log lines and then one line for each failure, with `then` at the end of the last."""
     for each in failures:
         for line in each.details:
             print(f"    {line}", file=sys.stderr)

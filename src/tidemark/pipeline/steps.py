@@ -1,6 +1,6 @@
-"""The steps that Snakemake's rules call: files in, files out.
+"""Steps that Snakemake's rules call, each from input files to output files.
 
-Each imports what it needs itself: the analysis shall not wait for the servers' clients, nor a table for Matplotlib.
+Each imports what it needs itself, so that the analysis does not wait for servers' clients, nor a table for Matplotlib.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def planned_config(plan: Path) -> Config:
-    """The configuration that plan.json was made from."""
+    """Return the configuration that plan.json was made from; raise ConfigError if it cannot be read."""
     try:
         values = json.loads(plan.read_text())["config"]
     except (OSError, ValueError, KeyError) as error:
@@ -34,7 +34,7 @@ def planned_config(plan: Path) -> Config:
 
 
 def prepare_dataset(workspace: Workspace, plan: Path, target: Path) -> None:
-    """Trips with ids as `target`/trips.parquet, their provenance beside them."""
+    """Write trips with ids to `target`/trips.parquet, and their provenance next to it."""
     from tidemark.dataset import DatasetSettings, make_dataset
 
     config = planned_config(plan)
@@ -52,9 +52,9 @@ def describe_events(trips: Path, target: Path) -> None:
 
 
 def provision_servers(workspace: Workspace, names: list[str], target: Path | None, locks: Path | None = None) -> None:
-    """The programs that the locks `names` name, fetched, verified and made ready; `target` says what is there.
+    """Fetch, verify and prepare the programs of the locks `names`; list them in `target`, or print them.
 
-    All of `locks` (envs/jars) where there are no names. Servers that run from them say themselves what is made ready.
+    Without names, all of `locks` (envs/jars). Servers that use these programs define their own preparation.
     """
     from tidemark.services import registry
     from tidemark.services.programs.provision import LOCKS, provision
@@ -73,7 +73,7 @@ def provision_servers(workspace: Workspace, names: list[str], target: Path | Non
 
 
 def provide_stack(name: str, workspace: Workspace, target: Path) -> None:
-    """The environment of a stack; `target` says where its interpreter is."""
+    """Make the environment of a stack, and write the path of its interpreter to `target`."""
     from tidemark.software.stacks import provide
 
     interpreter = provide(name, workspace)
@@ -81,7 +81,7 @@ def provide_stack(name: str, workspace: Workspace, target: Path) -> None:
 
 
 def provide_tool(name: str, workspace: Workspace, target: Path | None) -> None:
-    """The environment of a workload's tool; `target` says where its interpreter is."""
+    """Make the environment of a workload's tool, and write the path of its interpreter to `target`, if given."""
     from tidemark.software.tools import provide_tool as provide
 
     interpreter = provide(name, workspace)
@@ -90,7 +90,7 @@ def provide_tool(name: str, workspace: Workspace, target: Path | None) -> None:
 
 
 def measure_one(workspace: Workspace, path: Path, position: int) -> None:
-    """Measure the series of a spec.json, with a line of progress for it, and one for all of them."""
+    """Measure the series of a spec.json, with a line of progress for it, and one for all series."""
     from tidemark.measure.series import measure_series
     from tidemark.runs.spec import SeriesSpec
     from tidemark.services.http import keep_loopback_direct
@@ -118,10 +118,9 @@ def measure_one(workspace: Workspace, path: Path, position: int) -> None:
 
 
 def _due(workspace: Workspace, spec: SeriesSpec) -> tuple[float, int, int]:
-    """Seconds that this series and those without an outcome may still take; how many are done, and how many there are.
+    """Return the expected seconds of this series and those without an outcome, the number done, and the total number.
 
-    Seconds are those of the windows, and of what surrounds them. The plan is read and not made again, which takes
-    seconds of every series.
+    The seconds include windows and overheads. The plan is read: making it again would take seconds for every series.
     """
     from tidemark.pipeline.effort import likely_seconds
     from tidemark.runs.outcome import outcome_path
@@ -138,7 +137,7 @@ def _due(workspace: Workspace, spec: SeriesSpec) -> tuple[float, int, int]:
 
 
 def check_measured(workspace: Workspace, plan: Path, target: Path) -> None:
-    """Copy `plan` to `target`; AnalysisError where none of its series has a run, and so no results can be made."""
+    """Copy `plan` to `target`; raise AnalysisError if none of its series has a run from which to make results."""
     from tidemark.runs.outcome import Outcome
     from tidemark.runs.plan import PlanFile
 
@@ -151,17 +150,17 @@ def check_measured(workspace: Workspace, plan: Path, target: Path) -> None:
 
 
 def analyse_results(what: str, results: Path) -> None:
-    """Build one kind of result from the run files."""
+    """Build one kind of result from the run files; raise ConfigError for an unknown kind."""
     kinds = ("database", "tables", "figures", "claims", "paper", "report")
     if what not in kinds:
         raise ConfigError(f"found '{what}'; allowed: {', '.join(kinds)}")
-    # Steps share the cores among processes; more threads in each would wait for one another. NumPy reads it once.
+    # Steps share the cores as processes; more threads in each would compete for them. NumPy reads the variable once.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     getattr(import_module("tidemark.pipeline.build"), f"build_{what}")(results)
 
 
 def list_claims(results: Path) -> None:
-    """Print a line for each claim: its name, the section, the verdict if the runs were judged, the statement."""
+    """Print a line for each claim: name, section, verdict if the runs were judged, and statement."""
     from tidemark.pipeline.build import all_claims, judged_claims
     from tidemark.results.claims.forms import overview
 

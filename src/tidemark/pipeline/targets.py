@@ -1,4 +1,4 @@
-"""Targets of Snakemake's: a word on the command line that is none is refused, with what it may have been meant for."""
+"""Check of Snakemake's targets: an unknown word on the command line is rejected with a suggestion."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tidemark.pipeline.failure import TARGETS, Failure, note
 from tidemark.pipeline.runner import OVERRIDES
 from tidemark.schema import sections
 
-SERIES = "series_"  # in the names of their rules
+SERIES = "series_"  # in the names of rules of series
 
 
 def refuse_unknown(rules: Sequence[Any], config: Config) -> None:
-    """End Snakemake with exit code 2 where its command line asks for what none of its `rules` makes.
+    """End Snakemake with exit code 2 if its command line has a target that none of its `rules` makes.
 
-    Left to itself it ends with a traceback. `tidemark all` says the reason that is noted; else it is said here.
+    By itself it would end with a traceback. `tidemark all` prints the recorded reason; otherwise it is printed here.
     """
     names = [rule.name for rule in rules]
     for target in _targets():
@@ -35,7 +35,7 @@ def refuse_unknown(rules: Sequence[Any], config: Config) -> None:
 
 
 def _targets() -> list[str]:
-    """The targets among the words that Snakemake was started with; it knows them itself only once rules are read."""
+    """Return the targets on Snakemake's command line, which Snakemake itself knows only once the rules are read."""
     if Path(sys.argv[0]).name != "snakemake":
         return []
     from snakemake.cli import get_argument_parser
@@ -44,7 +44,7 @@ def _targets() -> list[str]:
 
 
 def meant(word: str, rules: Collection[str], config: Config) -> str:
-    """The setting or the rule that is most like `word`; all rules where none is."""
+    """Return a suggestion with the setting or rule most similar to `word`; all rules if none is similar."""
     protocols = {name for section in config.sections.values() for name in section["protocols"]}
     known = {name: name for name in rules}
     known |= {path.stem: f"--config stacks={path.stem}" for path in (REPOSITORY / "envs").glob("*.lock")}

@@ -1,6 +1,6 @@
-"""What run.json says of how a run came about: who measured it and where, what else was at work, what the disk took.
+"""Circumstances of a run in run.json: measuring code, machine, interference, disk writes and warm-up.
 
-Version 1 of the run files says little of it; then fields are None, and the disk has the reason.
+Version 1 of the run files has little of this; fields are then None, and `Disk.reason` states why.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from tidemark.runs.coding.shapes import Pairs
 
-SOUND = 0.1  # of what reached the disk: more than that from elsewhere, and a series of seconds is not the system's
+SOUND = 0.1  # maximum share of bytes from other sources: with more, the disk's bytes are not the system's
 
 
 @dataclass(frozen=True, slots=True)
 class Harness:
-    """The code that measured. `harness` is the SHA-256 of that code, and changes with whatever may change a number."""
+    """Measuring code; `harness` is its SHA-256, which changes with everything that may change a result."""
 
     version: str
     format: int
@@ -31,7 +31,7 @@ class Harness:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Machines are one where all is the same but what is free on the disk, and who measures."""
+    """Machine of a run; two are equal even if free disk space and account (`root`) differ."""
 
     os: str
     kernel: str
@@ -44,47 +44,47 @@ class Machine:
     disk_rotational: bool | None
     file_system: str | None
     free_bytes: int = field(compare=False)
-    virtualised: str | None  # what the machine runs in, None when it says nothing of the kind
+    virtualised: str | None  # kind of container or virtual machine; None if none was detected
     root: bool = field(compare=False)
-    identity: str | None = None  # 16 hex digits, of processor, kernel, memory, disk and a salted machine id
+    identity: str | None = None  # 16 hex digits: hash of processor, kernel, memory, disk and salted machine id
 
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """What reached the device under the data. None where the machine does not tell, and then there is a `reason`.
+    """Bytes that reached the device of the data; None if they cannot be measured, and `reason` states why.
 
-    From the opening of the window to its end, and then by a sync of its own; `stream_bytes` of both is what broker
-    and producer sent, as their own counters say.
+    Counted from the opening of the window to its end, and during the sync after it; `stream_bytes` is the part of
+    both that broker and producer wrote, by their own I/O counters.
     """
 
     device: str | None
     reason: str | None
-    rest_bytes: int | None  # waiting for a disk when the machine was at rest
-    left_bytes: int | None  # and when the window opened
+    rest_bytes: int | None  # dirty bytes on the idle machine
+    left_bytes: int | None  # dirty bytes when the window opened
     settle_seconds: float | None
     window_bytes: int | None
     sync_bytes: int | None
     sync_seconds: float | None
     stream_bytes: int | None
-    written_by: Pairs[int | None]  # the same, broker and producer apart
+    written_by: Pairs[int | None]  # `stream_bytes` by process group: broker and producer
 
     @property
     def charged_bytes(self) -> int | None:
-        """What the system is charged with: its processes, its servers and the file system, without the stream."""
+        """Bytes charged to the system: those of its processes, its servers and the file system, without the stream."""
         if self.window_bytes is None or self.sync_bytes is None or self.stream_bytes is None:
             return None
         return max(0, self.window_bytes + self.sync_bytes - self.stream_bytes)
 
     @property
     def unsettled_bytes(self) -> int | None:
-        """What was written before the window and reached the disk in it: it is among `charged_bytes`."""
+        """Bytes written before the window that reached the disk during it; `charged_bytes` includes them."""
         if self.left_bytes is None:
             return None
         return max(0, self.left_bytes - (self.rest_bytes or 0))
 
     @property
     def why_not_charged(self) -> str | None:
-        """Why the system cannot be charged with anything; None where it can."""
+        """Reason why no bytes can be charged to the system; None if they can."""
         charged = self.charged_bytes
         if charged is None:
             return self.reason or "what reached the disk in the window is not known"
@@ -95,7 +95,7 @@ class Disk:
 
     @property
     def why_no_seconds(self) -> str | None:
-        """Why what reached the disk in each second is not the system's alone; None where it nearly is."""
+        """Reason why the bytes of each second are not the system's alone; None if they nearly are."""
         if (why := self.why_not_charged) is not None:
             return why
         whole = (self.window_bytes or 0) + (self.sync_bytes or 0)
@@ -109,22 +109,22 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Interference:
-    """Who else was at work while the window was open: processors in the mean, seconds of clocks, and the verdict."""
+    """Interference during the window: mean processors used by others, clock jumps in seconds, and the verdict."""
 
     foreign_cores: float | None
     kernel_cores: float | None
     steal_cores: float | None
     suspended_seconds: float
     clock_step_seconds: float
-    disturbed: tuple[str, ...]  # why the run counts as disturbed
-    foreign_bytes: int | None = None  # that other programs caused to be written to a disk
+    disturbed: tuple[str, ...]  # reasons why the run counts as disturbed
+    foreign_bytes: int | None = None  # bytes that other programs caused to be written to a disk
 
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """Uncounted writing before a hot run, until consecutive stretches agreed, or until it had taken long enough.
+    """Warm-up before a hot run, not counted: until consecutive stretches agreed, or until a time limit.
 
-    `medians_ms`: of the write times, by stretch; those of the run before it come first.
+    `medians_ms`: median write time of each stretch; those of the preceding run come first.
     """
 
     stretch_s: float

@@ -1,4 +1,4 @@
-"""What is known of the trips that a run was fed with: `dataset.json` beside them, and a part of its run.json."""
+"""Provenance of the trips that a run reads: `dataset.json` next to them, and a part of run.json."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PreparedColumn:
 
 @dataclass(frozen=True, slots=True)
 class RawFile:
-    """One file of trips as it was found or made; `name` without its folder."""
+    """Source file of trips, found or generated; `name` is without its folder."""
 
     name: str
     rows: int
@@ -31,7 +31,7 @@ class RawFile:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where trips came from and what was made of them; ids run from `first_id` to `last_id`."""
+    """Origin of trips, and description of the prepared trips; ids run from `first_id` to `last_id`."""
 
     source: str
     synthetic: bool
@@ -48,7 +48,7 @@ class Provenance:
 
     @property
     def label(self) -> str:
-        """As every figure and table names it."""
+        """Name of the dataset in figures and tables."""
         kind = "SYNTHETIC dataset " if self.synthetic else ""
         return f"{kind}{self.name} ({self.rows:,} trips, sha256 {self.sha256[:8]})"
 
@@ -57,7 +57,7 @@ class Provenance:
 
     @classmethod
     def read(cls, path: Path) -> Provenance:
-        """The provenance in a `dataset.json`; DatasetError if it is absent, broken, or of another version."""
+        """Read a `dataset.json`; raise DatasetError if it is absent, broken, or of another version."""
         again = "Delete it and run 'tidemark dataset' again."
         if not path.exists():
             raise DatasetError(f"{path}: no such file. Run 'tidemark dataset' first.")

@@ -1,6 +1,6 @@
-"""What is looked at once a second while a window is open: machine.parquet.
+"""Samples of the machine, taken once a second while a window is open: machine.parquet.
 
-It is taken before any library of a client may be in memory, so Arrow is imported where it is written.
+Sampling starts before any client library may be in memory, so Arrow is imported only to write the file.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class MachineSamples:
-    """machine.parquet: one list a column, one entry a second.
+    """Columns of machine.parquet, with one entry per second.
 
-    Percent is of all processors, or of one where that is said. A group of processes that did not exist is null.
+    Percentages are of all processors, or of one where stated. A process group that did not exist is null.
     """
 
     second: list[float] = field(default_factory=list)
     cpu_percent: list[float] = field(default_factory=list)
-    steal_percent: list[float] = field(default_factory=list)  # of one processor: kept by the hypervisor
-    foreign_percent: list[float | None] = field(default_factory=list)  # of one: the kernel's threads are in it
+    steal_percent: list[float] = field(default_factory=list)  # of one processor: stolen by the hypervisor
+    foreign_percent: list[float | None] = field(default_factory=list)  # of one processor, kernel threads included
     disk_written_bytes: list[int | None] = field(default_factory=list)
     groups: dict[str, list[float | None]] = field(default_factory=dict)  # of one processor: `cpu_<group>_percent`
-    memory: dict[str, list[int | None]] = field(default_factory=dict)  # what is shared in part: `memory_<group>_bytes`
+    memory: dict[str, list[int | None]] = field(default_factory=dict)  # shared pages in part: `memory_<group>_bytes`
 
     def write_parquet(self, path: Path) -> None:
         import pyarrow as pa

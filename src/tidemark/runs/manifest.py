@@ -1,4 +1,4 @@
-"""What run.json says, as types: all that is known of a run beside its samples."""
+"""Types of run.json: everything that is recorded of a run, except its samples."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tidemark.runs.proofs import ColdProof, Oracle
 SCHEMA_VERSION = 2
 READ_VERSIONS = (1, SCHEMA_VERSION)
 DEFAULT_DURABILITY, FULL_DURABILITY = "default", "full"
-ALMOST = 0.9  # of a window's intended length, which clocks and what is under way at its end may take from it
-FIRST_STUDY = FIRST_WORKLOAD = "streams"  # whose runs they are, and what they did, where files do not say it
+ALMOST = 0.9  # share of a window's intended length that counts as full: clocks and a last operation may shorten it
+FIRST_STUDY = FIRST_WORKLOAD = "streams"  # study and workload of files that name none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesPart:
-    """The series that a run belongs to. What a workload has no word for is None."""
+    """Series that a run belongs to; settings that its workload does not have are None."""
 
     id: str
     study: str = FIRST_STUDY
@@ -46,7 +46,7 @@ class SeriesPart:
 
 @dataclass(frozen=True, slots=True)
 class TypeMapping:
-    """A column whose type the format cannot hold as it is, and the type that it holds instead."""
+    """Column whose type the format does not support, and the type stored instead."""
 
     column: str
     given: str
@@ -56,7 +56,7 @@ class TypeMapping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemPart:
-    """The system that was measured, as it said itself."""
+    """System under test, as described by its own class."""
 
     name: str
     base: str
@@ -66,28 +66,28 @@ class SystemPart:
     catalog: str
     in_thesis: bool
     notes: tuple[str, ...]
-    options: Pairs[Any] = field(hash=False)  # of any type that JSON has
+    options: Pairs[Any] = field(hash=False)  # of any JSON type
     settings: Pairs[str]
     capabilities: tuple[str, ...]
     durability: str
-    durability_level: str = DEFAULT_DURABILITY  # or "full", or what a kind of system calls its own
+    durability_level: str = DEFAULT_DURABILITY  # or "full", or a level specific to a kind of system
     durability_source: str
     type_mappings: tuple[TypeMapping, ...]
 
     @property
     def is_harness(self) -> bool:
-        """Whether this is the system that stores nothing, so that what is measured is the harness."""
+        """True for the system that stores nothing, so that its runs measure the harness."""
         return self.format == "none"
 
     @property
     def is_bare(self) -> bool:
-        """Whether it writes files with no table format around them: the least that the same rows take."""
+        """True if it writes files without a table format: the baseline of cost for the same rows."""
         return self.format == "Parquet"
 
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """Inlined rows that a flush moved into Parquet files; `seconds` is the client's call alone."""
+    """Flush of inlined rows into Parquet files; `seconds` is the duration of the client's call alone."""
 
     seconds: float
     rows: int
@@ -97,7 +97,7 @@ class Flush:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Small files that a merge replaced by larger ones, with the old ones removed; `seconds` as for a flush."""
+    """Compaction of small files into larger ones, the old ones removed; `seconds` as for `Flush`."""
 
     seconds: float
     files_before: int
@@ -108,10 +108,10 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What the table takes on disk, old versions and files waiting for removal included.
+    """Size of a table on disk, including old versions and files waiting for removal.
 
-    `catalog_bytes` is what the catalog's database grew by since it was empty; None where nobody can look, and
-    `reason` says why.
+    `catalog_bytes` is the growth of the catalog's database since it was empty; None if it cannot be read, and
+    `reason` states why.
     """
 
     data_files: int
@@ -123,7 +123,7 @@ class Footprint:
 
 
 def together(parts: Sequence[Footprint]) -> Footprint:
-    """Several tables as one, but for what of their catalogs nobody can tell apart."""
+    """Sum several tables' footprints; catalog bytes are None because the tables share one catalog."""
     if len(parts) == 1:
         return parts[0]
     counts = zip(*((p.data_files, p.data_bytes, p.metadata_files, p.metadata_bytes) for p in parts), strict=True)
@@ -133,21 +133,21 @@ def together(parts: Sequence[Footprint]) -> Footprint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produced:
-    """What a producer did for one topic."""
+    """Work of a producer for one topic."""
 
     events: int
     seconds: float
     cpu_s: float
-    topped_up: int  # events that were produced while the window was open
+    topped_up: int  # events produced while the window was open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerPart(Produced):
-    """The producer of a run, and what became of its topic."""
+    """Producer of a run, and the final size of its topic."""
 
     mode: str  # ahead | beside
-    laps: float  # how often the dataset was gone through
-    stretches: int = 1  # that the window was measured in, the topic being refilled between them
+    laps: float  # passes over the dataset
+    stretches: int = 1  # parts of the window; the topic is refilled between them
     topic_bytes: int | None = None
 
     @classmethod
@@ -168,7 +168,7 @@ class ProducerPart(Produced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """run.json of one run. What files of version 1 do not say is None, and so is what not every workload has."""
+    """run.json of one run; fields that version 1 or the run's workload does not have are None."""
 
     schema_version: int = SCHEMA_VERSION
     tidemark: Harness | None
@@ -186,11 +186,11 @@ class Manifest:
     lock_digests: Pairs[str]
     dataset: Provenance | None = None
     machine: Machine
-    cold_proof: ColdProof  # before the servers of a cold run start, or right before a hot one
+    cold_proof: ColdProof  # before the servers of a cold run start, or right before a hot run
     opening: ColdProof | None  # when the window opens
     warm_up: WarmUp | None = None
     time_budget_ns: Pairs[int]
-    marks: tuple[str, ...]  # what a reader must know before using this run
+    marks: tuple[str, ...]  # caveats for readers of this run
     interference: Interference | None
     producer: ProducerPart | None = None
     sampler_cpu_s: float
@@ -201,9 +201,9 @@ class Manifest:
     footprint: Footprint | None = None
     footprint_after_flush: Footprint | None = None
     logical_bytes: int = 0
-    history: str  # the runs before it on the same servers, in words
-    found: Pairs[Any] = field(default=(), hash=False)  # what only its workload has words for
-    config: Pairs[Any] = field(hash=False)  # what its series was told: its spec.json
+    history: str  # preceding runs on the same servers, in words
+    found: Pairs[Any] = field(default=(), hash=False)  # results specific to its workload
+    config: Pairs[Any] = field(hash=False)  # configuration of its series: its spec.json
 
     @property
     def version(self) -> int:
@@ -231,17 +231,17 @@ class Manifest:
 
     @property
     def is_timed_out(self) -> bool:
-        """Whether its window was over by the clock; one that was over with its work has a length of its own."""
+        """True if its window ended by the clock; one that ends with its work may be shorter."""
         return self.elapsed_ns >= ALMOST * 1e9 * self.window_s
 
     @property
     def stretches(self) -> int:
-        """Pieces that the window was measured in."""
+        """Number of parts in which the window was measured."""
         return self.producer.stretches if self.producer else 1
 
     @classmethod
     def read(cls, path: Path) -> Manifest:
-        """run.json at `path`, of any version that is known; AnalysisError, naming file and key, for anything else."""
+        """Read run.json at `path`, of any known version; raise AnalysisError, naming file and key, if it is invalid."""
         f = Fields.read(path)
         version = f.integer("schema_version")
         if version not in READ_VERSIONS:

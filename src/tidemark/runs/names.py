@@ -1,7 +1,7 @@
-"""Names that run files are written and read with: the two ways of writing a stream, the stages of a time budget."""
+"""Names in run files: the two modes of writing a stream, and the stages of a time budget."""
 
-SINGLE, BATCH = "single", "batch"  # one event a write, and many
+SINGLE, BATCH = "single", "batch"  # one event per write, and many
 MODES = (SINGLE, BATCH)
-# Where the wall-clock of a window went, in the order in which an event meets them; `rest`: what none explains.
+# Stages of a window's wall-clock time, in the order in which an event passes them; `rest`: time in none of them.
 STAGES = ("poll", "decode", "assemble", "write", "bookkeeping", "wait_for_producer", "rest")
-MAIN = "main"  # in place of a sweep's name: the configuration itself, beside which sweeps vary one setting
+MAIN = "main"  # in place of a sweep's name: the configuration itself, of which sweeps vary one setting

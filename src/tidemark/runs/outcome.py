@@ -1,4 +1,4 @@
-"""How a series ended, and what it took: every attempt, and every run that was measured once more."""
+"""Outcome of a series: its final status, every attempt, and every run that was measured again."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ STATUSES = ("complete", "failed", "not-run")
 KILLED = "killed"
 INTERRUPTED = 130  # the exit code
 ATTEMPTS = "attempts.json"
-DISTURBED = "disturbed"  # the folder of runs that were measured once more
+DISTURBED = "disturbed"  # folder of runs that were measured again
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One time that a series was begun. One that was killed never said how it ended, nor with which exit code."""
+    """One attempt at measuring a series; the end, reason and exit code of a killed one are None."""
 
     number: int  # from 1
     started_at: str
@@ -36,17 +36,17 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Disturbed:
-    """A run that was measured once more because something else was at work; its files are kept in `directory`."""
+    """Run that was measured again because of interference; its files are kept in `directory`."""
 
     run: int
-    attempt: int  # at this run, from 1
-    directory: str  # from the folder of the series
+    attempt: int  # at measuring this run, from 1
+    directory: str  # relative to the folder of the series
     reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a series ended; the pipeline goes on either way, and the tables show the reason."""
+    """Final status of a series; the pipeline continues either way, and the tables show the reason."""
 
     status: str  # one of STATUSES
     reason: str | None
@@ -60,7 +60,7 @@ class Outcome:
 
     @classmethod
     def read(cls, path: Path) -> Outcome:
-        """The outcome at `path`; AnalysisError, naming file and key, for what it must not say."""
+        """Read the outcome at `path`; raise AnalysisError, naming file and key, if it is invalid."""
         outcome = read(cls, Fields.read(path))
         if outcome.status not in STATUSES:
             allowed = ", ".join(STATUSES)
@@ -75,12 +75,12 @@ def outcome_path(workspace: Workspace, spec: SeriesSpec) -> Path:
 
 
 def finished_runs(directory: Path) -> list[int]:
-    """Numbers of the runs whose files are whole."""
+    """Return the numbers of the runs whose files are complete, in ascending order."""
     return sorted(int(path.parent.name.removeprefix("run-")) for path in directory.glob("run-*/run.json"))
 
 
 def disturbed_runs(directory: Path) -> tuple[Disturbed, ...]:
-    """The runs of a series that were measured once more, oldest first."""
+    """Return the runs of a series that were measured again, oldest first."""
     found = []
     for path in sorted(directory.glob(f"{DISTURBED}/run-*/run.json")):
         number, attempt = map(int, path.parent.name.removeprefix("run-").split("-"))
@@ -90,16 +90,16 @@ def disturbed_runs(directory: Path) -> tuple[Disturbed, ...]:
 
 
 def read_attempts(directory: Path) -> tuple[Attempt, ...]:
-    """The attempts of a series, oldest first; none before the first one."""
+    """Return the attempts of a series, oldest first; empty before the first one."""
     path = directory / ATTEMPTS
     return tuple(read(Attempt, each) for each in Fields.read_list(path)) if path.exists() else ()
 
 
 @contextmanager
 def attempt(directory: Path) -> Iterator[None]:
-    """Write down that a series is begun, and how that attempt ends; one that is killed stays as `killed`.
+    """Record the start of an attempt and its end; an attempt whose process is killed stays `killed`.
 
-    Waiting for a restart of the machine is no attempt.
+    Waiting for a restart of the machine does not count as an attempt.
     """
     before = read_attempts(directory)
     this = Attempt(len(before) + 1, _now(), None, KILLED, None, None)

@@ -1,4 +1,4 @@
-"""plan.json: the series of a configuration, and where the runs of each lie."""
+"""plan.json: the series of a configuration, with the folder of each one's runs."""
 
 from __future__ import annotations
 
@@ -20,60 +20,60 @@ PLAN_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedSeries:
-    """One time that a series is to be measured."""
+    """One planned repeat of a series."""
 
     id: str
     study: str = FIRST_STUDY
     workload: str = FIRST_WORKLOAD
     system: str  # as the configuration names it
     title: str
-    base: str  # the system that it is one of
+    base: str  # the system of which it is a variant
     mode: str
     batch_size: int = 1
     protocol: str
     stack: str
     sweep: str = MAIN
     threads: int = 1
-    cpus: int | None = None  # processors that client and servers are held to
-    read_ahead: int = 1  # events read in one go at most
+    cpus: int | None = None  # number of processors that client and servers are bound to
+    read_ahead: int = 1  # maximum number of events per read
     position: int = 0
     repeat: int = 1
-    repeats: str  # what all repeats of a series have in common: the id of the first
-    directory: str  # from the workspace's root
+    repeats: str  # id of the first repeat, common to all repeats of a series
+    directory: str  # relative to the workspace's root
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedMachine:
-    """The machine that it is to be measured on."""
+    """Machine for which a plan is made."""
 
     identity: str
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """How far a measurement had come: each series was measured `number` times, of the `of` times that it is planned.
+    """Progress of a measurement: each series has been measured `number` times, of the `of` times planned.
 
-    A series that is planned less often has all of its repeats.
+    A series that is planned fewer times has all of its repeats.
     """
 
-    number: int  # from 1, and less than `of`: after the last round a plan is whole
+    number: int  # from 1, and less than `of`: after the last round a plan is complete
     of: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFile:
-    """The contract between the pipeline and the analysis."""
+    """Content of plan.json: the contract between the pipeline and the analysis."""
 
     schema_version: int = PLAN_VERSION
-    config: Pairs[Any] = field(hash=False)  # what is in force
-    tidemark: Harness | None = None  # the code that is to measure; None in the first plans, as the machine
+    config: Pairs[Any] = field(hash=False)  # the configuration in force
+    tidemark: Harness | None = None  # measuring code; None in the earliest plans, as is `machine`
     machine: PlannedMachine | None = None
     series: tuple[PlannedSeries, ...]
-    notes: tuple[str, ...] = ()  # where the machine cannot give what was asked for
-    round: Round | None = None  # where further repeats are still to be measured: `series` has none of them
+    notes: tuple[str, ...] = ()  # requested settings that the machine cannot provide
+    round: Round | None = None  # set if further repeats are still due: `series` does not contain them
 
     def to_json(self) -> str:
-        """The content of its file; that of a whole plan has no key `round`."""
+        """Return the content of plan.json; that of a complete plan has no key `round`."""
         values = written(self)
         if self.round is None:
             del values["round"]
@@ -81,12 +81,12 @@ class PlanFile:
 
     @classmethod
     def read(cls, path: Path) -> PlanFile:
-        """plan.json at `path`; AnalysisError, naming file and key, for what it must not say."""
+        """Read plan.json at `path`; raise AnalysisError, naming file and key, if it is invalid."""
         return cls.of(Fields.read(path))
 
     @classmethod
     def of(cls, f: Fields) -> PlanFile:
-        """The plan in the fields `f`; AnalysisError as for `read`."""
+        """Decode the plan in the fields `f`; raise AnalysisError as `read` does."""
         if (version := f.integer("schema_version", PLAN_VERSION)) != PLAN_VERSION:
             raise AnalysisError(
                 f"{f.source}: key 'schema_version': found {version}; allowed: {PLAN_VERSION}. "
@@ -99,7 +99,7 @@ class PlanFile:
 
 
 def _check(made: Round, series: tuple[PlannedSeries, ...], f: Fields) -> None:
-    """AnalysisError where a plan cannot be that of the round that it names."""
+    """Raise AnalysisError if the series do not fit the round that the plan names."""
     said = f.part("round")
     if made.of < 2:
         raise said.wrong("of", "2 or more")

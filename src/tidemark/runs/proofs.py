@@ -1,4 +1,4 @@
-"""What run.json says to show that a run is what it claims: how cold it was, and what the oracle found."""
+"""Evidence in run.json for the validity of a run: page cache residency, and the oracle's result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tidemark.runs.coding.shapes import Pairs
 
 
 class Verdict(StrEnum):
-    """What a proof of cold says."""
+    """Verdict of a cold proof."""
 
     COLD = "cold"
     LUKEWARM = "lukewarm"
@@ -20,7 +20,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Residency:
-    """Of one group of files: how many bytes there are, and how many of them are in memory."""
+    """Size of a group of files, and how much of it is in the page cache."""
 
     bytes: int
     resident_bytes: int
@@ -37,10 +37,10 @@ class Residency:
 
 @dataclass(frozen=True, slots=True)
 class ColdProof:
-    """How much of the files that a run needs was in the page cache, before servers start or at the opening.
+    """Page cache residency of the files that a run needs, before servers start or when the window opens.
 
-    Groups that stand `apart` (the broker and its topic, which are meant to be in memory in all runs) are listed and
-    decide nothing.
+    Groups in `apart` (the broker and its topic, which are meant to be in memory in all runs) are listed, but do not
+    affect the verdict.
     """
 
     method: str
@@ -55,17 +55,17 @@ class ColdProof:
 
     @property
     def resident_share(self) -> float | None:
-        """Of the bytes of all groups that decide, how many were in the page cache; None if there were none."""
+        """Fraction of bytes in the page cache, over all groups not in `apart`; None if these have no bytes."""
         whole = Residency.together(found for name, found in self.residency if name not in self.apart)
         return whole.share if whole.bytes else None
 
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """What a reader found in the table, against the ids 0 .. expected - 1 that were acknowledged."""
+    """Comparison of the rows that a reader found in the table with the acknowledged ids 0 .. expected - 1."""
 
     verdict: bool
-    applicable: bool  # False for a system that stores nothing: then there is nothing to hold it to
+    applicable: bool  # False for a system that stores nothing: there is nothing to compare
     expected: int
     found: int
     missing: int
@@ -73,4 +73,4 @@ class Oracle:
     unexpected: int
     reader: str
     seconds: float
-    commits: int | None = None  # of the window, by the table's history; None where none is kept
+    commits: int | None = None  # in the window, by the table's history; None if it keeps none

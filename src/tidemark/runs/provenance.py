@@ -1,6 +1,6 @@
-"""What must be known of a set of runs before any number: what is still to be measured, and who measured the rest.
+"""Caveats of a set of runs: repeats still to be measured, and runs by different code or on different machines.
 
-Which code, and on which machine, is said wherever runs of one result set, or of two, differ in it.
+Code and machine are named wherever runs of one result set, or of two, differ in them.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ UNNAMED = "one that did not name itself (run files of version 1)"
 
 
 def harness_words(harness: Harness | None) -> str:
-    """A harness for people: the digest of its code, and the versions that it gave."""
+    """Describe a harness for people: the digest of its code, and its versions."""
     return UNNAMED if harness is None else harness.label
 
 
 def machine_words(machine: Machine) -> str:
-    """A machine for people: what it is, and the identity by which it is told from one of the same kind."""
+    """Describe a machine for people, with the identity that distinguishes it from others of the same kind."""
     named = f"identity {machine.identity}" if machine.identity else "of unknown identity"
     return f"{machine.cpu_model}, {machine.cores} cores, {machine.os} ({named})"
 
 
 def unfinished(run_set: RunSet) -> tuple[str, ...]:
-    """A sentence where these results are those of a round, and repeats of the series are still to be measured."""
+    """Return a sentence on the round if repeats of the series are still to be measured; else an empty tuple."""
     if run_set.round is None:
         return ()
     number, of = run_set.round.number, run_set.round.of
     times = {1: "once", 2: "twice"}.get(number, f"{number} times")
     if any(len(series.repeats) < number for series in run_set.series):
         times = f"up to {times}"
-    # From the second on: before, intervals are of runs alone, which differ by less than repeats do.
+    # From round 2 on: with one repeat, intervals cover only the variance of runs, which is less than that of repeats.
     how = "shrink" if number > 1 else "still change, as how repeats differ is not in them"
     return (f"Round {number} of {of}: each system was measured {times} so far; intervals will {how}.",)
 
 
 def mixture(run_set: RunSet) -> tuple[str, ...]:
-    """A sentence for each way in which the runs of a set do not belong together; none where they do."""
+    """Return a warning for each way in which the runs of a set do not belong together; empty if they do."""
     return (*_harnesses(run_set), *_machines(run_set))
 
 

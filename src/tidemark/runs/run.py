@@ -26,9 +26,9 @@ STATES = (
     "restart. 'Cold': they were not in it when the window opened either, with servers and client running. "
     "'First run': neither could be shown for run 0."
 )
-MOST_ROWS, MOST_COLUMNS = 200_000_000, 1_000  # of a file of a run: many times what windows bring
-NAME = re.compile(r"[\w. -]{1,200}")  # of a column: a word, or words, as some groups of processes have
-MOST_KEPT = 500_000  # operations of a run whose columns stay in memory, 4 MB each, once they were read
+MOST_ROWS, MOST_COLUMNS = 200_000_000, 1_000  # limits of a file of a run: many times what windows produce
+NAME = re.compile(r"[\w. -]{1,200}")  # of a column: one or more words, as in the names of some process groups
+MOST_KEPT = 500_000  # maximum number of operations for which columns stay in memory once read, 4 MB each
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Run:
     """One measured window."""
 
     directory: Path
-    label: str  # "ducklake/single/3fa81c2b77de/run-1", whatever folder the run set lies in
+    label: str  # "ducklake/single/3fa81c2b77de/run-1", independent of the run set's folder
     manifest: Manifest
 
     @property
@@ -45,17 +45,17 @@ class Run:
 
     @property
     def repeat(self) -> int:
-        """Which repeat of its series it belongs to, from 1."""
+        """Number of its repeat of the series, from 1."""
         return self.manifest.repeat
 
     @property
     def cold(self) -> bool:
-        """Whether it is run 0, the one before which everything was made cold; `state` says how cold it was."""
+        """True for run 0, before which everything was made cold; `state` states how cold it was."""
         return self.manifest.cold
 
     @property
     def state(self) -> str:
-        """What a run may be called by its proofs: cold, cold start or first run for run 0, and hot for all others."""
+        """State supported by the cold proofs: cold, cold start or first run for run 0, and hot for all others."""
         if not self.cold:
             return HOT
         opening = self.manifest.opening
@@ -65,17 +65,17 @@ class Run:
 
     @property
     def disturbed(self) -> tuple[str, ...]:
-        """Why it counts as disturbed; empty if it does not."""
+        """Reasons why it counts as disturbed; empty if it does not."""
         return self.manifest.interference.disturbed if self.manifest.interference else ()
 
     @property
     def footprint(self) -> Footprint:
-        """What its table takes on disk; AnalysisError where its workload has no table."""
+        """Size of its table on disk; raises AnalysisError if its workload has no table."""
         return self._said(self.manifest.footprint, "footprint")
 
     @property
     def dataset(self) -> Provenance:
-        """The trips that it was fed with; AnalysisError where its workload takes none."""
+        """Provenance of the trips that it reads; raises AnalysisError if its workload reads none."""
         return self._said(self.manifest.dataset, "dataset")
 
     def _said[T](self, value: T | None, key: str) -> T:
@@ -88,7 +88,7 @@ class Run:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The names of its files: those of all runs, and then what its workload keeps beside them."""
+        """Names of its files: first those that every run has, then those of its workload."""
         own = sorted(path.name for path in self.directory.glob("*.parquet") if path.name not in RUN_FILES)
         return (*RUN_FILES, *own)
 
@@ -97,42 +97,42 @@ class Run:
         return self.manifest.elapsed_ns / 1e9
 
     def column(self, name: str) -> NDArray[np.int64]:
-        """A column of operations.parquet, a value an operation, in the order of time; read-only.
+        """Return a column of operations.parquet, one value per operation in order of time; read-only.
 
-        AnalysisError, naming the file, for one that the workload of this run does not have.
+        Raises AnalysisError, naming the file, if the workload of this run does not have the column.
         """
         return column(self.directory / "operations.parquet", name, keep=self.manifest.operations <= MOST_KEPT)
 
     def words(self, name: str) -> NDArray[np.str_]:
-        """A column of text of operations.parquet, as `column`."""
+        """Return a text column of operations.parquet, as `column` does."""
         return words(self.directory / "operations.parquet", name)
 
     def has(self, name: str) -> bool:
-        """Whether the workload of this run has a column of operations.parquet."""
+        """Return True if operations.parquet of this run has the column `name`."""
         return name in columns_of(self.directory / "operations.parquet")
 
     def elapsed_ns(self) -> NDArray[np.int64]:
-        """What each operation took, in the order of time."""
+        """Return the latency of each operation in nanoseconds, in order of time."""
         return self.column("write_ns" if self.has("write_ns") else "elapsed_ns")
 
     def cycle_ns(self) -> NDArray[np.int64]:
-        """Nanoseconds from the start of each operation to that of the next, or to the window's end."""
+        """Return the nanoseconds from the start of each operation to that of the next, or to the window's end."""
         starts = self.column("start_ns")
         return np.diff(starts, append=max(self.manifest.elapsed_ns, int(starts[-1]) + 1))
 
     def seconds(self) -> Seconds:
-        """The machine's samples. A last, partial one that ends after the window is left out.
+        """Return the machine's samples, without a last one that ends after the window.
 
-        Bytes are left out where they are not the system's: see `Disk.why_no_seconds`.
+        Disk bytes are None if they are not the system's: see `Disk.why_no_seconds`.
         """
         found = read_seconds(self.directory / "machine.parquet", self.elapsed_s)
         return found if self.manifest.disk.why_no_seconds is None else replace(found, disk_bytes_per_s=None)
 
 
 def read_run(directory: Path, identity: str, number: int, kept: Path | None = None) -> Run:
-    """Run `number` of the series `identity`; AnalysisError, naming the file, for what is wrong with it.
+    """Read run `number` of the series `identity`; raise AnalysisError, naming the file, if it is invalid.
 
-    `kept` is the folder of one that was disturbed, and measured once more.
+    `kept` is the folder of a disturbed run that was measured again.
     """
     folder = kept or directory / f"run-{number}"
     path = folder / "run.json"
@@ -166,7 +166,7 @@ def _sum(path: Path, file: pq.ParquetFile, name: str) -> int:
 
 
 def _parquet(path: Path, columns: Sequence[str]) -> pq.ParquetFile:
-    """The file at `path`: not more rows and columns than runs have, plain ones, and `columns`, numbers, among them."""
+    """Open the file at `path` and check it: bounded size, plain types only, and numeric `columns` among them."""
     try:
         file = pq.ParquetFile(path)
         schema, rows = file.schema_arrow, file.metadata.num_rows
@@ -203,5 +203,5 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def source_runs(runs: Iterable[Run]) -> list[str]:
-    """Labels of the runs that a table or a figure was made from, each once, in order."""
+    """Return the labels of the runs that a table or a figure was made from, sorted and without duplicates."""
     return sorted({run.label for run in runs})

@@ -1,4 +1,4 @@
-"""The run files of one configuration, read and checked: the only thing that the analysis knows."""
+"""Run files of one configuration, read and checked: the only input of the analysis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tidemark.runs.outcome import Attempt, Disturbed, Outcome
 from tidemark.runs.plan import PlanFile, PlannedSeries, Round
 from tidemark.runs.run import Run, read_run
 
-# As the thesis shows them, then what it wanted to show; the rest follows by name.
+# Order of the thesis, then systems that it meant to show; all others follow by name.
 ORDER = (
     "ducklake",
     "ducklake-inlined",
@@ -29,11 +29,11 @@ ORDER = (
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A disturbed run with its files; it counts for nothing."""
+    """Disturbed run with its files; it is excluded from all results."""
 
     said: Disturbed
     directory: Path
-    run: Run | None  # None where its files are not there any more
+    run: Run | None  # None if its files no longer exist
 
     @property
     def number(self) -> int:
@@ -50,9 +50,9 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """One time that a series was measured, on one warm-up history: run 0 from a cold start, then the hot runs.
+    """One repeat of a series, on one warm-up history: run 0 from a cold start, then the hot runs.
 
-    `runs` are those that count, whatever `status` says of the rest.
+    `runs` are those that count, even if `status` is not complete.
     """
 
     id: str
@@ -62,11 +62,11 @@ class Repeat:
     reason: str | None
     runs: tuple[Run, ...]
     attempts: tuple[Attempt, ...] = ()  # oldest first; none in run files of version 1
-    disturbed: tuple[Kept, ...] = ()  # runs that were measured once more
+    disturbed: tuple[Kept, ...] = ()  # runs that were measured again
 
     @property
     def failures(self) -> tuple[Attempt, ...]:
-        """The attempts that did not complete."""
+        """Attempts that did not complete."""
         return tuple(attempt for attempt in self.attempts if attempt.status != "complete")
 
     @property
@@ -92,24 +92,24 @@ class Series:
     stack: str
     sweep: str
     repeats: tuple[Repeat, ...]  # one or more
-    read_ahead: int = 1  # events read in one go at most
-    cpus: int | None = None  # processors that client and servers were held to
-    workload: str = FIRST_WORKLOAD  # what its windows do
+    read_ahead: int = 1  # maximum number of events per read
+    cpus: int | None = None  # number of processors that client and servers were bound to
+    workload: str = FIRST_WORKLOAD
     study: str = FIRST_STUDY
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs of all repeats that count, one repeat after the other."""
+        """Runs of all repeats that count, ordered by repeat."""
         return tuple(run for repeat in self.repeats for run in repeat.runs)
 
     @property
     def reason(self) -> str | None:
-        """Why the first repeat that is not complete is not."""
+        """Reason of the first repeat that is not complete; None if all are."""
         return next((repeat.reason for repeat in self.repeats if repeat.status != "complete"), None)
 
     @property
     def status(self) -> str:
-        """complete, or how the first repeat ended that is not."""
+        """Status of the first repeat that is not complete; "complete" if all are."""
         return next((repeat.status for repeat in self.repeats if repeat.status != "complete"), "complete")
 
     @property
@@ -121,7 +121,7 @@ class Series:
         return tuple(run for run in self.runs if not run.cold)
 
     def repeat_of(self, run: Run) -> int | None:
-        """The repeat of one of its runs, for people; None where there is only one."""
+        """Return the repeat number of one of its runs, for people; None if there is only one repeat."""
         return run.repeat if len(self.repeats) > 1 else None
 
     @property
@@ -130,7 +130,7 @@ class Series:
 
     @property
     def reads_in_goes(self) -> bool:
-        """Whether a single event's time to read is its share of a go of reading: a mean, not a time that was taken."""
+        """True if the read time of a single event is its share of a read of several: a mean, not a measured time."""
         return self.mode == SINGLE and self.read_ahead > 1
 
     @property
@@ -138,16 +138,16 @@ class Series:
         return f"{BATCH} of {self.batch_size:,}" if self.mode == BATCH else self.mode
 
     def run(self, number: int) -> Run | None:
-        """The run of a number, of the first repeat that has one."""
+        """Return run `number` of the first repeat that has it; None if none has."""
         return next((run for run in self.runs if run.number == number), None)
 
     def nth_run(self, number: int) -> Run | None:
-        """Run 0, or the hot run that was measured as the `number`-th: of a later repeat, where one repeat has fewer."""
+        """Return run 0 or the `number`-th hot run, of a later repeat if the first has fewer; None if there is none."""
         found = self.run(number)
         return found if found or not 0 < number <= len(self.hot_runs) else self.hot_runs[number - 1]
 
     def missing(self, number: int | None = None) -> str:
-        """Why there is no run, or not that run."""
+        """Return why there is no run at all, or no run `number`."""
         if self.reason:
             return self.reason.splitlines()[0]
         return "no run" if number is None else f"the protocol '{self.protocol}' has no run {number}"
@@ -155,17 +155,17 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class RunSet:
-    """The series of one configuration with the runs that were measured for them."""
+    """Series of one configuration, with the runs measured for them."""
 
     results: Path
     config: Fields
     series: tuple[Series, ...]
-    notes: tuple[str, ...] = ()  # where the machine could not give what the configuration asked for
-    round: Round | None = None  # None where nothing more is to be measured
+    notes: tuple[str, ...] = ()  # requested settings that the machine could not provide
+    round: Round | None = None  # None if nothing remains to be measured
 
     @property
     def repeats(self) -> tuple[Repeat, ...]:
-        """Each time that a series was measured."""
+        """Repeats of all series."""
         return tuple(repeat for series in self.series for repeat in series.repeats)
 
     @property
@@ -174,25 +174,25 @@ class RunSet:
 
     @property
     def coverage(self) -> str:
-        """What intervals of series cover, as a sentence."""
+        """Sentence on the variance that confidence intervals of series cover."""
         if any(len(series.repeats) > 1 for series in self.series):
             return "Intervals cover the variance between repeats of a series."
         return "Each series is measured once, so intervals do not cover the variance between series of one system."
 
     @property
     def kept_runs(self) -> tuple[Run, ...]:
-        """The disturbed runs that are kept beside those that count."""
+        """Disturbed runs that are kept in addition to those that count."""
         return tuple(each.run for repeat in self.repeats for each in repeat.disturbed if each.run is not None)
 
     @property
     def harnesses(self) -> tuple[Harness | None, ...]:
-        """The code that measured, once for each digest; None stands for runs that do not name it."""
+        """Measuring code, one entry per digest; None for runs that do not name it."""
         found = (run.manifest.harness for run in self.runs)
         return tuple({each.digest if each else None: each for each in found}.values())
 
     @property
     def datasets(self) -> tuple[Provenance, ...]:
-        """Each dataset that runs used, once; one in a sound run set."""
+        """Datasets that runs used, without duplicates; a consistent run set has one."""
         found = (run.manifest.dataset for run in self.runs)
         return tuple({each.sha256: each for each in found if each is not None}.values())
 
@@ -206,18 +206,18 @@ class RunSet:
 
     @property
     def stack(self) -> str:
-        """The stack that the thesis's tables and figures are made for."""
+        """Stack for which the thesis's tables and figures are made."""
         return "thesis" if "thesis" in self.stacks else self.stacks[0]
 
     def axis_of(self, sweep: str) -> str | None:
-        """The key of the configuration that a sweep varied; None if the configuration does not have the sweep."""
+        """Return the configuration key that a sweep varied; None if the configuration does not have the sweep."""
         sweeps = self.config.part("sweep") if "sweep" in self.config.names() else None
         return sweeps.part(sweep).text("axis") if sweeps and sweep in sweeps.names() else None
 
     def select(
         self, *, mode: str | None = None, sweep: str = MAIN, stack: str | None = None, harness: bool = True
     ) -> tuple[Series, ...]:
-        """Series of one sweep, in the order in which tables list them."""
+        """Return the series of one sweep, in the order of tables."""
         if not self.series:
             return ()
         wanted = stack or self.stack
@@ -232,15 +232,15 @@ class RunSet:
         return tuple(sorted(found, key=_place))
 
     def find(self, system: str, mode: str) -> Series | None:
-        """The main series of a system in a mode."""
+        """Return the main series of a system in a mode; None if there is none."""
         return next((series for series in self.select(mode=mode) if series.system == system), None)
 
     @classmethod
     def load(cls, results: Path) -> RunSet:
         """Read results/plan.json and the runs of its series.
 
-        AnalysisError, naming the file, for what is absent, unreadable or at odds with itself. A series that
-        failed or was not run stays, with its reason.
+        Raises AnalysisError, naming the file, if anything is absent, unreadable or inconsistent. A series that
+        failed or was not run is kept, with its reason.
         """
         path = results / "plan.json"
         plan = PlanFile.read(path)
@@ -255,13 +255,13 @@ class RunSet:
 
     @property
     def studies(self) -> tuple[str, ...]:
-        """The names of the studies whose series these are, in the order of names."""
+        """Names of the studies that the series belong to, sorted."""
         return tuple(sorted({series.study for series in self.series}))
 
     def of(self, study: str) -> RunSet:
-        """The series of one study alone, with its section of the configuration beside what is common.
+        """Return the series of one study, with its configuration section merged into the common settings.
 
-        The first plans had no sections: all keys stand side by side in them.
+        The earliest plans have no sections: all keys are at the top level.
         """
         config = self.config
         if study in config.names():
@@ -297,14 +297,14 @@ def _series(results: Path, identity: str, items: list[PlannedSeries]) -> Series:
 
 
 def _titled(title: str, repeats: tuple[Repeat, ...]) -> str:
-    """A system's title, with what sets it apart from the same system under the defaults."""
+    """Return a system's title, with its durability levels other than the default."""
     levels = {run.manifest.system.durability_level for repeat in repeats for run in repeat.runs} - {DEFAULT_DURABILITY}
     words = [f"durability: {level}" for level in sorted(levels)]
     return f"{title} ({', '.join(words)})" if words and not any(word in title for word in words) else title
 
 
 def _repeat(results: Path, item: PlannedSeries) -> Repeat:
-    # The plan names folders from the workspace's root; an archive's results may lie under another name.
+    # The plan's folders are relative to the workspace's root; an archive's results may be in a folder of another name.
     path = PurePosixPath(item.directory)
     if path.is_absolute() or ".." in path.parts:
         raise AnalysisError(

@@ -1,4 +1,4 @@
-"""The samples of a run, read from its Parquet files."""
+"""Samples of a run, read from its Parquet files."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from numpy.typing import NDArray
 from tidemark.errors import AnalysisError
 from tidemark.runs.coding.fields import printable
 
-OPERATION_COLUMNS = ("start_ns", "rows")  # of operations.parquet, whatever the workload; it adds its own
-MACHINE_COLUMNS = ("second", "cpu_percent", "disk_written_bytes")  # of machine.parquet, of all versions
+OPERATION_COLUMNS = ("start_ns", "rows")  # in operations.parquet of every workload, which may add its own
+MACHINE_COLUMNS = ("second", "cpu_percent", "disk_written_bytes")  # in machine.parquet of all versions
 
 
-type Groups = tuple[tuple[str, NDArray[np.float64]], ...]  # of processes, each with a value a second
+type Groups = tuple[tuple[str, NDArray[np.float64]], ...]  # name of each process group, with one value per second
 
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """What the sampler saw in the whole seconds inside the window; NaN where it could not look.
+    """Samples of the full seconds inside the window; NaN where a value could not be read.
 
-    `disk_bytes_per_s` is None when the data's device could not be measured at all.
+    `disk_bytes_per_s` is None if the data's device could not be measured at all.
     """
 
     second: NDArray[np.float64]
     cpu_percent: NDArray[np.float64]
     disk_bytes_per_s: NDArray[np.float64] | None
     groups: Groups
-    length: NDArray[np.float64]  # how long each was
-    memory: Groups  # bytes that processes had; none in runs of older harnesses
+    length: NDArray[np.float64]  # actual length of each sample in seconds
+    memory: Groups  # bytes of memory; empty in runs of older harnesses
 
 
 def column(path: Path, name: str, *, keep: bool) -> NDArray[np.int64]:
-    """One column of a file without nulls, read-only; with `keep` it stays in memory for who asks next.
+    """Return one column of a file without nulls, read-only; with `keep` it is cached in memory.
 
-    AnalysisError, naming file and column, where the file does not have it: not every workload has every column.
+    Raises AnalysisError, naming file and column, if the file does not have it: columns depend on the workload.
     """
     return _kept(path, name) if keep else _column(path, name)
 
 
 @lru_cache(maxsize=1024)
 def columns_of(path: Path) -> tuple[str, ...]:
-    """The names of the columns of a file."""
+    """Return the names of the columns of a file."""
     return tuple(pq.read_schema(path).names)
 
 
@@ -58,7 +58,7 @@ def _kept(path: Path, name: str) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=8)
 def words(path: Path, name: str) -> NDArray[np.str_]:
-    """One column of text, read-only; the last ones stay in memory, as many quantities ask for the same."""
+    """Return one text column, read-only; the last ones are cached, as many quantities use the same column."""
     values: NDArray[np.str_] = _column(path, name).astype(str)
     values.setflags(write=False)
     return values
@@ -82,7 +82,7 @@ def _table(path: Path, columns: list[str] | None = None) -> pa.Table:
 
 
 def read_seconds(path: Path, window_s: float) -> Seconds:
-    """The samples in machine.parquet that end inside a window of `window_s` seconds."""
+    """Return the samples in machine.parquet that end inside a window of `window_s` seconds."""
     table = _table(path)
     second = _floats(table, "second")
     inside = second <= window_s + 0.05
@@ -95,7 +95,7 @@ def read_seconds(path: Path, window_s: float) -> Seconds:
 
 
 def _of_groups(table: pa.Table, inside: NDArray[np.bool_], form: str) -> tuple[tuple[str, NDArray[np.float64]], ...]:
-    """The columns of groups of processes that were there, by the groups' names, which `form` finds in theirs."""
+    """Return the columns of process groups that existed, by group name, which `form` captures from column names."""
     found = []
     for name in table.column_names:
         group = re.fullmatch(form, name)

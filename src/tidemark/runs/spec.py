@@ -1,4 +1,4 @@
-"""What one series is to do, complete and on its own: what `tidemark measure` reads and what a run remembers."""
+"""Complete, self-contained specification of one series: read by `tidemark measure` and recorded in its runs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, Self
 from tidemark.config import DisturbanceConfig, ServicesConfig
 from tidemark.errors import ConfigError
 
-FORMAT = 3  # of what is measured and recorded, in all studies
-# What names a series, says when it runs, keeps what it leaves or by which code it is measured, and decides no number
-# of it: of the code, `measurement` tells apart what is measured differently.
+FORMAT = 3  # version of what is measured and recorded, in all studies
+# Fields that do not affect a series' results: its names, its order, what it keeps, and digests of the code. If the
+# code measures something differently, `measurement` changes.
 SILENT = ("study", "sweep", "title", "position", "keep_tables", "seed", "repeat", "disturbance", "harness", "client")
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesSpec:
-    """One system in one mode of a workload. Everything here that decides a measurement is part of `fingerprint`."""
+    """One system in one mode of a workload; every field that affects the measurement is part of `fingerprint`."""
 
     study: str
     sweep: str  # names.MAIN, or the name of the sweep
@@ -28,22 +28,22 @@ class SeriesSpec:
     title: str
     system: str
     options: tuple[tuple[str, Any], ...]
-    mode: str  # as a part of its path: single, batch-1000
-    settings: tuple[tuple[str, Any], ...]  # the workload's own, by their names
-    cpus: int | None  # processors that the client's process is bound to; None: all
+    mode: str  # as in its path: single, batch-1000
+    settings: tuple[tuple[str, Any], ...]  # those of the workload, by name
+    cpus: int | None  # number of processors that the client's process is bound to; None: all
     cold: str
     keep_tables: bool
     protocol: str
     window_seconds: float
     runs: int
-    repeat: int  # the how manieth time that this series is measured, from 1
+    repeat: int  # ordinal of this repeat of the series, from 1
     stack: str
     lock_sha256: str
     measurement: str  # versions of what the workload times and of what the system does
-    harness: str  # digest of the code that measures, for information
-    client: str  # digest of the code of the system, for information
-    machine: str  # identity of the machine that measures
-    dataset_directory: str  # empty where the workload takes no trips
+    harness: str  # digest of the measuring code, for information
+    client: str  # digest of the system's code, for information
+    machine: str  # identity of the measuring machine
+    dataset_directory: str  # empty if the workload reads no trips
     disturbance: DisturbanceConfig
     services: ServicesConfig
     seed: int
@@ -51,14 +51,14 @@ class SeriesSpec:
 
     @property
     def fingerprint(self) -> str:
-        """12 hex digits that change when, and only when, the measurement would."""
+        """12 hex digits that change if and only if the measurement would."""
         decisive = {key: value for key, value in asdict(self).items() if key not in SILENT}
         text = json.dumps({"format": FORMAT, **decisive}, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
     def repeated_id(self) -> str:
-        """What all repeats of a series have in common: the id of the first."""
+        """Id of the first repeat, common to all repeats of a series."""
         return f"{self.workload}/{self.name}/{self.mode}/{self.fingerprint}"
 
     @property
@@ -67,16 +67,16 @@ class SeriesSpec:
 
     @property
     def label(self) -> str:
-        """What people read: system, mode, and which repeat it is."""
+        """Name for people: system, mode, and the number of the repeat from 2 on."""
         return f"{self.name} {self.mode}" + (f" ({self.repeat})" if self.repeat > 1 else "")
 
     @property
     def directory(self) -> str:
-        """Where its runs lie, from the workspace's root."""
+        """Folder of its runs, relative to the workspace's root."""
         return f"results/runs/{self.id}"
 
     def configured(self) -> dict[str, Any]:
-        """All of it by name, the workload's settings beside the rest: what a run remembers it was made with."""
+        """Return all fields by name, the workload's settings merged in, as each run records them."""
         whole = asdict(self)
         return {**{key: value for key, value in whole.items() if key != "settings"}, **dict(self.settings)}
 
@@ -104,7 +104,7 @@ class SeriesSpec:
 
 
 class WorkloadSettings:
-    """What decides how a workload works, beside the system and its options; a subclass is a frozen dataclass of it."""
+    """Settings of a workload, in addition to the system and its options; subclasses are frozen dataclasses."""
 
     __slots__ = ()
 
@@ -115,5 +115,5 @@ class WorkloadSettings:
 
     @property
     def pairs(self) -> tuple[tuple[str, Any], ...]:
-        """As a spec has them."""
+        """Settings in the form of `SeriesSpec.settings`."""
         return tuple(asdict(self).items())  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""What many results ask of a run set: its dataset in words, its stacks and modes in order, series that correspond."""
+"""Common queries of a run set: its dataset in words, its modes and stacks in order, and corresponding series."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ def dataset_label(run_set: RunSet) -> str:
 
 
 def modes(run_set: RunSet) -> tuple[str, ...]:
-    """The modes that there are series of, in the order in which results list them."""
+    """Return the modes of all series, in the order of results."""
     found = dict.fromkeys(series.mode for series in run_set.series)
     return tuple(sorted(found, key=lambda mode: MODES.index(mode) if mode in MODES else len(MODES)))
 
 
 def in_order(run_set: RunSet) -> tuple[str, ...]:
-    """The stacks of the plan, first the one that results are of where they name none."""
+    """Return the stacks of the plan, first the default one of results."""
     return (run_set.stack, *(stack for stack in run_set.stacks if stack != run_set.stack))
 
 
 def one_a_system(run_set: RunSet) -> list[Series]:
-    """The first series of each system that has runs, in the order of tables."""
+    """Return the first series of each system that has runs, in the order of tables."""
     found: dict[str, Series] = {}
     for series in run_set.select():
         if series.runs:
@@ -36,7 +36,7 @@ def one_a_system(run_set: RunSet) -> list[Series]:
 
 
 def counterparts(run_set: RunSet, mode: str | None = None) -> Iterator[tuple[Series, Series]]:
-    """Each series of the first stack with the series of every other stack that differs from it in nothing else."""
+    """Yield each series of the first stack, paired with each series of another stack that differs in nothing else."""
     for then in run_set.select(mode=mode, harness=False):
         for stack in in_order(run_set)[1:]:
             for now in run_set.select(mode=then.mode, stack=stack, harness=False):
@@ -45,5 +45,5 @@ def counterparts(run_set: RunSet, mode: str | None = None) -> Iterator[tuple[Ser
 
 
 def last_hot(series: Series) -> Run | None:
-    """The run whose footprint is shown: the last hot one, else the cold one."""
+    """Return the run whose footprint is shown: the last hot one, else the cold one; None if there is no run."""
     return series.runs[-1] if series.runs else None

@@ -1,5 +1,5 @@
-"""A system as small as one can be: a folder of Parquet files, one a write. The registry finds it where this folder is
-one of `tidemark.systems`.
+"""A minimal system: a folder of Parquet files, one per write. The registry finds it if this folder is one of those
+of `tidemark.systems`.
 """
 
 from __future__ import annotations

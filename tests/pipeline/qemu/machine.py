@@ -1,4 +1,4 @@
-"""A small Debian with Tidemark in it, run under QEMU: a machine that may be restarted."""
+"""A small Debian with Tidemark in it, run under QEMU: a machine that can be restarted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOSTS = "127.0.0.1 localhost tidemark\n"
 
 
 def missing() -> str | None:
-    """Why no machine can be made here; None when one can."""
+    """Return why no machine can be made here, or None if one can."""
     absent = [name for name in PROGRAMS if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None]
     if absent:
         return f"not on PATH: {', '.join(absent)}"
@@ -38,7 +38,7 @@ def run(*command: str | Path) -> None:
 
 
 def debian(cache: Path) -> Path:
-    """The folder with a fresh Debian, made once."""
+    """Return the folder with a fresh Debian, which is made only once."""
     folder = cache / "qemu" / SUITE
     if not folder.exists():
         incoming = folder.with_name(f".{SUITE}.incoming")
@@ -50,7 +50,7 @@ def debian(cache: Path) -> Path:
 
 
 class Machine:
-    """An image made from `sandbox`'s files, with `script` run at each boot; what it prints goes to the console."""
+    """Image made from `sandbox`'s files, which runs `script` at each boot and sends its output to the console."""
 
     def __init__(self, folder: Path, sandbox: Sandbox, script: str) -> None:
         self.folder, self.sandbox = folder, sandbox
@@ -63,7 +63,7 @@ class Machine:
             if not place.exists():
                 place.parent.mkdir(parents=True, exist_ok=True)
                 run("cp", "-a", source.resolve(), place)
-        # At its own place: archives of loaded classes name the place of the jars, and save most of Kafka's start.
+        # At the same path: archives of loaded classes name the path of the jars, and save most of Kafka's start.
         for name in ("jars", "postgres", "classes", "kafka-storage", "class-data"):
             if (sandbox.cache / name).exists():
                 place = tree / (sandbox.cache / name).relative_to("/")
@@ -82,7 +82,7 @@ class Machine:
             "[Unit]\nAfter=multi-user.target\n[Service]\nType=exec\nExecStart=/bin/bash /boot-script\n"
             "StandardOutput=tty\nStandardError=tty\nTTYPath=/dev/ttyS0\n[Install]\nWantedBy=multi-user.target\n"
         )
-        # It would take the console away from what is printed there.
+        # It would take over the console to which the script prints.
         (units / "serial-getty@ttyS0.service").symlink_to("/dev/null")
         (units / "multi-user.target.wants").mkdir(exist_ok=True)
         (units / "multi-user.target.wants/at-boot.service").symlink_to("/etc/systemd/system/at-boot.service")
@@ -94,8 +94,8 @@ class Machine:
         shutil.rmtree(tree)
 
     def run(self, timeout_s: float) -> str:
-        """Switch it on and wait until it switches itself off; all that its console showed, over all boots."""
-        # Software emulation works everywhere; where the machine has better, these words may say so.
+        """Switch the machine on and wait until it switches itself off; return the console output of all boots."""
+        # Software emulation works everywhere; TIDEMARK_QEMU may select something faster.
         processor = os.environ.get("TIDEMARK_QEMU", "-accel tcg,thread=multi -cpu max")
         command = ["qemu-system-x86_64", *processor.split()]
         command += ["-smp", "2", "-m", "4096", "-display", "none", "-monitor", "none", "-nic", "none"]
@@ -114,12 +114,12 @@ class Machine:
         return self.console.read_text(errors="replace") if self.console.exists() else ""
 
     def take_out(self, path: Path, target: Path) -> None:
-        """Copy the folder `path` of the machine, which is off, into `target`."""
+        """Copy the folder `path` of the switched-off machine into `target`."""
         target.mkdir(parents=True, exist_ok=True)
         run("debugfs", "-R", f"rdump {path} {target}", self.image)
 
     def holds(self, path: str) -> bool:
-        """Whether the machine, which is off, has a file `path`."""
+        """Return True if the switched-off machine has a file `path`."""
         path_variable = f"{os.environ['PATH']}:/usr/sbin:/sbin"
         asked = subprocess.run(
             ["debugfs", "-R", f"stat {path}", self.image],

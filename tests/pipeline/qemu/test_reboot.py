@@ -1,4 +1,4 @@
-"""The whole path of `cold: reboot`, on a machine of its own that restarts itself."""
+"""The complete path of `cold: reboot`, on a virtual machine that restarts itself."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ HOUR_NS = 3_600_000_000_000
 UNIT = "/etc/systemd/system/tidemark-resume.service"
 WANTED = "/etc/systemd/system/multi-user.target.wants/tidemark-resume.service"
 
-# Run at every boot. The first types the command; the others only watch, and step the clock inside a window; the
-# unit that the command installed does the work. When that unit is gone the machine goes off.
+# Run at every boot. The first boot types the command; later ones only watch, and step the clock inside a window; the
+# unit that the command installed does the work. Once that unit is gone the machine switches off.
 SCRIPT = """\
 export PYTHONPATH={root}/src TIDEMARK_CACHE={cache} PATH=/usr/sbin:/usr/bin:/sbin:/bin
 cd {root}
@@ -55,7 +55,7 @@ systemctl poweroff
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-def test_a_machine_restarts_itself_once_a_series(make_sandbox: MakeSandbox, tmp_path: Path, cache: Path) -> None:
+def test_machine_restarts_itself_once_per_series(make_sandbox: MakeSandbox, tmp_path: Path, cache: Path) -> None:
     reason = missing()
     if reason is not None:
         pytest.skip(reason)
@@ -78,7 +78,7 @@ def test_a_machine_restarts_itself_once_a_series(make_sandbox: MakeSandbox, tmp_
 
 
 def check(sandbox: Sandbox, boots: list[str]) -> None:
-    """Two series, each in a boot of its own, cold and then hot, and timed by a clock that nobody can step."""
+    """Check two series, each in a separate boot, cold and then hot, and timed by a clock that cannot be stepped."""
     assert list(complete(sandbox)) == []
     used: dict[str, set[str]] = {}
     for name, run in sandbox.runs().items():

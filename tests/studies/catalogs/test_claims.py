@@ -1,4 +1,4 @@
-"""What the report prints is there, and its own mistakes are found by its own appendix."""
+"""Tests of the published report: its rows are complete, and its mistakes are found with its own appendix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidemark.studies.catalogs import published
 from tidemark.studies.catalogs.measures import CatalogEvidence
 from tidemark.studies.catalogs.results import RESULTS
 
-# By the name of the claim: what the appendix says of the text.
+# By the id of the claim: the verdict of the appendix on the text.
 OF_ITSELF = {
     "printed-catalog": REPRODUCED,
     "printed-namespace": REPRODUCED,
@@ -27,7 +27,7 @@ OF_ITSELF = {
 }
 
 
-def test_the_appendix_is_whole() -> None:
+def test_appendix_is_complete() -> None:
     rows = published.rows()
     assert len(rows) == 32 == len({(row.mode, row.case, row.system, row.query) for row in rows})
     assert all(row.requests == row.succeeded + row.failed for row in rows)
@@ -37,17 +37,17 @@ def test_the_appendix_is_whole() -> None:
             assert row.minimum_ms <= row.median_ms <= row.maximum_ms and row.minimum_ms <= row.mean_ms <= row.maximum_ms
 
 
-def test_every_row_is_a_claim_of_its_own() -> None:
+def test_every_row_is_a_separate_claim() -> None:
     claims = {claim.id: claim for claim in load_claims(RESULTS.claims)}
     rows = [claim for name, claim in claims.items() if name.startswith("row-")]
     assert len(rows) == 32
     assert {claim.published.value for claim in rows} >= {63, 3663, 685, 85}
 
 
-def test_the_text_is_held_to_its_appendix() -> None:
+def test_text_is_checked_against_its_appendix() -> None:
     claims = {claim.id: claim for claim in load_claims(RESULTS.claims)}
     for name, expected in OF_ITSELF.items():
-        evidence: CatalogEvidence = None  # type: ignore[assignment]  # nothing of ours is looked at
+        evidence: CatalogEvidence = None  # type: ignore[assignment]  # no measured evidence is used
         replicates, unit = claims[name].measure(evidence)
         verdict, _, _ = claims[name].criterion.judge(replicates.estimate(unit))
         assert verdict == expected, name
@@ -70,6 +70,6 @@ def test_the_published_signs_stay_as_printed() -> None:
     ],
 )
 def test_a_count_is_judged_as_exact(found: Replicates, verdict: str) -> None:
-    """Of 50 requests under way, counted; one time, taken once, has no interval to be judged by."""
+    """A count of 50 requests in flight is exact; a single time has no interval to be judged by."""
     claim = next(claim for claim in load_claims(RESULTS.claims) if claim.id == "in-flight")
     assert claim.criterion.judge(found.estimate("requests"))[0] == verdict

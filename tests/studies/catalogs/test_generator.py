@@ -1,4 +1,4 @@
-"""The load generator: real users of Locust's against the server that answers at once."""
+"""Tests of the load generator: real Locust users against the server that answers at once."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def played(server: NullCatalog, folder: Path, phases: list[Phase]) -> tuple[Play
         return started.played(), [each for each in took if each is not None]
 
 
-def test_every_request_is_sent_once_by_as_many_users_as_there_are(server: NullCatalog, tmp_path: Path) -> None:
+def test_every_request_is_sent_once_by_the_given_number_of_users(server: NullCatalog, tmp_path: Path) -> None:
     phases = [asked(40, 8), asked(3, 8), asked(20, 1)]
     found, took = played(server, tmp_path, phases)
     window = CatalogWindow(phases, sum(took))
@@ -74,8 +74,8 @@ def test_every_request_is_sent_once_by_as_many_users_as_there_are(server: NullCa
     assert (np.diff(starts[43:]) >= window.columns["elapsed_ns"][43:-1]).all()
 
 
-def test_an_open_loop_counts_from_when_a_request_was_due(server: NullCatalog, tmp_path: Path) -> None:
-    """One user cannot send what is due at once: those that wait are late, and their response says so."""
+def test_open_loop_response_counts_from_the_due_time(server: NullCatalog, tmp_path: Path) -> None:
+    """One user cannot send several due requests at once: waiting ones are late, which their response time includes."""
     due = (0.0, 0.0, 0.0, 0.0, 0.2, 0.3)
     phases = [asked(6, 1, "open-50", due)]
     found, took = played(server, tmp_path, phases)
@@ -87,8 +87,8 @@ def test_an_open_loop_counts_from_when_a_request_was_due(server: NullCatalog, tm
     assert took[0] >= 0.3e9 and (window.columns["start_ns"][4:] >= np.array([0.2e9, 0.3e9])).all()
 
 
-def test_users_come_one_by_one_where_they_are_to(server: NullCatalog, tmp_path: Path) -> None:
-    """The first begins at once; what is done before the next is due waits for nobody."""
+def test_users_of_a_ramp_start_one_by_one(server: NullCatalog, tmp_path: Path) -> None:
+    """The first begins at once; a phase that is done before the next user is due does not wait for it."""
     long, short = replace(asked(20_000, 3), ramp=True), replace(asked(6, 3), ramp=True)
     found, took = played(server, tmp_path, [long, short])
     starts, users = (np.array(found.columns[name]) for name in ("start_ns", "user"))
@@ -97,8 +97,8 @@ def test_users_come_one_by_one_where_they_are_to(server: NullCatalog, tmp_path: 
     assert took[1] < 0.9e9 and set(users[20_000:]) == {0}
 
 
-def test_a_request_that_fails_is_tried_again_where_it_is_to(server: NullCatalog, tmp_path: Path) -> None:
-    """As the report did for namespaces: five times after the first, and not at all elsewhere."""
+def test_failed_request_is_retried_only_in_a_ramp(server: NullCatalog, tmp_path: Path) -> None:
+    """Namespaces are tried five more times after the first, as in the report, and other requests are not retried."""
     left = {"/once": 1, "/always": 100}
 
     class Failing(BaseHTTPRequestHandler):
@@ -126,8 +126,8 @@ def test_a_request_that_fails_is_tried_again_where_it_is_to(server: NullCatalog,
     assert columns["attempts"] == [1, 2, 6, 1] and columns["status"] == [200, 200, 500, 500]
 
 
-def test_a_request_that_is_not_answered_has_an_unknown_outcome(tmp_path: Path, server: NullCatalog) -> None:
-    """A port at which nobody listens."""
+def test_unanswered_request_has_an_unknown_outcome(tmp_path: Path, server: NullCatalog) -> None:
+    """The port has no listener."""
     folder, phases = tmp_path, [asked(3, 1)]
     python = tool_python(TOOL, server.workspace)
     closed = Generator.of_rest(python, folder, phases, Endpoint("http://127.0.0.1:9"), 2)
@@ -139,7 +139,7 @@ def test_a_request_that_is_not_answered_has_an_unknown_outcome(tmp_path: Path, s
     assert len(window.said) == 3 and "get table" in window.said[0]
 
 
-def test_a_phase_can_be_abandoned_and_a_death_is_told_with_its_log(server: NullCatalog, tmp_path: Path) -> None:
+def test_phase_can_be_abandoned_and_a_crash_is_reported_with_its_log(server: NullCatalog, tmp_path: Path) -> None:
     phases = [asked(2, 1, "open-50", (0.0, 60.0)), asked(1, 1)]
     with generator(server, tmp_path, phases) as started:
         assert started.play(0, time.monotonic() + 0.5) is None

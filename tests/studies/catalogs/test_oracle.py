@@ -1,4 +1,4 @@
-"""The oracle on tables that come and go, and what kills allow to say: with faults put in by hand."""
+"""Tests, with planted faults, of the oracle on created and dropped tables, and of conclusions from kills."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DROPPED = Request(DROPPING, ROOT, "new")
 
 
 class Listed(CatalogReader):
-    """One namespace with tables of these names."""
+    """Reader of one namespace with tables of these names."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = list(names)
@@ -43,7 +43,7 @@ class Listed(CatalogReader):
 
 
 def found(there: str, *outcomes: str) -> Finding:
-    """What a creation, a renaming and a drop with these outcomes say of a namespace with these tables."""
+    """Return the finding for a namespace with these tables after a create, rename and drop with these outcomes."""
     requests = (NAMESPACE, CREATED, RENAMED, DROPPED)[: 1 + len(outcomes)]
     return look(Listed(there.split()), Ledger.of(requests, (ACKED, *outcomes)), ROOT)
 
@@ -70,13 +70,13 @@ def found(there: str, *outcomes: str) -> Finding:
         ("new other", (ACKED, ACKED), {"phantom": 1}),
     ],
 )
-def test_a_table_is_under_its_last_name_alone(there: str, outcomes: tuple[str, ...], wrong: dict[str, int]) -> None:
+def test_table_exists_only_under_its_last_name(there: str, outcomes: tuple[str, ...], wrong: dict[str, int]) -> None:
     finding = found(there, *outcomes)
     assert {name: getattr(finding, name) for name in WRONG if getattr(finding, name)} == wrong, finding
     assert finding.holds is (not wrong)
 
 
-def test_an_unknown_outcome_is_resolved_by_what_is_there() -> None:
+def test_unknown_outcome_is_resolved_by_the_listed_tables() -> None:
     for there, outcomes, done in (
         ("new", (ACKED, UNKNOWN), 1),
         ("old", (ACKED, UNKNOWN), 0),
@@ -103,7 +103,7 @@ def run_set(crash: dict[str, Any]) -> RunSet:
 
 
 def test_kills_without_a_loss_bound_its_probability() -> None:
-    """Of n, by the exact binomial: about three by n."""
+    """The bound for n kills is the exact binomial one, about 3/n."""
     whole = dict.fromkeys(WRONG, 0)
     for count, bound in ((1, 0.95), (3, 0.632), (20, 0.139), (100, 0.0295)):
         (kills,) = crashes(run_set({"kills": [kill()] * count, "window": whole}))
@@ -114,8 +114,8 @@ def test_kills_without_a_loss_bound_its_probability() -> None:
     assert isinstance(all_lost, Kills) and all_lost.at_most == 1.0
 
 
-def test_a_server_that_takes_no_writes_has_nothing_to_lose() -> None:
-    """Kills of one that answers most requests with an error say nothing of the next kill."""
+def test_kills_of_a_server_that_takes_no_writes_do_not_count() -> None:
+    """Kills of a server that answers most requests with an error give no evidence about the next kill."""
     crash = {"kills": [kill(), kill(errors=90), kill(errors=90)], "window": dict.fromkeys(WRONG, 0)}
     (kills,) = crashes(run_set(crash))
     assert isinstance(kills, Kills) and kills.telling == 1 and kills.at_most == pytest.approx(0.95)
@@ -124,7 +124,7 @@ def test_a_server_that_takes_no_writes_has_nothing_to_lose() -> None:
     assert "takes few writes" not in crash_sentence(run_set({**crash, "kills": [kill()]}))
 
 
-def test_a_loss_is_said_with_what_repeats_it() -> None:
+def test_loss_is_reported_with_the_setting_that_repeats_it() -> None:
     whole = dict.fromkeys(WRONG, 0)
     kills = [kill(), kill(title="Database"), kill(holds=False, lost=7), kill(title="Database")]
     said = crash_sentence(run_set({"kills": kills, "window": whole}))

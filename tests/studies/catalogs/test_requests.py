@@ -1,4 +1,4 @@
-"""The data set, the order of a window's requests, what becomes of them, and the settings that are refused."""
+"""Tests of the data set, of the order and outcomes of a window's requests, and of refused settings."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_parents_come_before_their_children() -> None:
     assert len(there) == 1 + 15
 
 
-def test_namespaces_are_created_once_more_as_the_report_did() -> None:
-    """Breadth first below one of their own, by as many users as it had for so deep a tree, with several users alone."""
+def test_namespaces_are_created_again_in_a_ramp_as_in_the_report() -> None:
+    """Breadth first below a separate root, by the report's number of users for this depth, only with several users."""
     ramp = next(phase for phase in phases(settings(depth=7), Tree(7, "x"), 1) if phase.part == "create-ramp")
     assert ramp.ramp and ramp.users == RAMP_USERS - 16 + 7 and len(ramp.requests) == 127
     assert all(len(before.path) <= len(after.path) for before, after in pairwise(ramp.requests))
@@ -62,18 +62,18 @@ def test_namespaces_are_created_once_more_as_the_report_did() -> None:
     assert not any(phase.ramp for phase in phases(settings(users=1), Tree(3, "x"), 1))
 
 
-def test_a_path_is_never_longer_than_is_said() -> None:
+def test_path_never_exceeds_the_stated_length() -> None:
     for depth in (1, 4, 13, 16):
         tree = Tree(depth, "warm_up")
         assert len(".".join(tree.path(tree.namespaces - 1))) <= longest_path(depth)
 
 
-def test_the_same_seed_asks_for_the_same() -> None:
+def test_same_seed_gives_the_same_requests() -> None:
     tree = Tree(3, "x")
     assert phases(settings(), tree, 7) == phases(settings(), tree, 7) != phases(settings(), tree, 8)
 
 
-def test_mixes_have_the_reads_and_the_arrivals_that_were_asked_for() -> None:
+def test_mixes_have_the_configured_read_share_and_arrivals() -> None:
     asked = {phase.part: phase for phase in phases(settings(), Tree(3, "x"), 1)}
     shares = {
         part: sum(request.kind in READS for request in asked[part].requests) / len(asked[part].requests)
@@ -86,7 +86,7 @@ def test_mixes_have_the_reads_and_the_arrivals_that_were_asked_for() -> None:
     assert len(kinds) == 12
 
 
-def test_requests_are_put_as_the_protocol_has_them() -> None:
+def test_requests_follow_the_protocol() -> None:
     endpoint = Endpoint("http://here", "/v1/main")
     path = ("a", "b")
     assert Request(KINDS["create namespace"], path).address(endpoint) == "/v1/main/namespaces"
@@ -101,15 +101,15 @@ def test_requests_are_put_as_the_protocol_has_them() -> None:
     assert Request(KINDS["drop table"], path, "t").address(endpoint) == "/v1/main/namespaces/a%1Fb/tables/t"
 
 
-def test_statuses_say_what_became_of_a_request() -> None:
+def test_outcome_of_a_request_follows_from_its_status() -> None:
     status = np.array([200, 204, 409, 404, 404, 400, 503, 0])
     creates = np.array([True, False, True, True, False, True, True, False])
     found = [ACKED, ACKED, CONFLICT, CASCADED, FAILED, FAILED, UNKNOWN, UNKNOWN]
     assert list(outcomes(status, creates)) == found
 
 
-def test_a_creation_that_is_tried_again_may_meet_itself() -> None:
-    """The first attempt was done though the server said 500; a conflict says so only where nothing was tried again."""
+def test_conflict_of_a_retried_creation_is_unknown() -> None:
+    """The first attempt may have succeeded despite a status of 500; a conflict is certain only without a retry."""
     create, append = Request(KINDS["create namespace"], ("a",)), Request(KINDS["append"], ("a",), "t", "1")
     window = CatalogWindow([Phase("create-ramp", "create-ramp", 1, (create, create, append), ramp=True)])
     columns = {name: [0, 0, 0] for name in ("start_ns", "elapsed_ns", "late_ns", "user", "doubled")}
@@ -128,7 +128,7 @@ def test_each_number_of_users_is_a_series() -> None:
 @pytest.mark.parametrize(
     "users, killed", [("[1, 8, 50]", 8), ("[1, 4]", 4), ("[1]", 1), ("[16, 50]", 16), ("[2, 7, 9]", 7)]
 )
-def test_servers_are_killed_with_one_number_of_users_alone(users: str, killed: int) -> None:
+def test_servers_are_killed_with_only_one_number_of_users(users: str, killed: int) -> None:
     sizes = f"catalogs.protocols={{smoke: {{depth: 2, users: {users}, runs: 1, kills: 4, window_seconds: 5}}}}"
     found = {spec.mode: CatalogSettings.of(spec).kills for spec in make_plan(load(SHIPPED, [*ONLY, sizes])).series}
     assert {mode for mode, kills in found.items() if kills} == {f"users-{killed}"} and max(found.values()) == 4
@@ -136,9 +136,9 @@ def test_servers_are_killed_with_one_number_of_users_alone(users: str, killed: i
     assert not any(CatalogSettings.of(spec).kills for spec in make_plan(load(SHIPPED, [*ONLY, sizes, parts])).series)
 
 
-def test_each_user_keeps_to_tables_of_its_own() -> None:
+def test_each_user_uses_only_its_own_tables() -> None:
     asked = [phase for phase in phases(settings(), Tree(3, "x"), 1) if phase.part == "churn"][1]
-    assert asked.own and asked.users == 8 and len(asked.requests) == 5 * 2 * 8  # 12 tables are 2 of each user's
+    assert asked.own and asked.users == 8 and len(asked.requests) == 5 * 2 * 8  # 12 tables give 2 per user
     for user in range(8):
         mine = asked.requests[user::8]
         kinds = [request.kind.name for request in mine]
@@ -161,7 +161,7 @@ def test_each_user_keeps_to_tables_of_its_own() -> None:
         ("streams.systems={rest-memory: {}}", "found 'rest-memory', which is a catalog server"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_place(override: str, said: str) -> None:
+def test_invalid_setting_is_refused_with_its_place(override: str, said: str) -> None:
     with pytest.raises(ConfigError, match="--config: key") as caught:
         make_plan(load(SHIPPED, ["studies=[catalogs, streams]", "protocol=smoke", override]))
     assert said in str(caught.value)

@@ -1,4 +1,4 @@
-"""Which series of the study can run, and what each runs from beside its stack."""
+"""Tests of the series that can run, and of the tools that each needs in addition to its stack."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def planned(*systems: str) -> list[SeriesSpec]:
     return list(make_plan(load(CONFIG, ["studies=[catalogs]", f"catalogs.systems={{{given}}}"])).series)
 
 
-def test_packages_of_one_client_make_no_other_series_old() -> None:
+def test_packages_of_one_client_do_not_outdate_other_series() -> None:
     series = planned("pyiceberg-sql-sqlite", "ducklake-catalog-postgres", "rest-jdbc-postgres")
     assert {(spec.system, tools(spec)) for spec in series} == {
         ("pyiceberg-sql-sqlite", ("locust", "sqlalchemy")),
@@ -31,7 +31,7 @@ def test_packages_of_one_client_make_no_other_series_old() -> None:
     assert alone.items() <= {spec.system: spec.lock_sha256 for spec in series}.items()
 
 
-def test_a_file_that_one_process_holds_is_measured_with_one_user() -> None:
+def test_single_process_file_is_measured_with_one_user() -> None:
     series = planned("ducklake-catalog-file", "ducklake-catalog-sqlite")
     for spec in series:
         reason = Catalogs.unavailable(spec, variant_of(spec))

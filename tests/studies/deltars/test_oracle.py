@@ -1,4 +1,4 @@
-"""Each fault that a table may have is planted, and found."""
+"""Tests of the oracle: each planted fault of a table is found."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ def test_spaces_at_the_end_of_text_and_wider_numbers_change_nothing(comparer: Co
     assert comparer.departures(place) == ["s_suppkey: BIGINT became INTEGER"]
 
 
-def test_a_table_that_was_cut_off_misses_rows(comparer: Comparer, tmp_path: Path) -> None:
+def test_truncated_table_misses_rows(comparer: Comparer, tmp_path: Path) -> None:
     found = comparer.compare(relation(tmp_path, table().slice(0, ROWS - 7)))
     assert not found.holds and (found.missing, found.unexpected, found.doubled) == (7, 0, 0)
     assert found.words == "of 100 rows 7 are missing, 0 are others, and 0 keys are there more than once"
 
 
-def test_a_row_that_is_there_twice_is_one_too_many(comparer: Comparer, tmp_path: Path) -> None:
+def test_duplicated_row_is_found(comparer: Comparer, tmp_path: Path) -> None:
     found = comparer.compare(relation(tmp_path, pa.concat_tables([table(), table().slice(3, 1)])))
     assert (found.missing, found.unexpected, found.doubled) == (0, 1, 1)
 
 
-def test_one_cent_is_found(comparer: Comparer, tmp_path: Path) -> None:
+def test_difference_of_one_cent_is_found(comparer: Comparer, tmp_path: Path) -> None:
     prices = table()["s_acctbal"].to_pylist()
     prices[50] += Decimal("0.01")
     rows = table().set_column(2, "s_acctbal", pa.array(prices, pa.decimal128(15, 2)))

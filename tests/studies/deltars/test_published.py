@@ -1,4 +1,4 @@
-"""The thesis's appendices, as they were taken from it: whole, and told apart from what contradicts them."""
+"""Tests of the thesis's appendices as they were typed: they are complete, and contradictions are found."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def test_each_appendix_has_all_of_its_rows() -> None:
     assert counts == {"B": 8 * 15, "C": 8 * 15, "D": 4 * 10}
 
 
-def test_the_steps_of_the_legacy_path_make_its_write() -> None:
+def test_steps_of_the_legacy_path_add_up_to_its_write() -> None:
     for data in published.WORDS:
         for cores in published.CORES:
             steps = [published.seconds(each, LEGACY, data, cores) for each in (UPLOAD, MATERIALISE)]
             assert sum(steps) == pytest.approx(published.seconds(WRITE, LEGACY, data, cores), rel=0.02)
 
 
-def test_what_the_specification_derives_follows_from_them() -> None:
+def test_derived_values_follow_from_the_appendices() -> None:
     ratios = [
         published.seconds(WRITE, LEGACY, data) / published.seconds(WRITE, HOPSFS, data) for data in published.WORDS
     ]
@@ -36,13 +36,13 @@ def test_what_the_specification_derives_follows_from_them() -> None:
     assert round(100 * (1 - sixty), 1) == 31.8 and round(100 * (1 / sixty - 1), 1) == 46.6
 
 
-def test_by_the_rows_that_a_limit_leaves_a_row_takes_the_same_in_both_of_the_largest_tables() -> None:
+def test_time_per_row_agrees_in_the_largest_tables_if_rows_are_limited() -> None:
     assert {data: round(rows / 1000) for data, rows in published.ROWS.items()} == {
         "supplier_sf1": 10, "supplier_sf10": 100, "supplier_sf100": 1000, "lineitem_sf1": 6001, "lineitem_sf10": 59986
     }  # fmt: skip
     for operation, by_rows in ((MATERIALISE, 9.6), (READ, 9.9)):
         six, sixty = (published.seconds(operation, LEGACY, each) for each in ("lineitem_sf1", "lineitem_sf10"))
-        # All there: a row of the larger table would take a tenth. As many in both: the same within 5 %.
+        # With all rows, a row of the larger table would take a tenth. With equally many rows, times agree within 5 %.
         assert (six / 6_001_215) / (sixty / 59_986_052) == pytest.approx(by_rows, abs=0.05)
         assert sixty / six == pytest.approx(1, abs=0.05)
     said = published.limited()
@@ -51,7 +51,7 @@ def test_by_the_rows_that_a_limit_leaves_a_row_takes_the_same_in_both_of_the_lar
     assert "404 s: 17.6 times as long as by delta-rs, and not 1.47" in said
 
 
-def test_misprints_are_found_and_are_those_that_are_known() -> None:
+def test_exactly_the_known_misprints_are_found() -> None:
     found = published.misprints()
     assert len(found) == 5
     assert found[0].startswith("Table B.5, hopsfs 100K: 7.30843 k rows/s are printed")

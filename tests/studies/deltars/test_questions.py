@@ -1,4 +1,4 @@
-"""Systems are compared by one table, written with as many processors by all of them."""
+"""Tests of the questions: systems are compared on one table, written with the same number of processors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidemark.results.report.questions import Asked
 from tidemark.studies.deltars import questions
 from tidemark.studies.deltars.questions import QUESTIONS
 
-# The largest table was written by two alone, and one was measured with more processors than the others.
+# Only two systems wrote the largest table, and one was measured with more processors than the others.
 MEASURED = {
     "delta-rs-hdfs": ("supplier_sf1-1", "supplier_sf100-1", "supplier_sf100-2", "lineitem_sf1-1"),
     "delta-rs-local": ("supplier_sf1-1", "supplier_sf100-1", "lineitem_sf1-1"),
@@ -42,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Asked]:
     return {name: Asked(measures, name, tuple(own)) for name, own in of_all.items()}
 
 
-def test_all_are_compared_by_the_largest_table_that_most_of_them_wrote(asked: dict[str, Asked]) -> None:
+def test_systems_are_compared_on_the_largest_table_that_most_wrote(asked: dict[str, Asked]) -> None:
     write = QUESTIONS[0]
     for name in ("delta-rs-hdfs", "delta-rs-local", "legacy"):
         assert cast(Any, write.ask(asked[name])) == "supplier_sf100-1"
@@ -53,7 +53,7 @@ def test_all_are_compared_by_the_largest_table_that_most_of_them_wrote(asked: di
     ("name", "said"),
     [("delta-rs-hdfs-before", "not measured with supplier_sf100, 1 processor"), ("failed", "failed: no disk")],
 )
-def test_who_was_not_measured_with_it_is_not_compared(asked: dict[str, Asked], name: str, said: str) -> None:
+def test_system_without_that_table_is_not_compared(asked: dict[str, Asked], name: str, said: str) -> None:
     with pytest.raises(Absent, match=said):
         QUESTIONS[0].ask(asked[name])
     assert QUESTIONS[0].noted(asked[name]) == ""

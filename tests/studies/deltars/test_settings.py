@@ -18,7 +18,7 @@ def plan(*overrides: str) -> Plan:
     return make_plan(load(SHIPPED, ["studies=[deltars]", *overrides]))
 
 
-def test_each_system_meets_each_table_with_each_number_of_processors_that_is_here() -> None:
+def test_each_system_writes_each_table_with_each_available_processor_number() -> None:
     found = plan("deltars.systems={delta-rs-hdfs: {}, delta-rs-local: {}}", "protocol=quick")
     cores = [each for each in (1, 2) if each <= len(os.sched_getaffinity(0))]
     assert {shape_of(spec.mode) for spec in found.series} == {
@@ -28,7 +28,7 @@ def test_each_system_meets_each_table_with_each_number_of_processors_that_is_her
     assert all(spec.cpus == shape_of(spec.mode)[1] and spec.dataset_directory == "" for spec in found.series)
 
 
-def test_a_system_has_processors_of_its_own_where_the_protocol_says_so() -> None:
+def test_protocol_may_set_processors_per_system() -> None:
     sizes = (
         "tables: {supplier_sf1: 3}, cores: [1, 2], instead: {before: {cores: [1]}, legacy: {cores: [2]}}, repeats: 1"
     )
@@ -38,7 +38,7 @@ def test_a_system_has_processors_of_its_own_where_the_protocol_says_so() -> None
     assert cores == {"delta-rs-local": {1, 2} & set(range(len(os.sched_getaffinity(0)) + 1)), "before": {1}}
 
 
-def test_processors_that_are_not_here_are_left_out_and_that_is_said() -> None:
+def test_unavailable_processor_numbers_are_left_out_with_a_note() -> None:
     sizes = "deltars.protocols={mine: {tables: {supplier_sf1: 3}, cores: [1, 1000], repeats: 2}}"
     found = plan(sizes, "protocol=mine", "deltars.systems={delta-rs-local: {}}")
     assert {shape_of(spec.mode)[1] for spec in found.series} == {1}
@@ -47,7 +47,7 @@ def test_processors_that_are_not_here_are_left_out_and_that_is_said() -> None:
     assert note.startswith("study 'deltars': clients with 1000 processors were asked for, this machine has")
 
 
-def test_a_write_through_servers_is_reckoned_with_the_time_that_it_takes() -> None:
+def test_likely_time_of_a_write_through_servers_includes_its_overhead() -> None:
     sizes = "deltars.protocols={mine: {tables: {supplier_sf1: 2}, slow: {supplier_sf1: 2}, cores: [1], repeats: 1}}"
     found = plan(sizes, "protocol=mine", "deltars.systems={delta-rs-local: {}, legacy: {}}")
     assert {spec.system: Tables.likely_seconds(spec) for spec in found.series} == {"delta-rs-local": 4, "legacy": 62}
@@ -69,6 +69,6 @@ def test_a_write_through_servers_is_reckoned_with_the_time_that_it_takes() -> No
         ("deltars.systems={delta-rs-hdf: {}}", r"did you mean 'delta-rs-hdfs'"),
     ],
 )
-def test_what_is_wrong_is_named(override: str, said: str) -> None:
+def test_invalid_setting_is_named(override: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         plan(override, "protocol=smoke")

@@ -1,4 +1,4 @@
-"""How a write's time is divided, and what rows and files are called, without a server."""
+"""Tests, without a server, of the division of a write's time and of the description of rows and files."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tidemark.systems.wholes.through import avro_schema, divided, parts_of
 
 
 def test_each_moment_belongs_to_one_part_and_none_is_lost() -> None:
-    # A stage that reads the topic from 10 to 30, calls of HDFS beside it and after it, a stage over some of those.
+    # One stage reads the topic from 10 to 30, HDFS calls run during and after it, another stage overlaps some of them.
     assert divided(0, 100, [(10, 30)], [(20, 40), (35, 50)], [(45, 70)]) == [20, 20, 20, 40]
     assert divided(0, 100, [], [], []) == [0, 0, 0, 100]
     assert divided(0, 100, [(-20, 10), (90, 300)], [(5, 95)], []) == [20, 80, 0, 0]
 
 
-def test_the_parts_of_an_application_are_its_whole_time() -> None:
+def test_parts_of_an_application_add_up_to_its_total_time() -> None:
     found = parts_of({"began_ns": 5, "done_ns": 105, "kafka": [[10, 20]], "hdfs": [[15, 30]], "tasks": [[50, 60]]})
     assert found == {"kafka": 10, "hdfs": 10, "tasks": 10, "driver": 70}
 
 
-def test_what_avro_is_not_told_of_is_refused_by_its_name() -> None:
+def test_column_type_without_an_avro_type_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"the column at is of the type timestamp\[us\]; allowed: int64"):
         avro_schema(pa.table({"at": pa.array([0], pa.timestamp("us"))}))
     assert avro_schema(pa.table({"price": pa.array([1], pa.decimal128(15, 2))}))["fields"] == [
@@ -31,7 +31,7 @@ def test_what_avro_is_not_told_of_is_refused_by_its_name() -> None:
     ]
 
 
-def test_of_a_group_the_newest_file_of_a_completed_instant_counts() -> None:
+def test_newest_file_of_a_completed_instant_counts_in_each_group() -> None:
     names = [
         "a_0-1-2_001.parquet",
         "a_0-9-9_002.parquet",

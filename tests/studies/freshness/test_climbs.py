@@ -1,4 +1,4 @@
-"""Of steps of a rate that doubles the last in which the lag does not grow; and a table that falls behind is seen."""
+"""Tests of capacity, the last step of a doubling rate without growing lag, and of tables that fall behind."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ FIRST_RATE, LONG_S = 10, 10.0
 def climb(
     *growths: float, end: End = End.STEPS, interval_s: float = 1.0, missing: int = 0, few_in: int | None = None
 ) -> Run:
-    """A run of 10, 20, ... events a second, 10 s each, and a commit a second: with each step, the youngest event of a
-    commit is 0.1 s old, and older by so much with each second. 2 CPU-seconds, and 3 files, a step.
+    """Return a run of 10, 20, ... events/s for 10 s each, with a commit per second, 2 CPU-seconds and 3 files per step.
 
-    The step `few_in` has a commit every 4 s, which are too few to judge it by.
+    The youngest event of a commit is 0.1 s old, plus the step's growth for each second since the step began. The step
+    `few_in` has a commit every 4 s, which are too few to judge it.
     """
     due, ages, told = [], [], []
     for number, growth in enumerate(growths):
@@ -69,11 +69,11 @@ def climb(
     return cast(Run, SimpleNamespace(label=str(growths), column=columns.__getitem__, manifest=manifest))
 
 
-def test_the_capacity_is_the_rate_before_the_first_at_which_the_lag_grows() -> None:
+def test_capacity_is_the_rate_before_the_first_at_which_the_lag_grows() -> None:
     run = climb(0.0, 0.0, 0.5, 0.0)
     assert [step.verdict for step in steps(run)] == [HOLDS, HOLDS, GROWS, HOLDS]
     growths = [step.slope.value for step in steps(run) if step.slope is not None]
-    assert growths == pytest.approx([0, 0, 0.5 / 1.5, 0], abs=0.01)  # per second of commits, which are 1.5 s apart
+    assert growths == pytest.approx([0, 0, 0.5 / 1.5, 0], abs=0.01)  # per second of commit times, which are 1.5 s apart
     last, following = held(run)
     assert (last.rate, following and following.rate) == (20, 40)
     assert not is_least(following) and ending(capacity([run])) == [EXACT, "40 events/s: grows"]
@@ -85,7 +85,7 @@ def test_the_capacity_is_the_rate_before_the_first_at_which_the_lag_grows() -> N
         cast(Any, STEP_CPU.at(160).how)(run)
 
 
-def test_of_repeats_the_capacity_is_what_all_keep_up_with() -> None:
+def test_capacity_of_repeats_is_the_rate_that_all_sustain() -> None:
     lower, higher = climb(0.0, 0.0, 0.5), climb(0.0, 0.0, 0.0)
     for runs in ((lower, higher), (higher, lower)):
         found = capacity(runs)
@@ -99,7 +99,7 @@ def test_of_repeats_the_capacity_is_what_all_keep_up_with() -> None:
         capacity([higher, climb(0.5, 0.0)])
 
 
-def test_a_step_of_which_nobody_can_tell_ends_nothing_where_a_higher_rate_holds() -> None:
+def test_undecided_step_does_not_end_a_climb_if_a_higher_rate_holds() -> None:
     run = climb(0.0, 0.0, 0.0, 0.5, few_in=1)
     assert [step.verdict for step in steps(run)] == [HOLDS, UNKNOWN, HOLDS, GROWS]
     assert held(run)[0].rate == 40 and ending(capacity([run])) == [EXACT, "80 events/s: grows"]
@@ -107,12 +107,12 @@ def test_a_step_of_which_nobody_can_tell_ends_nothing_where_a_higher_rate_holds(
     assert held(climb(0.0, 0.0, few_in=0))[0].rate == 20
 
 
-def test_what_ends_a_climb_beside_the_table_makes_it_a_lower_bound() -> None:
+def test_climb_not_ended_by_the_table_gives_a_lower_bound() -> None:
     assert ending(capacity([climb(0.0, 0.0)])) == [LEAST, "there was none"]
     by_producer = climb(0.0, 0.0, end=End.PRODUCER)
     assert [step.verdict for step in steps(by_producer)] == [HOLDS, LATE]
     assert held(by_producer)[0].rate == 10 and ending(capacity([by_producer]))[0] == LEAST
-    slow = climb(0.0, 0.0, interval_s=4.0)  # two commits of a step lie in it
+    slow = climb(0.0, 0.0, interval_s=4.0)  # only two commits lie in a step
     assert [step.verdict for step in steps(slow)] == [UNKNOWN, UNKNOWN]
 
 
@@ -133,7 +133,7 @@ def test_without_a_step_that_holds_there_is_no_capacity(run: Run, said: str) -> 
         held(run)
 
 
-def test_the_lag_is_the_age_of_the_oldest_event_that_nobody_has_seen() -> None:
+def test_lag_is_the_age_of_the_oldest_unseen_event() -> None:
     window = FreshnessWindow(warm=2, steps=[Step(0, 10, 10), Step(SECOND, 20, 20)])
     assert lag_seconds(window, Look(0, 2 + 15), 2 * SECOND) == pytest.approx(2 - 1.25)
     assert lag_seconds(window, Look(0, 2 + 3), 2 * SECOND) == pytest.approx(2 - 0.3)
@@ -142,7 +142,7 @@ def test_the_lag_is_the_age_of_the_oldest_event_that_nobody_has_seen() -> None:
 
 
 class Producer:
-    """Sends at once, and says how late it was."""
+    """Fake producer that sends immediately and reports a given lateness."""
 
     def __init__(self, latest_s: float) -> None:
         self.latest_s = latest_s
@@ -159,7 +159,7 @@ class Producer:
     ("latest_s", "seen", "end", "count"),
     [(0.0, True, End.STEPS, 3), (0.6, True, End.PRODUCER, 1), (0.0, False, End.LAG, 1)],
 )
-def test_a_climb_ends_with_the_table_or_the_producer_that_falls_behind(
+def test_climb_ends_when_the_table_or_the_producer_falls_behind(
     latest_s: float, seen: bool, end: End, count: int
 ) -> None:
     settings = FreshnessSettings(

@@ -1,4 +1,4 @@
-"""Which ages of events a prediction may be held against."""
+"""Tests of the event ages that a prediction may be compared with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidemark.studies.freshness.costs import costs
 from tidemark.studies.freshness.quantities import MADE_P50, ROWS
 
 
-def test_ages_are_of_sound_runs_in_which_nothing_was_killed() -> None:
+def test_ages_come_from_sound_runs_without_kills() -> None:
     modes = ("1s-1000-record", "1s-1000-json-kills-2", "event-100-record")
     all_series = [
         SimpleNamespace(mode=mode, system="ducklake", stack="thesis", runs=[1], hot_runs=[1], is_harness=False)

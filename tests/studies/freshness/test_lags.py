@@ -1,4 +1,4 @@
-"""The lag of a table over a window, by the moments when events were due and when a reader first saw them."""
+"""Tests of a table's lag over a window, from the times when events were due and when a reader first saw them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECOND = 1_000_000_000
 
 
 def run(late_s: float, missing: int = 0) -> Run:
-    """10 events a second for 5 s; each second's are seen together half a second after it, those of the third later."""
+    """Return a run of 10 events/s for 5 s; each second's are seen 0.5 s after it, those of the third `late_s` later."""
     due = np.arange(50) * SECOND // 10
     seen = (due // SECOND + 1) * SECOND + SECOND // 2
     seen[20:] = np.maximum(seen[20:], round((3.5 + late_s) * SECOND))
@@ -27,21 +27,21 @@ def run(late_s: float, missing: int = 0) -> Run:
     return cast(Run, SimpleNamespace(label="one", column=columns.__getitem__, manifest=manifest))
 
 
-def test_the_lag_is_that_right_before_more_is_seen() -> None:
+def test_lag_is_taken_right_before_more_events_are_seen() -> None:
     found = lag(run(0))
     assert found.at_s == pytest.approx([1.5, 2.5, 3.5, 4.5, 5.5])
     assert found.oldest_s == pytest.approx([1.5] * 5)
-    assert found.events.tolist() == [16, 16, 16, 16, 10]  # that which is due at this very moment waits, too
+    assert found.events.tolist() == [16, 16, 16, 16, 10]  # the event due at this moment waits as well
 
 
-def test_a_commit_that_was_late_shows_in_time_and_in_events() -> None:
+def test_late_commit_shows_in_seconds_and_in_events() -> None:
     found = lag(run(1.25))
     assert found.at_s == pytest.approx([1.5, 2.5, 4.75, 5.5])
     assert found.oldest_s == pytest.approx([1.5, 1.5, 2.75, 1.5])
     assert found.events.tolist() == [16, 16, 28, 10]
 
 
-def test_of_a_long_window_the_most_in_each_stretch_is_kept() -> None:
+def test_long_window_keeps_the_maximum_of_each_stretch() -> None:
     found = lag(run(1.25), stretches=2)
     assert found.oldest_s == pytest.approx([1.5, 2.75]) and found.events.tolist() == [16, 28]
 

@@ -1,4 +1,4 @@
-"""A table is read as it was streamed, then maintained, then read again; what cannot be done says why in each cell."""
+"""Tests of reads before and after maintenance of a streamed table; cells that cannot be measured state why."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tidemark.studies.freshness.window.reads import NOBODY, take
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
 
-HEAD = 4  # columns that say of what a line is
+HEAD = 4  # columns that identify a line
 
 
 @dataclass
 class Table:
-    """A thousand rows in a hundred files, which `merge` makes one of, with `lost` rows less."""
+    """Fake table of 1,000 rows in 100 files, which `merge` turns into one file with `lost` rows fewer."""
 
     capabilities: frozenset[Capability] = frozenset({Capability.ASKED, Capability.MAINTENANCE})
     refused: str | None = None
@@ -69,14 +69,14 @@ def test_a_table_is_read_before_and_after_its_maintenance() -> None:
     assert table.closed == [True]
 
 
-def test_a_row_that_maintenance_loses_is_seen() -> None:
+def test_row_lost_by_maintenance_is_detected() -> None:
     table = Table(lost=1)
     with pytest.raises(OracleError, match=r"a table of 1,000 rows .* is 999"):
         taken(table)
     assert table.closed == [True]
 
 
-def test_cells_that_nobody_could_measure_say_why() -> None:
+def test_unmeasurable_cells_state_the_reason() -> None:
     (alone,) = taken(Table(capabilities=frozenset()))
     assert alone[:3] == [STREAMED, 50, 105] and alone[3:7] == [Missing(NOBODY)] * 4
     _, refused = taken(Table(refused="no call"))

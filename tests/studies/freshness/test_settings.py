@@ -1,4 +1,4 @@
-"""What the section may say, which series it asks for, and what is refused with its place."""
+"""Tests of the section's settings: valid values, the planned series, and refusals with their place."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHOSEN = ["studies=[freshness]", "protocol=smoke"]
 
 
 def sizes(policy: str, policies: str = "[]") -> str:
-    """A protocol, as YAML."""
+    """Return a protocol as YAML."""
     return (
         f"{{policies: {policies}, intervals: [], rate: 9, rates: [], policy: {policy}, kills: 0, kill_rate: 9, "
         "kill_seconds: 0, window_seconds: 4, drain_seconds: 9}"
@@ -49,8 +49,8 @@ def test_each_system_has_its_policies_its_rates_and_kills() -> None:
     assert FreshnessSettings.of(of_connect[0]).rules.interval_ms == 1000
 
 
-def test_events_before_and_in_a_window_fill_the_commits_of_a_policy_that_counts_them() -> None:
-    """Else the last of them would be waited for in vain."""
+def test_events_before_and_in_a_window_fill_commits_of_row_count_policies() -> None:
+    """Otherwise the run would wait in vain for the last of them."""
     asked = [*CHOSEN, f"freshness.protocols={{smoke: {sizes('1s', '[7rows, 1000rows, 1s]')}}}", "freshness.warm=12"]
     asked.append("freshness.systems={delta-rs: {}}")
     made = {spec.mode: spec for spec in make_plan(load(SHIPPED, asked)).series}
@@ -62,7 +62,7 @@ def test_events_before_and_in_a_window_fill_the_commits_of_a_policy_that_counts_
     assert Policy.parse("1s").whole(36, math.floor) == 36
 
 
-def test_a_rate_is_raised_in_a_series_of_its_own() -> None:
+def test_rate_is_raised_in_a_separate_series() -> None:
     ramp = sizes("1s")[:-1] + ", own_drain_seconds: 3, ramp: {rate: 50, steps: 4, step_seconds: 6}}"
     asked = [*CHOSEN, f"freshness.protocols={{smoke: {ramp}}}"]
     asked.append("freshness.systems={delta-rs: {}, kafka-connect-iceberg: {}}")
@@ -84,12 +84,12 @@ def test_quick_has_the_sizes_that_its_time_was_estimated_with() -> None:
         for is_pipeline in (False, True)
     )
     assert (len(own), len(connect)) == (3 * 7, 2 * 2 + 1)
-    # Windows alone, in seconds: at least two commits, a kill more 5, and a climb 6 steps of 8, for one of Connect's.
+    # Windows only, in seconds: at least two commits, 5 more for a kill, and 6 steps of 8 for a climb (Connect: one).
     assert sum(spec.window_seconds for spec in own) == 3 * (4 * 8 + 20 + 18 + 48)
     assert sum(spec.window_seconds for spec in connect) == 2 * (8 + 18) + 48
 
 
-def test_pipelines_get_json_whatever_consumers_of_ours_get() -> None:
+def test_pipelines_get_json_whatever_encoding_is_configured() -> None:
     plan = make_plan(load(SHIPPED, [*CHOSEN, "freshness.encoding=record"]))
     found = {spec.system: dict(spec.settings)["encoding"] for spec in plan.series}
     assert found["delta-rs"] == "record" and found["kafka-connect-iceberg"] == "json"
@@ -115,7 +115,7 @@ def test_a_window_is_long_enough_for_two_commits() -> None:
         ("freshness.systems={kafka-connect-iceberg: {commit_timeout_ms: 5}}", "found 5; allowed: at least 1000"),
     ],
 )
-def test_what_fits_nothing_is_refused_with_its_place(given: str, said: str) -> None:
+def test_invalid_setting_is_refused_with_its_place(given: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         make_plan(load(SHIPPED, [*CHOSEN, given]))
 
@@ -140,21 +140,21 @@ ENGINES = {
         ([FAR[0]], r"Iceberg REST catalog on this .* \(started here\); give services\.iceberg_rest_address, as both"),
     ],
 )
-def test_an_engine_elsewhere_needs_servers_that_it_can_reach(system: str, beside: list[str], said: str) -> None:
+def test_remote_engine_needs_servers_that_it_can_reach(system: str, beside: list[str], said: str) -> None:
     asked = [*CHOSEN, f"freshness.systems={{{system}: {{}}}}", ENGINES[system], *beside]
     with pytest.raises(ConfigError, match=rf"freshness\.systems\.{system}'.*{said}"):
         make_plan(load(SHIPPED, asked))
     assert make_plan(load(SHIPPED, [*asked[: -len(beside)], *FAR])).series
 
 
-def test_an_engine_on_this_machine_reaches_what_is_started_here() -> None:
+def test_local_engine_reaches_servers_started_here() -> None:
     here = ["services.flink_address=http://localhost:8081", "services.spark_master=spark://127.0.0.1:7077"]
     assert make_plan(load(SHIPPED, [*CHOSEN, "freshness.systems={flink-iceberg: {}, spark-iceberg: {}}", *here])).series
     delta = [*CHOSEN, "freshness.systems={spark-delta: {}}", ENGINES["spark-iceberg"]]
     assert make_plan(load(SHIPPED, [*delta, FAR[0]])).series, "no catalog is in the way"
 
 
-def test_nobody_kills_the_engine_of_a_user_and_the_cell_says_why() -> None:
+def test_users_engine_is_not_killed_and_the_cell_states_why() -> None:
     def reasons(*given: str) -> dict[tuple[str, bool], str | None]:
         series = make_plan(load(SHIPPED, [*CHOSEN, ALL, *given])).series
         told = {(spec.system, shape_of(spec.mode).kills > 0): (spec, variant_of(spec)) for spec in series}

@@ -1,4 +1,4 @@
-"""From a table's history and a reader's looks to the age of each event; and what is wrong is seen."""
+"""Tests of event ages, computed from a table's history and a reader's looks, also with faulty input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MS = 1_000_000
 
 
 def window() -> FreshnessWindow:
-    """Ten events a second; two rows were there before, and ten events were due in the first second."""
+    """Return a window of ten events per second, with two earlier rows and ten events due in the first second."""
     return FreshnessWindow(warm=2, begin_ns=BEGIN_NS, steps=[Step(0, 10, 10)], elapsed_ns=3_000 * MS)
 
 
@@ -22,7 +22,7 @@ def committed(at_ms: float, rows: int) -> Committed:
     return Committed(BEGIN_NS / 1e6 + at_ms, rows)
 
 
-def test_an_event_is_as_old_as_its_commit_and_its_first_sight_say() -> None:
+def test_event_age_follows_from_its_commit_and_its_first_look() -> None:
     made = window()
     made.looks = [Look(BEGIN_NS + at * MS, rows) for at, rows in ((0, 2), (600, 2), (650, 7), (1_900, 7), (2_000, 12))]
     made.take([committed(-500, 2), committed(600, 5), committed(1_500, 5)])
@@ -33,7 +33,7 @@ def test_an_event_is_as_old_as_its_commit_and_its_first_sight_say() -> None:
     assert made.budget() == {"arriving": 1_000 * MS, "draining": 2_000 * MS}
 
 
-def test_an_event_that_never_came_is_as_old_as_the_window_lasted() -> None:
+def test_missing_event_ages_until_the_end_of_the_window() -> None:
     made = window()
     made.looks = [Look(BEGIN_NS + 650 * MS, 7)]
     made.take([committed(-500, 2), committed(600, 5)])
@@ -42,7 +42,7 @@ def test_an_event_that_never_came_is_as_old_as_the_window_lasted() -> None:
     assert (made.columns["seen_ns"][:5] // MS).tolist() == [650, 550, 450, 350, 250]
 
 
-def test_a_look_that_finds_fewer_rows_than_one_before_makes_nothing_unseen() -> None:
+def test_later_look_with_fewer_rows_does_not_change_seen_events() -> None:
     made = window()
     made.looks = [Look(BEGIN_NS + at * MS, rows) for at, rows in ((1_700, 12), (1_800, 7), (1_900, 12))]
     made.take([committed(1_600, 12)])
@@ -50,13 +50,13 @@ def test_a_look_that_finds_fewer_rows_than_one_before_makes_nothing_unseen() -> 
 
 
 @pytest.mark.parametrize("history", [[], [committed(100, 1)]])
-def test_without_commits_there_are_ages_all_the_same(history: list[Committed]) -> None:
+def test_ages_exist_without_commits(history: list[Committed]) -> None:
     made = window()
     made.take(history)
     assert (made.columns["elapsed_ns"] > 0).all() and len(made.columns["seen_ns"]) == 10
 
 
-def test_a_rate_that_is_doubled_goes_on_where_the_one_before_ended() -> None:
+def test_doubled_rate_continues_where_the_previous_one_ended() -> None:
     made = window()
     made.steps = [Step(0, 10, 10), Step(1_000 * MS, 20, 4)]
     made.take([committed(-500, 2), committed(1_500, 14)])
@@ -65,11 +65,11 @@ def test_a_rate_that_is_doubled_goes_on_where_the_one_before_ended() -> None:
     assert made.budget() == {"arriving": 1_200 * MS, "draining": 1_800 * MS}
 
 
-def test_what_is_late_is_not_lost() -> None:
+def test_late_events_are_not_lost() -> None:
     def oracle(missing: int, doubled: int = 0) -> Oracle:
         return Oracle(missing + doubled == 0, True, 10, 10 - missing, missing, doubled, 0, "another client", 0.1)
 
     assert is_unfinished(oracle(3), gave_up=True)
-    assert not is_unfinished(oracle(3), gave_up=False)  # all were counted, and some are not there
+    assert not is_unfinished(oracle(3), gave_up=False)  # all were counted, and some are missing
     assert not is_unfinished(oracle(3, doubled=1), gave_up=True)
     assert not is_unfinished(oracle(0), gave_up=True)

@@ -1,4 +1,4 @@
-"""A small table of delta-rs, with trips for it; a door whose clients acknowledge before they commit."""
+"""Fixtures: a small table of delta-rs, trips for it, and a `Door` whose clients acknowledge before they commit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def table(tmp_path: Path, trips: Path) -> Iterator[DeltaRs]:
     system.close()
 
 
-# Acknowledges at once, and commits a little later.
+# A client that acknowledges at once and commits a little later.
 EARLY = """
 import queue, threading, time
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ class Early(TableWriter):
 
 @pytest.fixture
 def early_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Door], Door]:
-    """Around another one; programs that run in the folder of the trips find it."""
+    """Return a function that wraps a `Door`; programs that run in the folder of the trips can import the wrapper."""
     (tmp_path / "planted_early.py").write_text(EARLY)
     monkeypatch.syspath_prepend(tmp_path)
     import planted_early  # type: ignore[import-not-found]

@@ -1,4 +1,4 @@
-"""Whether a commit's files are on the disk when it is acknowledged: where nobody syncs them, and where one does."""
+"""Tests of which files of a commit are on the disk at its acknowledgement, with and without an fsync."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def found(data: int, other: int, log: int | None) -> AtRisk:
         (AtRisk(10, 0, 0, 0, 0, 0, 0.0, 0.0), ALL),  # rows in the catalog
     ],
 )
-def test_the_class_of_a_promise_is_what_was_seen(seen: AtRisk, level: str) -> None:
+def test_level_of_a_promise_follows_from_the_observation(seen: AtRisk, level: str) -> None:
     assert seen.level == level
 
 
 class Synced(TableWriter):
-    """Syncs all files of the table before it acknowledges."""
+    """Client that syncs all files of the table before it acknowledges."""
 
     def __init__(self, inner: TableWriter, folder: Path) -> None:
         self._inner, self._folder = inner, folder
@@ -78,7 +78,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(("synced", "level", "dirty"), [(False, NOTHING, COMMITS), (True, ALL, 0)])
-def test_files_of_commits_are_looked_at(
+def test_files_of_commits_are_checked(
     synced: bool, level: str, dirty: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trips, own = folder / "trips.parquet", folder / "table"

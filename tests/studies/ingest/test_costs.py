@@ -1,4 +1,4 @@
-"""What runs of many writers and of a far store say of the cost of a commit, and what a run with lost rows does not."""
+"""Tests of commit costs from runs of many writers and of a distant store; runs that lost rows give none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def series(mode: str, writers: int, *, exact: bool = True, harness: bool = False
     )
 
 
-def test_commits_a_second_become_times_by_writers_and_distance() -> None:
+def test_commit_rates_become_times_by_writers_and_distance() -> None:
     rates = {"one-1": 40.0, "one-4": 50.0, "s3-20": 10.0}
     all_series = [
         series("one-1", 1),

@@ -1,4 +1,4 @@
-"""What a cut of the power costs, worked out by hand; the cells that are asked for; what is said of them."""
+"""Tests of the losses of a power cut worked out by hand, of the planned cells, and of the sentences about them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 ROWS, SYNCED, CUT_NS = 2, 1, 5_000_000_000
 NOTHING = Remains(np.zeros(0, np.int64), 0, 0)
-# Of each attempt its start and length in seconds, its batch, its try, and what became of it.
+# Per attempt: start and duration in seconds, batch, attempt number, and outcome.
 ONE = [(1, 1, 0, 1, NUMBERS[ACKED]), (2, 1, 1, 1, NUMBERS[CONFLICT]), (3, 1, 1, 2, NUMBERS[ACKED]), (4, 0, 2, 1, SENT)]
 TWO = [(1, 2, 0, 1, NUMBERS[ACKED])]
 
@@ -45,7 +45,7 @@ def paid(seen: np.ndarray | None, said: str = "", remains: Remains = NOTHING) ->
     return cost([records(ONE), records(TWO)], CUT_NS, SYNCED, ROWS, seen, said, remains)
 
 
-def test_what_was_acknowledged_is_there_or_lost() -> None:
+def test_acknowledged_rows_are_stored_or_lost() -> None:
     whole = paid(ids((0, 0), (1, 0), (1, 1), (2, 0)))
     assert whole.holds and (whole.acked, whole.lost, whole.oldest_lost_s) == (6, 0, None)
     assert (whole.unknown, whole.done) == (1, 0)
@@ -56,7 +56,7 @@ def test_what_was_acknowledged_is_there_or_lost() -> None:
     assert not twice.holds and twice.doubled == ROWS
 
 
-def test_a_table_that_nobody_can_read_holds_nothing_whatever_its_files_have() -> None:
+def test_unreadable_table_holds_nothing_whatever_its_files_contain() -> None:
     unread = paid(None, "OSError: gone", Remains(ids((1, 0)), 3, 2))
     assert not unread.holds and (unread.lost, unread.synced_lost, unread.left_in_files) == (6, 2, 2)
     assert unread.plain()["said"] == "OSError: gone" and unread.oldest_lost_s == 3.0
@@ -77,7 +77,7 @@ def planned(*overrides: str) -> list[Any]:
     return [each for each in series if each.mode.startswith("cut-")]
 
 
-def test_each_system_is_cut_as_it_is_and_as_it_can_be() -> None:
+def test_each_system_is_cut_with_default_and_full_durability() -> None:
     sizes = "writers: [1], runs: 2, window_seconds: 5"
     cut = "{systems: [ducklake, 'null', delta-rs], cuts: 2, window_seconds: 3}"
     series = planned(f"ingest.protocols={{small: {{{sizes}, cut: {cut}}}}}", "protocol=small")
@@ -85,7 +85,7 @@ def test_each_system_is_cut_as_it_is_and_as_it_can_be() -> None:
     asked = [(each.name, each.mode, dict(each.options).get("durability"), each.repeat) for each in series]
     both = [("cut-2", "default", 1), ("cut-2", "default", 2), ("cut-2-full", "full", 1), ("cut-2-full", "full", 2)]
     wanted = [(name, *each) for name in ("delta-rs", "ducklake") for each in both]
-    assert sorted(asked) == wanted  # and none of what keeps nothing
+    assert sorted(asked) == wanted  # and none of a system that stores nothing
     already = planned(
         "protocol=small", CHOOSING.format("full"), "ingest.systems={full: {like: delta-rs, durability: full}}"
     )
@@ -97,7 +97,7 @@ def test_each_system_is_cut_as_it_is_and_as_it_can_be() -> None:
 CHOOSING = "ingest.protocols={{small: {{writers: [1], runs: 2, window_seconds: 5, cut: {{systems: [{}]}}}}}}"
 
 
-def test_where_no_power_can_be_cut_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_power_cut_states_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     outside = planned("protocol=smoke", "services.postgres_address=host=db user=me", "ingest.systems={ducklake: {}}")
     assert CutSettings.of(outside[0]).refused_by(cast(Any, None)) == (
         "its power is not ours to cut: PostgreSQL was not started here"
@@ -117,7 +117,7 @@ def series(title: str, level: str, *costs: Any) -> Any:
     return SimpleNamespace(title=title, id=f"{title}-{level}", runs=runs, missing=lambda: "only root may mount a disk")
 
 
-def test_what_a_cut_leaves_is_said_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sentence_names_the_losses_of_each_system(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = paid(ids((0, 0), (1, 0), (1, 1), (2, 0)))
     unread, some = paid(None, "OSError: gone"), paid(ids((0, 0), (1, 0)))
     found = [

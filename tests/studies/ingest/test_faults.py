@@ -1,4 +1,4 @@
-"""What a kill costs, worked out by hand; writers that are killed and succeeded, on a real table; planted losses."""
+"""Tests of the losses of a kill: worked out by hand, with killed and replaced writers on a real table, and planted."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ DOUBT = NUMBERS[UNKNOWN]
 
 
 def records(*attempts: tuple[int, int, int, int]) -> np.ndarray:
-    """Of each attempt its start, how long it took, its batch and what became of it."""
+    """Return the records of attempts that are given as (start, duration, batch, outcome)."""
     return np.array([(start, took, batch, 1, outcome, -1) for start, took, batch, outcome in attempts], np.int64)
 
 
 def seen(*batches: tuple[int, int], also: Sequence[tuple[int, int, int]] = ()) -> Look:
-    """All rows of these batches (writer, number), and single rows (writer, number, row) besides."""
+    """Return a look at all rows of `batches` (writer, number), and at single rows `also` (writer, number, row)."""
     whole = [(writer << ID_BITS) + ROWS * batch + row for writer, batch in batches for row in range(ROWS)]
     return Look(np.array(whole + [(writer << ID_BITS) + ROWS * batch + row for writer, batch, row in also], np.int64))
 
@@ -58,23 +58,23 @@ TWO = records((12, 5, 0, NUMBERS[ACKED]), (33, 0, 1, SENT))
 THERE = [(1, 0), (1, 1), (1, 3), (1, 4), (2, 0)]
 
 
-def test_what_is_acknowledged_and_in_doubt_is_counted_for_the_kill_that_it_belongs_to() -> None:
+def test_acknowledged_and_unknown_batches_are_counted_for_their_kill() -> None:
     kills = [killed(40, 90, seen(*THERE[:3], (2, 0))), killed(120, 160, seen(*THERE, (1, 2)))]
     undisturbed, (first, second) = found([ONE, TWO], kills, seen(*THERE, (1, 2), (1, 5)))
     assert undisturbed.holds and first.holds and second.holds
     assert (first.acked, first.unknown, first.done, first.not_done, first.in_flight) == (3, 2, 1, 1, 2)
     assert (second.acked, second.unknown, second.in_flight) == (2, 0, 0)
-    assert (first.moment_s, first.down_s, first.started_s) == (0.0, 0.0, 0.0)  # of nanoseconds
+    assert (first.moment_s, first.down_s, first.started_s) == (0.0, 0.0, 0.0)  # the times are a few nanoseconds
 
 
-def test_a_row_is_lost_in_one_kill_and_not_again_in_the_next() -> None:
+def test_lost_row_is_counted_for_one_kill_only() -> None:
     kills = [killed(40, 90, seen((1, 0), (2, 0))), killed(120, 160, seen((1, 0), (2, 0), also=[(1, 3, 0)]))]
     _, (first, second) = found([ONE, TWO], kills, seen())
     assert (first.lost, first.holds) == (ROWS, False)
     assert (second.lost, second.partial, second.holds) == (1 + ROWS, 1, False)
 
 
-def test_rows_that_are_there_twice_and_what_cannot_be_read_do_not_hold() -> None:
+def test_duplicated_rows_and_unreadable_tables_do_not_hold() -> None:
     twice = seen(*THERE[:2], (2, 0), also=[(2, 0, 1)])
     _, (loss,) = found([ONE[:3], TWO], [killed(40, 90, twice)], twice)
     assert (loss.doubled, loss.lost, loss.holds) == (1, 0, False)
@@ -82,7 +82,7 @@ def test_rows_that_are_there_twice_and_what_cannot_be_read_do_not_hold() -> None
     assert (loss.lost, loss.holds, loss.said) == (0, False, "OSError: gone")
 
 
-def test_what_is_lost_without_any_kill_is_told_apart() -> None:
+def test_losses_without_a_kill_are_counted_separately() -> None:
     undisturbed, (loss,) = account([ONE], 0, (26, seen((1, 0))), [killed(40, 90, seen((1, 0)))], seen(), ROWS)
     assert (undisturbed.lost, undisturbed.holds) == (ROWS, False)
     assert loss.holds
@@ -99,7 +99,7 @@ def orders(trips: Path, door: Door) -> Callable[[int], LastingOrder]:
 
 
 class Server:
-    """What a planted client connects to."""
+    """Fake server that a planted client connects to."""
 
     up = True
     opened = 0
@@ -108,7 +108,7 @@ class Server:
 class Planted(TableWriter):
     def __init__(self) -> None:
         if not Server.up:
-            Server.up = True  # the next one finds it
+            Server.up = True  # the next attempt succeeds
             raise ConnectionError("refused")
         Server.opened += 1
 
@@ -127,7 +127,7 @@ class PlantedDoor(NullDoor):
         return Planted()
 
 
-def test_a_writer_opens_its_client_again_until_it_gets_through(trips: Path) -> None:
+def test_writer_reopens_its_client_until_it_succeeds(trips: Path) -> None:
     order = orders(trips, PlantedDoor())(1)
     survivor = Survivor(order, Records(order.records, order.most))
     survivor.count(2)
@@ -137,12 +137,12 @@ def test_a_writer_opens_its_client_again_until_it_gets_through(trips: Path) -> N
     whole = np.fromfile(order.records, np.int64).reshape(-1, WIDTH)
     acked = NUMBERS[ACKED]
     assert whole[1 : whole[0, 0] + 1, 4].tolist() == [acked, acked, DOUBT, acked, acked]
-    assert whole[1 : whole[0, 0] + 1, 2].tolist() == [0, 1, 2, 3, 4]  # what is in doubt is not tried again
+    assert whole[1 : whole[0, 0] + 1, 2].tolist() == [0, 1, 2, 3, 4]  # an unknown outcome is not retried
     assert order.place.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_a_kill_loses_what_was_acknowledged_before_its_commit_and_nothing_else(
+def test_kill_loses_only_rows_acknowledged_before_their_commit(
     early: bool, table: DeltaRs, trips: Path, early_door: Callable[[Door], Door]
 ) -> None:
     door: Door = early_door(table.door()) if early else table.door()
@@ -169,7 +169,7 @@ def test_a_kill_loses_what_was_acknowledged_before_its_commit_and_nothing_else(
         assert whole.is_exact and whole.done + whole.not_done <= 1
 
 
-def test_a_writer_that_ends_on_its_own_is_noticed(trips: Path) -> None:
+def test_unexpected_end_of_a_writer_is_detected(trips: Path) -> None:
     with Survivors(orders(trips, NullDoor()), 2, trips.parent) as crew:
         crew.kill(1)
         assert not crew.has_failed()
@@ -181,7 +181,7 @@ def test_a_writer_that_ends_on_its_own_is_noticed(trips: Path) -> None:
 
 
 class Gone:
-    """Two writers that get through until the server that they write through is killed, and never again."""
+    """Two writers that succeed until their server is killed, and never afterwards."""
 
     numbers = (1, 2)
 
@@ -195,7 +195,7 @@ class Gone:
         return None if self.killed else moment_ns
 
 
-def test_a_server_that_does_not_serve_again_ends_the_run_with_its_log(
+def test_server_that_does_not_recover_ends_the_run_with_its_log(
     table: DeltaRs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(faults_module, "BACK_S", 0.1)
@@ -209,7 +209,7 @@ def test_a_server_that_does_not_serve_again_ends_the_run_with_its_log(
         faults.play(time.perf_counter_ns(), 0.1)
 
 
-def test_nothing_more_is_killed_once_the_table_cannot_be_read(table: DeltaRs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_further_kills_once_the_table_is_unreadable(table: DeltaRs, monkeypatch: pytest.MonkeyPatch) -> None:
     unread = Look(None, "OSError: gone")
     monkeypatch.setattr(faults_module.Faults, "_kill_writer", lambda _self: killed(1, 2, unread))
     faults = Faults(cast(Any, Gone()), table, [], lambda: None, 5, "seed")

@@ -1,4 +1,4 @@
-"""A front is killed with requests waiting, and started again: on a real table, and with one that acknowledges early."""
+"""Tests of killing and restarting a front with waiting requests, on a real table and with early acknowledgements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POLICY = Staged(max_rows=8_000, max_age_ms=20)
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_a_kill_of_the_front_loses_what_was_acknowledged_before_its_commit_and_nothing_else(
+def test_killing_the_front_loses_only_rows_acknowledged_before_their_commit(
     early: bool, table: DeltaRs, trips: Path, early_door: Callable[[Door], Door]
 ) -> None:
     door = early_door(table.door()) if early else table.door()
@@ -58,7 +58,7 @@ def test_a_kill_of_the_front_loses_what_was_acknowledged_before_its_commit_and_n
         assert 0 < commits_of(noted, killed) < requests
 
 
-def test_a_front_that_ends_on_its_own_is_noticed(table: DeltaRs, trips: Path) -> None:
+def test_unexpected_end_of_a_front_is_detected(table: DeltaRs, trips: Path) -> None:
     order = Order(table.door(), pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
     with LastingFront(order, trips, ROWS, 1, 1_000, trips.parent) as crew:
         crew.kill()
@@ -72,7 +72,7 @@ def test_a_front_that_ends_on_its_own_is_noticed(table: DeltaRs, trips: Path) ->
 
 
 def test_each_front_numbers_its_own_commits() -> None:
-    """Of each request: start, time taken, its number, attempt, outcome, commit."""
+    """Each record has the start, duration, number, attempt, outcome and commit of a request."""
     acked, unknown = NUMBERS[ACKED], NUMBERS[UNKNOWN]
     one = [(10, 5, 0, 1, acked, 1), (20, 5, 1, 1, acked, 2), (30, 40, 2, 1, unknown, -1), (80, 5, 3, 1, acked, 1)]
     two = [(11, 4, 0, 1, acked, 1), (39, 9, 1, 1, acked, 2), (90, 5, 2, 1, acked, 2)]

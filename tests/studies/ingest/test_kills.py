@@ -1,4 +1,4 @@
-"""What is said of kills, from what runs recorded of them."""
+"""Tests of the sentences about kills, from the records of runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def series(*kills: dict[str, Any], undisturbed: bool = True, title: str = "DuckL
 
 @pytest.fixture
 def run_set(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A run set of the series that it is called with."""
+    """Return a function that makes a run set of given series."""
 
     def of(*found: Any) -> RunSet:
         monkeypatch.setattr(kills_module, "series_with_kills", lambda _run_set: found)
@@ -46,7 +46,7 @@ def run_set(monkeypatch: pytest.MonkeyPatch) -> Any:
     return of
 
 
-def test_kills_are_told_apart_by_their_victim() -> None:
+def test_kills_are_grouped_by_their_victim() -> None:
     (killed,) = killed_of(series(kill("a writer", 1), kill("PostgreSQL", 2, holds=False, lost=20), kill("a writer", 3)))
     writer, postgres = killed.kills
     assert (len(writer.each), writer.with_loss, writer.total("acked")) == (2, 0, 100)
@@ -55,7 +55,7 @@ def test_kills_are_told_apart_by_their_victim() -> None:
     assert [each["moment_s"] for each in killed.each] == [1, 2, 3]
 
 
-def test_twenty_kills_without_a_loss_show_what_three_do_not() -> None:
+def test_twenty_kills_without_a_loss_give_a_tighter_bound_than_three() -> None:
     for count, high in ((3, 0.53), (20, 0.12)):
         found = costly(series(*(kill("a writer", moment) for moment in range(count)))).estimate("")
         assert found.value == 0 and found.high == pytest.approx(high, abs=0.02)
@@ -64,7 +64,7 @@ def test_twenty_kills_without_a_loss_show_what_three_do_not() -> None:
         costly(series(kill("a writer", 1), undisturbed=False))
 
 
-def test_what_was_kept_and_what_was_not_is_said_by_name(run_set: Any) -> None:
+def test_sentence_names_systems_that_kept_and_lost_rows(run_set: Any) -> None:
     loses = series(kill("PostgreSQL", 2, holds=False, lost=20), title="Lossy")
     said = kept_sentence(run_set(series(kill("a writer", 1)), loses))
     assert "killed 2 times" in said and "Lossy does not hold: after 1 of 1 kills of PostgreSQL, 20 acknowledged" in said
@@ -77,7 +77,7 @@ def test_what_was_kept_and_what_was_not_is_said_by_name(run_set: Any) -> None:
         kept_sentence(run_set())
 
 
-def test_a_row_that_is_there_twice_is_told_with_how_its_writer_sent_again(run_set: Any) -> None:
+def test_duplicated_row_is_reported_with_the_retry_policy(run_set: Any) -> None:
     doubled = kill("PostgreSQL", 2, holds=False, doubled=10)
     blind, check = series(doubled, mode="faults-2-blind"), series(*[kill("PostgreSQL", 2)] * 20, mode="faults-2-check")
     said = kept_sentence(run_set(blind, check))
@@ -88,7 +88,7 @@ def test_a_row_that_is_there_twice_is_told_with_how_its_writer_sent_again(run_se
         twice([])
 
 
-def test_what_is_in_doubt_and_how_long_it_takes_is_said(run_set: Any) -> None:
+def test_unknown_batches_and_downtimes_are_reported(run_set: Any) -> None:
     both = run_set(series(kill("a writer", 1, unknown=3, done=1, not_done=2, down_s=0.5), kill("PostgreSQL", 4)))
     assert "3 batches" in doubt_sentence(both) and "finds 1 of them" in doubt_sentence(both)
     assert "0.50 s (a writer; longest: DuckLake)" in down_sentence(both)

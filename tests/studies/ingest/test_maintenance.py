@@ -1,4 +1,4 @@
-"""Commits beside maintenance, worked out by hand; rounds; a maintenance that drops rows of a real table."""
+"""Tests of commits during maintenance worked out by hand, of rounds, and of maintenance that drops rows of a table."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def call(operation: str, moment_s: float, seconds: float, number: int = 1, outco
 
 
 def kept(calls: list[dict[str, Any]], *, words: str = "exact", title: str = "DuckLake", missing: int = 0) -> Kept:
-    """A try each 10 ms for 4 s, each tenth refused; those that a call lasts beside take 8 ms, others 2."""
+    """Return a run with an attempt every 10 ms for 4 s, each tenth refused; those during a call take 8 ms, others 2."""
     starts = np.arange(400) * 10_000_000
     beside = np.zeros(400, bool)
     for each in calls:
@@ -88,7 +88,7 @@ CALLS = [
 ]  # fmt: skip
 
 
-def test_commits_are_told_apart_by_whether_a_call_lasted_beside_them() -> None:
+def test_commits_during_and_between_maintenance_calls_are_separated() -> None:
     one = kept(CALLS)
     assert [set(one.times_ms(during=which).round(6)) for which in (True, False)] == [{8.0}, {2.0}]
     assert len(one.times_ms(during=True)) + len(one.times_ms(during=False)) == 360
@@ -102,14 +102,14 @@ def test_commits_are_told_apart_by_whether_a_call_lasted_beside_them() -> None:
     assert during == pytest.approx(0.026) and between == pytest.approx(0.02)
 
 
-def test_calls_are_counted_by_what_they_came_to_and_rounds_are_whole() -> None:
+def test_calls_are_counted_by_outcome_and_only_complete_rounds_count() -> None:
     one = kept(CALLS)
     assert operations([one]) == ["merge", "expire"]
     assert failed_calls([one]) == (1, 0) and failed_calls([one], "merge") == (0, 0)
     assert failed_calls([kept([call("vacuum", 1, 1, outcome=str(Fate.UNKNOWN))])]) == (0, 1)
-    assert sorted(one.rounds_s()) == pytest.approx([0.4, 0.6])  # not the third, of which a call was refused
+    assert sorted(one.rounds_s()) == pytest.approx([0.4, 0.6])  # not the third, in which a call was refused
     assert round_s([one]).value == pytest.approx(0.6**0.5 * 0.4**0.5, rel=0.03)
-    assert round_s([one]).estimate("s").low is None  # of two rounds
+    assert round_s([one]).estimate("s").low is None  # only two rounds
     with pytest.raises(Absent, match="without an error"):
         round_s([kept([CALLS[-1]])])
 
@@ -120,7 +120,7 @@ def test_reads_that_failed_or_saw_fewer_rows_than_before_are_counted() -> None:
     assert reads.during_ms.tolist() == [40.0] and reads.between_ms.tolist() == [10.0, 10.0]
 
 
-def test_a_table_that_does_not_hold_has_no_times_and_is_named() -> None:
+def test_table_with_wrong_rows_has_no_times_and_a_share_of_wrong_rows() -> None:
     broken = kept(CALLS, words="20 rows doubled", title="Lossy", missing=20)
     for compute in (lambda: slowed([broken], 0.5), lambda: round_s([broken])):
         with pytest.raises(Absent, match="does not hold what was acknowledged"):
@@ -130,7 +130,7 @@ def test_a_table_that_does_not_hold_has_no_times_and_is_named() -> None:
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Maintaining]:
-    """What is said of these runs, each with a control that is exact."""
+    """Return a function that makes the sentences about given runs, each with an exact control."""
 
     def of(*found: Kept) -> Maintaining:
         control = SimpleNamespace(of=kept([], title="control"))
@@ -142,7 +142,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Maintaining]:
     return of
 
 
-def test_what_maintenance_does_is_said_by_name(said: Callable[..., Maintaining]) -> None:
+def test_sentences_name_the_effects_of_maintenance(said: Callable[..., Maintaining]) -> None:
     broken = kept(CALLS, words="20 rows doubled", title="Lossy", missing=20)
     both = said(kept(CALLS), broken)
     held = both.held()
@@ -157,7 +157,7 @@ def test_what_maintenance_does_is_said_by_name(said: Callable[..., Maintaining])
 
 
 class Client(TableWriter):
-    """One that merges, cannot expire, and counts; the second count fails and the third sees fewer rows."""
+    """Client that merges, cannot expire, and counts; the second count fails and the third sees fewer rows."""
 
     def __init__(self) -> None:
         self.refreshed, self.counts = 0, iter([10, None, 5, *range(100, 1000)])
@@ -190,7 +190,7 @@ def test_rounds_begin_when_they_are_due_and_errors_are_kept() -> None:
     assert [each.operation for each in calls] == ["merge", "expire"] * (len(calls) // 2)
     begins = [each.start_ns for each in calls if each.operation == "merge"]
     assert begins[0] - start >= 0.2 * SECOND and all(begin < start + SECOND for begin in begins)
-    assert 2 <= len(begins) <= 4  # one that is due while another lasts begins after it
+    assert 2 <= len(begins) <= 4  # one that is due during another begins after it
     assert {(each.operation, each.outcome, each.said) for each in calls} == {
         ("merge", DONE, ""), ("expire", str(Fate.CONFLICT), "RuntimeError: overtaken"),
     }  # fmt: skip
@@ -199,7 +199,7 @@ def test_rounds_begin_when_they_are_due_and_errors_are_kept() -> None:
     assert polls.rows[:3] == [10, NOT_COUNTED, 5] and polls.said == ["OSError: gone"]
 
 
-# In a process of its own: in one that ran many tests, a library may give back more in between than this takes.
+# For a separate process: in one that ran many tests, a library may release more in between than this allocates.
 PEAKS = """
 import numpy as np
 from tidemark.machine.processes import forget_peak, peak_bytes
@@ -213,7 +213,7 @@ print(before, low, peak_bytes())
 """
 
 
-def test_the_peak_of_memory_is_of_one_call() -> None:
+def test_peak_memory_is_that_of_one_call() -> None:
     said = subprocess.run([sys.executable, "-c", PEAKS], check=True, capture_output=True, text=True).stdout
     before, low, after = (int(each) for each in said.split())
     if low == before:
@@ -256,7 +256,7 @@ def table(tmp_path: Path) -> Iterator[DeltaRs]:
 
 
 @pytest.mark.parametrize("drops", [False, True])
-def test_a_maintenance_that_drops_rows_is_caught(
+def test_maintenance_that_drops_rows_is_detected(
     drops: bool, table: DeltaRs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upkeep: Door = table.door()
@@ -307,7 +307,7 @@ def test_each_system_is_measured_with_maintenance_and_without() -> None:
     assert {each.name for each in planned("ingest.systems={null: {}, delta-rs: {}}")} == {"delta-rs"}
 
 
-def test_where_no_client_maintains_there_is_a_control_and_a_reason() -> None:
+def test_system_without_maintenance_has_a_control_and_a_reason() -> None:
     sizes = "ingest.protocols.quick={writers: [1], runs: 1, window_seconds: 1, maintenance: {systems: [%s]}}"
     for name, reason in (("iceberg-duckdb", "no call that maintains"), ("delta-rs", None), ("null", None)):
         said = {each.mode: Ingest.unavailable(each, variant_of(each)) for each in planned(sizes % f'"{name}"')}
@@ -328,6 +328,6 @@ def test_where_no_client_maintains_there_is_a_control_and_a_reason() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named(override: str, named: str) -> None:
+def test_invalid_setting_is_named(override: str, named: str) -> None:
     with pytest.raises(ConfigError, match=named):
         planned(override)

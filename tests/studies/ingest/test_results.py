@@ -1,4 +1,4 @@
-"""Quantities against numbers worked out by hand; cells that the configuration asks for; the page's own numbers."""
+"""Tests of quantities against numbers worked out by hand, of the planned cells, and of the page's own numbers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SECOND = 1_000_000_000
 def run(
     outcomes: list[str], *, commits: list[int] | None = None, refused: int | None = None, exact: bool = True
 ) -> Run:
-    """Attempts of two writers in turn, one each 10 ms, of 4 ms and 5 rows, in a window of a second."""
+    """Return a run of two alternating writers: attempts of 4 ms and 5 rows every 10 ms in a window of a second."""
     count = len(outcomes)
     acked = np.array([name == ACKED for name in outcomes])
     columns: dict[str, Any] = {
@@ -75,7 +75,7 @@ def of(quantity: Quantity, measured: Run) -> Estimate:
     return found.estimate(quantity.unit)
 
 
-def test_speed_is_what_was_acknowledged_inside_the_window() -> None:
+def test_throughput_counts_acknowledgements_inside_the_window() -> None:
     measured = run([ACKED] * 80 + [CONFLICT] * 20)
     assert of(quantities.COMMITS, measured).value == pytest.approx(80)
     assert of(quantities.ROWS, measured).value == pytest.approx(400)
@@ -85,7 +85,7 @@ def test_speed_is_what_was_acknowledged_inside_the_window() -> None:
     assert of(quantities.COMMITS, late).value == pytest.approx(50)
 
 
-def test_a_run_that_lost_rows_has_no_speed_and_says_how_many_it_lost() -> None:
+def test_run_that_lost_rows_has_no_throughput_and_reports_the_loss() -> None:
     measured = run([ACKED] * 100, exact=False)
     for quantity in (quantities.COMMITS, quantities.ROWS, quantities.P99, quantities.FAIRNESS):
         with pytest.raises(Absent, match="does not hold what was acknowledged"):
@@ -104,12 +104,12 @@ def test_a_run_that_lost_rows_has_no_speed_and_says_how_many_it_lost() -> None:
         (run([ACKED, CONFLICT, GIVEN_UP, UNKNOWN]), 2, 4, "caller"),
     ],
 )
-def test_refusals_are_counted_by_whoever_sees_them(measured: Run, refused: int, tried: int, by: str) -> None:
+def test_refusals_are_counted_where_they_are_observed(measured: Run, refused: int, tried: int, by: str) -> None:
     assert quantities.refusals(measured) == (refused, tried, by)
     assert of(quantities.CONFLICTS, measured).value == pytest.approx(refused / tried)
 
 
-def test_shares_are_of_batches_that_came_to_an_end() -> None:
+def test_shares_are_relative_to_ended_batches() -> None:
     measured = run([CONFLICT] * 50 + [ACKED] * 96 + [GIVEN_UP, GIVEN_UP, FAILED, UNKNOWN])
     assert of(quantities.ABANDONED, measured).value == pytest.approx(0.02)
     assert of(quantities.ERRORS, measured).value == pytest.approx(0.04)
@@ -128,7 +128,7 @@ def planned(*overrides: str) -> list[Any]:
     return list(make_plan(load(SHIPPED, ["studies=[ingest]", *overrides])).series)
 
 
-def test_cells_are_each_system_with_each_number_of_writers() -> None:
+def test_cells_combine_systems_and_numbers_of_writers() -> None:
     every = planned("protocol=quick", "ingest.systems={ducklake: {}, delta-rs: {}}")
     series = [each for each in every if part_of(each.mode) == WRITERS]
     assert sorted({each.mode for each in series}) == ["one-1", "one-4", "one-8", "own-4"]
@@ -136,7 +136,7 @@ def test_cells_are_each_system_with_each_number_of_writers() -> None:
     assert {dict(each.settings)["rows"] for each in series} == {500}
 
 
-def test_what_is_killed_is_what_the_system_needs_and_nothing_of_what_keeps_nothing() -> None:
+def test_kills_are_planned_for_the_systems_servers_if_it_stores_data() -> None:
     series = planned("protocol=quick", 'ingest.systems={"null": {}, delta-rs: {}, ducklake: {}, iceberg-pyiceberg: {}}')
     kills = {each.name: each for each in series if each.mode == "faults-2"}
     victims = {"delta-rs": 1, "ducklake": 2, "iceberg-pyiceberg": 3}  # a writer, PostgreSQL, the catalog's server
@@ -152,7 +152,7 @@ def test_what_is_killed_is_what_the_system_needs_and_nothing_of_what_keeps_nothi
     assert {each.mode for each in planned("protocol=smoke", f"ingest.protocols.smoke={sizes}")} == {"one-1"}
 
 
-def test_what_writers_do_after_an_unknown_outcome_is_asked_of_the_configuration() -> None:
+def test_retry_after_an_unknown_outcome_is_configured() -> None:
     asked = ("protocol=smoke", "ingest.systems={delta-rs: {}}")
     for given, mode in (("never", "faults-2"), ("check", "faults-2-check"), ("blind", "faults-2-blind")):
         (series,) = [each for each in planned(*asked, f"ingest.retry={given}") if part_of(each.mode) == FAULTS]
@@ -161,7 +161,7 @@ def test_what_writers_do_after_an_unknown_outcome_is_asked_of_the_configuration(
         planned(*asked, "ingest.retry=always")
 
 
-def test_a_front_is_killed_before_each_system_of_the_group_that_keeps_what_is_written() -> None:
+def test_front_kills_are_planned_for_systems_of_the_group_that_store_data() -> None:
     series = [each for each in planned("protocol=quick") if part_of(each.mode) == FRONT]
     assert {each.name for each in series} == {"ducklake", "delta-rs"}
     assert {each.mode for each in series} == {"front-50x32"} and len(series) == 2
@@ -172,11 +172,11 @@ def test_a_front_is_killed_before_each_system_of_the_group_that_keeps_what_is_wr
 GROUPED = "{writers: [1], runs: 1, window_seconds: 1, group: {systems: [%s], shapes: [50x32, 9x2], policies: [%s]}}"
 
 
-def test_cells_behind_a_front_are_each_system_with_each_shape_and_policy() -> None:
+def test_cells_behind_a_front_combine_systems_shapes_and_policies() -> None:
     given = f"ingest.protocols.smoke={GROUPED % ('delta-rs, ducklake', 'direct, staged, bundled')}"
     series = planned("protocol=smoke", "ingest.systems={delta-rs: {}, null: {}}", given)
     found = {each.mode: settings_of(each) for each in series if part_of(each.mode) == GROUP}
-    assert {each.name for each in series if part_of(each.mode) == GROUP} == {"delta-rs"}  # ducklake is not asked for
+    assert {each.name for each in series if part_of(each.mode) == GROUP} == {"delta-rs"}  # ducklake is not configured
     assert set(found) == {f"{policy}-{shape}" for policy in POLICIES for shape in ("50x32", "9x2")}
     rules = {mode: settings.rules for mode, settings in found.items() if isinstance(settings, GroupSettings)}
     assert rules["bundled-9x2"] == Bundled(8_000, 16 << 20, 50, 5, 128) and rules["staged-50x32"] == Staged()
@@ -193,7 +193,7 @@ def test_cells_behind_a_front_are_each_system_with_each_shape_and_policy() -> No
     ("system", "reason"),
     [("delta-rs", None), ("ducklake", None), ("iceberg-duckdb", "no call"), ("iceberg-pyiceberg", "field ids")],
 )
-def test_files_are_bundled_where_the_client_can_and_else_there_is_a_reason(system: str, reason: str | None) -> None:
+def test_files_are_bundled_if_the_client_can_or_a_reason_is_given(system: str, reason: str | None) -> None:
     given = f"ingest.protocols.smoke={GROUPED % (system, 'bundled, staged')}"
     for spec in planned("protocol=smoke", f"ingest.systems={{{system}: {{}}}}", given):
         said = Ingest.unavailable(spec, variant_of(spec))
@@ -201,7 +201,7 @@ def test_files_are_bundled_where_the_client_can_and_else_there_is_a_reason(syste
 
 
 def test_behind_a_front_a_commit_holds_many_requests() -> None:
-    """100 requests of 5 rows, four to a commit, of two clients, and two before the window."""
+    """100 requests of 5 rows come from two clients, four per commit, and two more before the window."""
     measured = run([ACKED] * 100)
     measured.columns["commit"] = 7 + np.arange(100) // 4  # type: ignore[attr-defined]
     told = {"part": GROUP, "clients": 2, "writers": 1}.items()
@@ -217,18 +217,18 @@ def test_behind_a_front_a_commit_holds_many_requests() -> None:
         of(quantities.REQUESTS_A_FILE, run([ACKED] * 9))
 
 
-def test_retries_as_users_set_them_are_variants_of_a_system() -> None:
+def test_configured_retries_are_variants_of_a_system() -> None:
     every = planned("protocol=quick")
     series = {each.name: each for each in every if each.mode == "one-8"}
     assert dict(series["ducklake"].options)["commit_retries"] is None
     assert dict(series["ducklake-retrying"].options)["commit_retries"] == 100
     assert series["ducklake-retrying"].fingerprint != series["ducklake"].fingerprint
-    # Only where a commit may be refused: not of one writer, of a table each, or of a kill.
+    # Only where a commit may be refused: not with one writer, with a table per writer, or with kills.
     assert sorted(each.mode for each in every if each.name == "ducklake-retrying") == ["one-4", "one-8"]
     assert {"one-1", "one-4", "own-4", "faults-2"} <= {each.mode for each in every if each.name == "ducklake"}
 
 
-def test_files_far_away_are_series_of_systems_as_shipped() -> None:
+def test_distant_storage_series_use_the_shipped_systems() -> None:
     sizes = "ingest.protocols.smoke={writers: [1], rtts: [0, 40], runs: 2, window_seconds: 1}"
     series = [each for each in planned("protocol=smoke", sizes) if part_of(each.mode) == STORAGE]
     systems = {"ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"}
@@ -239,7 +239,7 @@ def test_files_far_away_are_series_of_systems_as_shipped() -> None:
 
 
 def far(times: dict[int, float]) -> tuple[Any, list[Any]]:
-    """Measures of series whose median commits are so long at these distances, within 1 %."""
+    """Return measures and series with these median commit times by distance, within 1 %."""
     series = [SimpleNamespace(mode=f"s3-{rtt}") for rtt in times]
     draws = np.random.default_rng(1).normal(1, 0.005, (len(times), REPLICATES))
     known = {f"s3-{rtt}": (time, draw) for (rtt, time), draw in zip(times.items(), draws, strict=True)}
@@ -251,7 +251,7 @@ def far(times: dict[int, float]) -> tuple[Any, list[Any]]:
     return SimpleNamespace(hot=hot), series
 
 
-def test_each_filter_fits_whole_files_and_as_many_of_ten_as_the_page_prints() -> None:
+def test_each_filter_matches_complete_files_and_the_printed_number_of_ten() -> None:
     rows = pa.concat_tables([rows_of(file, 6) for file in range(10)])
     assert len(set(rows.column("id").to_pylist())) == len(rows) == 60
     with duckdb.connect() as engine:
@@ -261,7 +261,7 @@ def test_each_filter_fits_whole_files_and_as_many_of_ten_as_the_page_prints() ->
             assert each.best is None or each.best == each.files(10)
 
 
-def test_files_read_are_of_runs_that_are_asked_for_rows() -> None:
+def test_files_read_are_known_only_for_runs_with_queries() -> None:
     columns = {"predicate": np.array(["one hour", "text", "one hour"]), "files": np.array([1, 10, 2])}
     columns |= {"start_ns": np.arange(3), "elapsed_ns": np.ones(3)}
     read, has = columns.__getitem__, columns.__contains__
@@ -277,12 +277,12 @@ def test_files_read_are_of_runs_that_are_asked_for_rows() -> None:
             of(quantity, asked)
 
 
-def test_serial_round_trips_are_the_slope_against_the_distance() -> None:
+def test_serial_round_trips_are_the_slope_over_the_distance() -> None:
     slope = round_trips(*far({0: 30, 5: 50, 20: 110, 60: 270})).estimate("")
     assert slope.value == pytest.approx(4) and slope.low is not None and slope.high is not None
     assert 3.7 < slope.low < 4 < slope.high < 4.3
     assert not round_trips(*far({0: 30, 20: 70})).estimate("").contains(4)
-    # One median that was disturbed does not move it far, as a mean of slopes would be moved.
+    # One disturbed median does not move it far, unlike a mean of slopes.
     assert round_trips(*far({0: 30, 5: 50, 20: 110, 40: 490, 60: 270})).value == pytest.approx(4, rel=0.2)
     measures, series = far({0: 30, 20: 70})
     few = SimpleNamespace(hot=lambda quantity, each: replace(measures.hot(quantity, each), draws=None))
@@ -291,7 +291,7 @@ def test_serial_round_trips_are_the_slope_against_the_distance() -> None:
         round_trips(*far({20: 70}))
 
 
-def test_a_system_that_one_process_may_write_is_a_cell_with_a_reason() -> None:
+def test_single_process_system_is_a_cell_with_a_reason() -> None:
     for system, reason in (("ducklake-inlined", "one process"), ("ducklake", None)):
         spec = planned("protocol=smoke", f"ingest.systems={{{system}: {{}}}}")[0]
         said = Ingest.unavailable(spec, variant_of(spec))
@@ -319,12 +319,12 @@ def test_a_system_that_one_process_may_write_is_a_cell_with_a_reason() -> None:
         ("ingest.systems={ducklake: {commit_retries: -1}}", r"commit_retries.*at least 0"),
     ],
 )
-def test_what_is_wrong_is_named(override: str, said: str) -> None:
+def test_invalid_setting_is_named(override: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         planned("protocol=smoke", override)
 
 
-# By the name of the claim: what the page's numbers say of its text.
+# By the id of the claim: the verdict of the page's numbers on its text.
 OF_ITSELF = {
     "printed-behind": REPRODUCED,
     "printed-one-file-a-request": REPRODUCED,
@@ -340,7 +340,7 @@ OF_ITSELF = {
 }
 
 
-def test_the_page_is_held_to_its_own_numbers() -> None:
+def test_page_is_checked_against_its_own_numbers() -> None:
     evidence = IngestEvidence(cast(Any, SimpleNamespace(run_set=SimpleNamespace(stack="thesis"))))
     found = {
         claim.id: claim.criterion.judge(claim.measure(evidence)[0].estimate(""))[0]
@@ -350,7 +350,7 @@ def test_the_page_is_held_to_its_own_numbers() -> None:
     assert found == OF_ITSELF
 
 
-def test_its_cells_are_whole_and_no_claim_names_another_number() -> None:
+def test_published_cells_are_complete_and_claims_use_their_numbers() -> None:
     cells = published.cells()
     assert len(cells) == 18 and all(each.lowest < each.rows_per_s < each.highest for each in cells)
     claims = yaml.safe_load(RESULTS.claims.path.read_text())

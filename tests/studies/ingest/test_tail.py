@@ -1,4 +1,4 @@
-"""Requests by a schedule: a planted stall, work that comes too fast, and what a closed loop says of the same."""
+"""Tests of scheduled (open-loop) requests: a planted stall, overload, and what a closed loop shows of the same."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MS, SECOND = 1_000_000, 1_000_000_000
 
 
 class Served:
-    """One who asks, on a clock of its own: each request takes 10 ms, and one of them a second more."""
+    """Client with a simulated clock: each request takes 10 ms, and one of them a second more."""
 
     def __init__(self, stalls_at: int | None = None) -> None:
         self.now, self.services = 0, list[tuple[int, int]]()
@@ -72,7 +72,7 @@ def due(starts: np.ndarray, longest_s: float = 10.0, most: int = 100_000) -> Due
     return Due(starts.tolist(), round(1e9 * longest_s), most)
 
 
-def test_a_stall_is_one_request_of_a_closed_loop_and_all_that_were_due_of_an_open_one() -> None:
+def test_stall_delays_one_request_of_a_closed_loop_and_all_due_of_an_open_one() -> None:
     closed_loop = Served(stalls_at=50)
     while closed_loop.now < 4 * SECOND:
         closed_loop.ask()
@@ -83,7 +83,7 @@ def test_a_stall_is_one_request_of_a_closed_loop_and_all_that_were_due_of_an_ope
     meant = work_off(due(intended(CONSTANT, 50, 4, ())), asked.ask, asked.clock, asked.sleep)
     responses = asked.responses(meant)
     assert len(responses) == 199 and all(start >= own for own, (start, _) in zip(meant, asked.services, strict=True))
-    # A request each 20 ms, served in 10: from the stall on, each is answered 10 ms sooner than the one before.
+    # A request every 20 ms, served in 10 ms: after the stall, each response is 10 ms shorter than the one before.
     ramp = responses[50:]
     waiting = ramp[ramp > 10 * MS]
     assert len(waiting) == 100 and waiting.max() == 1010 * MS
@@ -95,7 +95,7 @@ def test_a_schedule_has_its_rate_and_is_the_same_for_the_same_seed() -> None:
     poisson = intended(POISSON, 1000, 30, (7, 1))
     assert len(poisson) == pytest.approx(30_000, rel=0.03) and poisson[0] > 0 and poisson[-1] < 30 * SECOND
     gaps = np.diff(poisson)
-    assert (gaps >= 0).all() and gaps.std() == pytest.approx(MS, rel=0.05)  # an exponential's is its mean
+    assert (gaps >= 0).all() and gaps.std() == pytest.approx(MS, rel=0.05)  # exponential: equal to the mean
     assert (intended(POISSON, 1000, 30, (7, 1)) == poisson).all()
     assert intended(POISSON, 1000, 30, (7, 2))[0] != poisson[0]
     even = intended(CONSTANT, 8, 1, ())
@@ -103,8 +103,8 @@ def test_a_schedule_has_its_rate_and_is_the_same_for_the_same_seed() -> None:
 
 
 @pytest.mark.parametrize(("longest_s", "most", "begun"), [(0.5, 100_000, 101), (60.0, 40, 40)])
-def test_work_that_comes_faster_than_it_goes_is_given_up(longest_s: float, most: int, begun: int) -> None:
-    """A request each 5 ms, of 10 ms: request n waits 5 n ms, with n more due behind it."""
+def test_overloaded_schedule_is_given_up(longest_s: float, most: int, begun: int) -> None:
+    """With a request every 5 ms that takes 10 ms, request n waits 5 n ms, with n more due behind it."""
     asked = Served()
     schedule = due(intended(CONSTANT, 200, 10, ()), longest_s, most)
     meant = work_off(schedule, asked.ask, asked.clock, asked.sleep)
@@ -116,7 +116,7 @@ def test_work_that_comes_faster_than_it_goes_is_given_up(longest_s: float, most:
 
 
 class Stalling(TableWriter):
-    """A client whose third write of the schedule takes longer."""
+    """Client whose third scheduled write takes longer."""
 
     def __init__(self, calls: int) -> None:
         self._left = calls
@@ -131,7 +131,7 @@ class Stalling(TableWriter):
         return Fate.UNKNOWN
 
 
-def test_a_writers_window_has_the_waits_that_its_own_loop_does_not_see(tmp_path: Path) -> None:
+def test_window_has_the_waits_that_the_writers_loop_does_not_see(tmp_path: Path) -> None:
     trips = tmp_path / "trips.parquet"
     pq.write_table(pa.table({"id": pa.array(range(7), pa.int64())}), trips)
     order = Order(NullDoor(), 1, trips, 5, 3, 2, 1, tmp_path / "records", 1000)
@@ -150,11 +150,11 @@ def test_a_writers_window_has_the_waits_that_its_own_loop_does_not_see(tmp_path:
     assert len(response) == 79 and (wait >= 0).all()
     service = response - wait
     assert (service > 350 * MS).sum() == 1  # what the loop itself sees
-    assert (response > 100 * MS).sum() >= 25 and response.max() > 400 * MS  # one each 10 ms was due meanwhile
+    assert (response > 100 * MS).sum() >= 25 and response.max() > 400 * MS  # one was due every 10 ms meanwhile
     assert (np.diff(response[2:30]) < 0).mean() > 0.8
 
 
-def test_a_window_counts_what_began_after_its_end_and_is_as_long_as_an_overloaded_one_lasted() -> None:
+def test_window_counts_late_requests_and_has_the_length_of_an_overloaded_run() -> None:
     acked, refused = NUMBERS[ACKED], NUMBERS[CONFLICT]
     before = (10, 5, 0, 1, acked, -1)
     noted = np.array([before, (1000, 20, 1, 1, refused, -1), (1030, 10, 1, 2, acked, 1), (1110, 40, 2, 1, acked, 1)])
@@ -182,13 +182,13 @@ def test_the_capacity_is_what_a_closed_loop_acknowledges() -> None:
         closed([one[:1]], 0)
 
 
-def test_what_hdrhistogram_adds() -> None:
+def test_correction_adds_the_samples_that_hdrhistogram_adds() -> None:
     made = quantities.with_omitted(np.array([10, 35, 20, 5]), 10)
     assert made.tolist() == [10, 35, 25, 15, 20, 10, 5]
 
 
 @pytest.mark.parametrize("target", [ONE, STAGED])
-def test_processes_ask_a_real_table_at_a_share_of_what_they_reach(target: str, tmp_path: Path) -> None:
+def test_processes_load_a_real_table_at_a_share_of_their_capacity(target: str, tmp_path: Path) -> None:
     trips = tmp_path / "trips.parquet"
     pq.write_table(pa.table({"id": pa.array(range(70), pa.int64())}), trips)
     (tmp_path / "table").mkdir()
@@ -212,7 +212,7 @@ def test_processes_ask_a_real_table_at_a_share_of_what_they_reach(target: str, t
     window = TailWindow(5, elapsed_ns=2 * SECOND, notes=read_notes(tmp_path))
     window.take(records, start)
     notes = read_notes(tmp_path)
-    assert not notes.overloaded and 0 < window.operations == notes.scheduled < 10 + 4 * pace.rate  # by chance
+    assert not notes.overloaded and 0 < window.operations == notes.scheduled < 10 + 4 * pace.rate  # a Poisson count
     meant = window.columns["start_ns"] - window.columns["wait_ns"]
     assert meant.min() >= 0 and meant.max() < 2 * SECOND and window.columns["wait_ns"].min() >= 0
     assert (window.columns["response_ns"] >= window.columns["elapsed_ns"]).all()
@@ -230,7 +230,7 @@ def of(quantity: Quantity, run: Run) -> float:
 
 
 def run(count: int, *, exact: bool = True, part: str = TAIL, writers: int = 1) -> Run:
-    """Requests that waited 0, 1, 2, ... ms for a service of 5, after a closed loop of 200 with one stall."""
+    """Return a run: requests waited 0, 1, 2, ... ms for 5 ms of service, after a closed loop of 200 with one stall."""
     waits = np.arange(count) * MS
     columns = {"response_ns": waits + 5 * MS, "wait_ns": waits, "outcome": np.array([ACKED] * count, object)}
     columns["writer"] = 1 + np.arange(count) % writers
@@ -249,7 +249,7 @@ def run(count: int, *, exact: bool = True, part: str = TAIL, writers: int = 1) -
     )
 
 
-def test_quantiles_are_order_statistics_and_need_requests_enough() -> None:
+def test_quantiles_are_order_statistics_and_need_enough_requests() -> None:
     measured = run(1000)
     assert of(quantities.RESPONSE_P50, measured) == pytest.approx(505, abs=1)
     assert of(quantities.RESPONSE_P99, measured) == pytest.approx(995, abs=1)
@@ -259,7 +259,7 @@ def test_quantiles_are_order_statistics_and_need_requests_enough() -> None:
     assert of(quantities.CLOSED_P99, measured) == pytest.approx(5)
     assert of(quantities.CORRECTED_P99, measured) == pytest.approx(975, abs=6)  # 199 of 5 ms, and 5, 10, ... 995
     assert of(quantities.OFFERED, measured) / of(quantities.CAPACITY, measured) == pytest.approx(0.5)
-    assert of(quantities.UTILISATION, measured) == pytest.approx(25)  # 50 a second, 5 ms each
+    assert of(quantities.UTILISATION, measured) == pytest.approx(25)  # 50 per second, 5 ms each
     with pytest.raises(Absent, match="share a commit"):
         of(quantities.UTILISATION, run(1000, writers=2))
     with pytest.raises(Absent, match=r"needs 10,000 requests, the run has 1,000"):
@@ -271,7 +271,7 @@ def test_quantiles_are_order_statistics_and_need_requests_enough() -> None:
 
 
 def series(mode: str, *, overloaded: bool = False, harness: bool = False) -> Series:
-    """Of one hot run of a second: requests begin each 0.3 s, and three that were due never do."""
+    """Return a series with one hot run of a second: requests begin every 0.3 s, and three due ones never do."""
     begins = np.arange(5) * 300 * MS
     columns = {"start_ns": begins, "attempt": np.array([1, 1, 2, 1, 1])}
     found = {"schedule": {"overloaded": overloaded, "not_begun": 3}}
@@ -280,7 +280,7 @@ def series(mode: str, *, overloaded: bool = False, harness: bool = False) -> Ser
     return cast(Series, SimpleNamespace(mode=mode, is_harness=harness, runs=(hot, hot), hot_runs=(hot,)))
 
 
-def test_a_table_says_what_was_overloaded_late_and_near_what_the_generator_can_do() -> None:
+def test_table_reports_overload_lateness_and_share_of_the_null_rate() -> None:
     rates = {quantities.OFFERED.name: 30.0, quantities.CAPACITY.name: 120.0}
     measures = cast(Any, SimpleNamespace(hot=lambda quantity, _series: SimpleNamespace(value=rates[quantity.name])))
     own, null, other = (
@@ -288,7 +288,7 @@ def test_a_table_says_what_was_overloaded_late_and_near_what_the_generator_can_d
         series("tail-one-90", harness=True),
         series("tail-staged-50", harness=True),
     )
-    assert tables.null_share(measures, [own, other, null], own) == 25  # what it offers, of what null's loop reaches
+    assert tables.null_share(measures, [own, other, null], own) == 25  # % of null's closed loop that it offers
     assert tables.null_share(measures, [own, other], own) is None and tables.null_share(measures, [null], null) is None
     assert tables.null_share(measures, [null, other], series("tail-staged-90")) is None
     assert tables.late(own) == 4 and tables.overload(own) == "no"  # one began at 1.2 s
@@ -329,6 +329,6 @@ def test_cells_are_targets_rates_and_arrivals() -> None:
         (CELLS % ("delta-rs", ""), "ingest.tail={longest_wait_seconds: 0}", r"longest_wait_seconds.*more than 0"),
     ],
 )
-def test_what_is_wrong_with_a_schedule_is_named(cells: str, override: str, said: str) -> None:
+def test_invalid_setting_of_a_schedule_is_named(cells: str, override: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         planned(cells, override)

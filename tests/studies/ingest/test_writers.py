@@ -1,4 +1,4 @@
-"""A writer's loop and its records, with planted clients; the processes, with a real table on the disk."""
+"""Tests of a writer's loop and records with planted clients, and of its processes with a real table on the disk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROWS = 5
 
 
 class Planted(TableWriter):
-    """Ends each write as it is told: None acknowledges it, a fate does not."""
+    """Client that ends each write as given: None acknowledges it, a fate does not."""
 
     def __init__(self, ends: Iterator[Fate | None]) -> None:
         self.written: list[pa.Table] = []
@@ -62,7 +62,7 @@ def order(trips: Path, door: Door, number: int = 1, **changed: int) -> Order:
 
 
 def work(trips: Path, writer: TableWriter, count: int, **changed: int) -> np.ndarray:
-    """The records of a writer that wrote `count` batches, as who comes afterwards finds them."""
+    """Write `count` batches and return the records of the writer, read from the file that it leaves."""
     given = order(trips, NullDoor(), **changed)
     Loop(given, writer, Records(given.records, given.most)).count(count)
     whole = np.fromfile(given.records, np.int64).reshape(-1, WIDTH)
@@ -70,12 +70,12 @@ def work(trips: Path, writer: TableWriter, count: int, **changed: int) -> np.nda
 
 
 def told(records: np.ndarray) -> list[tuple[int, int, int]]:
-    """Sequence, number of the try and outcome of each."""
+    """Return the sequence, attempt number and outcome of each record."""
     places = [FIELDS.index(name) for name in ("sequence", "attempt", "outcome")]
     return [tuple(map(int, record[places])) for record in records]
 
 
-def test_every_row_has_an_id_of_its_own(trips: Path) -> None:
+def test_every_row_has_a_unique_id(trips: Path) -> None:
     made = [batches(trips, ROWS, writer)(sequence) for writer in (1, 2) for sequence in range(100)]
     seen = [number for rows in made for number in rows.column("id").to_pylist()]
     assert len(set(seen)) == len(seen) == 2 * 100 * ROWS
@@ -83,7 +83,7 @@ def test_every_row_has_an_id_of_its_own(trips: Path) -> None:
     assert batches(trips, 20, 1)(0).num_rows == 20  # more than there are trips
 
 
-def test_a_conflict_is_tried_again_and_given_up_in_the_end(trips: Path) -> None:
+def test_conflict_is_retried_and_finally_given_up(trips: Path) -> None:
     conflict = Fate.CONFLICT
     planted = Planted(iter([None, conflict, None, conflict, conflict, conflict, None]))
     noted = told(work(trips, planted, 4))
@@ -93,12 +93,12 @@ def test_a_conflict_is_tried_again_and_given_up_in_the_end(trips: Path) -> None:
     assert planted.refreshed == 4 and len(planted.written) == 3
 
 
-def test_what_failed_or_is_in_doubt_is_not_tried_again(trips: Path) -> None:
+def test_failed_and_unknown_writes_are_not_retried(trips: Path) -> None:
     noted = told(work(trips, Planted(iter([Fate.FAILED, Fate.UNKNOWN, None])), 3))
     assert noted == [(0, 1, NUMBERS[FAILED]), (1, 1, NUMBERS[UNKNOWN]), (2, 1, NUMBERS[ACKED])]
 
 
-def test_a_call_that_never_came_back_is_in_doubt(trips: Path) -> None:
+def test_interrupted_call_has_an_unknown_outcome(trips: Path) -> None:
     class Killed(Planted):
         def write(self, rows: pa.Table) -> None:
             if len(self.written) == 2:
@@ -113,7 +113,7 @@ def test_a_call_that_never_came_back_is_in_doubt(trips: Path) -> None:
     assert states(noted).tolist() == [2, 2, 1]
 
 
-def test_the_window_counts_from_its_opening_and_a_commit_from_its_first_try() -> None:
+def test_window_counts_from_its_opening_and_a_commit_from_its_first_attempt() -> None:
     acked, refused = NUMBERS[ACKED], NUMBERS[CONFLICT]
     before = (100, 10, 0, 1, acked, -1)
     one = np.array([before, (1000, 20, 1, 1, refused, -1), (1050, 30, 1, 2, acked, 2), (1090, 5, 2, 1, acked, 1)])
@@ -141,7 +141,7 @@ def table(tmp_path: Path, trips: Path) -> Iterator[DeltaRs]:
 
 
 class Lossy(TableWriter):
-    """Acknowledges each third write without a commit, as one that acknowledges before it would when it dies."""
+    """Client that acknowledges every third write without a commit, like one that acknowledges early and then dies."""
 
     def __init__(self, inner: TableWriter) -> None:
         self._inner, self._count = inner, 0
@@ -156,7 +156,7 @@ class Lossy(TableWriter):
 
 
 @pytest.mark.parametrize("lossy", [False, True])
-def test_a_writer_that_acknowledges_without_a_commit_is_caught(lossy: bool, table: DeltaRs, trips: Path) -> None:
+def test_writer_that_acknowledges_without_a_commit_is_detected(lossy: bool, table: DeltaRs, trips: Path) -> None:
     inner = table.door().open()
     noted = work(trips, Lossy(inner) if lossy else inner, 9)
     finding = look(table.ids(), {1: states(noted)}, ROWS)
@@ -164,7 +164,7 @@ def test_a_writer_that_acknowledges_without_a_commit_is_caught(lossy: bool, tabl
     assert finding.words == ("15 rows lost" if lossy else "exact")
 
 
-def test_processes_begin_together_and_their_rows_are_there(table: DeltaRs, trips: Path) -> None:
+def test_processes_begin_together_and_their_rows_are_stored(table: DeltaRs, trips: Path) -> None:
     orders = [order(trips, table.door(), number, tries=50, most=100_000) for number in (1, 2)]
     with Crew(orders, trips.parent) as crew:
         assert len(crew.pids) == 2 and not crew.has_failed()
@@ -180,7 +180,7 @@ def test_processes_begin_together_and_their_rows_are_there(table: DeltaRs, trips
     assert finding.is_exact and finding.expected == window.rows + 2 * 2 * ROWS
 
 
-def test_a_writer_that_is_killed_is_noticed_and_its_records_stay(trips: Path) -> None:
+def test_killed_writer_is_detected_and_its_records_remain(trips: Path) -> None:
     with Crew([order(trips, NullDoor(), number, most=5_000_000) for number in (1, 2)], trips.parent) as crew:
         crew.warm()
         for member in crew._members:
@@ -191,12 +191,12 @@ def test_a_writer_that_is_killed_is_noticed_and_its_records_stay(trips: Path) ->
         os.kill(crew.pids[0], signal.SIGKILL)
         with pytest.raises(SystemFailure, match=r"writer 1 ended on its own"):
             crew._members[0].heard("done")
-        crew._members[0].process.wait(5)  # its pipe is closed a little before it has ended
+        crew._members[0].process.wait(5)  # its pipe closes shortly before it ends
         assert crew.has_failed()
         assert len(crew._members[0].records()) > warm
 
 
-def test_a_program_that_cannot_start_says_why(trips: Path) -> None:
+def test_program_that_cannot_start_reports_the_reason(trips: Path) -> None:
     member = Member(order(trips.with_name("gone"), NullDoor()), trips.parent)
     try:
         with pytest.raises(SystemFailure, match="FileNotFoundError"):

@@ -1,4 +1,4 @@
-"""Two tables hold the same, or they do not: checksums worked by hand, and every fault that must not pass."""
+"""Tests of table checksums: values worked out by hand, and every fault that must be detected."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_counts_are_those_of_the_rows(connection: duckdb.DuckDBPyConnection) -> 
         "SELECT day, word, price, k, 'x' AS _hoodie_commit_time FROM expected",
     ],
 )
-def test_order_widths_and_columns_of_the_formats_own_change_nothing(
+def test_order_widths_and_columns_added_by_a_format_change_nothing(
     connection: duckdb.DuckDBPyConnection, same: str
 ) -> None:
     assert said(connection, same) == ""
@@ -57,19 +57,19 @@ def test_order_widths_and_columns_of_the_formats_own_change_nothing(
         ("FROM expected WHERE k < 3", "2 rows of 3; 2 keys of 3; other values in k, price, word, day"),
         ("FROM expected UNION ALL FROM expected WHERE k = 1", "4 rows of 3; other values in k, price, word, day"),
         ("SELECT IF(k = 3, 1, k) AS k, price, word, day FROM expected", "2 keys of 3; other values in k"),
-        # Each column has its values, but two rows have changed words: column by column nothing differs.
+        # Each column keeps its values, but two rows have exchanged words: no single column differs.
         (
             "SELECT k, price, CASE k WHEN 1 THEN 'two' WHEN 2 THEN 'one' ELSE word END AS word, day FROM expected",
             "the values are there, in other rows than they belong to",
         ),
     ],
 )
-def test_what_is_wrong_is_seen_and_named(connection: duckdb.DuckDBPyConnection, fault: str, words: str) -> None:
+def test_faults_are_detected_and_named(connection: duckdb.DuckDBPyConnection, fault: str, words: str) -> None:
     assert said(connection, fault) == words
 
 
-def test_two_rows_twice_do_not_cancel_each_other(connection: duckdb.DuckDBPyConnection) -> None:
-    """An exclusive or alone would not see a pair."""
+def test_pair_of_duplicated_rows_does_not_cancel_out(connection: duckdb.DuckDBPyConnection) -> None:
+    """An exclusive or alone would not detect a pair."""
     pair = of(connection, "FROM expected UNION ALL FROM expected WHERE k = 1 UNION ALL FROM expected WHERE k = 1")
     whole = of(connection, "FROM expected")
     assert pair.parity == whole.parity and pair.total != whole.total and difference(whole, pair)
@@ -80,7 +80,7 @@ def test_an_empty_table_has_a_checksum(connection: duckdb.DuckDBPyConnection) ->
     assert (found.rows, found.total, found.parity) == (0, "0", "0")
 
 
-def test_types_are_brought_into_one_form() -> None:
+def test_types_are_normalised() -> None:
     assert canonical("a", "integer") == "CAST(a AS BIGINT)"
     assert canonical("a", "DECIMAL(5,2)") == "CAST(a AS DECIMAL(18, 2))"
     assert canonical("a", "VARCHAR") == "rtrim(CAST(a AS VARCHAR))"

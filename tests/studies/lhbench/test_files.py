@@ -1,4 +1,4 @@
-"""The part on many files: what is written, what formats are told of it, and what each query must answer."""
+"""Tests of the part on many files: the written files, their metadata in each format, and the expected answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILES, ROWS = 103, 2
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Written in one place and moved to another, as a store does."""
+    """Return a table that was written in one folder and moved to another, as a store does."""
     folder = tmp_path_factory.mktemp("many")
     beside, place = folder / "beside", folder / "place"
     beside.mkdir()
@@ -40,7 +40,7 @@ def test_rows_by_sql_are_those_by_arithmetic() -> None:
     assert many.row(207, 2)[:3] == (103, 207, 207) and many.row(9_974, 20)[11] == Decimal("0.01")
 
 
-def test_all_formats_hold_the_same_rows_for_who_reads_them_without_an_engine(made: Path) -> None:
+def test_all_formats_hold_the_same_rows_when_read_without_an_engine(made: Path) -> None:
     table = made / registered.TABLE
     with duckdb.connect() as connection:
         files = connection.execute(f"SELECT * FROM '{table}/*/*.parquet' ORDER BY ss_item_sk").fetchall()
@@ -54,7 +54,7 @@ def test_all_formats_hold_the_same_rows_for_who_reads_them_without_an_engine(mad
     assert delta.metadata().partition_columns == [many.DATE]
 
 
-def test_both_formats_are_told_the_same_of_each_file(made: Path) -> None:
+def test_both_formats_have_the_same_metadata_of_each_file(made: Path) -> None:
     log = (made / registered.TABLE / registered.LOG / f"{0:020}.json").read_text().splitlines()
     added = [json.loads(line)["add"] for line in log if '"add"' in line]
     table = StaticTable.from_metadata(str(made / registered.MANIFESTS / "v1.metadata.json"))
@@ -73,7 +73,7 @@ def test_both_formats_are_told_the_same_of_each_file(made: Path) -> None:
     )
 
 
-def test_answers_are_worked_by_hand() -> None:
+def test_closed_form_answers_match_hand_computed_ones() -> None:
     assert Closed(COUNT, 200, 20).number == 4_000
     assert Closed(VALUE, 200, 20).number == 100 % 97
     # Rows 2,000 to 2,019; 2,000 is 60 more than a multiple of 97.
@@ -94,8 +94,6 @@ def test_answers_are_worked_by_hand() -> None:
         (LIMIT, [many.row(7, 20), many.row(8, 20)], "2 rows of 1"),
     ],
 )
-def test_an_answer_that_is_not_what_arithmetic_says_is_seen(
-    query: str, rows: list[tuple[object, ...]], words: str
-) -> None:
+def test_wrong_answer_is_detected(query: str, rows: list[tuple[object, ...]], words: str) -> None:
     said = Closed(query, 200, 20).difference(rows)
     assert said == words if not words else words in said

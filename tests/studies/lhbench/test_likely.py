@@ -1,4 +1,4 @@
-"""How long series are likely to take: by what they do, and nothing for those that cannot run."""
+"""Tests of the likely duration of series: by their steps, and zero for those that cannot run."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def test_quick_takes_an_hour_and_a_half_at_most() -> None:
     assert 50 < likely_seconds(series("protocol=quick")) / 60 < 90
 
 
-def test_quick_asks_one_system_a_format_in_the_part_load_and_all_where_rows_are_changed() -> None:
+def test_quick_has_one_system_per_format_in_load_and_all_in_refresh() -> None:
     found = series("protocol=quick")
     by_part = {part: {each.name for each in found if part_of(each.mode) == part} for part in ("load", "refresh")}
     assert by_part["load"] == {f"{name}-on-spark-cow" for name in ("delta", "iceberg", "hudi")} | {"parquet-on-spark"}
     assert len(by_part["refresh"]) == 8
 
 
-def test_what_cannot_run_takes_nothing_and_more_steps_take_longer() -> None:
+def test_series_that_cannot_run_take_no_time_and_more_steps_take_longer() -> None:
     took: dict[tuple[str, str], float] = {}
     for each in series("protocol=quick"):
         took[each.name, each.mode] = Lhbench.likely_seconds(each)

@@ -1,4 +1,4 @@
-"""Merges of a number and merges of a size: one part refreshes tables again and again, another has a table a size."""
+"""Tests of merges by number and by size: one part refreshes tables repeatedly, another has a table per size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WEIGHED = {"sales": {"data_bytes": 100, "metadata_bytes": 0}}
 
 
 def merged(phases: dict[str, float], iterations: list[int], footprints: list[str]) -> Run:
-    """A run with a merge a phase, of so many seconds; of each named stage a table of 100 bytes, twice that at last."""
+    """Return a run with a merge of given seconds per phase, and a table of 100 bytes per stage, of 200 in the last."""
     words = {"kind": np.array(["merge"] * len(phases)), "phase": np.array(list(phases))}
     words["subject"] = np.array(["sales"] * len(phases))
     columns = {"iteration": np.array(iterations), "elapsed_ns": np.array([1e9 * each for each in phases.values()])}
@@ -33,7 +33,7 @@ def believed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quantities, "sound", lambda run: run)
 
 
-def test_refreshes_have_a_median_and_grow_and_no_size() -> None:
+def test_refreshes_have_a_median_and_growth_but_no_size() -> None:
     run = merged({"merge 1": 2.0, "merge 2": 4.0}, [1, 2], ["load", "merge 1", "merge 2"])
     assert cast(Any, MERGING.how)(run).value == pytest.approx(3.0)
     assert cast(Any, GROWTH.how)(run).value == pytest.approx(2.0)
@@ -41,7 +41,7 @@ def test_refreshes_have_a_median_and_grow_and_no_size() -> None:
         merge_s(run, 2)
 
 
-def test_merges_of_sizes_have_each_its_time_and_no_median() -> None:
+def test_merges_by_size_have_a_time_each_but_no_median() -> None:
     run = merged({"merge 35": 2.0, "merge 4": 4.0}, [1, 1], ["load 35", "merge 35", "load 4", "merge 4"])
     with pytest.raises(Absent, match="no refreshes"):
         cast(Any, MERGING.how)(run)

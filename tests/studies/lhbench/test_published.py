@@ -1,4 +1,4 @@
-"""The paper's numbers, and what its own figures say of its sentences."""
+"""Tests of the paper's numbers, and of its sentences against its own figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_numbers_are_those_of_the_figures() -> None:
         published.number(1, "load", "Paimon")
 
 
-def test_labels_as_they_stand_touch_every_file_and_a_hundredth_explains_the_times() -> None:
+def test_printed_labels_touch_every_file_and_a_hundredth_explains_the_times() -> None:
     labelled, hundredth = reading(1), reading(100)
     assert min(labelled.shares) == pytest.approx(0.970, abs=1e-3)
     assert labelled.worst > 1 and labelled.explained < 0.9
@@ -28,7 +28,7 @@ def test_labels_as_they_stand_touch_every_file_and_a_hundredth_explains_the_time
     assert hundredth.worst < 0.1 and hundredth.explained > 0.999
 
 
-def test_a_printed_number_is_as_uncertain_as_its_rounding_and_one_read_off_as_the_eye() -> None:
+def test_printed_numbers_have_rounding_error_and_read_off_ones_reading_error() -> None:
     whole = printed(1, "q9", "Delta").estimate("s")
     assert whole.value == pytest.approx(35) and whole.low == pytest.approx(34.5, abs=0.1)
     by_eye = printed(3, "merge", published.COPY, 70_000).estimate("s")

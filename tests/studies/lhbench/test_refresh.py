@@ -1,4 +1,4 @@
-"""Refresh sets and what merging them makes of a table, on tables small enough to be worked by hand."""
+"""Tests of refresh sets and of tables after merging them, small enough to be worked out by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SALES = FACTS["store_sales"]
 
 @pytest.fixture
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    """100 sales of ten items and ten tickets; 60 rows of inventory: ten weeks, three items, two warehouses."""
+    """Yield 100 sales (ten items, ten tickets) and 60 rows of inventory (ten weeks, three items, two warehouses)."""
     with duckdb.connect() as made:
         made.execute(
             "CREATE TABLE store_sales AS SELECT CAST(2450000 + range % 7 AS INTEGER) AS ss_sold_date_sk, "
@@ -39,7 +39,7 @@ def rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[object
     return connection.execute(query).fetchall()
 
 
-def test_a_set_has_updates_with_other_measures_and_inserts_with_orders_of_their_own(
+def test_set_has_updates_with_other_measures_and_inserts_with_new_orders(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     for number in (1, 2):
@@ -57,7 +57,7 @@ def test_a_set_has_updates_with_other_measures_and_inserts_with_orders_of_their_
     assert rows(connection, "SELECT count(*) FROM set_1 JOIN set_2 USING (ss_item_sk, ss_ticket_number)") != [(20,)]
 
 
-def test_new_rows_of_inventory_are_of_weeks_that_the_base_does_not_have(
+def test_new_rows_of_inventory_have_weeks_that_the_base_lacks(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     path = tmp_path / "set.parquet"
@@ -68,7 +68,7 @@ def test_new_rows_of_inventory_are_of_weeks_that_the_base_does_not_have(
     assert len(new) == 18 and all(week == int(week) and 100 < week <= 118 for week in weeks)
 
 
-def test_the_same_set_is_made_again_and_another_seed_makes_another(
+def test_same_seed_makes_the_same_set_and_another_seed_another(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     paths = [tmp_path / name for name in ("a", "b", "c")]
@@ -78,7 +78,7 @@ def test_the_same_set_is_made_again_and_another_seed_makes_another(
     assert first == again != other
 
 
-def test_a_set_in_which_two_rows_have_one_key_is_refused(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+def test_set_with_a_duplicate_key_is_refused(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     connection.execute("INSERT INTO store_sales FROM store_sales")
     with pytest.raises(MachineError, match=r"refresh 1 of store_sales: found \(200, .* allowed: a key a row"):
         refresh.make(connection, "store_sales", 1, 7, Mix(1.0, 1.0), tmp_path / "set.parquet")
@@ -86,7 +86,7 @@ def test_a_set_in_which_two_rows_have_one_key_is_refused(connection: duckdb.Duck
 
 @pytest.fixture
 def merged(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> tuple[str, list[Path]]:
-    """A base of three rows, and two sets."""
+    """Return a base of three rows, and two refresh sets."""
     sets = ("(2, 'B'), (4, 'D')", "(4, 'DD'), (5, 'E'), (1, 'A')")
     paths = [tmp_path / f"{number}.parquet" for number in range(len(sets))]
     for path, values in zip(paths, sets, strict=True):
@@ -94,9 +94,7 @@ def merged(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> tuple[str, 
     return "SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (3, 'c')) AS t(k, v)", paths
 
 
-def test_what_a_table_must_hold_after_two_merges_is_worked_by_hand(
-    connection: duckdb.DuckDBPyConnection, merged: tuple[str, list[Path]]
-) -> None:
+def test_expected_table_after_two_merges(connection: duckdb.DuckDBPyConnection, merged: tuple[str, list[Path]]) -> None:
     state(connection, "held", *merged, ("k",))
     assert rows(connection, "FROM held ORDER BY k") == [(1, "A"), (2, "B"), (3, "c"), (4, "DD"), (5, "E")]
 
@@ -110,7 +108,7 @@ def test_what_a_table_must_hold_after_two_merges_is_worked_by_hand(
         "(1, 'A'), (2, 'B'), (3, 'c'), (4, 'DD'), (5, 'E'), (1, 'a')",  # a changed row's old version was left
     ],
 )
-def test_what_other_merges_leave_is_seen(
+def test_results_of_wrong_merges_are_detected(
     connection: duckdb.DuckDBPyConnection, merged: tuple[str, list[Path]], wrong: str
 ) -> None:
     state(connection, "held", *merged, ("k",))
@@ -120,7 +118,7 @@ def test_what_other_merges_leave_is_seen(
     assert difference(right, other)
 
 
-def test_the_synthetic_table_and_its_set_touch_the_files_that_they_should(
+def test_set_of_the_synthetic_table_touches_the_expected_files(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     path = tmp_path / "set.parquet"
@@ -136,7 +134,7 @@ def test_the_synthetic_table_and_its_set_touch_the_files_that_they_should(
         assert (text, partition) == (str(91 * number), number % 1_000)
 
 
-def test_files_touched_are_expected_as_the_arithmetic_has_it() -> None:
+def test_expected_share_of_touched_files() -> None:
     assert micro.expected_share(1, 1) == 1
     assert micro.expected_share(10, 1) == pytest.approx(0.1)
     assert micro.expected_share(10, 2) == pytest.approx(0.19)

@@ -1,4 +1,4 @@
-"""From settings to the statements of a window: what is made, merged and asked in which order, and what must hold."""
+"""Tests of a window's statements from the settings: loads, merges and queries in order, and expected tables."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ SECTION = LhbenchSection({"protocols": {"smoke": SIZES}, "systems": {}}, "smoke"
 
 
 def cells[S: LhbenchSettings](kind: type[S], system: str = "any") -> Iterator[S]:
-    """What the series of a system are set to in a part."""
+    """Yield the settings of the series of a system in a part."""
     sizes = SECTION.part(kind.word, system)
     return kind.cells(SECTION, sizes) if sizes is not None else iter(())
 
 
 class Sources(dict[Path, str]):
-    """Names of files for who has no session to make views in."""
+    """View names by file, for tests without a session to make views in."""
 
     def __missing__(self, path: Path) -> str:
         return path.name.partition(".")[0].replace("-", "_")
@@ -59,7 +59,7 @@ class Sources(dict[Path, str]):
 
 
 def system(name: str, tmp_path: Path, **options: Any) -> Lakehouse:
-    """One whose statements are read, and never run."""
+    """Return a system whose statements are read, and never run."""
     kind = of_kind(Lakehouse)[name]
     made = kind(Context(tmp_path, dict.fromkeys(kind.needs, cast(Service, None)), 1), kind.Options(**options))
     vars(made)["_sources"] = Sources()
@@ -83,7 +83,7 @@ def texts(phase: Phase) -> list[str]:
     return [statement for step in phase.steps for statement in step.statements]
 
 
-def test_tables_that_queries_name_are_loaded_and_then_all_queries_asked_twice(tmp_path: Path, store: Store) -> None:
+def test_tables_named_by_queries_are_loaded_and_then_all_queries_run_twice(tmp_path: Path, store: Store) -> None:
     settings = next(cells(LoadSettings))
     assert settings.label == "load-sf0p01" and settings.numbers == ("3", "9")
     first, second = load.script(system("parquet-on-spark", tmp_path), settings, store)
@@ -95,10 +95,10 @@ def test_tables_that_queries_name_are_loaded_and_then_all_queries_asked_twice(tm
     assert [(step.subject, step.number) for step in second.steps] == [("q3", 1), ("q9", 1), ("q3", 2), ("q9", 2)]
     assert texts(second)[1] == "SELECT r_reason_sk AS `a reason` FROM reason, store_sales"
     assert second.steps[1].text == TEXTS["9"] and not second.judged and second.held == first.held
-    assert second.second and not first.second  # another engine is asked once the tables stand and were asked of
+    assert second.second and not first.second  # the second engine runs after the first has loaded and queried
 
 
-def test_a_refresh_is_merged_by_all_key_columns_and_held_to_all_sets_before(tmp_path: Path, store: Store) -> None:
+def test_refresh_is_merged_by_all_key_columns_and_checked_with_all_earlier_sets(tmp_path: Path, store: Store) -> None:
     settings = next(cells(RefreshSettings))
     phases = refresh.script(system("delta-on-spark", tmp_path, mode="copy-on-write"), settings, store)
     assert [phase.name for phase in phases] == [
@@ -118,7 +118,7 @@ def test_a_refresh_is_merged_by_all_key_columns_and_held_to_all_sets_before(tmp_
     assert [phase.name for phase in phases if phase.second] == ["queries after"]
 
 
-def test_what_has_nothing_to_make_compact_is_not_asked_to(tmp_path: Path, store: Store) -> None:
+def test_compaction_is_skipped_if_there_is_nothing_to_compact(tmp_path: Path, store: Store) -> None:
     settings = next(cells(RefreshSettings))
     copying, reading = (
         [phase.name for phase in refresh.script(system("hudi-on-spark", tmp_path, mode=mode), settings, store)]
@@ -127,9 +127,7 @@ def test_what_has_nothing_to_make_compact_is_not_asked_to(tmp_path: Path, store:
     assert "compact" not in copying and "compact" in reading
 
 
-def test_sizes_have_a_table_each_in_an_order_of_each_repeat_behind_an_uncounted_one(
-    tmp_path: Path, store: Store
-) -> None:
+def test_each_size_has_a_table_in_the_order_of_its_repeat_after_a_warm_up(tmp_path: Path, store: Store) -> None:
     settings = next(cells(MergeSettings))
     orders = set()
     for repeat in range(1, 9):
@@ -143,7 +141,7 @@ def test_sizes_have_a_table_each_in_an_order_of_each_repeat_behind_an_uncounted_
     assert "FROM range(0, 1000, 1, 10)" in texts(phases[0])[0] and "'format-version' = '2'" in texts(phases[0])[0]
 
 
-def test_a_table_of_many_files_is_made_known_and_asked_behind_uncounted_tasks(tmp_path: Path, store: Store) -> None:
+def test_table_of_many_files_is_registered_and_queried_after_a_warm_up(tmp_path: Path, store: Store) -> None:
     fewer, more = cells(FilesSettings)
     assert (fewer.label, more.label) == ("files-200", "files-1000")
     asked = system("delta-on-spark", tmp_path)
@@ -168,7 +166,7 @@ def test_a_protocol_may_leave_a_system_out_of_a_part_or_measure_less_of_it() -> 
     assert [each["repeats"] for name in ("slow", "any") if (each := SECTION.part("merge", name))] == [1, 2]
 
 
-def test_modes_tell_parts_and_sizes() -> None:
+def test_modes_encode_parts_and_sizes() -> None:
     assert [scale_of(scale_word(scale)) for scale in (0.01, 0.1, 1, 10)] == [0.01, 0.1, 1, 10]
     assert [settings.label for settings in cells(LoadSettings)] == ["load-sf0p01", "load-sf1"]
     assert (part_of("merge-1000-10"), size_of("merge-1000-10"), size_of("refresh-sf0p1-5")) == ("merge", 1_000, 0.1)

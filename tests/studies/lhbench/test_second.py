@@ -1,4 +1,4 @@
-"""A second engine on tables that another one wrote: what it reads right has times, and what it reads wrong a reason."""
+"""Tests of a second engine on tables of another one: correct reads have times, and wrong reads have a reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BASE = {
     "item": "SELECT range AS k, CAST(range / 4 AS DECIMAL(7, 2)) AS price, 'w' || range AS word FROM range(100)",
     "reason": "SELECT range AS k, range % 7 AS v FROM range(50)",
 }
-# A row that is wrong in a column that no query asks for.
+# Makes a row wrong in a column that no query reads.
 TAMPERED = "SELECT * REPLACE (IF(k = 7, 'other', word) AS word) FROM '{path}'"
 QUERIES = {
     "q1": "SELECT count(*), sum(price) FROM item",
@@ -38,7 +38,7 @@ QUERIES = {
 
 @pytest.fixture
 def tables(tmp_path: Path) -> dict[str, Any]:
-    """Base files, and tables in folders of their own that hold the same; as an order has them."""
+    """Return base files, and tables in separate folders with the same rows, in the form of an order."""
     made = {}
     with duckdb.connect() as connection:
         for name, query in BASE.items():
@@ -64,11 +64,11 @@ def ask(tables: dict[str, Any], folder: Path, reader: str = PARQUET) -> dict[str
 
 
 def times(told: dict[str, Any]) -> dict[str, int]:
-    """How many times each query has."""
+    """Return the number of times of each query."""
     return {name: len(each["ns"]) for name, each in told["queries"].items()}
 
 
-def test_each_query_is_timed_in_each_pass_and_one_that_fails_says_why(tables: dict[str, Any], tmp_path: Path) -> None:
+def test_each_query_is_timed_in_each_pass_and_failures_state_the_reason(tables: dict[str, Any], tmp_path: Path) -> None:
     said = ask(tables, tmp_path)
     assert list(said) == [PARQUET, DUCKLAKE]
     for told in said.values():
@@ -83,7 +83,7 @@ def test_each_query_is_timed_in_each_pass_and_one_that_fails_says_why(tables: di
 def test_a_wrong_row_leaves_queries_of_its_table_without_a_time(
     tables: dict[str, Any], tmp_path: Path, reader: str
 ) -> None:
-    """Also where no answer shows it: the sum of prices is what it must be."""
+    """This holds even if no answer shows it: the sum of prices is correct."""
     for given in tables.values():
         path = Path(given["location"]) / "part-0.parquet"
         if reader == DELTA:
@@ -100,7 +100,7 @@ def test_a_wrong_row_leaves_queries_of_its_table_without_a_time(
     assert told["queries"]["q1"]["words"].startswith("item is read wrong: ")
 
 
-def test_a_lake_that_does_not_hold_what_it_was_given_has_no_times(
+def test_lake_that_lost_or_changed_rows_has_no_times(
     tables: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load = program.load
@@ -122,16 +122,14 @@ def test_an_answer_that_differs_has_no_time() -> None:
     assert asked["q"].words.startswith("1 of 1 rows differ") and len(asked["right"].ns) == 3
 
 
-def test_a_reader_that_is_not_there_is_a_reason(
-    tables: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_reader_is_a_reason(tables: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(readers.EXTENSIONS, DELTA, ("of_nobody",))
     told = ask(tables, tmp_path, DELTA)[DELTA]
     assert {each["words"] for each in told["queries"].values()} == {"of_nobody"}
 
 
 def run_of(second: dict[str, Any], *, verdict: bool = True) -> Run:
-    """One whose second engine was asked after the load."""
+    """Return a run whose second engine was queried after the load."""
     return cast(Run, SimpleNamespace(manifest=SimpleNamespace(
         found={"second": {BEFORE: second}}, oracle=SimpleNamespace(verdict=verdict)
     )))  # fmt: skip
@@ -165,13 +163,13 @@ def test_times_are_medians_and_reasons_are_no_numbers() -> None:
         (run_of({"ways": {}}, verdict=False), "not what it must be"),
     ],
 )
-def test_why_a_run_has_none_is_said(run: Run, words: str) -> None:
+def test_reason_for_missing_times_is_stated(run: Run, words: str) -> None:
     with pytest.raises(Absent, match=words):
         cast(Any, LOADED_TABLES.how)(run)
 
 
 class Asked(SimpleNamespace):
-    """A run of the part `load`: two queries of the first engine's, asked once, 8 ms each."""
+    """Run of the part `load`: the first engine's two queries, run once, 8 ms each."""
 
     columns: ClassVar[dict[str, Any]] = {
         "kind": ["query", "query"], "phase": [BEFORE] * 2, "subject": ["q1", "q2"], "error": ["", ""],
@@ -185,7 +183,7 @@ class Asked(SimpleNamespace):
 
 
 def rows_of(*found: tuple[str, dict[str, Any]]) -> dict[tuple[str, str, str], list[Any]]:
-    """The table's rows, by system, way and query: times of both engines, and the ratio."""
+    """Return the table's rows by system, way and query: times of both engines, and the ratio."""
     series = [
         SimpleNamespace(
             title=title, mode="load-sf0p01", hot_runs=(), runs=[Asked(manifest=run_of(second).manifest)],
@@ -201,7 +199,7 @@ def rows_of(*found: tuple[str, dict[str, Any]]) -> dict[tuple[str, str, str], li
     return {(title, way, query): rest for title, _, _, way, query, *rest in rows}
 
 
-def test_each_engine_has_a_time_a_query_and_what_is_missing_its_reason() -> None:
+def test_each_engine_has_a_time_or_a_reason_per_query() -> None:
     lake = {"load_ns": {"item": 5_000_000}, "tables": {}, "queries": {"q1": told([2_000_000]), "q2": told([1_000_000])}}
     wrong = {"load_ns": {}, "tables": {}, "queries": {"q1": told([2_000_000]), "q2": told([], "2 rows of 3")}}
     rows = rows_of(("Files", {"ways": {PARQUET: wrong, DUCKLAKE: lake}}), ("Hudi", {"reason": "no reader"}))

@@ -1,4 +1,4 @@
-"""Which systems a protocol may name, and what is refused with its place."""
+"""Tests of the systems that a protocol may name, and of refusals with their place."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def plan(sizes: dict[str, Any], *overrides: str) -> Plan:
         ({"refresh": {**SMOKE["refresh"], "instead": {"hudi-on-sparc": {"repeats": 2}}}}, "smoke.refresh.instead"),
     ],
 )
-def test_a_system_that_is_otherwise_than_all_must_be_one(sizes: dict[str, Any], key: str) -> None:
+def test_system_with_an_exception_must_exist(sizes: dict[str, Any], key: str) -> None:
     said = rf"key 'lhbench\.protocols\.{key}': found 'hudi-on-sparc'; allowed: .*did you mean 'hudi-on-spark'"
     with pytest.raises(ConfigError, match=said):
         plan({**SMOKE, **sizes})
 
 
-def test_a_protocol_may_name_what_is_not_measured_this_time() -> None:
+def test_protocol_may_name_systems_that_are_not_measured() -> None:
     sizes = {**SMOKE, "without": ["hudi-on-spark-cow", "parquet-on-spark", "mine"]}
     found = plan(sizes, "lhbench.systems={mine: {like: delta-on-spark}, delta-on-spark: {}}")
     assert {spec.name for spec in found.series} == {"delta-on-spark"}

@@ -1,4 +1,4 @@
-"""A window step by step: what fails in it, what its answers are held to, and what its log adds."""
+"""Tests of a window step by step: failing steps, checks of its answers, and the data that its log adds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HELD = (Held("t", ("k",), "SELECT 1 AS k"),)
 
 @dataclass
 class Engine:
-    """Answers statements with what is written down, and refuses all others."""
+    """Fake engine that answers the given statements and refuses all others."""
 
     answers: dict[str, Sequence[Any]]
     reader: str = "delta"
@@ -52,7 +52,7 @@ class Engine:
 
 
 class Asked:
-    """In a judge's place: says what it was told to, and keeps the orders."""
+    """Fake judge that answers as given, and keeps the orders."""
 
     folder = Path()
 
@@ -92,7 +92,7 @@ def count(number: int = 1) -> Step:
     return Step(QUERY, COUNT, number, ("SELECT count(*)",), closed=Closed(COUNT, 2, 2))
 
 
-def test_a_query_that_fails_is_a_finding_and_the_next_one_is_asked() -> None:
+def test_failing_query_is_recorded_and_the_next_one_runs() -> None:
     steps = (Step(QUERY, "q9", 1, ("SELECT nothing",), "SELECT nothing"), count())
     done = window_of(stage([Phase(QUERIED, steps)], Engine({"SELECT count(*)": [4]}), Asked())).done
     assert [each.error for each in done] == ["Spark refused: no answer to SELECT nothing", ""]
@@ -106,7 +106,7 @@ def test_a_table_that_cannot_be_made_ends_the_series() -> None:
 
 
 @pytest.mark.parametrize(("number", "verdict"), [(4, True), (5, False)])
-def test_an_answer_is_held_to_its_closed_form_without_a_judge(number: int, verdict: bool) -> None:
+def test_answer_is_checked_against_its_closed_form_without_a_judge(number: int, verdict: bool) -> None:
     judge = Asked()
     made = stage(
         [Phase(QUERIED, (count(),), HELD, judged=True, read=False)], Engine({"SELECT count(*)": [number]}), judge
@@ -117,7 +117,7 @@ def test_an_answer_is_held_to_its_closed_form_without_a_judge(number: int, verdi
     assert findings.oracle.reader == "answers alone, each by arithmetic"
 
 
-def test_what_another_reader_gets_wrong_is_kept_and_decides_nothing() -> None:
+def test_errors_of_another_reader_are_kept_but_do_not_affect_the_verdict() -> None:
     made = stage([Phase(LOAD, (), HELD, judged=True), Phase(QUERIED, (count(),))], Engine({"SELECT count(*)": [4]}),
                  Asked(beside="3 rows of 4"))  # fmt: skip
     assert made.check(window_of(made), last=True, show=lambda _words: None).oracle.verdict
@@ -126,7 +126,7 @@ def test_what_another_reader_gets_wrong_is_kept_and_decides_nothing() -> None:
     assert not wrong.check(window_of(wrong), last=True, show=lambda _words: None).oracle.verdict
 
 
-def test_the_log_of_the_engine_is_told_to_each_step() -> None:
+def test_engine_log_is_attributed_to_each_step() -> None:
     window = window_of(stage([Phase(QUERIED, (count(), count(2)))], Engine({"SELECT count(*)": [4]}), Asked()))
     first, second = window.done
     assert (first.startup_ns, first.jobs, first.tasks, first.scan_bytes) == (7_000_000, 1, 2, 70)
@@ -134,7 +134,7 @@ def test_the_log_of_the_engine_is_told_to_each_step() -> None:
     assert [place for place, _, _ in window.stages] == [0]
 
 
-def test_a_second_engine_is_asked_the_same_of_the_same_tables_once_the_first_is_done() -> None:
+def test_second_engine_runs_the_same_queries_after_the_first() -> None:
     steps = tuple(Step(QUERY, "q1", number, ("SELECT 1 AS `a`",), 'SELECT 1 AS "a"') for number in (1, 2))
     for broken, found in ((False, {"ways": {"delta": {}}}), (True, {"reason": "'second' failed (-11). Its log ends:"})):
         judge, engine = Asked(broken=broken), Engine({"SELECT 1 AS `a`": [1]})
@@ -146,7 +146,7 @@ def test_a_second_engine_is_asked_the_same_of_the_same_tables_once_the_first_is_
         assert made.second == {BEFORE: found} and made.check(window, last=True, show=lambda _words: None).oracle.verdict
 
 
-def test_of_a_format_that_nobody_else_reads_the_reason_is_kept() -> None:
+def test_format_without_another_reader_keeps_the_reason() -> None:
     judge = Asked()
     phase = Phase(BEFORE, (Step(QUERY, "q1", 1, ("SELECT 1",), "SELECT 1"),), HELD, second=True)
     made = stage([phase], Engine({"SELECT 1": [1]}, reader="hudi"), judge)

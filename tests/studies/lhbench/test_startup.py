@@ -1,4 +1,4 @@
-"""The engine's log: which jobs belong to which step, and when a query's own work begins."""
+"""Tests of the engine's log: the jobs of each step, and when a query's own work begins."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ def done(subject: str, submitted_ms: int, elapsed_ms: int) -> Done:
     return Done("queries", "query", subject, 1, 0, elapsed_ms * MS, 0, 0, 1, submitted_ms=submitted_ms)
 
 
-def test_a_log_tells_of_jobs_with_their_stages_and_sums_over_tasks(tmp_path: Path) -> None:
+def test_log_gives_jobs_with_their_stages_and_sums_over_tasks(tmp_path: Path) -> None:
     first, second, third, last = jobs(tmp_path)
     assert (first.submitted_ms, first.ended_ms, [each.number for each in first.stages]) == (1_010, 1_031, [0])
-    (big,) = (each for each in last.stages if each.number == 1)  # asked for again, so it stands with the later job
+    (big,) = (each for each in last.stages if each.number == 1)  # requested again, so it is listed with the later job
     assert (big.tasks, big.run_ms, big.gc_ms, big.input_bytes, big.input_rows) == (2, 40, 2, 1_500, 150)
     assert (big.shuffle_read_bytes, big.shuffle_written_bytes, big.spilled_bytes, big.peak_bytes) == (6, 8, 6, 5)
     assert [each.number for each in second.stages] == [2] and third.stages == [] and third.description == ""
     assert last.ended_ms == -1
 
 
-def test_startup_lasts_until_the_first_job_that_bears_the_name_of_the_query(tmp_path: Path) -> None:
+def test_startup_lasts_until_the_first_job_with_the_name_of_the_query(tmp_path: Path) -> None:
     steps = [done("q3", 1_000, 150), done("failed", NOT_TOLD, 0), done("q9", 2_000, 50), done("q34", 3_000, 10)]
     found = [each for each in jobs(tmp_path) if each.number != 2]
     stages = tell(steps, ["query q3 1", "query failed 1", "query q9 1", "query q34 1"], found)
@@ -81,7 +81,7 @@ def test_startup_lasts_until_the_first_job_that_bears_the_name_of_the_query(tmp_
     assert (q3.startup_ns, q3.jobs, q3.gc_ns) == (40 * MS, 2, 2 * MS)
     assert (q9.startup_ns, q9.jobs, q9.tasks) == (1 * MS, 1, 3)
     assert q9.scan_ns == 46 * MS and q9.scan_bytes == 1_510
-    assert q3.scan_bytes == 0  # what the format read to plan is no table
+    assert q3.scan_bytes == 0  # metadata read for planning is no table data
     assert (failed.jobs, failed.startup_ns) == (0, NOT_TOLD) and (q34.jobs, q34.startup_ns) == (0, NOT_TOLD)
     stages.write_parquet(tmp_path / "stages.parquet")
     table = pq.read_table(tmp_path / "stages.parquet")

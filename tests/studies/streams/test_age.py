@@ -1,4 +1,4 @@
-"""A window that ends with its commits and by no clock, and by how much its last ones are slower than its first."""
+"""Tests of windows that end after a number of commits, and of the slowdown of their last commits against the first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tidemark.studies.streams.window.rates import Rates, margin
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 
 
-def test_the_sweep_has_as_many_commits_for_each_system_however_long_they_take() -> None:
+def test_sweep_has_the_same_number_of_commits_for_each_system() -> None:
     asked = ["protocol=smoke", "streams.sweeps=[age]", "streams.systems={delta-rs: {}, own: {like: delta-rs}}"]
     made = make_plan(load(SHIPPED, asked)).series
     assert sorted((spec.name, spec.sweep, spec.mode, spec.runs) for spec in made) == [
@@ -33,7 +33,7 @@ def test_the_sweep_has_as_many_commits_for_each_system_however_long_they_take() 
     assert {StreamSettings.of(spec).most_events for spec in make_plan(load(SHIPPED, batches)).series} == {50_000}
 
 
-def test_a_topic_holds_no_more_than_the_commits_need(tmp_path: Path) -> None:
+def test_topic_holds_only_what_the_commits_need(tmp_path: Path) -> None:
     rates = Rates(tmp_path / "rates.json", "a system", "record")
     rates.note(1000.0)
     assert rates.events(3600, 1, tmp_path, 10_000) == 10_000 + margin(1)

@@ -1,4 +1,4 @@
-"""What inlining costs in reads and flushes, as cells: limit by catalog, before and after, and why there is none."""
+"""Tests of the cells on inlining: limit by catalog, reads before and after the flush, reasons for missing values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tidemark.runs.manifest import Flush
 from tidemark.runs.run import Run
 from tidemark.studies.streams.tables.inlining import COLUMNS, NO_FLUSH, NOT_READ, line
 
-HEAD = 3  # columns that say of what a line is
+HEAD = 3  # columns that identify a line
 BEFORE, AFTER = {"count_s": [0.5, 0.1], "sum_s": [0.7, 0.2]}, {"count_s": [0.05, 0.01], "sum_s": [0.07, 0.02]}
 
 
@@ -19,13 +19,13 @@ def run(limit: int, flush: Flush | None, **reads: Any) -> Run:
     return cast(Run, SimpleNamespace(manifest=SimpleNamespace(system=system, flush=flush, found=(("reads", reads),))))
 
 
-def test_reads_stand_on_both_sides_of_the_flush() -> None:
+def test_reads_are_shown_before_and_after_the_flush() -> None:
     cells = line(run(1000, Flush(1.5, 30_000, 1, 900), streamed=BEFORE, flushed=AFTER), 4.0)
     assert len(cells) == len(COLUMNS) - HEAD
     assert cells == ["PostgreSQL", 1000, 4.0, 30_000, 1.5, 0.5, 0.1, 0.7, 0.2, 0.05, 0.01, 0.07, 0.02]
 
 
-def test_what_is_not_inlined_is_read_once_and_what_failed_says_why() -> None:
+def test_table_without_inlining_is_read_once_and_failures_state_the_reason() -> None:
     cells = line(run(0, None, streamed=BEFORE), 4.0)
     assert cells[1:9] == [0, 4.0, Missing(NO_FLUSH), Missing(NO_FLUSH), 0.5, 0.1, 0.7, 0.2]
     assert cells[9:] == [Missing(NO_FLUSH)] * 4

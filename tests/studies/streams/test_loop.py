@@ -1,4 +1,4 @@
-"""The timed loop on messages from memory: what is counted, what is timed, and how it ends when something fails."""
+"""Tests of the timed loop on messages from memory: counts, times, and how it ends when something fails."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Message:
 
 
 class Memory:
-    """A consumer whose queue is a list; when it is empty, polling waits as the real one does."""
+    """Consumer whose queue is a list; when it is empty, polling waits as the real one does."""
 
     def __init__(self, messages: list[bytes]) -> None:
         self._messages = [Message(message) for message in reversed(messages)]
@@ -53,7 +53,7 @@ class Memory:
 
 
 class Endless:
-    """A consumer whose queue never ends, however fast it is emptied."""
+    """Consumer whose queue never ends, however fast it is emptied."""
 
     def __init__(self, messages: list[bytes]) -> None:
         self._messages = itertools.cycle([Message(message) for message in messages])
@@ -104,7 +104,7 @@ def test_rows_arrive_in_order_once_and_every_operation_is_counted(counters: Coun
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(1, False), (50, False), (50, True)])
-def test_the_time_budget_accounts_for_the_whole_window(counters: Counters, size: int, overlap: bool) -> None:
+def test_time_budget_accounts_for_the_complete_window(counters: Counters, size: int, overlap: bool) -> None:
     window = run(counters, 100_000, size, 0.4, lambda _rows: time.sleep(0.002), overlap)
     budget = window.budget()
     assert sum(budget.values()) == window.elapsed_ns
@@ -114,14 +114,14 @@ def test_the_time_budget_accounts_for_the_whole_window(counters: Counters, size:
 
 
 @pytest.mark.parametrize(("size", "read_ahead"), [(1, 1), (1, 64), (1000, 1)])
-def test_of_a_window_at_full_speed_at_least_99_percent_is_accounted_for(
+def test_at_least_99_percent_of_a_window_at_full_speed_is_accounted_for(
     counters: Counters, size: int, read_ahead: int
 ) -> None:
     codec, encoded = messages(10_000)
     counters.produced = 1 << 62
     source = Source(Endless(encoded), counters, lambda: True)
     shares = []
-    for _ in range(5):  # another process may take the processor between two clocks, but not each time
+    for _ in range(5):  # another process may take the processor between two clock reads, but not each time
         window = StreamWindow(Samples(size))
         run_stretch(window, source, codec, lambda _rows: None, 0.2, read_ahead=read_ahead)
         assert window.samples.events > 2_000
@@ -148,7 +148,7 @@ def test_events_read_ahead_are_written_one_by_one_and_counted_once_written(count
         assert (window.samples.column(stage) > 0).all(), "each event has times of its own"
 
 
-def test_what_is_at_hand_is_read_without_waiting_for_more(counters: Counters) -> None:
+def test_available_events_are_read_without_waiting_for_more(counters: Counters) -> None:
     written: list[pa.Table] = []
     window = run(counters, 5, 1, 0.2, written.append, read_ahead=32)
     assert window.samples.count == len(written) == 5
@@ -168,7 +168,7 @@ def test_write_times_are_those_of_the_write(counters: Counters) -> None:
     assert timed.sum() <= window.elapsed_ns
 
 
-def test_the_operation_that_is_under_way_at_the_end_is_finished_and_counted(counters: Counters) -> None:
+def test_operation_in_progress_at_the_end_is_finished_and_counted(counters: Counters) -> None:
     window = run(counters, 1_000, 1, 0.05, lambda _rows: time.sleep(0.2))
     assert window.samples.count == 1
     assert window.elapsed_ns >= 0.2e9
@@ -181,7 +181,7 @@ def test_a_batch_that_does_not_fill_is_not_written(counters: Counters) -> None:
     assert len(written) == 2
 
 
-def test_waiting_for_the_producer_is_told_apart_from_polling(counters: Counters) -> None:
+def test_waiting_for_the_producer_is_not_counted_as_polling(counters: Counters) -> None:
     window = run(counters, 10, 1, 0.3, lambda _rows: None)
     budget = window.budget()
     assert budget["wait_for_producer"] > 0.9 * window.elapsed_ns
@@ -189,7 +189,7 @@ def test_waiting_for_the_producer_is_told_apart_from_polling(counters: Counters)
 
 
 class Trickle:
-    """A consumer of a topic that its producer fills at a steady pace, which is all that holds a batch up."""
+    """Consumer of a topic that its producer fills at a steady rate, the only cause of waiting for a batch."""
 
     def __init__(self, messages: list[bytes], counters: Counters, per_s: float) -> None:
         self._messages, self._counters, self._per_s = [Message(message) for message in messages], counters, per_s
@@ -216,7 +216,7 @@ class Trickle:
 
 
 @pytest.mark.parametrize("size", [1, 500])
-def test_a_batch_that_the_producer_holds_up_is_no_polling(counters: Counters, size: int) -> None:
+def test_batch_delayed_by_the_producer_is_not_counted_as_polling(counters: Counters, size: int) -> None:
     codec, encoded = messages(20_000)
     source = Source(Trickle(encoded, counters, 3_000), counters, lambda: True)
     window = StreamWindow(Samples(size))
@@ -228,7 +228,7 @@ def test_a_batch_that_the_producer_holds_up_is_no_polling(counters: Counters, si
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(1, False), (7, False), (7, True)])
-def test_a_window_goes_on_where_its_topic_was_filled_again(counters: Counters, size: int, overlap: bool) -> None:
+def test_window_continues_after_its_topic_was_refilled(counters: Counters, size: int, overlap: bool) -> None:
     codec, encoded = messages(100)
     memory, written = Memory(encoded[:60]), []
     counters.produced = 60
@@ -259,7 +259,7 @@ def test_samples_grow_beyond_what_was_allocated(counters: Counters, monkeypatch:
         assert (np.diff(window.samples.column("start")) > 0).all()
 
 
-def test_a_failing_write_says_which(counters: Counters) -> None:
+def test_failing_write_is_reported_with_its_number(counters: Counters) -> None:
     calls: list[int] = []
 
     def write(_rows: pa.Table) -> None:
@@ -271,7 +271,7 @@ def test_a_failing_write_says_which(counters: Counters) -> None:
         run(counters, 100, 1, 1.0, write)
 
 
-def test_a_full_disk_is_told_apart(counters: Counters) -> None:
+def test_full_disk_raises_its_own_error(counters: Counters) -> None:
     def write(_rows: pa.Table) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

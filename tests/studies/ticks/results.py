@@ -1,4 +1,4 @@
-"""One quantity, one table, one figure, one claim and a sentence."""
+"""Results of the smallest study: one quantity, one table, one figure, one claim and a sentence."""
 
 from __future__ import annotations
 
@@ -39,11 +39,8 @@ def draw(studio: Studio) -> Drawn:
     from tidemark.results.figures import plots
 
     all_series = studio.run_set.select()
-    rows = [
-        (each.title, [(studio.measures.hot(TICK, each).estimate("ms"), studio.colour(each), True)])
-        for each in all_series
-    ]
-    return studio.finish(plots.dots(rows, "ms"), "How long a sleep takes", [], all_series[0].hot_runs)
+    rows = [(each.title, [(studio.measures.hot(TICK, each).estimate("ms"), each, True)]) for each in all_series]
+    return studio.finish(plots.dots(studio, rows, "ms"), "How long a sleep takes", [], all_series[0].hot_runs)
 
 
 def sketches() -> Iterator[Sketch]:

@@ -1,15 +1,14 @@
-# ruff: noqa: ARG001, ARG002 -- the protocol names what so small a study does not use
-"""A study as small as one can be: two files of code, a schema, a claim and a chapter. It sleeps, again and again."""
+# ruff: noqa: ARG001, ARG002 -- the protocol has parameters that so small a study does not use
+"""The smallest possible study: two files of code, a schema, a claim and a chapter. It times repeated sleeps."""
 
 from __future__ import annotations
 
 import platform
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -74,9 +73,6 @@ class Bed(Stage[Sleeps]):
     def new_window(self) -> Sleeps:
         return Sleeps()
 
-    def stretches(self, window: Sleeps, until_seconds: float) -> Iterator[None]:
-        yield
-
     def advance(self, window: Sleeps, until_seconds: float) -> None:
         sleep_s = dict(self._ticks.spec.settings)["sleep_ms"] / 1e3
         began = time.perf_counter_ns()
@@ -109,9 +105,6 @@ class Bed(Stage[Sleeps]):
 class Ticks(Workload):
     name = "ticks"
     measurement = 1
-
-    def started(self, work: Path) -> Any:
-        return nullcontext()
 
     @contextmanager
     def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> Iterator[Bed]:

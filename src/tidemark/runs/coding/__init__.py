@@ -1,1 +1,1 @@
-"""How the shapes of run files are written and read, and what older versions called them."""
+"""Encoding and decoding of run files, including files of older schema versions."""

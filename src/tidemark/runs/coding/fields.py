@@ -1,4 +1,4 @@
-"""Reading JSON into typed values: an error names the file, the key and what was found there."""
+"""Typed access to JSON objects; every error names the file, the key and the value found."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 
 from tidemark.errors import AnalysisError
 
-LARGEST = 2**63 - 1  # of whole numbers: the database has no larger one
-OF_LINES = "reason"  # the key whose text may have several lines: it may quote the end of a log
+LARGEST = 2**63 - 1  # largest integer accepted: the database holds no larger one
+OF_LINES = "reason"  # the only key whose string may span lines: it may quote the end of a log
 
 
 class Fields:
-    """One object of a JSON file, asked key by key; `runs.shapes` reads a whole one."""
+    """One JSON object, read key by key; `coding.shapes.read` decodes a complete one."""
 
     def __init__(self, source: str, values: Mapping[str, Any], prefix: str = "") -> None:
         self.source, self.values, self._prefix = source, values, prefix
 
     @classmethod
     def read(cls, path: Path) -> Fields:
-        """The object in the file at `path`; AnalysisError if there is no such file or it holds no object."""
+        """Return the object in the file at `path`; raise AnalysisError if the file is missing or holds no object."""
         values = _loaded(path)
         if not isinstance(values, dict):
             raise AnalysisError(f"{path}: found {type(values).__name__}; allowed: an object")
@@ -31,14 +31,14 @@ class Fields:
 
     @classmethod
     def read_list(cls, path: Path) -> list[Fields]:
-        """The objects in the list that the file at `path` holds; AnalysisError as for `read`."""
+        """Return the objects in the list that the file at `path` holds; raise AnalysisError as `read` does."""
         values = _loaded(path)
         if not isinstance(values, list) or not all(isinstance(each, dict) for each in values):
             raise AnalysisError(f"{path}: found {type(values).__name__}; allowed: a list of objects")
         return [cls(str(path), each, f"[{place}].") for place, each in enumerate(values)]
 
     def wrong(self, key: str, allowed: str) -> AnalysisError:
-        """What to raise for what is found at `key`, or for nothing there."""
+        """Return the AnalysisError to raise for the value at `key`, or for its absence."""
         found = repr(self.values[key])[:60] if key in self.values else "nothing"
         return AnalysisError(f"{self.source}: key '{self._prefix}{key}': found {found}; allowed: {allowed}")
 
@@ -70,21 +70,21 @@ class Fields:
         return Fields(self.source, value, f"{self._prefix}{key}.")
 
     def parts(self, key: str) -> list[Fields]:
-        """A list of objects; an absent key is an empty list."""
+        """Return a list of objects; an absent key is an empty list."""
         value = self.values.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise self.wrong(key, "a list of objects")
         return [Fields(self.source, item, f"{self._prefix}{key}[{place}].") for place, item in enumerate(value)]
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts; an absent key is an empty list."""
+        """Return a list of strings; an absent key is an empty list."""
         value = self.values.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self.wrong(key, "a list of texts")
         return tuple(value)
 
     def spelt(self, key: str) -> str | None:
-        """What is at `key` as `spelt` spells it; None where there is nothing."""
+        """Return the value at `key` formatted by `spelt`; None if the key is absent or null."""
         value = self.values.get(key)
         return None if value is None else spelt(value)
 
@@ -93,14 +93,14 @@ class Fields:
 
 
 def spelt(value: Any) -> str:
-    """A value as people read it: a text as it is, all else as JSON has it."""
+    """Format a value for display: a string unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def printable(text: str, lines: bool = False) -> str:
-    """`text` as one line that a terminal only shows: in place of a control character stands one that says so.
+    """Return `text` as one line that is safe to print: control characters become U+FFFD, line breaks spaces.
 
-    With `lines`, it may have several.
+    With `lines`, line breaks are kept.
     """
     if text.isprintable():
         return text
@@ -113,9 +113,9 @@ def _is_shown(character: str) -> bool:
 
 
 def loaded(source: str, text: str | bytes) -> Any:
-    """The JSON in `text`, with all of its texts `printable`.
+    """Parse `text` as JSON, with all of its strings made `printable`.
 
-    AnalysisError, naming the `source`, for what is no JSON, and for a number that no run has: NaN, or too large a one.
+    Raises AnalysisError, naming `source`, for invalid or too deeply nested JSON, NaN, and integers over 64 bits.
     """
     try:
         return _sound(source, json.loads(text), "")

@@ -1,4 +1,4 @@
-"""Run files of older versions, brought into the shape of today's before they are read."""
+"""Upgrade of run files of older schema versions to the current one, before they are decoded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OLD_DISK = (
     "run files of version 1 charge the system with the stream's log, which reached the disk in the same window; "
     "measure again"
 )
-# What version 2 said first, and what no file of version 1 tells.
+# Keys introduced by version 2, which files of version 1 lack.
 NEW_IN_2 = ("tidemark", "opening", "interference")
 NEW_OF_THE_DISK = (
     "rest_bytes",
@@ -23,9 +23,9 @@ NEW_OF_THE_DISK = (
 
 
 def brought_up(values: Mapping[str, Any]) -> dict[str, Any]:
-    """run.json, with what was called otherwise under its new name, and one of version 1 in the shape of version 2.
+    """Return the content of run.json with renamed keys updated, and version 1 converted to version 2.
 
-    What is not where it should be stays as it is: who reads it says so.
+    Misplaced values are left unchanged: decoding reports them.
     """
     made = dict(values)
     if isinstance(made.get("series"), dict):
@@ -33,7 +33,7 @@ def brought_up(values: Mapping[str, Any]) -> dict[str, Any]:
     if made.get("schema_version") != 1:
         return made
     if isinstance(disk := made.get("disk"), dict):
-        # All that reached the disk has the stream's log in it.
+        # The disk counters of version 1 include the stream's log.
         known: dict[str, Any] = {
             "device": disk.get("device"),
             "reason": disk.get("reason") or OLD_DISK,
@@ -44,7 +44,7 @@ def brought_up(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_brought_up(values: Mapping[str, Any]) -> dict[str, Any]:
-    """plan.json, with what was called otherwise under its new name, and what was said for all series said of each."""
+    """Return the content of plan.json with renamed keys updated, and global settings copied into each series."""
     made = dict(values)
     config = made.get("config")
     if not isinstance(config, dict) or not isinstance(made.get("series"), list):

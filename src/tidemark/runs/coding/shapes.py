@@ -1,15 +1,15 @@
-"""Shapes: dataclasses that are written as JSON, and read from it, by one declaration: their own.
+"""Encoding of dataclasses as JSON and decoding from it, both derived from the dataclass declaration.
 
-A field is the key of that name, and its type says what may be there:
+Each field is the JSON key of that name, and its type determines the allowed values:
 
-    str, bool, int, float   a text, true or false, a whole number, a number
+    str, bool, int, float   a string, true or false, an integer, a number
     X | None                what X allows, or null
     tuple[X, ...]           a list
-    Pairs[X]                an object whose keys are not known before, in its own order
-    a dataclass             an object, by its own declaration
+    Pairs[X]                an object with arbitrary keys, whose order is kept
+    a dataclass             an object, decoded as that dataclass
     Any                     anything
 
-A key whose field has a default may be left out, and keys that no field names are passed over.
+A key whose field has a default may be absent, and unknown keys are ignored.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def pairs[T](values: Mapping[str, T]) -> Pairs[T]:
 
 
 def read[T: DataclassInstance](kind: type[T], f: Fields) -> T:
-    """A `kind` from one object; AnalysisError, naming file and key, for what its declaration does not allow."""
+    """Decode one object as a `kind`; raise AnalysisError, naming file and key, if its declaration forbids a value."""
     hints = _hints(kind)
     given = {}
     for each in fields(kind):
@@ -56,13 +56,13 @@ def read[T: DataclassInstance](kind: type[T], f: Fields) -> T:
 
 
 def written(shape: DataclassInstance) -> dict[str, Any]:
-    """The object that `read` makes `shape` from."""
+    """Return the JSON object from which `read` restores `shape`."""
     hints = _hints(type(shape))
     return {each.name: _plain(hints[each.name], getattr(shape, each.name)) for each in fields(shape)}
 
 
 def to_json(shape: DataclassInstance) -> str:
-    """The content of a file that holds `shape`."""
+    """Return the JSON text of a file that holds `shape`."""
     return json.dumps(written(shape), indent=1) + "\n"
 
 
@@ -71,7 +71,7 @@ def _has_default(field: Field[Any]) -> bool:
 
 
 def _without_null(hint: Any) -> tuple[Any, bool]:
-    """X and whether null is allowed, of X or of `X | None`."""
+    """Split X or `X | None` into X and whether null is allowed."""
     if get_origin(hint) not in (Union, UnionType):
         return hint, False
     (kind,) = (each for each in get_args(hint) if each is not NoneType)

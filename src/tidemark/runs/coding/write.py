@@ -1,4 +1,4 @@
-"""A run's directory: its files are written beside a temporary name and renamed when they are whole."""
+"""Writing of a run's directory: files go into a temporary directory, which is renamed once it is complete."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tidemark.runs.manifest import Manifest
 
 
 class Samples(Protocol):
-    """What a window left behind, a row each: of its operations, or of the machine's seconds."""
+    """Samples of a window, one row each: its operations, or the machine's seconds."""
 
     def write_parquet(self, path: Path) -> None:
-        """Write them to `path`, a new file."""
+        """Write the samples to `path`, a new file."""
 
 
 NOTHING: Mapping[str, Samples] = MappingProxyType({})
@@ -27,10 +27,10 @@ NOTHING: Mapping[str, Samples] = MappingProxyType({})
 def write_run(
     directory: Path, operations: Samples, seconds: Samples, manifest: Manifest, more: Mapping[str, Samples] = NOTHING
 ) -> None:
-    """Make `directory` with its files, all of it at once; those of `more` are the workload's own, by their names.
+    """Create `directory` with all of its files atomically; `more` maps names to the workload's own samples.
 
-    The rows of `operations` have at least the columns that `samples.OPERATION_COLUMNS` names, those of `seconds`
-    those of `samples.MACHINE_COLUMNS`.
+    `operations` has at least the columns of `samples.OPERATION_COLUMNS`, and `seconds` those of
+    `samples.MACHINE_COLUMNS`.
     """
     beside = directory.with_name(f".{directory.name}.writing")
     shutil.rmtree(beside, ignore_errors=True)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tidemark.machine.sampler import Group
-from tidemark.measure.workload import Files, Rig, Show, Workload
+from tidemark.measure.workload import Files, Workload
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.deltars import data
 from tidemark.studies.deltars.settings import DeltarsSettings, processors
@@ -16,11 +13,6 @@ from tidemark.systems import of_kind
 from tidemark.systems.base import Variant
 from tidemark.systems.wholes.kind import WholeSystem
 
-if TYPE_CHECKING:
-    from tidemark.studies.deltars.window.stage import TableStage
-    from tidemark.systems.wholes.process import Client
-
-CLIENT = "client"  # name of the client's group of processes
 SLOW_WRITE_SECONDS = 30.0  # including the start of an application
 
 
@@ -29,6 +21,7 @@ class Tables(Workload):
 
     name = "tables"
     measurement = 1
+    stage = "tidemark.studies.deltars.window.stage"
     takes_trips = False
     ends_by_itself = True
     tools = (data.TOOL,)
@@ -36,7 +29,6 @@ class Tables(Workload):
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
         super().__init__(spec, variant, trips, private)
         self.settings = DeltarsSettings.of(spec)
-        self.client: Client | None = None
 
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
@@ -52,35 +44,14 @@ class Tables(Workload):
             return f"the client is to have {cores} processors, this machine has {processors()}"
         return super().unavailable(spec, variant)
 
-    @property
-    def source(self) -> Path:
-        """Parquet file of the table that is written."""
-        return data.source_of(self.workspace, self.settings.data)
-
     def inputs(self) -> Files:
-        return {"data": (self.source,), **super().inputs()}
+        return {"data": (data.source_of(self.workspace, self.settings.data),), **super().inputs()}
 
     def placed(self, work: Path) -> AbstractContextManager[None]:
         """Generate the table, if it is missing, before anything is made cold."""
         del work
         data.made(self.workspace, self.settings.data)
         return nullcontext()
-
-    def started(self, work: Path) -> AbstractContextManager[None]:
-        del work  # the client is started per window
-        return nullcontext()
-
-    def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[TableStage]:
-        from tidemark.studies.deltars.window.stage import staged
-
-        del seconds
-        return staged(self, rig, name, show)
-
-    def groups(self) -> Mapping[str, Group]:
-        return {CLIENT: Group(lambda: [self.client.pid] if self.client else [])}
-
-    def has_ended(self) -> bool:
-        return self.client is not None and not self.client.is_alive()
 
     @property
     def warms_up(self) -> bool:

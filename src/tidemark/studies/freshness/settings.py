@@ -17,6 +17,7 @@ SECTION = "freshness"
 EVENT = "event"  # one commit per event
 POLICY = re.compile(r"event|([1-9]\d*)(ms|s|rows)")
 KILLS, RAMP = "kills", "ramp"
+PRODUCER, MOVING = "producer", "pipeline"  # groups of processes: the sender of events, and their mover into the table
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from tidemark.measure.workload import Files, Rig, Show, Workload
+from tidemark.measure.workload import Files, Workload
 from tidemark.paths import Workspace
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.lhbench.data.store import Store
@@ -15,7 +13,6 @@ from tidemark.studies.lhbench.files.settings import FilesSettings
 from tidemark.studies.lhbench.judge.calls import TOOL, Judge
 from tidemark.studies.lhbench.likely import likely_seconds
 from tidemark.studies.lhbench.load.settings import LoadSettings
-from tidemark.studies.lhbench.merge.settings import MergeSettings
 from tidemark.studies.lhbench.parts import MERGING, settings_of
 from tidemark.studies.lhbench.refresh.settings import RefreshSettings
 from tidemark.studies.lhbench.settings import LhbenchSettings
@@ -23,16 +20,13 @@ from tidemark.systems.base import Variant
 from tidemark.systems.lakehouses.kind import Lakehouse
 from tidemark.systems.variants import variant_of
 
-if TYPE_CHECKING:
-    from tidemark.studies.lhbench.window.script import Phase
-    from tidemark.studies.lhbench.window.stage import LakeStage
-
 
 class Lhbench(Workload):
     """Workload of one session. A window lasts as long as its steps; each repeat of a series is a separate session."""
 
     name = "lhbench"
     measurement = 1
+    stage = "tidemark.studies.lhbench.window.stage"
     takes_trips = False
     ends_by_itself = True
     tools = (TOOL,)
@@ -70,46 +64,6 @@ class Lhbench(Workload):
 
     def inputs(self) -> Files:
         return {"data": self.store.files(self.settings, self._tables())}
-
-    def started(self, work: Path) -> AbstractContextManager[None]:
-        del work  # the engine is one of the system's servers
-        return nullcontext()
-
-    def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[LakeStage]:
-        from tidemark.studies.lhbench.window.stage import staged
-
-        del seconds
-        return staged(self, rig, name, show)
-
-    def script(self, system: Lakehouse) -> Sequence[Phase]:
-        """Return the phases of a window."""
-        from tidemark.studies.lhbench.files import script as files
-        from tidemark.studies.lhbench.load import script as load
-        from tidemark.studies.lhbench.merge import script as merge
-        from tidemark.studies.lhbench.refresh import script as refresh
-
-        settings = self.settings
-        if isinstance(settings, LoadSettings):
-            return load.script(system, settings, self.store)
-        if isinstance(settings, RefreshSettings):
-            return refresh.script(system, settings, self.store)
-        if isinstance(settings, FilesSettings):
-            return files.script(system, settings, self.store)
-        assert isinstance(settings, MergeSettings)
-        return merge.script(system, settings, self.store, self.spec.repeat)
-
-    def told(self) -> Mapping[str, Any]:
-        """Return the description of the input data: rows of tables and sets, without the texts of queries."""
-        settings, store = self.settings, self.store
-        if isinstance(settings, LoadSettings):
-            return {"tables": store.told(store.base(settings.scale))["tables"]}
-        if isinstance(settings, RefreshSettings):
-            sets = store.told(store.refreshes(settings))
-            return {"tables": store.told(store.base(settings.scale))["tables"], "sets": sets}
-        if isinstance(settings, FilesSettings):
-            return {"many": store.told(store.many(settings))}
-        assert isinstance(settings, MergeSettings)
-        return {"sets": store.told(store.sets(settings))}
 
     def _tables(self) -> tuple[str, ...]:
         from tidemark.studies.lhbench.load import script as load

@@ -124,22 +124,24 @@ def bench(workspace: Workspace, base: SeriesSpec, repetitions: int, seconds: flo
         servers.start()
         workloads = {each.name: _streams(base, each, seconds, trips, work) for each in ARRANGEMENTS}
         first = next(iter(workloads.values()))
-        stack.enter_context(first.started(work))
+        session = stack.enter_context(first.started(work))
         machine = inventory(workspace.root)
+        rig = Rig(first.spec, first.variant, servers, first, dataset, machine, {}, None, work, work, session)
+        topics = session.topics(rig)  # shared by all arrangements, as the producer is
         rigs = {
-            name: Rig(streams.spec, streams.variant, servers, streams, dataset, machine, {}, None, work, work)
-            for name, streams in workloads.items()
-        }
-        topics = first.topics(rigs[ARRANGEMENTS[0].name])
-        for streams in workloads.values():
-            streams.share(first)
+            name: replace(
+                rig, spec=each.spec, variant=each.variant, workload=each,
+                session=replace(session, settings=each.settings, rates=each.rates),
+            )
+            for name, each in workloads.items()
+        }  # fmt: skip
         windows: dict[str, list[StreamWindow]] = {name: [] for name in rigs}
         sampler_s: list[float] = []
-        fill_rate = _fill_rate(topics, first.producer)
+        fill_rate = _fill_rate(topics, session.producer)
         with Progress("bench", repetitions * len(ARRANGEMENTS), " windows") as progress:
             for _ in range(repetitions):
                 for name, rig in rigs.items():
-                    window, sampling_s = _measure(workloads[name], rig, seconds)
+                    window, sampling_s = _measure(rig, seconds)
                     windows[name].append(window)
                     sampler_s.append(sampling_s / (window.elapsed_ns / 1e9))
                     progress.update(sum(map(len, windows.values())), name)
@@ -158,10 +160,10 @@ def bench(workspace: Workspace, base: SeriesSpec, repetitions: int, seconds: flo
         write_atomically(workspace.results / "bench.json", json.dumps(kept, indent=1) + "\n")
 
 
-def _measure(streams: Streams, rig: Rig, seconds: float) -> tuple[StreamWindow, float]:
+def _measure(rig: Rig, seconds: float) -> tuple[StreamWindow, float]:
     """Measure one window on a separate table and topic; return the window and the CPU seconds spent on sampling."""
-    with staged(streams, rig, "bench", seconds, lambda _what: None) as stage:
-        window, watch = stage.new_window(), Watch(rig.work, rig.groups(), streams.apart)
+    with staged(rig, "bench", seconds, lambda _what: None) as stage:
+        window, watch = stage.new_window(), Watch(rig.work, rig.groups(stage), rig.workload.apart)
         for _ in stage.stretches(window, seconds):
             with watch:
                 stage.advance(window, seconds)

@@ -16,6 +16,9 @@ from tidemark.systems.variants import SystemEntry
 SECTION = "streams"
 NULL_SECONDS = 3.0
 
+AHEAD = "ahead"  # the producer fills the topic before the window
+PRODUCER = "producer"  # group of its process
+
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings(WorkloadSettings):

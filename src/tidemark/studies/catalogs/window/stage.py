@@ -9,11 +9,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from tidemark.errors import ServiceError, SystemFailure
+from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
 from tidemark.paths import private_directory
@@ -21,17 +22,17 @@ from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
 from tidemark.software.tools import tool_versions
 from tidemark.studies.catalogs.load.generator import TOOL, Generator
+from tidemark.studies.catalogs.settings import ALONE, CatalogSettings
 from tidemark.studies.catalogs.tree import Tree
 from tidemark.studies.catalogs.window.crash import Crash, why_not
 from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look, verdict
-from tidemark.studies.catalogs.window.phases import CHURN, RAMP
+from tidemark.studies.catalogs.window.phases import CHURN, POOL, RAMP, Phase, phases
 from tidemark.studies.catalogs.window.samples import CatalogWindow, Step
 from tidemark.studies.catalogs.window.statements import count as count_statements
 from tidemark.systems.catalogs.kind import CatalogSystem, Entity
 from tidemark.systems.catalogs.library import LibraryCatalog
 
-if TYPE_CHECKING:
-    from tidemark.studies.catalogs.workload import Catalogs
+GENERATOR = "load generator"  # group of its processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,8 @@ class Counted:
     backend: Mapping[str, int]
 
     @classmethod
-    def now(cls, rig: Rig, system: CatalogSystem) -> Counted:
-        spent = {name: group.cpu_seconds() for name, group in rig.groups().items()}
+    def now(cls, groups: Mapping[str, Group], system: CatalogSystem) -> Counted:
+        spent = {name: group.cpu_seconds() for name, group in groups.items()}
         return cls({name: seconds for name, seconds in spent.items() if seconds is not None}, system.counters())
 
     def since(self, before: Counted) -> tuple[dict[str, float], dict[str, int]]:
@@ -55,27 +56,29 @@ class CatalogStage(Stage[CatalogWindow]):
     """Tree of one catalog, not created yet; made by `staged`."""
 
     def __init__(
-        self, catalogs: Catalogs, rig: Rig, directory: Path, tree: Tree, system: CatalogSystem, generator: Generator
+        self, rig: Rig, directory: Path, tree: Tree, system: CatalogSystem, phases: list[Phase], generator: Generator
     ) -> None:
         self.directory, self.system = directory, system
-        self._catalogs, self._rig, self._tree, self._generator = catalogs, rig, tree, generator
+        self._settings = CatalogSettings.of(rig.spec)
+        self._rig, self._tree, self._phases, self._generator = rig, tree, phases, generator
         self._stored_before = system.stored()
         self._finding: Finding | None = None
         self._crash: dict[str, Any] = {}
         self._statements: dict[str, Any] = {}
 
     def new_window(self) -> CatalogWindow:
-        return CatalogWindow(self._catalogs.phases(self._tree))
+        return CatalogWindow(self._phases)
 
-    def stretches(self, window: CatalogWindow, until_seconds: float) -> Iterator[None]:
-        """Yield once: requests follow each other until all are answered."""
-        del window, until_seconds
-        yield
-        self._rig.servers.check()
+    def groups(self) -> Mapping[str, Group]:
+        return {GENERATOR: Group(lambda: self._generator.pids)}
+
+    def has_ended(self) -> bool:
+        return self._generator.has_ended()
 
     def advance(self, window: CatalogWindow, until_seconds: float) -> None:
         deadline = time.monotonic() + until_seconds
-        began, before = time.perf_counter_ns(), Counted.now(self._rig, self.system)
+        groups = self._rig.groups(self)
+        began, before = time.perf_counter_ns(), Counted.now(groups, self.system)
         numbered = enumerate(window.phases)
         for step, together in groupby(numbered, key=lambda each: each[1].step):
             played = list(together)
@@ -85,7 +88,7 @@ class CatalogStage(Stage[CatalogWindow]):
                 if took is None:
                     return
                 elapsed += took
-            after = Counted.now(self._rig, self.system)
+            after = Counted.now(groups, self.system)
             first, requests = played[0][1], sum(len(phase.requests) for _, phase in played)
             window.steps.append(Step(step, first.part, first.users, requests, elapsed, *after.since(before)))
             before = after
@@ -138,18 +141,17 @@ class CatalogStage(Stage[CatalogWindow]):
         if any(kill["answered_s"] is None for kill in self._crash.get("kills", ())):
             self._statements = {"excused": "it did not answer any more after a kill"}
             return
-        catalogs, mark = self._catalogs, f"{self._tree.mark}_counted"
-        places = self.directory, mark, catalogs.private
-        self._statements = count_statements(self._rig, catalogs.settings, self.system, *places, show)
+        places = self.directory, f"{self._tree.mark}_counted", self._rig.workload.private
+        self._statements = count_statements(self._rig, self._settings, self.system, *places, show)
 
     def _kill(self, ledger: Ledger, last: bool, show: Show) -> dict[str, Any]:
         """Run the crash part, if any, after the last window of a series, when its numbers are recorded."""
-        catalogs, tree = self._catalogs, self._tree
-        if not (last and catalogs.settings.kills):
+        tree, private = self._tree, self._rig.workload.private
+        if not (last and self._settings.kills):
             return {}
         if (reason := why_not(self._rig, self.system)) is not None:
             return {"excused": reason}
-        crash = Crash(self._rig, catalogs.settings, self.system, self.directory, f"{tree.mark}_crash", catalogs.private)
+        crash = Crash(self._rig, self._settings, self.system, self.directory, f"{tree.mark}_crash", private)
         return crash.all(ledger, (tree.root,), show)
 
     def _check_closed_form(self, ledger: Ledger) -> None:
@@ -188,17 +190,18 @@ def _is_beside(path: Sequence[str], name: str) -> bool:
 
 
 @contextmanager
-def staged(catalogs: Catalogs, rig: Rig, name: str, show: Show) -> Iterator[CatalogStage]:
+def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[CatalogStage]:
     """Yield the stage of a new tree in the running catalog, with a load generator that is connected and waits."""
+    del seconds  # a window is as long as its requests take
+    settings, private = CatalogSettings.of(rig.spec), rig.workload.private
     directory = private_directory(rig.work / name)
-    tree = Tree(catalogs.settings.depth, catalogs.mark(name))
+    # The name distinguishes a window's tree from all others in the same catalog.
+    tree = Tree(settings.depth, f"{name.replace('-', '_')}_{next(rig.session)}")
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, directory, ignore_errors=True)
         system = rig.variant.open_as(CatalogSystem, rig.context(directory, 1))
         stack.callback(system.close)
         show("starting the load generator")
-        asked = catalogs.phases(tree)
-        ready = Generator.of(system, catalogs.private, directory, asked, catalogs.settings.timeout_seconds)
-        generator = stack.enter_context(ready)
-        stack.enter_context(catalogs.playing(generator))
-        yield CatalogStage(catalogs, rig, directory, tree, system, generator)
+        made = phases(settings, tree, rig.spec.seed, system.requests, ALONE if system.alone else POOL)
+        generator = stack.enter_context(Generator.of(system, private, directory, made, settings.timeout_seconds))
+        yield CatalogStage(rig, directory, tree, system, made, generator)

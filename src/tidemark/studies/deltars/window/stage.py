@@ -6,23 +6,25 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tidemark.errors import SystemFailure
 from tidemark.machine.processes import confine
+from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
 from tidemark.runs.proofs import Oracle
 from tidemark.services.hdfs.servers import Closes, NameNode
 from tidemark.software.tools import tool_versions
 from tidemark.studies.deltars import data
+from tidemark.studies.deltars.settings import DeltarsSettings
 from tidemark.studies.deltars.window.oracle import Comparer, Difference
 from tidemark.studies.deltars.window.samples import READ, WRITE, Done, TablesWindow
 from tidemark.systems import duckdb_client
@@ -30,20 +32,20 @@ from tidemark.systems.base import Capability
 from tidemark.systems.wholes.kind import WholeSystem
 from tidemark.systems.wholes.process import Client
 
-if TYPE_CHECKING:
-    from tidemark.studies.deltars.workload import Tables
+CLIENT = "client"  # group of its processes
 
 
 class TableStage(Stage[TablesWindow]):
     """Stage of the window of one client; `staged` creates it."""
 
-    def __init__(
-        self, tables: Tables, rig: Rig, directory: Path, system: WholeSystem, comparer: Comparer, show: Show
-    ) -> None:
+    def __init__(self, rig: Rig, directory: Path, system: WholeSystem, comparer: Comparer, show: Show) -> None:
         self.directory = directory
-        self._tables, self._rig, self._system, self._comparer, self._show = tables, rig, system, comparer, show
-        self._data = data.made(tables.workspace, tables.settings.data)
-        self._keys = data.keys_of(tables.settings.data)
+        self._settings = DeltarsSettings.of(rig.spec)
+        self._rig, self._system, self._comparer, self._show = rig, system, comparer, show
+        self._source = data.source_of(rig.workload.workspace, self._settings.data)
+        self._data = data.made(rig.workload.workspace, self._settings.data)
+        self._keys = data.keys_of(self._settings.data)
+        self._client: Client | None = None
         self._kept = directory / "read.parquet"  # what the client read in the last repetition
         self._abandoned = False
         self._differences: list[Difference] = []
@@ -60,12 +62,11 @@ class TableStage(Stage[TablesWindow]):
         """Yield once, with a client whose libraries are loaded and that has written nothing."""
         del window, until_seconds
         mine = sorted(os.sched_getaffinity(0))
-        cores = self._tables.settings.cores
+        cores = self._settings.cores
         # Servers get the processors that the client does not have; if it has all of them, they share.
         self._placed = {"client": mine[:cores], "servers": mine[cores:] or mine}
         confine(self._rig.servers.pids(), self._placed["servers"])
-        client = Client(self._system, self._placed["client"], self.directory)
-        self._tables.client = client
+        self._client = client = Client(self._system, self._placed["client"], self.directory)
         with client:
             self._versions = client.versions
             yield
@@ -74,7 +75,7 @@ class TableStage(Stage[TablesWindow]):
     def advance(self, window: TablesWindow, until_seconds: float) -> None:
         del until_seconds
         began = time.perf_counter_ns()
-        last = self._tables.settings.repetitions - 1
+        last = self._settings.repetitions - 1
         for repetition in range(last + 1):
             name = f"table-{repetition}"
             self._show(f"repetition {repetition + 1} of {last + 1}")
@@ -90,7 +91,7 @@ class TableStage(Stage[TablesWindow]):
         window.elapsed_ns = time.perf_counter_ns() - began
 
     def _repeat(self, window: TablesWindow, repetition: int, name: str, began: int, keep: Path | None) -> None:
-        client, timeout_s = self._tables.client, self._tables.settings.timeout_seconds
+        client, timeout_s = self._client, self._settings.timeout_seconds
         assert client is not None
         address = self._system.address(name)
         self._system.make_room(name)
@@ -98,7 +99,7 @@ class TableStage(Stage[TablesWindow]):
             since = self._said_bytes()
             try:
                 if operation == WRITE:
-                    told = client.write(self._tables.source, self._keys, address, timeout_s)
+                    told = client.write(self._source, self._keys, address, timeout_s)
                 else:
                     told = client.read(address, keep, timeout_s)
             except SystemFailure:
@@ -114,7 +115,7 @@ class TableStage(Stage[TablesWindow]):
     def _hold(self, name: str, read: Done, whole: bool) -> None:
         """Compare the table, and the number of rows that the client read of it, with the source."""
         system, rows = self._system, self._comparer.rows
-        if not whole and rows > self._tables.settings.checked_rows:
+        if not whole and rows > self._settings.checked_rows:
             found = system.counted(name)
             difference = Difference(rows, found, max(0, rows - found), max(0, found - rows), 0)
         else:
@@ -137,14 +138,20 @@ class TableStage(Stage[TablesWindow]):
         names = self._rig.servers.by_class.get(NameNode)
         return names.closes(since) if isinstance(names, NameNode) else Closes(0, 0)
 
+    def groups(self) -> Mapping[str, Group]:
+        return {CLIENT: Group(lambda: [self._client.pid] if self._client else [])}
+
+    def has_ended(self) -> bool:
+        return self._client is not None and not self._client.is_alive()
+
     def abandon(self) -> None:
         self._abandoned = True
-        if self._tables.client is not None:
-            self._tables.client.kill()
+        if self._client is not None:
+            self._client.kill()
 
     def finish(self, window: TablesWindow) -> None:
         del window
-        self._tables.client = None
+        self._client = None
         self._rig.servers.check()
         if self._abandoned:
             raise SystemFailure("the window was abandoned: a process that it needs ended")
@@ -154,7 +161,7 @@ class TableStage(Stage[TablesWindow]):
         del last
         show("oracle")
         began = time.perf_counter()
-        footprint = self._system.footprint(f"table-{self._tables.settings.repetitions - 1}")
+        footprint = self._system.footprint(f"table-{self._settings.repetitions - 1}")
         if Capability.READ_BACK not in self._system.capabilities:
             return Findings(Oracle(True, False, 0, 0, 0, 0, 0, self._system.reader, 0.0), footprint)
         found = list(self._differences)
@@ -187,7 +194,7 @@ class TableStage(Stage[TablesWindow]):
         }
         apart = self._system.of_release_before  # the system's class reports the versions that a stack has
         return Description(
-            system=system_part(self._rig.variant, self._system, pq.read_schema(self._tables.source)),
+            system=system_part(self._rig.variant, self._system, pq.read_schema(self._source)),
             versions={
                 **({f"{name} ({apart})": version for name, version in self._versions.items()} if apart else {}),
                 **tool_versions(data.TOOL),
@@ -200,13 +207,15 @@ class TableStage(Stage[TablesWindow]):
 
 
 @contextmanager
-def staged(tables: Tables, rig: Rig, name: str, show: Show) -> Iterator[TableStage]:
+def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[TableStage]:
     """Yield a stage with an empty location for tables in the folder `name`, and a comparer for their source."""
+    del seconds
+    written = DeltarsSettings.of(rig.spec).data
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         system = rig.variant.open_as(WholeSystem, rig.context(directory, 1))
         stack.callback(system.close)
         show("summing up the table that is written")
-        keys = data.keys_of(tables.settings.data)
-        comparer = stack.enter_context(Comparer(tables.source, keys, system.extensions, directory))
-        yield TableStage(tables, rig, directory, system, comparer, show)
+        source, keys = data.source_of(rig.workload.workspace, written), data.keys_of(written)
+        comparer = stack.enter_context(Comparer(source, keys, system.extensions, directory))
+        yield TableStage(rig, directory, system, comparer, show)

@@ -6,15 +6,16 @@ import math
 import platform
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import confluent_kafka
 import pyarrow as pa
 
 from tidemark.errors import SystemFailure
+from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.oracle import consult
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
@@ -22,6 +23,7 @@ from tidemark.runs.proofs import Oracle
 from tidemark.services.kafka import Kafka
 from tidemark.stream.paced import PacedProducer, Sent
 from tidemark.studies.freshness.load.own import EXACTLY_ONCE, OwnConsumer
+from tidemark.studies.freshness.settings import MOVING, PRODUCER, FreshnessSettings
 from tidemark.studies.freshness.window import reads
 from tidemark.studies.freshness.window.ramp import LATE_SECONDS, Ramp
 from tidemark.studies.freshness.window.reader import Reader
@@ -30,12 +32,10 @@ from tidemark.systems.base import Capability, System
 from tidemark.systems.pipelines.kind import PipelineSystem, Source
 from tidemark.systems.tables import TableSystem
 
-if TYPE_CHECKING:
-    from tidemark.studies.freshness.workload import Freshness
-
 WARM_SECONDS = 150.0  # longest wait until the events before the window are visible
 HEAD_START_NS = 200_000_000  # from the order to the first event
 LOOK_SECONDS = 0.05
+SPARED = (Kafka.name, PRODUCER, "harness")  # groups that are not part of a table's cost
 ROWS_PER_WRITE = 1_000
 
 
@@ -55,7 +55,6 @@ class FreshnessStage(Stage[FreshnessWindow]):
 
     def __init__(
         self,
-        freshness: Freshness,
         rig: Rig,
         directory: Path,
         system: System,
@@ -65,7 +64,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
         show: Show,
     ) -> None:
         self.directory = directory
-        self._freshness, self._rig, self._show = freshness, rig, show
+        self._settings, self._rig, self._show = FreshnessSettings.of(rig.spec), rig, show
         self._system, self._table, self._source, self._producer = system, table, source, producer
         self._moving: Moving | None = None
         self._abandoned = self._gave_up = False
@@ -78,18 +77,17 @@ class FreshnessStage(Stage[FreshnessWindow]):
         self._ramp: dict[str, Any] | None = None
 
     def new_window(self) -> FreshnessWindow:
-        return FreshnessWindow(self._freshness.settings.warm)
+        return FreshnessWindow(self._settings.warm)
 
     def stretches(self, window: FreshnessWindow, until_seconds: float) -> Iterator[None]:
         """Start the pipeline, wait until the events before the window are visible, and yield once."""
         del until_seconds
         self._show("starting the pipeline")
         self._producer.send(window.warm)
-        self._moving = self._start()
-        self._freshness.moving = self._moving
+        moving = self._start()
         deadline = time.monotonic() + WARM_SECONDS
         while (found := self._table.visible_rows()) < window.warm:
-            self._moving.check()
+            moving.check()
             self._rig.servers.check()
             if time.monotonic() > deadline:
                 raise SystemFailure(
@@ -100,19 +98,37 @@ class FreshnessStage(Stage[FreshnessWindow]):
         self._rig.servers.check()
 
     def _start(self) -> Moving:
-        settings, system = self._freshness.settings, self._system
+        settings, system = self._settings, self._system
         if isinstance(system, PipelineSystem):
             interval_ms = settings.rules.interval_ms
             assert interval_ms is not None, "the plan gives pipelines a time"
             system.start(self._source, self._table, interval_ms)
+            self._moving = system
             return system
-        own = OwnConsumer(self.directory, settings.encoding, settings.rules)
-        self._freshness.moving = own  # so that it is stopped with the stage, even if its start fails
-        own.start(self._source, self._table)
+        self._moving = own = OwnConsumer(self.directory, settings.encoding, settings.rules)
+        own.start(self._source, self._table)  # if this fails, it is stopped with the stage
         return own
 
+    def stop(self) -> None:
+        """Stop the mover of events, if it runs."""
+        moving, self._moving = self._moving, None
+        if moving is not None:
+            moving.stop()
+
+    def groups(self) -> Mapping[str, Group]:
+        def ended_seconds() -> float:
+            return self._moving.ended_seconds() if self._moving else 0.0
+
+        return {
+            PRODUCER: Group(lambda: [self._producer.pid], alone=True),
+            MOVING: Group(lambda: self._moving.pids() if self._moving else [], ended=ended_seconds),
+        }
+
+    def has_ended(self) -> bool:
+        return not self._producer.is_alive()
+
     def advance(self, window: FreshnessWindow, until_seconds: float) -> None:
-        settings, moving = self._freshness.settings, self._moving
+        settings, moving = self._settings, self._moving
         assert moving is not None
         before = self._used()
         window.begin_ns = time.time_ns() + HEAD_START_NS
@@ -149,10 +165,10 @@ class FreshnessStage(Stage[FreshnessWindow]):
 
     def _end_arrivals(self, window: FreshnessWindow) -> None:
         """Stop the arrivals, which last until all kills are done and at least for the planned length of the window."""
-        if self._freshness.settings.kills:
+        if self._settings.kills:
             self._producer.enough()
         self._sent = self._producer.wait()
-        window.steps.append(Step(0, self._freshness.settings.rate, self._sent.events))
+        window.steps.append(Step(0, self._settings.rate, self._sent.events))
 
     def _climb(self, window: FreshnessWindow, reader: Reader, moving: Moving) -> None:
         """Double the rate step by step, until the table falls behind."""
@@ -164,7 +180,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
         def spent() -> float:
             return sum(self._used().values())
 
-        ramp = Ramp(self._freshness.settings, self._producer, self._table, reader, spent, goes_on)
+        ramp = Ramp(self._settings, self._producer, self._table, reader, spent, goes_on)
         self._sent = ramp.climb(window)
         self._ramp = ramp.found()
 
@@ -177,9 +193,8 @@ class FreshnessStage(Stage[FreshnessWindow]):
 
     def _used(self) -> dict[str, float]:
         """Return the CPU seconds spent on the table so far: all but the broker, the producer and this process."""
-        groups = self._rig.groups()
-        spared = self._freshness.spared
-        found = {name: group.cpu_seconds() for name, group in groups.items() if name not in spared}
+        groups = self._rig.groups(self)
+        found = {name: group.cpu_seconds() for name, group in groups.items() if name not in SPARED}
         return {name: seconds for name, seconds in found.items() if seconds is not None}
 
     def abandon(self) -> None:
@@ -211,7 +226,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
         return Findings(oracle, footprint)
 
     def describe(self, window: FreshnessWindow) -> Description:
-        oracle, settings = self._oracle, self._freshness.settings
+        oracle, settings = self._oracle, self._settings
         wrong = []
         if is_unfinished(oracle, self._gave_up):
             wrong.append(
@@ -233,7 +248,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
             "unseen": [
                 service.title
                 for service in self._rig.servers.by_class.values()
-                if service.is_elsewhere and service.name not in self._freshness.spared
+                if service.is_elsewhere and service.name not in SPARED
             ],
             "kills": self._kills,
             "ramp": self._ramp,
@@ -258,11 +273,12 @@ class FreshnessStage(Stage[FreshnessWindow]):
 
 
 @contextmanager
-def staged(freshness: Freshness, rig: Rig, name: str, show: Show) -> Iterator[FreshnessStage]:
+def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[FreshnessStage]:
     """Yield the stage of a new topic and a new table, both empty, in the folder `name`; the pipeline is not started."""
     kafka = rig.servers.by_class[Kafka]
     assert isinstance(kafka, Kafka)
-    settings = freshness.settings
+    del seconds
+    encoding, schema, trips = FreshnessSettings.of(rig.spec).encoding, rig.workload.trips_schema, rig.workload.trips
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("making table and topic")
@@ -274,16 +290,16 @@ def staged(freshness: Freshness, rig: Rig, name: str, show: Show) -> Iterator[Fr
             table = system.destination(rig.variant.options).open(context)
             stack.callback(table.close)
         assert isinstance(table, TableSystem)
-        table.create(freshness.schema)
+        table.create(schema)
         topic = f"tidemark-{rig.spec.fingerprint}-{secrets.token_hex(6)}"
         kafka.create_topic(topic)
         stack.callback(_drop, kafka, topic)
-        source = Source(kafka.bootstrap, topic, freshness.schema)
-        producer = PacedProducer(freshness.trips, directory, kafka.bootstrap, topic, settings.encoding)
+        source = Source(kafka.bootstrap, topic, schema)
+        producer = PacedProducer(trips, directory, kafka.bootstrap, topic, encoding)
         stack.enter_context(producer)
-        freshness.producer = producer
-        stack.callback(freshness.let_go)
-        yield FreshnessStage(freshness, rig, directory, system, table, source, producer, show)
+        stage = FreshnessStage(rig, directory, system, table, source, producer, show)
+        stack.callback(stage.stop)
+        yield stage
 
 
 def _drop(kafka: Kafka, topic: str) -> None:

@@ -32,7 +32,6 @@ from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     from tidemark.runs.manifest import SystemPart
-    from tidemark.studies.ingest.workload import Ingest
 
 EARLIEST = 0.5  # earliest moment of the cut, as a share of the window
 TABLE = "table"
@@ -41,10 +40,8 @@ TABLE = "table"
 class CutStage(WrittenStage):
     """Window on one table that ends with a power cut; made by `staged`."""
 
-    def __init__(
-        self, ingest: Ingest, rig: Rig, directory: Path, table: TableSystem, crew: Survivors, disk: Disk, seen: Seen
-    ) -> None:
-        super().__init__(ingest, rig, directory, [table], crew)
+    def __init__(self, rig: Rig, directory: Path, table: TableSystem, crew: Survivors, disk: Disk, seen: Seen) -> None:
+        super().__init__(rig, directory, [table], crew)
         self._table, self._crew, self._disk, self._seen = table, crew, disk, seen
         self._share = random.Random(f"{rig.spec.seed} {rig.spec.repeat} {rig.spec.label} cut").uniform(EARLIEST, 1)
         self._abandoned = threading.Event()
@@ -97,7 +94,7 @@ class CutStage(WrittenStage):
         del last
         show("oracle")
         began = time.perf_counter()
-        found, rows = Look.at(self._table), self._ingest.settings.rows
+        found, rows = Look.at(self._table), self._settings.rows
         remains = Remains.below(self.directory / TABLE)
         paid = cost(self._records, self._cut_ns, self._seen.batches, rows, found.ids, found.said, remains)
         self._found = {
@@ -130,27 +127,26 @@ class CutStage(WrittenStage):
 class Seen:
     """State before the window: table description, and which commit data is durable when `write` returns."""
 
-    def __init__(self, ingest: Ingest, rig: Rig, table: TableSystem, folder: Path) -> None:
-        self.system: SystemPart = system_part(rig.variant, table, ingest.schema)
-        self.at_risk, commits = commits_at_risk(ingest, rig, table, folder, 0.0)
+    def __init__(self, rig: Rig, table: TableSystem, folder: Path) -> None:
+        self.system: SystemPart = system_part(rig.variant, table, rig.workload.trips_schema)
+        self.at_risk, commits = commits_at_risk(rig, table, folder, 0.0)
         self.batches = 1 + commits  # in the table
 
 
 @contextmanager
-def staged(
-    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: CutSettings
-) -> Iterator[CutStage]:
+def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[CutStage]:
     """Yield a stage: a table in the folder `name`, synced to disk, and writers whose records lie outside that disk."""
+    settings = CutSettings.of(rig.spec)
     directory = private_directory(rig.work / name)
-    disk = ingest.disk
+    disk = rig.session
     assert disk is not None, "the series was placed on no separate disk"
     ledger = private_directory(disk.beside / name)
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, directory, ignore_errors=True)
         show("making the table")
-        table = fresh_table(ingest, rig, directory / TABLE, stack, settings.rows)
-        seen = Seen(ingest, rig, table, directory / TABLE)
+        table = fresh_table(rig, directory / TABLE, stack, settings.rows)
+        seen = Seen(rig, table, directory / TABLE)
         show("starting the writers")
-        crew = surviving(ingest, rig, table, ledger, settings, seconds + BACK_S, stack)
+        crew = surviving(rig, table, ledger, settings, seconds + BACK_S, stack)
         disk.sync()
-        yield CutStage(ingest, rig, directory, table, crew, disk, seen)
+        yield CutStage(rig, directory, table, crew, disk, seen)

@@ -17,6 +17,7 @@ from tidemark.machine import cachestat
 from tidemark.services.base import Service, files_below
 from tidemark.services.postgres import Postgres
 from tidemark.studies.ingest.load.writer import batches
+from tidemark.studies.ingest.parts import settings_of
 from tidemark.studies.ingest.window.oracle import OF_TABLE
 from tidemark.systems.tables import TableSystem
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidemark.measure.workload import Rig
-    from tidemark.studies.ingest.workload import Ingest
 
 COMMITS = 10  # whose files are checked
 LOOK_S = 0.1
@@ -97,14 +97,12 @@ def look(
     )
 
 
-def commits_at_risk(
-    ingest: Ingest, rig: Rig, table: TableSystem, folder: Path, watch_seconds: float
-) -> tuple[dict[str, Any], int]:
+def commits_at_risk(rig: Rig, table: TableSystem, folder: Path, watch_seconds: float) -> tuple[dict[str, Any], int]:
     """Return `look` as JSON, or {"excused": reason} if it is not possible, and the number of commits made."""
     servers = rig.servers.by_class
     if reason := why_not(folder, servers.values()):
         return {"excused": reason}, 0
-    batch = batches(ingest.trips, ingest.settings.rows, OF_TABLE)
+    batch = batches(rig.workload.trips, settings_of(rig.spec).rows, OF_TABLE)
     postgres = servers.get(Postgres)
     assert postgres is None or isinstance(postgres, Postgres)
     found = look(table, lambda number: batch(1 + number), folder, postgres, watch_seconds)

@@ -20,7 +20,6 @@ from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     from tidemark.studies.ingest.front.crew import LastingFront
-    from tidemark.studies.ingest.workload import Ingest
 
 TABLE = "table"
 
@@ -30,14 +29,13 @@ class KilledStage(WrittenStage):
 
     def __init__(
         self,
-        ingest: Ingest,
         rig: Rig,
         directory: Path,
         table: TableSystem,
         crew: Survivors | LastingFront,
         faults: Faults,
     ) -> None:
-        super().__init__(ingest, rig, directory, [table], crew)
+        super().__init__(rig, directory, [table], crew)
         self._crew, self._table, self._faults = crew, table, faults
         self._account: dict[str, Any] = {}
 
@@ -55,7 +53,7 @@ class KilledStage(WrittenStage):
     def check(self, window: IngestWindow, last: bool, show: Show) -> Findings:
         findings = super().check(window, last, show)
         assert self._started is not None
-        faults, rows = self._faults, self._ingest.settings.rows
+        faults, rows = self._faults, self._settings.rows
         before = (faults.undisturbed_ns, faults.undisturbed)
         found = account(self._records, self._started, before, faults.kills, Look.at(self._table), rows)
         self._account = plain(*found)
@@ -75,9 +73,9 @@ class FaultStage(KilledStage):
     def check(self, window: IngestWindow, last: bool, show: Show) -> Findings:
         findings = super().check(window, last, show)
         show("what is on the disk at the acknowledgement")
-        settings, folder = self._ingest.settings, self.directory / TABLE
+        settings, folder = self._settings, self.directory / TABLE
         assert isinstance(settings, FaultSettings)
-        self._durability, _ = commits_at_risk(self._ingest, self._rig, self._table, folder, settings.watch_seconds)
+        self._durability, _ = commits_at_risk(self._rig, self._table, folder, settings.watch_seconds)
         return findings
 
     def describe(self, window: IngestWindow) -> Description:
@@ -86,17 +84,16 @@ class FaultStage(KilledStage):
 
 
 @contextmanager
-def staged(
-    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: FaultSettings
-) -> Iterator[FaultStage]:
+def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[FaultStage]:
     """Yield a stage: a table in the folder `name` with a first commit, waiting writers, and the kills of them."""
+    settings = FaultSettings.of(rig.spec)
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("making the table")
-        table = fresh_table(ingest, rig, directory / TABLE, stack, settings.rows)
+        table = fresh_table(rig, directory / TABLE, stack, settings.rows)
         show("starting the writers")
         longest = seconds + settings.kills * (1 + len(rig.servers.ours())) * BACK_S
-        crew = surviving(ingest, rig, table, directory, settings, longest, stack, settings.retry)
+        crew = surviving(rig, table, directory, settings, longest, stack, settings.retry)
 
         def reconnect() -> None:
             table.reconnect()
@@ -104,4 +101,4 @@ def staged(
 
         seed = f"{rig.spec.seed} {rig.spec.repeat} {rig.spec.name} kills"
         faults = Faults(crew, table, rig.servers.ours(), reconnect, settings.kills, seed)
-        yield FaultStage(ingest, rig, directory, table, crew, faults)
+        yield FaultStage(rig, directory, table, crew, faults)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tidemark.measure.workload import Rig
     from tidemark.studies.ingest.cut.settings import CutSettings
     from tidemark.studies.ingest.faults.settings import FaultSettings
-    from tidemark.studies.ingest.workload import Ingest
 
 SURVIVOR = "tidemark.studies.ingest.faults.survivor"
 MOST_A_SECOND = 10_000  # attempts of one writer that its records have room for
@@ -108,7 +107,6 @@ class Survivors(Members):
 
 
 def surviving(
-    ingest: Ingest,
     rig: Rig,
     table: TableSystem,
     folder: Path,
@@ -127,7 +125,7 @@ def surviving(
         return LastingOrder(
             door=table.door(),
             number=number,
-            trips=ingest.trips,
+            trips=rig.workload.trips,
             rows=settings.rows,
             tries=settings.tries,
             uncounted=0,
@@ -138,9 +136,7 @@ def surviving(
             retry=retry,
         )
 
-    crew = stack.enter_context(Survivors(order, settings.writers, folder))
-    stack.enter_context(ingest.working(crew))
-    return crew
+    return stack.enter_context(Survivors(order, settings.writers, folder))
 
 
 def show_door(table: TableSystem, folder: Path) -> None:

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +25,6 @@ from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.studies.ingest.window.stage import fresh_table
 
-if TYPE_CHECKING:
-    from tidemark.studies.ingest.workload import Ingest
-
 MOST_A_SECOND = 2_000  # requests of one client that its records have room for
 WRITERS = 1  # table clients of the front: one buffer is committed at a time
 
@@ -37,7 +33,7 @@ class FrontStage(KilledStage):
     """Window in which the front is killed; made by `staged`."""
 
     def new_window(self) -> GroupWindow:
-        return GroupWindow(self._ingest.settings.rows)
+        return GroupWindow(self._settings.rows)
 
     def describe(self, window: IngestWindow) -> Description:
         """Describe the window as for writers, except that the front's commits are not the clients' requests."""
@@ -58,21 +54,20 @@ def commits_of(records: Sequence[NDArray[np.int64]], killed_ns: Sequence[int]) -
 
 
 @contextmanager
-def staged(
-    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: FrontSettings
-) -> Iterator[FrontStage]:
+def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[FrontStage]:
     """Yield a stage: a table in the folder `name` with a first commit, a front before it, and waiting clients."""
+    settings = FrontSettings.of(rig.spec)
     directory = private_directory(rig.work / name)
     with ExitStack() as stack:
         if not rig.spec.keep_tables:
             stack.callback(shutil.rmtree, directory, ignore_errors=True)
         show("making the table")
-        table = fresh_table(ingest, rig, directory / "table-1", stack, ROWS_A_FLUSH)
+        table = fresh_table(rig, directory / "table-1", stack, ROWS_A_FLUSH)
         show("starting the front and its clients")
-        order = Order(table.door(), ingest.schema, settings.rules, new_token(), WRITERS, settings.tries)
+        order = Order(table.door(), rig.workload.trips_schema, settings.rules, new_token(), WRITERS, settings.tries)
         most = math.ceil((seconds + settings.kills * BACK_S) * MOST_A_SECOND)
-        crew = stack.enter_context(LastingFront(order, ingest.trips, settings.rows, settings.clients, most, directory))
-        stack.enter_context(ingest.working(crew))
+        trips = rig.workload.trips
+        crew = stack.enter_context(LastingFront(order, trips, settings.rows, settings.clients, most, directory))
         seed = f"{rig.spec.seed} {rig.spec.repeat} {rig.spec.name} kills of the front"
         faults = Faults(crew, table, [crew], lambda: None, settings.kills, seed, of_writers=False)
-        yield FrontStage(ingest, rig, directory, table, crew, faults)
+        yield FrontStage(rig, directory, table, crew, faults)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tidemark.studies.ingest.workload import Ingest
     from tidemark.systems.tables import TableSystem
 
 MOST_A_SECOND = 20_000  # requests of one client that its records have room for
@@ -41,14 +40,12 @@ class GroupWindow(IngestWindow):
 class GroupStage(IngestStage):
     """Window on one table, a front, and its clients."""
 
-    def __init__(
-        self, ingest: Ingest, rig: Rig, directory: Path, tables: Sequence[TableSystem], crew: Fronted, warms: bool
-    ) -> None:
-        super().__init__(ingest, rig, directory, tables, crew, warms)
+    def __init__(self, rig: Rig, directory: Path, tables: Sequence[TableSystem], crew: Fronted, warms: bool) -> None:
+        super().__init__(rig, directory, tables, crew, warms)
         self._fronted = crew
 
     def new_window(self) -> GroupWindow:
-        return GroupWindow(self._ingest.settings.rows)
+        return GroupWindow(self._settings.rows)
 
     def describe(self, window: IngestWindow) -> Description:
         """Describe the window as for writers, except that the front's commits are not the clients' requests."""
@@ -61,19 +58,19 @@ class GroupStage(IngestStage):
 
 
 @contextmanager
-def staged(
-    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: GroupSettings
-) -> Iterator[GroupStage]:
+def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[GroupStage]:
     """Yield a stage: a table in the folder `name` with a first commit, a front before it, and waiting clients."""
+    settings = GroupSettings.of(rig.spec)
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("making the table")
-        table = fresh_table(ingest, rig, directory / "table-1", stack, ROWS_A_FLUSH)
+        table = fresh_table(rig, directory / "table-1", stack, ROWS_A_FLUSH)
         show("starting the front and its clients")
-        order = Order(table.door(), ingest.schema, settings.rules, new_token(), settings.writers, settings.tries)
+        order = Order(
+            table.door(), rig.workload.trips_schema, settings.rules, new_token(), settings.writers, settings.tries
+        )
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted
         crew = stack.enter_context(
-            Fronted(order, ingest.trips, settings.rows, settings.clients, settings.uncounted, most, directory)
+            Fronted(order, rig.workload.trips, settings.rows, settings.clients, settings.uncounted, most, directory)
         )
-        stack.enter_context(ingest.working(crew))
-        yield GroupStage(ingest, rig, directory, [table], crew, name != COLD_RUN)
+        yield GroupStage(rig, directory, [table], crew, name != COLD_RUN)

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tidemark.machine.sampler import Group
 from tidemark.measure.workload import Description, Findings, Rig, Show
 from tidemark.studies.ingest.load.writer import Order
 from tidemark.studies.ingest.maintenance.crew import KeptCrew
 from tidemark.studies.ingest.maintenance.growth import Growth
 from tidemark.studies.ingest.maintenance.keeper import Call, Upkeep
-from tidemark.studies.ingest.maintenance.settings import MaintenanceSettings
+from tidemark.studies.ingest.maintenance.settings import BESIDE, MaintenanceSettings
 from tidemark.studies.ingest.maintenance.watcher import NOT_COUNTED, Polls
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.studies.ingest.window.stage import MOST_A_SECOND, IngestStage, fresh_table
 from tidemark.systems.tables import TableSystem
 
-if TYPE_CHECKING:
-    from tidemark.studies.ingest.workload import Ingest
-
 
 class MaintenanceStage(IngestStage):
     """Window on one table; made by `staged`."""
 
-    def __init__(
-        self, ingest: Ingest, rig: Rig, directory: Path, table: TableSystem, crew: KeptCrew, growth: Growth
-    ) -> None:
-        super().__init__(ingest, rig, directory, [table], crew, warms=True)
+    def __init__(self, rig: Rig, directory: Path, table: TableSystem, crew: KeptCrew, growth: Growth) -> None:
+        super().__init__(rig, directory, [table], crew, warms=True)
         self._kept, self._table, self._growth = crew, table, growth
+
+    def groups(self) -> Mapping[str, Group]:
+        return {**super().groups(), **{name: Group(partial(self._kept.beside, name)) for name in BESIDE}}
 
     def advance(self, window: IngestWindow, until_seconds: float) -> None:
         with self._growth.watched():
@@ -82,20 +82,19 @@ def _seconds(nanoseconds: int) -> float:
 
 
 @contextmanager
-def staged(
-    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: MaintenanceSettings
-) -> Iterator[MaintenanceStage]:
+def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[MaintenanceStage]:
     """Yield a stage: a table in the folder `name` with a first commit, and all processes, waiting."""
+    settings = MaintenanceSettings.of(rig.spec)
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("making the table")
-        table = fresh_table(ingest, rig, directory / "table-1", stack, settings.rows)
+        table = fresh_table(rig, directory / "table-1", stack, settings.rows)
         show("starting the writers")
         orders = [
             Order(
                 door=table.door(),
                 number=number,
-                trips=ingest.trips,
+                trips=rig.workload.trips,
                 rows=settings.rows,
                 tries=settings.tries,
                 uncounted=settings.uncounted,
@@ -107,5 +106,4 @@ def staged(
         ]
         upkeep = Upkeep(table.door(), settings.every_seconds) if settings.every_seconds else None
         crew = stack.enter_context(KeptCrew(orders, table.door(), upkeep, directory))
-        stack.enter_context(ingest.working(crew))
-        yield MaintenanceStage(ingest, rig, directory, table, crew, Growth(table, settings.look_seconds))
+        yield MaintenanceStage(rig, directory, table, crew, Growth(table, settings.look_seconds))

@@ -26,7 +26,6 @@ from tidemark.studies.ingest.window.stage import MOST_A_SECOND, IngestStage, fre
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tidemark.studies.ingest.workload import Ingest
     from tidemark.systems.tables import TableSystem
 
 # Modules that run as stand-alone programs.
@@ -36,14 +35,12 @@ WRITER, CLIENTS = "tidemark.studies.ingest.tail.writer", "tidemark.studies.inges
 class TailStage(IngestStage):
     """Window on one table, with its writer or front, and the offered rate."""
 
-    def __init__(
-        self, ingest: Ingest, rig: Rig, directory: Path, table: TableSystem, crew: Crew | Fronted, pace: Pace
-    ) -> None:
-        super().__init__(ingest, rig, directory, [table], crew, warms=False)
+    def __init__(self, rig: Rig, directory: Path, table: TableSystem, crew: Crew | Fronted, pace: Pace) -> None:
+        super().__init__(rig, directory, [table], crew, warms=False)
         self._pace = pace
 
     def new_window(self) -> TailWindow:
-        return TailWindow(self._ingest.settings.rows, of_front=self._ingest.settings.has_front)
+        return TailWindow(self._settings.rows, of_front=self._settings.has_front)
 
     def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
         """Yield once. Before every window, including the cold one, measure the capacity: the rate is a share of it."""
@@ -83,37 +80,33 @@ class TailStage(IngestStage):
 
 
 @contextmanager
-def staged(
-    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: TailSettings
-) -> Iterator[TailStage]:
+def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[TailStage]:
     """Yield a stage: a table in the folder `name` with a first commit, and a waiting writer, or front with clients."""
+    settings = TailSettings.of(rig.spec)
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("making the table")
         rows = ROWS_A_FLUSH if settings.has_front else settings.rows
-        table = fresh_table(ingest, rig, directory / "table-1", stack, rows)
+        table = fresh_table(rig, directory / "table-1", stack, rows)
         show("starting writers or clients")
-        crew: Crew | Fronted = _crew(ingest, rig, table, settings, seconds, directory)
+        crew: Crew | Fronted = _crew(rig, table, settings, seconds, directory)
         stack.enter_context(crew)
-        stack.enter_context(ingest.working(crew))
         seed = (rig.spec.seed, rig.spec.repeat, *name.encode())
-        yield TailStage(ingest, rig, directory, table, crew, Pace(settings, seconds, seed))
+        yield TailStage(rig, directory, table, crew, Pace(settings, seconds, seed))
 
 
-def _crew(
-    ingest: Ingest, rig: Rig, table: TableSystem, settings: TailSettings, seconds: float, directory: Path
-) -> Crew | Fronted:
+def _crew(rig: Rig, table: TableSystem, settings: TailSettings, seconds: float, directory: Path) -> Crew | Fronted:
     """Return the writer or the front; its records have room for the closed loop and for a window of `seconds`."""
     a_second = MOST_OF_A_CLIENT if settings.has_front else MOST_A_SECOND
     most = MOST_CLOSED + settings.uncounted * settings.tries + math.ceil(seconds * a_second)
     if settings.has_front:
-        gathering = FrontOrder(table.door(), ingest.schema, settings.rules, new_token(), 1, settings.tries)
+        gathering = FrontOrder(table.door(), rig.workload.trips_schema, settings.rules, new_token(), 1, settings.tries)
         sizes = (settings.rows, settings.clients, settings.uncounted, most)
-        return Fronted(gathering, ingest.trips, *sizes, directory, CLIENTS)
+        return Fronted(gathering, rig.workload.trips, *sizes, directory, CLIENTS)
     order = Order(
         door=table.door(),
         number=1,
-        trips=ingest.trips,
+        trips=rig.workload.trips,
         rows=settings.rows,
         tries=settings.tries,
         uncounted=settings.uncounted,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tidemark.errors import SystemFailure
+from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
+from tidemark.studies.ingest.group.load import Fronted
 from tidemark.studies.ingest.load.crew import Crew, Writing
 from tidemark.studies.ingest.load.writer import batches
+from tidemark.studies.ingest.parts import settings_of
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.systems.base import Capability
@@ -28,9 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tidemark.studies.ingest.group.load import Fronted
-    from tidemark.studies.ingest.workload import Ingest
 
+WRITERS, CLIENTS = "writers", "clients"  # process groups: writers of the table, and clients of a front
 MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for; the null system reaches 130,000
 COLD_RUN = "run-0"  # includes the first commits: no warm-up before it
 
@@ -38,24 +40,25 @@ COLD_RUN = "run-0"  # includes the first commits: no warm-up before it
 class WrittenStage(Stage[IngestWindow]):
     """Window on one table, or one per writer, and the check of their contents. A subclass defines the timed part."""
 
-    def __init__(
-        self, ingest: Ingest, rig: Rig, directory: Path, tables: Sequence[TableSystem], writing: Writing
-    ) -> None:
+    def __init__(self, rig: Rig, directory: Path, tables: Sequence[TableSystem], writing: Writing) -> None:
         self.directory = directory
-        self._ingest, self._rig, self._tables, self._writing = ingest, rig, tables, writing
+        self._settings = settings_of(rig.spec)
+        self._rig, self._tables, self._writing = rig, tables, writing
         self._started: int | None = None
         self._records: list[NDArray[np.int64]] = []
         self._finding = Finding()
         self._referenced = 0
 
     def new_window(self) -> IngestWindow:
-        return IngestWindow(self._ingest.settings.rows)
+        return IngestWindow(self._settings.rows)
 
-    def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
-        """Yield once, then check the servers."""
-        del window, until_seconds
-        yield
-        self._rig.servers.check()
+    def groups(self) -> Mapping[str, Group]:
+        writing = self._writing
+        clients = {CLIENTS: Group(lambda: writing.client_pids)} if isinstance(writing, Fronted) else {}
+        return {WRITERS: Group(lambda: writing.pids, ended=writing.ended_seconds), **clients}
+
+    def has_ended(self) -> bool:
+        return self._writing.has_failed()
 
     def finish(self, window: IngestWindow) -> None:
         self._rig.servers.check()
@@ -95,7 +98,7 @@ class WrittenStage(Stage[IngestWindow]):
             except Exception as error:
                 whole.add(Finding(unread=f"{type(error).__name__}: {error}"))
                 continue
-            whole.add(look(ids, {OF_TABLE: first, **own}, self._ingest.settings.rows))
+            whole.add(look(ids, {OF_TABLE: first, **own}, self._settings.rows))
         return whole
 
     def describe(self, window: IngestWindow) -> Description:
@@ -110,7 +113,7 @@ class WrittenStage(Stage[IngestWindow]):
         }
         exact = self._finding.is_exact
         return Description(
-            system=system_part(self._rig.variant, self._tables[0], self._ingest.schema),
+            system=system_part(self._rig.variant, self._tables[0], self._rig.workload.trips_schema),
             versions=versions(),
             marks=() if exact else (f"the table does not hold what was acknowledged: {self._finding.words}",),
             found=found,
@@ -122,14 +125,13 @@ class IngestStage(WrittenStage):
 
     def __init__(
         self,
-        ingest: Ingest,
         rig: Rig,
         directory: Path,
         tables: Sequence[TableSystem],
         crew: Crew | Fronted,
         warms: bool,
     ) -> None:
-        super().__init__(ingest, rig, directory, tables, crew)
+        super().__init__(rig, directory, tables, crew)
         self._crew, self._warms = crew, warms
 
     def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
@@ -151,11 +153,11 @@ def versions() -> dict[str, str]:
     return {"PyArrow": pa.__version__, "Python": platform.python_version()}
 
 
-def fresh_table(ingest: Ingest, rig: Rig, folder: Path, stack: ExitStack, rows_per_write: int) -> TableSystem:
+def fresh_table(rig: Rig, folder: Path, stack: ExitStack, rows_per_write: int) -> TableSystem:
     """Return a table in `folder` with a first commit, of as many rows as a batch; `stack` closes it."""
     table = rig.variant.open_as(TableSystem, rig.context(private_directory(folder), rows_per_write))
     stack.callback(table.close)
-    table.create(ingest.schema)
+    table.create(rig.workload.trips_schema)
     # Some clients do not check for a conflict when they make the first commit to an empty table.
-    table.write(batches(ingest.trips, ingest.settings.rows, OF_TABLE)(0))
+    table.write(batches(rig.workload.trips, settings_of(rig.spec).rows, OF_TABLE)(0))
     return table

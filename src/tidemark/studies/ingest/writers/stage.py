@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
 from tidemark.measure.workload import Rig, Show
 from tidemark.studies.ingest.load.crew import Crew
@@ -13,20 +12,16 @@ from tidemark.studies.ingest.load.writer import Order
 from tidemark.studies.ingest.window.stage import COLD_RUN, MOST_A_SECOND, IngestStage, fresh_table
 from tidemark.studies.ingest.writers.settings import OWN, WritersSettings
 
-if TYPE_CHECKING:
-    from tidemark.studies.ingest.workload import Ingest
-
 
 @contextmanager
-def staged(
-    ingest: Ingest, rig: Rig, name: str, seconds: float, show: Show, settings: WritersSettings
-) -> Iterator[IngestStage]:
+def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[IngestStage]:
     """Yield a stage: tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
+    settings = WritersSettings.of(rig.spec)
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("making the tables")
         tables = [
-            fresh_table(ingest, rig, directory / f"table-{number}", stack, settings.rows)
+            fresh_table(rig, directory / f"table-{number}", stack, settings.rows)
             for number in range(1, 1 + (settings.writers if settings.tables == OWN else 1))
         ]
         show("starting the writers")
@@ -35,7 +30,7 @@ def staged(
             Order(
                 door=tables[number % len(tables)].door(),
                 number=number + 1,
-                trips=ingest.trips,
+                trips=rig.workload.trips,
                 rows=settings.rows,
                 tries=settings.tries,
                 uncounted=settings.uncounted,
@@ -46,5 +41,4 @@ def staged(
             for number in range(settings.writers)
         ]
         crew = stack.enter_context(Crew(orders, directory))
-        stack.enter_context(ingest.working(crew))
-        yield IngestStage(ingest, rig, directory, tables, crew, name != COLD_RUN)
+        yield IngestStage(rig, directory, tables, crew, name != COLD_RUN)

@@ -8,26 +8,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from tidemark.errors import ServiceError, SystemFailure
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
-from tidemark.paths import Workspace, private_directory
+from tidemark.paths import private_directory
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
+from tidemark.studies.lhbench.data.store import Store
+from tidemark.studies.lhbench.files import script as files
+from tidemark.studies.lhbench.files.settings import FilesSettings
 from tidemark.studies.lhbench.judge.calls import Judge
+from tidemark.studies.lhbench.load import script as load
+from tidemark.studies.lhbench.load.settings import LoadSettings
+from tidemark.studies.lhbench.merge import script as merge
+from tidemark.studies.lhbench.merge.settings import MergeSettings
+from tidemark.studies.lhbench.parts import settings_of
+from tidemark.studies.lhbench.refresh import script as refresh
+from tidemark.studies.lhbench.refresh.settings import RefreshSettings
 from tidemark.studies.lhbench.second.calls import asked
+from tidemark.studies.lhbench.settings import LhbenchSettings
 from tidemark.studies.lhbench.window.samples import NOT_TOLD, Done, LakeWindow
 from tidemark.studies.lhbench.window.script import QUERY, Held, Phase, Step
 from tidemark.studies.lhbench.window.startup import tell
 from tidemark.systems.base import Context
 from tidemark.systems.lakehouses.kind import Lakehouse, Ran
-
-if TYPE_CHECKING:
-    from tidemark.studies.lhbench.workload import Lhbench
 
 ENGINE_ROWS = 1  # rows per write; Tidemark itself writes nothing here
 EVENTS = ".events"  # folder of the engine's log, removed with the window's folder after it is read
@@ -62,12 +70,11 @@ class Verdicts:
 class LakeStage(Stage[LakeWindow]):
     """Stage of a session's window; `staged` creates it."""
 
-    def __init__(
-        self, lhbench: Lhbench, rig: Rig, directory: Path, system: Lakehouse, judge: Judge, show: Show
-    ) -> None:
+    def __init__(self, rig: Rig, directory: Path, system: Lakehouse, judge: Judge, show: Show) -> None:
         self.directory = directory
-        self._lhbench, self._rig, self._system, self._judge, self._show = lhbench, rig, system, judge, show
-        self._phases: Sequence[Phase] = lhbench.script(system)
+        self._rig, self._system, self._judge, self._show = rig, system, judge, show
+        self._settings, self._store = settings_of(rig.spec), Store.of(rig.workload.workspace)
+        self._phases: Sequence[Phase] = script(system, self._settings, self._store, rig.spec.repeat)
         self._phase: Phase | None = None
         self._answers: dict[str, tuple[Step, Sequence[Sequence[Any]]]] = {}  # first answer in the phase, by query
         self._labels: list[str] = []  # labels of the completed steps
@@ -136,7 +143,7 @@ class LakeStage(Stage[LakeWindow]):
 
     def _cpu_seconds(self) -> float | None:
         """Return the CPU time of the engine's processes in seconds; None if any runs on another machine."""
-        groups = self._rig.groups()
+        groups = self._rig.groups(self)
         if any(self._rig.servers.by_class[kind].is_elsewhere for kind in self._rig.variant.needs):
             return None
         found = [groups[kind.name].cpu_seconds() for kind in self._rig.variant.needs if kind.name in groups]
@@ -222,7 +229,7 @@ class LakeStage(Stage[LakeWindow]):
             "footprints": self._footprints,
             "words": "; ".join(wrong) or "exact",
             "failed": failed,
-            "data": self._lhbench.told(),
+            "data": described(self._settings, self._store),
             "in_force": dict(self._system.in_force()),
         }
         return Description(
@@ -239,8 +246,9 @@ class LakeStage(Stage[LakeWindow]):
 
 
 @contextmanager
-def staged(lhbench: Lhbench, rig: Rig, name: str, show: Show) -> Iterator[LakeStage]:
+def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[LakeStage]:
     """Yield a stage with a new session that has no tables, in the folder `name`."""
+    del seconds
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("opening a session")
@@ -248,5 +256,30 @@ def staged(lhbench: Lhbench, rig: Rig, name: str, show: Show) -> Iterator[LakeSt
         stack.callback(system.close)
         system.open()
         system.log_events(private_directory(directory / EVENTS))
-        judge = Judge.of(Workspace(lhbench.private.parent), directory / ".judge")
-        yield LakeStage(lhbench, rig, directory, system, judge, show)
+        judge = Judge.of(rig.workload.workspace, directory / ".judge")
+        yield LakeStage(rig, directory, system, judge, show)
+
+
+def script(system: Lakehouse, settings: LhbenchSettings, store: Store, repeat: int) -> Sequence[Phase]:
+    """Return the phases of a window."""
+    if isinstance(settings, LoadSettings):
+        return load.script(system, settings, store)
+    if isinstance(settings, RefreshSettings):
+        return refresh.script(system, settings, store)
+    if isinstance(settings, FilesSettings):
+        return files.script(system, settings, store)
+    assert isinstance(settings, MergeSettings)
+    return merge.script(system, settings, store, repeat)
+
+
+def described(settings: LhbenchSettings, store: Store) -> Mapping[str, Any]:
+    """Return the description of the input data: rows of tables and sets, without the texts of queries."""
+    if isinstance(settings, LoadSettings):
+        return {"tables": store.told(store.base(settings.scale))["tables"]}
+    if isinstance(settings, RefreshSettings):
+        sets = store.told(store.refreshes(settings))
+        return {"tables": store.told(store.base(settings.scale))["tables"], "sets": sets}
+    if isinstance(settings, FilesSettings):
+        return {"many": store.told(store.many(settings))}
+    assert isinstance(settings, MergeSettings)
+    return {"sets": store.told(store.sets(settings))}

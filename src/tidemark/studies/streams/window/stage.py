@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import confluent_kafka
 import pyarrow as pa
 
 from tidemark.errors import OracleError, StreamError, SystemFailure
 from tidemark.machine.processes import bind
+from tidemark.machine.sampler import Group
 from tidemark.measure import maintenance
 from tidemark.measure.describe import system_part
 from tidemark.measure.oracle import consult, difference
@@ -26,13 +27,12 @@ from tidemark.stream.consumer import EventConsumer
 from tidemark.stream.events import Encoding, EventCodec
 from tidemark.stream.sizes import EventSizes
 from tidemark.stream.source import Source
+from tidemark.studies.streams.settings import PRODUCER
 from tidemark.studies.streams.window.loop import run_stretch
 from tidemark.studies.streams.window.samples import Samples, StreamWindow
+from tidemark.studies.streams.window.session import Session
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
-
-if TYPE_CHECKING:
-    from tidemark.studies.streams.workload import Streams
 
 PROBE_SECONDS = 1.0
 BESIDE_MARGIN = 50_000  # events that a producer keeps ahead when it runs during the window
@@ -46,7 +46,6 @@ class StreamStage(Stage[StreamWindow]):
 
     def __init__(
         self,
-        streams: Streams,
         rig: Rig,
         directory: Path,
         topic: str,
@@ -56,32 +55,39 @@ class StreamStage(Stage[StreamWindow]):
         show: Show,
     ) -> None:
         self.directory, self.system = directory, system
-        self._streams, self._rig, self._topic, self._show = streams, rig, topic, show
+        self._session: Session = rig.session
+        self._settings, self._producer = self._session.settings, self._session.producer
+        self._rig, self._topic, self._show = rig, topic, show
         self._consumer, self._codec = consumer, codec
-        producer = streams.producer
-        self._source = Source(consumer.client, producer.counters, producer.is_alive, streams.is_ahead)
+        producer = self._producer
+        self._source = Source(consumer.client, producer.counters, producer.is_alive, self._session.is_ahead)
         self._commits_before = system.commits()
         self._following = False
         self._produced: Produced | None = None
         self._reads: dict[str, dict[str, Any]] = {}
 
     def new_window(self) -> StreamWindow:
-        settings = self._streams.settings
-        return StreamWindow(Samples(settings.batch_size), overlapped=settings.overlap)
+        return StreamWindow(Samples(self._settings.batch_size), overlapped=self._settings.overlap)
+
+    def groups(self) -> Mapping[str, Group]:
+        return {PRODUCER: Group(lambda: [self._producer.pid], alone=True)}
+
+    def has_ended(self) -> bool:
+        return not self._producer.is_alive()
 
     def stretches(self, window: StreamWindow, until_seconds: float) -> Iterator[None]:
         """Yield once per stretch; refill the topic between stretches if it ran out of events."""
         while True:
             yield
             self._rig.servers.check()
-            if not self._source.exhausted or window.elapsed_ns >= until_seconds * 1e9 or self._rig.fails():
+            if not self._source.exhausted or window.elapsed_ns >= until_seconds * 1e9 or self._rig.fails(self):
                 return
             self._show("filling the topic again (not counted)")
             self._refill(window, until_seconds)
 
     def advance(self, window: StreamWindow, until_seconds: float) -> None:
-        producer, settings = self._streams.producer, self._streams.settings
-        if not self._streams.is_ahead and not self._following:
+        producer, settings = self._producer, self._settings
+        if not self._session.is_ahead and not self._following:
             producer.follow(BESIDE_MARGIN, until_seconds)
             self._following = True
         counters = producer.counters
@@ -97,25 +103,24 @@ class StreamStage(Stage[StreamWindow]):
 
     def _refill(self, window: StreamWindow, until_seconds: float) -> None:
         """Add events for the rest of the window to the topic, at the window's rate so far."""
-        rates = self._streams.rates
+        rates, settings = self._session.rates, self._settings
         if window.elapsed_ns and window.rows:
             rates.note(window.events_per_s)
         left = until_seconds - window.elapsed_ns / 1e9
-        settings = self._streams.settings
-        self._streams.producer.extend(rates.events(left, settings.batch_size, self._rig.work, settings.most_events))
+        self._producer.extend(rates.events(left, settings.batch_size, self._rig.work, settings.most_events))
 
     def abandon(self) -> None:
         self._source.abandon()
 
     def finish(self, window: StreamWindow) -> None:
-        self._produced = self._streams.producer.finish()
+        self._produced = self._producer.finish()
         self._rig.servers.check()
         if window.rows == 0:
             raise StreamError(
                 f"not one operation ended within the window of {self._rig.spec.window_seconds:g} s; "
                 "a longer window (protocol) may be what it needs"
             )
-        self._streams.rates.note(window.events_per_s)
+        self._session.rates.note(window.events_per_s)
         self._consumer.close()  # otherwise it would continue to read ahead during the next steps
 
     def check(self, window: StreamWindow, last: bool, show: Show) -> Findings:
@@ -123,7 +128,7 @@ class StreamStage(Stage[StreamWindow]):
         verdict = self._ask_the_oracle(window)
         show("flush and footprint")
         footprint = self.system.footprint()
-        maintained = last and self._streams.settings.maintenance
+        maintained = last and self._settings.maintenance
         if maintained:
             self._read(window, "streamed", show)
         flush = maintenance.flush(self.system)
@@ -159,10 +164,10 @@ class StreamStage(Stage[StreamWindow]):
     def describe(self, window: StreamWindow) -> Description:
         assert self._produced is not None, "`finish` comes first"
         assert self._rig.dataset is not None, "a stream is made of trips"
-        sizes = EventSizes.read(self._streams.trips.with_name("events.json"))
-        topics = self._streams.topics(self._rig)
+        sizes = EventSizes.read(self._rig.workload.trips.with_name("events.json"))
+        topics = self._session.topics(self._rig)
         producer = ProducerPart.of(
-            self._streams.settings.producer,
+            self._settings.producer,
             self._produced,
             self._rig.dataset.rows,
             window.stretches,
@@ -179,7 +184,7 @@ class StreamStage(Stage[StreamWindow]):
 
     def files_apart(self) -> Files:
         """Return the log of the topic, which is meant to be in memory in every run."""
-        return {"stream": self._streams.topics(self._rig).files(self._topic)}
+        return {"stream": self._session.topics(self._rig).files(self._topic)}
 
 
 def marks(window: StreamWindow) -> tuple[str, ...]:
@@ -204,19 +209,20 @@ def libraries() -> dict[str, str]:
 
 
 @contextmanager
-def staged(streams: Streams, rig: Rig, name: str, seconds: float, show: Show) -> Iterator[StreamStage]:
+def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[StreamStage]:
     """Create a stage in the folder `name` for a window of `seconds`, and remove it afterwards.
 
     The topic and its files are deleted at the end; the table stays if tables are kept.
     """
-    settings, spec, rates = streams.settings, rig.spec, streams.rates
-    producer, topics = streams.producer, streams.topics(rig)
+    session: Session = rig.session
+    settings, rates, producer, topics = session.settings, session.rates, session.producer, session.topics(rig)
+    spec = rig.spec
     encoding = Encoding(settings.encoding)
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("filling the topic")
         ahead = settings.batch_size
-        if streams.is_ahead:
+        if session.is_ahead:
             ahead = rates.events(seconds, settings.batch_size, rig.work, settings.most_events)
         topic = topics.begin(encoding, ahead)
         stack.callback(topics.drop, topic)
@@ -236,11 +242,11 @@ def staged(streams: Streams, rig: Rig, name: str, seconds: float, show: Show) ->
         codec = consumer.open()
         if codec.schema != producer.schema:
             raise StreamError(f"topic {topic}: its schema message is not that of the trips: {codec.schema}")
-        yield StreamStage(streams, rig, directory, topic, system, consumer, codec, show)
+        yield StreamStage(rig, directory, topic, system, consumer, codec, show)
 
 
-def probe(streams: Streams, rig: Rig, show: Show) -> None:
+def probe(rig: Rig, show: Show) -> None:
     """Measure the rate of a system that was never measured on this machine, to size its first topic."""
-    with staged(streams, rig, "probe", PROBE_SECONDS, show) as stage:
+    with staged(rig, "probe", PROBE_SECONDS, show) as stage:
         show("finding out how fast it is (not counted)")
         stage.finish(uncounted(rig, stage, stage.new_window(), PROBE_SECONDS))
