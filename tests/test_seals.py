@@ -172,7 +172,7 @@ def test_verify_detects_silent_changes_and_disables_the_files(filled: Workspace)
     with pytest.raises(ProvisionError, match=r"2 are not as they were made.*not the locked one.*was changed"):
         verify_or_refuse(filled)
     assert not jars[0].exists()
-    assert not seals.is_whole(binary.parents[1]), "it is made anew"
+    assert not seals.is_whole(binary.parents[1]), "it is made again"
 
 
 def test_environment_is_checked_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,7 +194,7 @@ def test_environment_is_checked_too(tmp_path: Path, capsys: pytest.CaptureFixtur
     environments.install(lock, target, None)
     assert f"{pip} is not as pip-" in capsys.readouterr().err
     command = [target / "bin" / "python", "-c", "import pip"]
-    assert subprocess.run(command, check=False).returncode == 0, "made anew"
+    assert subprocess.run(command, check=False).returncode == 0, "made again"
 
 
 def test_an_installation_that_is_killed_leaves_nothing_outside_its_folder(tmp_path: Path) -> None:

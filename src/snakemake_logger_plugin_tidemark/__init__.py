@@ -1,4 +1,4 @@
-"""What `tidemark all` lets through of what Snakemake says; Snakemake finds this package by its name.
+"""Logger of `tidemark all`: the part of Snakemake's output that is shown; Snakemake finds this package by its name.
 
 All of it goes into results/logs/snakemake.log. A terminal shows a line for the step under way, in the place where the
 step draws its own; without a terminal each job that is done is a line. Errors and warnings come through, short. Series
@@ -24,7 +24,7 @@ LOG = Path("results", "logs", "snakemake.log")
 SERIES = "series_"  # how the names of their rules begin
 TARGET = "all"  # the rule that has nothing to do
 LINES = 6  # of an error; the log has all of it
-# What Snakemake says around a step that failed, which is told in words of ours.
+# Lines of Snakemake around a failed step, which is reported in other words here.
 AROUND = ("CalledProcessError in file", "Exiting because a job execution failed", "At least one job did not complete")
 NOTHING = "Nothing to be done"
 CANCELLING = ("Terminating processes on user request", "Cancelling snakemake")
@@ -82,7 +82,7 @@ class LogHandler(LogHandlerBase):
     def _show(self, record: LogRecord, text: str) -> None:
         event = getattr(record, "event", None)
         if text.startswith(CANCELLING):
-            self._cancelled = True  # whoever asked for it need not be told which steps did not end well
+            self._cancelled = True  # steps that fail after an interruption are not reported
         elif event == LogEvent.RUN_INFO:
             self._total = record.stats["total"]  # type: ignore[attr-defined]
         elif event == LogEvent.JOB_INFO:

@@ -229,7 +229,7 @@ def _check_polaris(services: dict[str, Any], origin: Origin) -> None:
         raise ConfigError(f"{origin.place(('services', key))}: found {found}; {allowed}")
 
     if services["polaris_path"] is not None and services["polaris_address"] is not None:
-        refuse("polaris_path", "a path beside polaris_address", "allowed: one of the two")
+        refuse("polaris_path", "a path in addition to polaris_address", "allowed: one of the two")
     for key in ("polaris_client_id", "polaris_catalog", "polaris_secret_file"):
         if services["polaris_address"] is None and services[key] is not None:
             refuse(key, "a value", "allowed: with polaris_address alone; a started one makes its own")
@@ -241,6 +241,6 @@ def _check_connect(services: dict[str, Any], origin: Origin) -> None:
     """Raise ConfigError for a worker of Connect without its broker's address: it reads only that broker's topics."""
     if services["connect_address"] is not None and services["kafka_address"] is None:
         raise ConfigError(
-            f"{origin.place(('services', 'kafka_address'))}: found nothing beside connect_address; needed: the address "
+            f"{origin.place(('services', 'kafka_address'))}: found connect_address alone; needed: the address "
             "of the broker that this worker of Connect reads from (its own bootstrap.servers)"
         )

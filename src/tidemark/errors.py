@@ -54,7 +54,7 @@ class HashMismatch(ProvisionError):
         self.what, self.expected, self.found = what, expected, found
         super().__init__(
             f"{what}: the lock names sha256 {expected}, the file has sha256 {found}. "
-            "The file was removed. If you did not change it, somebody between you and its registry did; "
+            "The file was removed. If you did not change it, it was changed between you and its registry; "
             "run the command again, and if the hashes still differ do not use it."
         )
 

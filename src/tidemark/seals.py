@@ -95,8 +95,8 @@ def is_whole(folder: Path) -> bool:
     if found is None:
         return True
     raise ProvisionError(
-        f"{_listed(found)}. {folder.parent} cannot be written to, so that it cannot be made anew here: remove {folder} "
-        "where it was made, and make it there with './tidemark provision'."
+        f"{_listed(found)}. {folder.parent} cannot be written to, so that it cannot be rebuilt here: remove {folder} "
+        "where it was made, and rebuild it there with './tidemark provision'."
     )
 
 
@@ -123,7 +123,7 @@ def clear(folder: Path) -> None:
     if folder.is_dir():
         found = differences(folder)
         why = "it was never checked, or by an earlier release" if found is None else _listed(found)
-        print(f"tidemark: {folder} is made anew: {why}", file=sys.stderr)
+        print(f"tidemark: {folder} is rebuilt: {why}", file=sys.stderr)
         break_seal(folder)
         # In one step: programs that run from it keep their open files. The code that makes it again removes it.
         replaced = folder.with_name(f".{folder.name}.incoming-replaced")

@@ -70,4 +70,4 @@ def test_ages_outside_the_fit_count_as_well() -> None:
     right, wrong = (standings([*costs, Age("ducklake", "thesis", 1000, 100, age_s * by)])[0] for by in (1.0, 2.0))
     assert right.reason == "" and line(right)[6] == pytest.approx(0, abs=1e-6)
     assert "median error of ages is 100 %" in wrong.reason
-    assert conclusion([]) == "No run here says what a commit costs: no other load is predicted."
+    assert conclusion([]) == "No run here measures the cost of a commit: no other load is predicted."

@@ -90,10 +90,11 @@ PLANTED = {
 @pytest.mark.parametrize("right", PLANTED)
 @pytest.mark.usefixtures("workspace")
 def test_planted_error_in_a_page_is_found(right: str, places: Places, results: Path) -> None:
-    text = (REPOSITORY / "README.md").read_text()
-    if right in text:
-        wrong = complaints(text.replace(right, PLANTED[right], 1), places, results, OF_THE_PIPELINE)
-        assert len(wrong) == 1, wrong
+    for section in (REPOSITORY / "README.md").read_text().split("\n## "):
+        if right in section:
+            wrong = complaints(section.replace(right, PLANTED[right], 1), places, results, OF_THE_PIPELINE)
+            assert len(wrong) == 1, wrong
+            return
 
 
 def test_most_planted_errors_apply_to_the_page() -> None:

@@ -86,7 +86,7 @@ WRONG_PLACES = [
     (("gallery", "results", "--target", "folder"), 2, "'folder' is a directory"),
     (("gallery", "results", "--target", "file/x.html"), 2, "file: file exists; name another place"),
     (("archive", "folder"), 2, "'folder' is a directory"),
-    (("archive", "odd.zip"), 2, "odd.zip: is there already; name another file, or replace it with --force"),
+    (("archive", "odd.zip"), 2, "odd.zip: exists already; name another file, or replace it with --force"),
     (("archive", "file/a.zip"), 2, "file: file exists; name another place"),
     (("archive", "a.zip", "--results", "/nope"), 2, "'/nope' does not exist"),
     (("archive", "a.zip", "--results", "folder"), 14, "folder/plan.json"),

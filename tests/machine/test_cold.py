@@ -92,7 +92,7 @@ def test_exact_sizes_count_and_missing_files_do_not(folder: Path) -> None:
 def test_files_of_other_accounts_are_left_out(file: Path, folder: Path) -> None:
     """Leave them out: the kernel reports every page of them as resident, which would make a cold machine look hot."""
     if os.geteuid() != 0:
-        pytest.skip("making a file that belongs to somebody else needs root")
+        pytest.skip("making a file of another account needs root")
     folder.chmod(0o755)
     file.chmod(0o644)
     child = os.fork()

@@ -132,7 +132,7 @@ def test_report_is_compared_with_its_own_appendix(done: Sandbox) -> None:
     assert {claim["study"] for claim in claims.values()} == {"catalogs"}
     assert claims["printed-write-50"]["verdict"] == claims["printed-write-99"]["verdict"] == "not reproduced"
     assert claims["row-sequential-old-table"]["verdict"] == "not testable here"
-    assert "beside it, not judged: rest-jdbc-postgres" in claims["row-sequential-old-table"]["why"]
+    assert "for comparison, not judged: rest-jdbc-postgres" in claims["row-sequential-old-table"]["why"]
     for name, claim in claims.items():
         untested = claim["verdict"] == "not testable here"
         assert (claim["ours"] is None) == untested and bool(claim["why"]) >= untested, name

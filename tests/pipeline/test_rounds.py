@@ -165,7 +165,7 @@ def test_failure_to_make_results_does_not_stop_the_measurement(
     assert said.out == ""
     assert said.err == (
         "tidemark: figures: failed: a figure is wrong. Its log is results/logs/figures.log. "
-        "The measurement goes on, and results are made anew at its end.\n"
+        "The measurement goes on, and results are made again at its end.\n"
     )
 
 

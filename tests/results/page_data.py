@@ -147,7 +147,7 @@ def first_screen() -> dict[str, Any]:
         ("Failures", "; ".join([f"Delta Lake (delta-rs), single: {REFUSED}"] * 3), True),
         ("Version", "Tidemark 0.1.0, measuring code aaaaaaaaaaaa, dataset 4f1d2c3b9a87", False),
     ]
-    tie = "cannot be told apart from it: DuckLake"
+    tie = "not distinguishable from it: DuckLake"
     slower = "Iceberg (PyIceberg): 62 ms more a write after 1,000 commits [55, 68]"
     answers = [
         answer("rate-single", "Fastest for single events", "DuckLake + inlining: 98 events/s [94, 102]", tie),

@@ -115,7 +115,7 @@ def test_findings_of_wrong_rows_come_first_with_a_workaround(finding: Finding, t
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"script": None, "repeat": "a command"}, "gives a script"),
+        ({"script": None, "repeat": "a command"}, "needs a script"),
         ({"colour": "red"}, "found the keys \\['colour'\\]"),
         ({"repeat": "a command"}, "allowed: one of them"),
         ({"id": "no-such"}, "there is no"),

@@ -94,7 +94,7 @@ def test_ratios_are_pairwise_and_show_indistinguishable_systems(measured: Group)
     difference = data["ratios"]["slower-1000-single"][slow][one]
     assert difference[1] > 0, "signed: by difference"
     shown = {question["key"]: question["shown"] for question in question_data(QUESTIONS, [measured])}
-    assert shown["rate-single"] and not shown["fixed"], "what nobody answers is not shown"
+    assert shown["rate-single"] and not shown["fixed"], "a metric without a value is not shown"
     marks = {row["system"]: row["marks"] for row in data["rows"]}
     assert marks["ducklake"] == [] and "failed" in marks["delta-rs"][0]
 
@@ -126,7 +126,7 @@ def test_answers_leave_out_the_harness_and_name_tied_systems(measured: Group) ->
     assert found["files-single"]["text"].startswith("Iceberg (PyIceberg): 4,000,000")
     lines = in_lines(list(found.values()), synthetic=True, repeated=False)
     assert len(lines) == 3 and lines[0].startswith("Fastest for single events: DuckLake")
-    assert lines[2].startswith("Not told apart: fastest for single events") and "SYNTHETIC" in lines[2]
+    assert lines[2].startswith("Not distinguishable: fastest for single events") and "SYNTHETIC" in lines[2]
     assert "how repeats differ is not known" in lines[2]
     assert "repeats" not in in_lines(list(found.values()), synthetic=True, repeated=True)[2]
 
@@ -146,7 +146,7 @@ def test_files_without_a_format_are_a_bound_and_not_ranked(measured: Group, monk
 def test_only_measured_system_is_not_reported_as_different(tmp_path: Path) -> None:
     (group,) = made(tmp_path, [FAST, replace(NULL, median_ms=0.5)], window_s=2.0)
     lines = in_lines(answers(group, QUESTIONS), synthetic=False, repeated=True)
-    assert lines[-1].startswith("Not told apart: fastest for single events: no other system was measured")
+    assert lines[-1].startswith("Not distinguishable: fastest for single events: no other system was measured")
 
 
 def test_no_slowdown_is_reported_where_none_was_seen(tmp_path: Path) -> None:

@@ -121,8 +121,8 @@ def test_failed_task_on_a_users_worker_is_restarted_then_reported(
 ) -> None:
     worker, config = connect
     ours = KafkaConnect(workspace, workspace.work / "none", address=worker.uri)
-    with pytest.raises(ServiceError, match=r"has no plugin org\.nobody\.Sink, but .*IcebergSinkConnector"):
-        ours.create("tidemark-two", {**config, "connector.class": "org.nobody.Sink"})
+    with pytest.raises(ServiceError, match=r"has no plugin org\.example\.Sink, but .*IcebergSinkConnector"):
+        ours.create("tidemark-two", {**config, "connector.class": "org.example.Sink"})
     assert asked(f"{worker.uri}/connectors") == ["theirs"]
     host, port = config["iceberg.catalog.uri"].removeprefix("http://").split(":")
     target = cast(Any, SimpleNamespace(host_and_port=lambda: (host, int(port))))

@@ -140,7 +140,7 @@ def test_a_flipped_bit_in_the_cache_is_refused_and_removed(
             provision("tide", own_workspace, locks)
         assert locked in str(caught.value) and hashlib.sha256(content).hexdigest() in str(caught.value)
         assert not jar.exists()
-        assert sha256_of(provision("tide", own_workspace, locks)[0]) == locked, "the next start fetches it anew"
+        assert sha256_of(provision("tide", own_workspace, locks)[0]) == locked, "the next start fetches it again"
 
 
 def test_jar_that_cannot_be_fetched_is_named(

@@ -70,7 +70,7 @@ def test_unresolvable_requirements_leave_nothing_behind(envs: Path, wheels: Path
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("current", "is there already; choose another name"),
+        ("current", "exists already; choose another name"),
         ("thesis", "is the one that the pipeline runs in"),
         ("Next Year", "allowed: letters, digits and hyphens"),
     ],

@@ -57,7 +57,7 @@ def standings(points: Sequence[Cost | Age], bound: float = BOUND) -> list[Standi
 def conclusion(found: Sequence[Standing], bound: float = BOUND) -> str:
     """Return sentences that state for which systems loads are predicted, and for which not."""
     if not found:
-        return "No run here says what a commit costs: no other load is predicted."
+        return "No run here measures the cost of a commit: no other load is predicted."
     inside = [each for each in found if not each.is_beyond]
     good = [f"{each.title} ({OF_KIND[each.kind]}: {_percent(each)})" for each in inside if not each.reason]
     bad = _not_predicted(inside)

@@ -52,7 +52,7 @@ def findings(workspace: Workspace) -> list[Finding]:
         _ports(),
         Finding(
             "account",
-            "root (the servers will run as nobody)" if machine.root else "not root",
+            "root (the servers will run as `nobody`)" if machine.root else "not root",
             "good",
         ),
         Finding(
@@ -77,7 +77,7 @@ def findings(workspace: Workspace) -> list[Finding]:
             "dataset",
             "can be downloaded" if downloadable else f"cannot be downloaded: {why}",
             "good" if downloadable else "note",
-            "" if downloadable else "give dataset.path, or the synthetic replica is used, and every result says so",
+            "" if downloadable else "give dataset.path, or a synthetic replica is used, and every result states it",
         ),
         Finding("nix", shutil.which("nix") or "not on PATH", "good", "only for './tidemark --nix'"),
     ]
@@ -103,7 +103,7 @@ def provisioned(workspace: Workspace) -> list[Finding]:
             str(each.path),
             "; ".join(each.problems) or each.how,
             "bad" if each.problems else "good",
-            "'./tidemark all --verify' puts it out of use; the next start makes it anew" if each.problems else "",
+            "'./tidemark all --verify' takes it out of use; the next start rebuilds it" if each.problems else "",
         )
         for each in verify_all(workspace)
     ]

@@ -60,7 +60,7 @@ def run_everything(
 ) -> None:
     """Run the pipeline: measure what is not measured yet, then make every table and figure.
 
-    Where each series is measured more than once, they are made after each round of all series, and say which it was.
+    If each series is measured more than once, they are made after each round of all series, and name the round.
     Other options go to Snakemake: --dry-run shows what would run.
     """
     from tidemark.machine.reboot import Restarts
@@ -83,7 +83,7 @@ def doctor(
         bool, typer.Option("--verify", help="Also compare every provisioned file with its hash; nothing is changed.")
     ] = False,
 ) -> None:
-    """Say what this machine has and lacks for a measurement."""
+    """Report what this machine has and lacks for a measurement."""
     from tidemark.cli.doctor import examine
 
     raise typer.Exit(examine(Workspace(Path.cwd()), verify=verify))
@@ -93,7 +93,7 @@ def doctor(
 def list_series(context: typer.Context, config: Overrides = None, configfile: ConfigFile = Path("config.yaml")) -> None:
     """List the series of the configuration, in the order in which they run, and how far each has come.
 
-    One that is 'waiting' goes on after the next restart of the machine.
+    A series that is 'waiting' continues after the next restart of the machine.
     """
     from tidemark.config import load
     from tidemark.machine import reboot
@@ -156,7 +156,7 @@ def systems() -> None:
 def claims(
     results: Annotated[Path, typer.Option(help="A results folder, or reference results.")] = Path("results"),
 ) -> None:
-    """List the published claims with what the runs here say about each."""
+    """List the published claims, each with the verdict of the runs here."""
     from tidemark.pipeline.steps import list_claims
 
     list_claims(results)
@@ -169,7 +169,7 @@ def claim(
         "results"
     ),
 ) -> None:
-    """Show one claim: the published value, ours, the verdict, and how to test it alone."""
+    """Show one claim: the published value, the measured one, the verdict, and how to test it alone."""
     from tidemark.pipeline.build import claim as row_of
     from tidemark.results.claims.forms import describe
 
@@ -182,12 +182,12 @@ app.command(rich_help_panel=LOOK)(plan)
 @app.command(rich_help_panel=SHARE)
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="A results folder, an archive, or reference results.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="The one to set against it.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The one to compare it with.")],
     target: Annotated[Path, typer.Option(file_okay=False, help="Folder for tables and plots.")] = Path("comparison"),
 ) -> None:
-    """Set two result sets side by side (machines, versions, configurations); refuse where that would mislead.
+    """Compare two result sets (machines, versions, configurations); refuse where a comparison would mislead.
 
-    Against reference results it goes claim by claim, and says what agrees, what differs and what cannot be compared.
+    With reference results it goes claim by claim, and reports what agrees, differs or cannot be compared.
     """
     from tidemark.pipeline.steps import compare_results
 
@@ -201,7 +201,7 @@ def gallery(
     ],
     target: Annotated[Path, typer.Option(dir_okay=False, help="The page to write.")] = Path("gallery.html"),
 ) -> None:
-    """Set the first tables of many result sets, others' among them, on one page; each is checked before."""
+    """Show the first tables of many result sets, including those of others, on one page; check each set first."""
     from tidemark.pipeline.build import build_gallery
 
     print(f"tidemark: wrote {build_gallery(archives, target)}")
@@ -216,14 +216,14 @@ def archive(
     results: Annotated[
         Path, typer.Option(exists=True, file_okay=False, help="Folder with plan.json and the runs.")
     ] = Path("results"),
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Pack runs, locks, configuration and results so that others can rebuild everything from them."""
     from tidemark.results.archive.pack import default_name, write_archive
 
     target = file or Path(default_name(results))
     if target.exists() and not force:
-        raise ConfigError(f"{target}: is there already; name another file, or replace it with --force")
+        raise ConfigError(f"{target}: exists already; name another file, or replace it with --force")
     write_archive(results, target)
     print(f"tidemark: wrote {target} ({target.stat().st_size / 1e6:.1f} MB)")
 
@@ -240,7 +240,7 @@ def bench(
     config: Overrides = None,
     configfile: ConfigFile = Path("config.yaml"),
 ) -> None:
-    """Measure what the harness itself costs here, in several arrangements, taken in turns."""
+    """Measure the cost of the harness itself on this machine, in several arrangements, in alternation."""
     from tidemark.config import load
     from tidemark.pipeline.plan import make_plan
     from tidemark.pipeline.runner import locked
@@ -280,7 +280,7 @@ def test(
 def list_versions(
     as_json: Annotated[bool, typer.Option("--json", help="Names and versions as JSON.")] = False,
 ) -> None:
-    """List what every program and library calls itself, and where it comes from."""
+    """List the version that every program and library reports, and its origin."""
     import json
 
     from tidemark.software.versions import components

@@ -50,10 +50,10 @@ def plan(
     results: Annotated[Path, typer.Option(help="A results folder or an archive.")] = Path("results"),
     as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON.")] = False,
 ) -> None:
-    """Predict which systems would do for a load that was not measured, and with which batch size.
+    """Predict which systems can carry a load that was not measured, and with which batch size.
 
-    A law of what commits cost is fitted to the runs of a result set; its error on cells held out stands beside each
-    prediction. Where it errs by more than --error, or too few cells were measured, the reason stands in its place.
+    A cost model of commits is fitted to the runs of a result set; its error on held-out cells is shown next to each
+    prediction. Where it errs by more than --error, or too few cells were measured, the reason is shown instead.
     """
     fresh_s = seconds("--fresh", fresh)
     rtt_ms = None if store_latency is None else seconds("--store-latency", store_latency) * 1000

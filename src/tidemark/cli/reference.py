@@ -15,7 +15,7 @@ def reference(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive of 'archive', or a results folder.")],
     target: Annotated[Path, typer.Option(file_okay=False, help="Gets a folder for each study.")] = Path("reference"),
 ) -> None:
-    """Write what a result set gave (claims, tables, versions, machine) as files to keep and to compare with."""
+    """Write the results of a result set (claims, tables, versions, machine) as files to keep and to compare with."""
     from tidemark.pipeline.reference import build_reference
 
     written = build_reference(archive, target)
@@ -31,8 +31,8 @@ def artifact(
         Path, typer.Option("--reference", exists=True, file_okay=False, help="The reference results.")
     ] = Path("reference"),
 ) -> None:
-    """Write what is made of reference results: ARTIFACT.md (each claim with its command, time, disk and the verdict
-    to expect), FINDINGS.md, and what README.md and STUDIES.md show of them.
+    """Write the documents made from reference results: ARTIFACT.md (each claim with its command, time, disk and the
+    verdict to expect), FINDINGS.md, and the parts of README.md and STUDIES.md that show these results.
     """
     from tidemark.paths import write_if_changed
     from tidemark.pipeline.reference import documents
@@ -52,7 +52,7 @@ def finding(
         ),
     ] = None,
 ) -> None:
-    """Repeat a finding: run its script, which needs nothing of Tidemark, in the environment of the locks."""
+    """Repeat a finding: run its script, which needs nothing from Tidemark, in the environment of the locks."""
     from tidemark.pipeline.build import all_findings
 
     found = {each.id: each for each in all_findings()}

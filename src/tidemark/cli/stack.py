@@ -49,10 +49,10 @@ def test_stack(name: Annotated[str, typer.Argument(help="The stack to test.")]) 
 @stack.command("provide")
 def provide_stack(
     name: Annotated[str, typer.Argument(help="The stack whose environment to make.")],
-    target: Annotated[Path, typer.Option(dir_okay=False, help="File to write when it is there.")],
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
+    target: Annotated[Path, typer.Option(dir_okay=False, help="File to write once it exists.")],
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
 ) -> None:
-    """Make a stack's environment from its lock, unless it is there (the pipeline's rules call it)."""
+    """Make a stack's environment from its lock, unless it exists (the pipeline's rules call it)."""
     from tidemark.pipeline.steps import provide_stack as provide
 
     with logged(log):

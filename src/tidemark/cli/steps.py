@@ -89,7 +89,7 @@ def logged(path: Path | None) -> Iterator[None]:
 def unpack(
     file: Annotated[Path, typer.Option("--archive", exists=True, dir_okay=False, help="A zip that 'archive' wrote.")],
     target: Annotated[Path, typer.Option(file_okay=False, help="Folder to unpack it into.")],
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
 ) -> None:
     """Check every file of an archive, and unpack what results are made from."""
     from tidemark.results.archive.unpack import unpack_archive
@@ -102,7 +102,7 @@ def unpack(
 def dataset(
     target: Annotated[Path, typer.Option(file_okay=False, help="Folder for trips.parquet and dataset.json.")],
     config: Annotated[Path, typer.Option(help="The plan whose dataset to prepare.")] = Path(".tidemark/plan.json"),
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
 ) -> None:
     """Acquire the trips, check them, and give each an id."""
     from tidemark.pipeline.steps import prepare_dataset
@@ -115,7 +115,7 @@ def dataset(
 def events(
     trips: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="trips.parquet with ids.")],
     target: Annotated[Path, typer.Option(dir_okay=False, help="events.json to write.")],
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
 ) -> None:
     """Encode trips as events both ways, read them back, and record their sizes."""
     from tidemark.pipeline.steps import describe_events
@@ -129,10 +129,8 @@ def provision(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Folders of envs/jars; all when left out.")
     ] = None,
-    target: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="File to write once all of them are there.")
-    ] = None,
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
+    target: Annotated[Path | None, typer.Option(dir_okay=False, help="File to write once all of them exist.")] = None,
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
 ) -> None:
     """Fetch the servers' programs that the locks name, verify each of them, and make them ready."""
     from tidemark.pipeline.steps import provision_servers
@@ -144,10 +142,10 @@ def provision(
 @steps.command(rich_help_panel=PANEL)
 def tool(
     name: Annotated[str, typer.Argument(help="The tool: a lock in envs/tools.")],
-    target: Annotated[Path | None, typer.Option(dir_okay=False, help="File to write once it is there.")] = None,
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
+    target: Annotated[Path | None, typer.Option(dir_okay=False, help="File to write once it exists.")] = None,
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
 ) -> None:
-    """Make the environment of a program that a workload works with, from its lock, unless it is there."""
+    """Make the environment of a program that a workload uses, from its lock, unless it exists."""
     from tidemark.pipeline.steps import provide_tool
 
     with logged(log):
@@ -158,7 +156,7 @@ def tool(
 def measure(
     spec: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="spec.json of the series.")],
     position: Annotated[int, typer.Option(help="Its place in the order of all series.")] = 0,
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
 ) -> None:
     """Measure one series; a failure is written to its outcome.json and does not stop the pipeline."""
     from tidemark.pipeline.steps import measure_one
@@ -171,9 +169,9 @@ def measure(
 def measured(
     plan: Annotated[Path, typer.Option(help="The plan whose series have ended.")],
     target: Annotated[Path, typer.Option(help="File to write it to, for the results.")],
-    log: Annotated[Path | None, typer.Option(help="Also write what is said to this file.")] = None,
+    log: Annotated[Path | None, typer.Option(help="Also write the output to this file.")] = None,
 ) -> None:
-    """Check that there is something to make results of: a run of one series at least."""
+    """Check that results can be made: at least one run of one series exists."""
     from tidemark.pipeline.steps import check_measured
 
     with logged(log):
@@ -186,7 +184,7 @@ def analyse(
     results: Annotated[
         Path, typer.Option(exists=True, file_okay=False, help="Folder with plan.json and the runs.")
     ] = Path("results"),
-    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is said to this file.")] = None,
+    log: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the output to this file.")] = None,
 ) -> None:
     """Build one kind of result from the run files."""
     from tidemark.pipeline.steps import analyse_results
@@ -197,7 +195,7 @@ def analyse(
 
 @steps.command(rich_help_panel=PANEL)
 def resume() -> None:
-    """Go on after a restart that 'all --allow-reboot' asked for; the unit that it installed calls this."""
+    """Continue after a restart that 'all --allow-reboot' requested; the systemd unit that it installed calls this."""
     from tidemark.pipeline.restarts import resume as go_on
 
     raise typer.Exit(go_on(Workspace(Path.cwd())))

@@ -182,4 +182,4 @@ def _range(pinned: Pinned, answer: requests.Response) -> tuple[int, int]:
             raise ValueError(unit)
         return int(span.split("-", 1)[0]), int(whole)
     except ValueError as error:
-        raise DatasetError(f"{pinned.address}: sent the Content-Range {said!r}, which says no range.") from error
+        raise DatasetError(f"{pinned.address}: sent the Content-Range {said!r}, which contains no range.") from error

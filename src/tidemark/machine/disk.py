@@ -25,7 +25,7 @@ class DiskCounter:
         self._stat = node / "stat"
         self.device: str | None = node.resolve().name if self._stat.exists() else None
         self.reason = (
-            None if self.device else f"the file system of {directory.name} has no block device of its own to ask"
+            None if self.device else f"the file system of {directory.name} has no block device with a write counter"
         )
 
     def read(self) -> int | None:

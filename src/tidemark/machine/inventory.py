@@ -55,7 +55,7 @@ def _virtualised() -> str | None:
         return "container"
     flags = next((line for line in (_read("/proc/cpuinfo") or "").splitlines() if line.startswith("flags")), "")
     if "hypervisor" in flags.split():
-        return f"virtual machine ({_read('/sys/class/dmi/id/sys_vendor') or 'vendor not told'})"
+        return f"virtual machine ({_read('/sys/class/dmi/id/sys_vendor') or 'vendor not reported'})"
     return None
 
 

@@ -68,5 +68,5 @@ def _asked(
             raise DiskFull(f"reading: no room left on the device: {error}") from error
         raise SystemFailure(f"{what} failed: {type(error).__name__}: {error}") from error
     if len(set(answers)) > 1:
-        raise OracleError(f"{what} was asked {TIMES} times of a table that nobody wrote to; the answers are {answers}")
+        raise OracleError(f"{what} was run {TIMES} times on a table without writers; the answers are {answers}")
     return tuple(seconds), answers[0]

@@ -242,6 +242,6 @@ def plan_for(place: Path, load: Load, bound: float) -> list[Answer]:
     if not found:
         able = ", ".join(name for name, study in registry().items() if study.results.costs is not no_costs)
         raise AnalysisError(
-            f"{place}: no run here says what a commit costs; studies that time commits or ages of events: {able}"
+            f"{place}: no run here measures the cost of a commit; studies that time commits or ages of events: {able}"
         )
     return found

@@ -82,6 +82,6 @@ def _run(finding: Finding, command: list[str | Path], folder: Path, path: str) -
     child.run_to_end(LONGEST_S)
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith('{"seen"')]
     if not lines:
-        raise SystemFailure(f"{finding.path}: printed no line of JSON with 'seen'; it said:\n{child.tail()}")
+        raise SystemFailure(f"{finding.path}: printed no line of JSON with 'seen'; its output:\n{child.tail()}")
     found: dict[str, Any] = json.loads(lines[-1].replace(str(folder), "."))  # kept results name no folder of a machine
     return found

@@ -117,7 +117,7 @@ def resume(workspace: Workspace) -> int:
     def go_on() -> int:
         command = reboot.read(workspace).resume
         if command is None:
-            raise MachineError(f"{workspace.root}: nothing waits for a restart here; the unit that said so is removed")
+            raise MachineError(f"{workspace.root}: nothing waits for a restart here; its systemd unit is removed")
         reboot.settle()
         plan = make_plan(load(Path(command.config_file), list(command.overrides)), workspace.root)
         # Failed series stay failed until the user runs the command again: they could fail at every boot.

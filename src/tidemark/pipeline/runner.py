@@ -35,12 +35,12 @@ from tidemark.runs.plan import Round
 OVERRIDES = "TIDEMARK_OVERRIDES"
 LOGGER = "tidemark"  # Snakemake's name of the plug-in in src/snakemake_logger_plugin_tidemark
 USAGE = 2  # exit code of Snakemake for invalid options
-REFUSED = ("it ended without a reason", "it does not understand one of the options, as it says above")
+REFUSED = ("it ended without a reason", "it does not understand one of the options, as reported above")
 UNFINISHED = "it ended without an error before all series were measured"
 SNAKEFILE = REPOSITORY / "Snakefile"
 INTERRUPTED = 130
 MEND = "Mend that and run the command again: what is done is not repeated."
-GOES_ON = "The measurement goes on, and results are made anew at its end."
+GOES_ON = "The measurement goes on, and results are made again at its end."
 # Packages whose code makes results from run files: if one of their files changes, the rules make results again.
 RESULT_ROOMS = ("analysis", "results", "runs", "studies", "pipeline/build.py")
 _held: list[int] = []  # locks held for the lifetime of this process
@@ -178,7 +178,8 @@ class Runner:
         if status in (0, INTERRUPTED):
             return status
         if status < 0:
-            how = f"it was ended by {signal.Signals(-status).name}, by somebody or by the kernel, which may lack memory"
+            sent = signal.Signals(-status).name
+            how = f"it was ended by {sent}, by another process or by the kernel, which may lack memory"
             ended = Failure("Snakemake", how, "results/logs/snakemake.log", TidemarkError.exit_code)
         else:
             ended = Failure("Snakemake", REFUSED[status == USAGE], None, status)

@@ -29,7 +29,7 @@ def planned_config(plan: Path) -> Config:
     try:
         values = json.loads(plan.read_text())["config"]
     except (OSError, ValueError, KeyError) as error:
-        raise ConfigError(f"{plan}: cannot be read ({error}); './tidemark all --dry-run' writes it anew") from error
+        raise ConfigError(f"{plan}: cannot be read ({error}); './tidemark all --dry-run' writes it again") from error
     return parse(values, Origin(str(plan), {}))
 
 

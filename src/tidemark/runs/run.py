@@ -81,8 +81,8 @@ class Run:
     def _said[T](self, value: T | None, key: str) -> T:
         if value is None:
             raise AnalysisError(
-                f"{self.directory / 'run.json'}: key '{key}': found nothing; allowed: an object, where this is asked "
-                f"of a run. The workload '{self.manifest.series.workload}' has none."
+                f"{self.directory / 'run.json'}: key '{key}': found nothing; allowed: an object, where this is read "
+                f"from a run. The workload '{self.manifest.series.workload}' has none."
             )
         return value
 
@@ -139,7 +139,7 @@ def read_run(directory: Path, identity: str, number: int, kept: Path | None = No
     manifest = Manifest.read(path)
     if manifest.series_id != identity or manifest.run != number:
         raise AnalysisError(
-            f"{path}: says that it is run {manifest.run} of '{manifest.series_id}'; "
+            f"{path}: names itself run {manifest.run} of '{manifest.series_id}'; "
             f"its place is run {number} of '{identity}'. Files were moved: restore them, or remove the folder."
         )
     operations = _parquet(folder / "operations.parquet", OPERATION_COLUMNS)

@@ -163,7 +163,7 @@ class Kafka(Service):
     def version(self) -> str:
         """Return the version from the broker's log; brokers do not report it to clients."""
         if self.is_external:
-            return "not told by the broker"
+            return "not reported by the broker"
         named = re.findall(r"Kafka version: (\S+)", self.log_path.read_text(errors="replace"))
         if not named:
             raise ServiceError(f"{self.title} named no version in {self.log_path}.")

@@ -205,7 +205,7 @@ class Postgres(Service):
         Raise ServiceError if the server is external.
         """
         if self.is_external:
-            raise ServiceError(f"{self.title} was not started here, and is not started anew to count statements.")
+            raise ServiceError(f"{self.title} was not started here, and is not restarted to count statements.")
         self._counts = True
         self.restart()
         with self.connect(autocommit=True) as connection:
@@ -220,7 +220,7 @@ class Postgres(Service):
             row = connection.execute(STATEMENTS, [database]).fetchone()
         assert row is not None
         if row[1]:
-            raise ServiceError(f"{self.title} had no room to count so many different statements: {row[1]} times.")
+            raise ServiceError(f"{self.title} had no room to count that many different statements: {row[1]} times.")
         return int(row[0])
 
     def version(self) -> str:

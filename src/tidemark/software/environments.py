@@ -60,7 +60,7 @@ def read_lock(path: Path) -> list[Pin]:
         if match is None:
             raise ConfigError(
                 f"{path}:{number}: found {line!r}; a line reads 'name==version --hash=sha256:HEX  # file'. "
-                f"Make the lock anew: python -m tidemark.software.environments lock {path.with_suffix('.in')} {path}"
+                f"Make the lock again: python -m tidemark.software.environments lock {path.with_suffix('.in')} {path}"
             )
         pins.append(Pin(**match.groupdict()))
     return pins
@@ -199,7 +199,7 @@ def _is_whole(target: Path) -> bool:
         seals.seal(target)
         found = not_as_recorded(target)
     if found:
-        print(f"tidemark: {target} is made anew: {'; '.join(found[:3])}", file=sys.stderr)
+        print(f"tidemark: {target} is rebuilt: {'; '.join(found[:3])}", file=sys.stderr)
     return not found
 
 
@@ -237,7 +237,7 @@ def _pip_install(target: Path, pins: list[Pin], environment: Mapping[str, str]) 
     if said is not None:
         shutil.rmtree(target, ignore_errors=True)
         raise ProvisionError(
-            "pip could not install what the lock names; nothing was kept. It said:\n" + "".join(said[-25:])
+            "pip could not install what the lock names; nothing was kept. Its output:\n" + "".join(said[-25:])
         )
 
 
@@ -261,7 +261,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"tidemark: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("tidemark: interrupted; the next start makes the environment anew.", file=sys.stderr)
+        print("tidemark: interrupted; the next start rebuilds the environment.", file=sys.stderr)
         return 130
     return 0
 

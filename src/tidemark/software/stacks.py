@@ -91,7 +91,7 @@ def add(name: str, requirements: Path, workspace: Workspace) -> int:
     anew = requirements.resolve() == kept.resolve()
     if locked.exists() and not anew:
         raise ConfigError(
-            f"the stack '{name}' is there already; choose another name, or change {kept} and lock it anew with "
+            f"the stack '{name}' exists already; choose another name, or change {kept} and lock it again with "
             f"'./tidemark stack add {name} --from {kept}'"
         )
     pins = lock(requirements, locked)
@@ -104,7 +104,7 @@ def add(name: str, requirements: Path, workspace: Workspace) -> int:
     if code == 0:
         _say(f"every system conforms; ./tidemark all --config 'stacks=[{name}]' measures with '{name}'")
     else:
-        _say(f"'{name}' does not conform, as said above; it stays in {kept} and {locked} until you remove them")
+        _say(f"'{name}' does not conform, as reported above; it stays in {kept} and {locked} until you remove them")
     return code
 
 

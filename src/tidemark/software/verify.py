@@ -12,7 +12,16 @@ from tidemark.paths import Workspace
 from tidemark.services.programs.provision import LOCKS, read_jar_lock, sha256_of
 from tidemark.software.environments import STAMP
 
-MADE = ("postgres", "polaris", "classes", "class-data", "kafka-storage", "envs")  # folders of the cache
+MADE = (
+    "postgres",
+    "mariadb",
+    "polaris",
+    "classes",
+    "class-data",
+    "kafka-storage",
+    "envs",
+    "tools",
+)  # folders of the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +65,7 @@ def verify_or_refuse(workspace: Workspace) -> None:
         told = "; ".join(problem for each in wrong for problem in each.problems[: seals.SHOWN])
         raise ProvisionError(
             f"--verify: of {len(found)} provisioned artifacts {len(wrong)} are not as they were made: {told}. If you "
-            "changed nothing, look at the disk. They will not be used: run the command again to have them made anew."
+            "changed nothing, look at the disk. They will not be used: run the command again to rebuild them."
         )
     print(f"tidemark: --verify: {len(found)} provisioned artifacts are as they were made", file=sys.stderr)
 

@@ -88,7 +88,7 @@ def _asked(command: list[str | Path], pattern: str = r"^(\d+\.\S+)") -> str:
     if answer.returncode != 0 or found is None:
         raise ProvisionError(
             f"{' '.join(asked[:1] + asked[-1:])} ended with {answer.returncode} and named no version. "
-            f"It said: {said.strip()[-500:] or 'nothing'}"
+            f"Its output: {said.strip()[-500:] or 'nothing'}"
         )
     return found[1]
 

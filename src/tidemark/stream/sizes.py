@@ -41,7 +41,7 @@ def weigh(trips: Path) -> EventSizes:
     try:
         file = pq.ParquetFile(trips)
     except pa.ArrowInvalid as error:
-        raise DatasetError(f"{trips}: cannot be read as Parquet ({error}); './tidemark all' makes it anew") from error
+        raise DatasetError(f"{trips}: cannot be read as Parquet ({error}); './tidemark all' makes it again") from error
     sampled, arrow_bytes = 0, 0
     messages_bytes = dict.fromkeys(Encoding, 0)
     for group in range(file.metadata.num_row_groups):

@@ -25,7 +25,7 @@ BUCKET = "tidemark-tables"  # of all tables on one server, if the client chooses
 HTTPFS = "httpfs"  # DuckDB's extension for S3
 NOTE = "its files lie in an S3 server (SeaweedFS) on loopback"
 ANSWERS_EARLY = "SeaweedFS acknowledges files before they are on the disk."
-NOT_COUNTED = "strace counts what local files cost; it was not asked of an S3 server's"
+NOT_COUNTED = "strace counts what local files cost; those of an S3 server were not counted"
 
 
 STORAGE: Mapping[str, Any] = {

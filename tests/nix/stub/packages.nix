@@ -85,7 +85,7 @@ rec {
     ln -s "$python" $out/bin/python3.12
   '';
 
-  # nixpkgs knows what mirror://maven means; here it is asked of jgo, by verify.sh.
+  # nixpkgs knows what mirror://maven means; here verify.sh requests it from jgo.
   fetchurl =
     {
       name,

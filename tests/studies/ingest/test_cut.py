@@ -127,7 +127,7 @@ def test_sentence_names_the_losses_of_each_system(monkeypatch: pytest.MonkeyPatc
     ]
     monkeypatch.setattr(tables, "series_with_cuts", lambda _run_set: found)
     said = cut_sentence(cast(RunSet, None))
-    assert "cut 6 times" in said and "DuckLake loses 12 of 12 acknowledged rows in 2 of 2, and nobody can read" in said
+    assert "cut 6 times" in said and "DuckLake loses 12 of 12 acknowledged rows in 2 of 2, and no client can" in said
     assert "Delta loses 4 of 12 acknowledged rows in 1 of 2." in said
     assert "there once in DuckLake (durability: full) (0.78)" in said
     assert costly(found[0]).estimate("").value == 1 and costly(found[1]).estimate("").value == 0

@@ -72,7 +72,7 @@ def test_sentence_names_systems_that_kept_and_lost_rows(run_set: Any) -> None:
     also = series(kill("a writer", 1, holds=False, lost=10), undisturbed=False)
     assert "10 acknowledged rows are lost and 0 doubled, as it does without any kill" in kept_sentence(run_set(also))
     unread = series(kill("PostgreSQL", 1), kill("PostgreSQL", 2, holds=False, said="FileNotFoundError: gone"))
-    assert "after 1 of 2 kills of PostgreSQL, nobody can read the table any more." in kept_sentence(run_set(unread))
+    assert "after 1 of 2 kills of PostgreSQL, no client can read the table any more." in kept_sentence(run_set(unread))
     with pytest.raises(Absent):
         kept_sentence(run_set())
 

@@ -150,7 +150,7 @@ def test_sentences_name_the_effects_of_maintenance(said: Callable[..., Maintaini
     assert "4.00" in both.slowed() and "DuckLake" in both.slowed() and "Lossy" not in both.slowed()
     assert "1 of 6 calls refused or failed" in both.calls()
     assert "7 with maintenance, 7 without (DuckLake)" in both.files()
-    assert "8 times beside maintenance, and 2 of these reads failed" in both.reads()
+    assert "8 times during maintenance, and 2 of these reads failed" in both.reads()
     assert said(kept(CALLS)).held().endswith("there once in DuckLake.")
     with pytest.raises(Absent, match="no table was maintained"):
         said().held()

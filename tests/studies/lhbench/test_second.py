@@ -123,9 +123,9 @@ def test_an_answer_that_differs_has_no_time() -> None:
 
 
 def test_missing_reader_is_a_reason(tables: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(readers.EXTENSIONS, DELTA, ("of_nobody",))
+    monkeypatch.setitem(readers.EXTENSIONS, DELTA, ("of_none",))
     told = ask(tables, tmp_path, DELTA)[DELTA]
-    assert {each["words"] for each in told["queries"].values()} == {"of_nobody"}
+    assert {each["words"] for each in told["queries"].values()} == {"of_none"}
 
 
 def run_of(second: dict[str, Any], *, verdict: bool = True) -> Run:

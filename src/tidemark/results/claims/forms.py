@@ -227,5 +227,5 @@ def listed(path: Path) -> dict[str, list[Listed]]:
         }
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise AnalysisError(
-            f"{path}: cannot be read as claims ({error}); './tidemark analyse claims' writes it anew"
+            f"{path}: cannot be read as claims ({error}); './tidemark analyse claims' writes it again"
         ) from error

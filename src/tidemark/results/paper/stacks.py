@@ -29,7 +29,7 @@ ABILITIES = {
     "threads": "the number of threads can be set",
 }
 LAKE = "DuckLake version"
-NOT_TOLD = "not told"
+NOT_TOLD = "not "  # how a version begins that was not reported
 
 
 @dataclass(frozen=True, slots=True)

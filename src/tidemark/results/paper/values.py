@@ -97,7 +97,7 @@ def _together[Value](*parts: Mapping[str, Value]) -> dict[str, Value]:
     made: dict[str, Value] = {}
     for part in parts:
         if twice := sorted(made.keys() & part.keys()):
-            raise AnalysisError(f"the paper's values: '{twice[0]}' is made twice; a study has to name its own anew")
+            raise AnalysisError(f"the paper's values: '{twice[0]}' is made twice; a study has to rename its own")
         made |= part
     return made
 

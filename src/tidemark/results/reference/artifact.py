@@ -16,25 +16,25 @@ FOLDERS = (
     ("config.yaml", "what is measured; every key is checked, with its range, before anything starts"),
     ("src/tidemark", "the code, a folder a room: see ARCHITECTURE.md"),
     ("src/tidemark/studies", "a folder a study: its settings, windows, published numbers, claims and chapter"),
-    ("STUDIES.md", "what happens in each study, where to look first, and what runs of ours gave"),
+    ("STUDIES.md", "what happens in each study, where to look first, and the results of Tidemark's runs"),
     ("workflow", "the rules of the pipeline and the report's page"),
     ("paper", "the paper's template; its numbers come from the results"),
     ("envs", "locks: wheels by version and hash, jars by coordinates and SHA-256"),
     ("nix", "the same environment as a flake"),
     ("tests", "'./tidemark test'"),
     ("Containerfile", "a Debian 12 that runs './tidemark all'; linted, not built"),
-    ("reference", "what runs of ours gave, a folder a study, and the runs of findings' scripts"),
-    ("findings", "scripts that show a finding each, without Tidemark; FINDINGS.md says what of"),
+    ("reference", "results of Tidemark's runs, a folder a study, and the runs of findings' scripts"),
+    ("findings", "scripts that show a finding each, without Tidemark; FINDINGS.md describes them"),
 )
 WARNINGS = (
     "`dataset: download: ... not reachable`: there is no network, or no access to the trips' host. The pipeline goes "
-    "on with a synthetic replica of the same size, and every result says so.",
+    "on with a synthetic replica of the same size, and every result states it.",
     "A *marked* run: something else used the machine during its window (processors, disk, a suspended clock), or it "
-    "was not as cold as it should have been. It was measured once more where that is configured; what was disturbed is "
-    "kept beside, and the mark stands wherever the run is used. A few in a hundred are usual on a virtual machine.",
-    "`lukewarm` beside a first run: its files were not in memory before the servers started, but what running programs "
-    "use was when the window opened.",
-    "A cell `n/a` has its reason beside it: no system is left out in silence.",
+    "was not as cold as it should have been. It was measured once more where that is configured; the disturbed run is "
+    "kept alongside, and the mark is shown wherever the run is used. A few in 100 are usual on a virtual machine.",
+    "`lukewarm` next to a first run: its files were not in memory before the servers started, but what running "
+    "programs use was when the window opened.",
+    "A cell `n/a` has its reason next to it: no system is left out without a reason.",
     "A claim is `not testable here` where a window is shorter than the claim needs, or a part was not asked for.",
 )
 ELSEWHERE = (
@@ -42,7 +42,7 @@ ELSEWHERE = (
     "then processors. Verdicts are of ratios and of growth wherever the publication allows it.",
     "On two processors many writers, servers and the load generator share them: contention for a table and for the "
     "machine look alike, for which series with a table each are the control.",
-    "`./tidemark compare reference results` says claim by claim what agrees, what differs by more than the intervals "
+    "`./tidemark compare reference results` shows claim by claim what agrees, what differs by more than the intervals "
     "allow, and what cannot be compared. Intervals cover runs and repeats on one machine, not how machines differ.",
 )
 SCOPE = (
@@ -50,7 +50,7 @@ SCOPE = (
     "tests where Nix is installed, the packages are not built from them",
     "the Containerfile: it was linted, not built",
     "Unity Catalog: it cannot serve tables on local storage to delta-rs",
-    "the official binary of Apache Polaris: no registry has it; a build of its sources was used where that is said",
+    "the official binary of Apache Polaris: no registry has it; a build of its sources was used where that is stated",
     "a real object store, a real network, more than one machine: distances are injected, bandwidth is not",
     "a real loss of power: a cut models the page cache of the kernel, not the cache of a device",
     "Windows, macOS, and processors other than x86_64",
@@ -104,11 +104,11 @@ def _start(efforts: Sequence[Effort]) -> Iterator[str]:
     yield (
         "How to evaluate this artifact: one command a study, one command a claim, time and disk that each takes, "
         "and the verdicts to expect. This page is made by `./tidemark artifact` from the plans, the claims and "
-        "`reference/`; FINDINGS.md has what was found beside the claims.\n"
+        "`reference/`; FINDINGS.md has what was found in addition to the claims.\n"
     )
     yield (
         "You need Linux (x86_64), Python 3.12, two processors, 8 GB of memory and 10 GB of disk; no root, no Docker. "
-        "`./tidemark doctor` says what your machine lacks; `./tidemark test` runs the tests. `smoke` shows that a "
+        "`./tidemark doctor` shows what your machine lacks; `./tidemark test` runs the tests. `smoke` shows that a "
         "study works, `quick` gives first results. Times are of two processors and begin when all is set up.\n"
     )
     yield from _table(

@@ -180,8 +180,8 @@ def _finding(study: str, item: dict[str, Any], f: Fields) -> Finding:
         raise AnalysisError(f"{f.source}: key 'script': there is no {made.path}")
     if made.wrong_rows and made.script is None:
         raise AnalysisError(
-            f"{f.source}: key 'script': found nothing; who says that somebody's software has wrong rows gives a script "
-            "that shows it alone"
+            f"{f.source}: key 'script': found nothing; a finding of wrong rows in other software needs a script that "
+            "shows it alone"
         )
     if bool(made.repeat) == bool(made.script):
         raise AnalysisError(f"{f.source}: keys 'script' and 'repeat': allowed: one of them")

@@ -17,7 +17,7 @@ from tidemark.results.tables.table import SYSTEM, Column, Table, read_table
 BEGIN, END = "<!-- reference: './tidemark artifact' writes this -->", "<!-- /reference -->"
 OF = "<!-- reference of {}: './tidemark artifact' writes this -->"
 MATRIX = "matrix"
-NOT_APART = "Systems whose intervals overlap are not told apart here, whoever has the highest or the lowest value."
+NOT_APART = "Systems whose intervals overlap are not distinguishable here, whichever has the highest or lowest value."
 APART = (
     "This was another day than above, when the machine may have been faster or slower. To see what the releases "
     "change, measure both in one run (`--config 'stacks=[{stacks}]'`)."

@@ -65,4 +65,4 @@ def in_lines(found: Sequence[dict[str, Any]], synthetic: bool, repeated: bool) -
     said = "; ".join(apart) or "nothing: each differs from all others by more than their intervals"
     said += "" if repeated else "; each was measured once, and how repeats differ is not known"
     lines = [f"{each['title']}: {each['text']}." for each in chosen]
-    return [*lines, f"Not told apart: {said}{' (SYNTHETIC dataset)' if synthetic else ''}."] if chosen else []
+    return [*lines, f"Not distinguishable: {said}{' (SYNTHETIC dataset)' if synthetic else ''}."] if chosen else []

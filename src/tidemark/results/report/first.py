@@ -84,7 +84,7 @@ def _marks(run_set: RunSet) -> tuple[str, bool]:
     kept = len(run_set.kept_runs)
     said = f"{disturbed:,} of {len(run_set.runs):,} counted runs were disturbed by other work on the machine"
     said += f"; {other:,} carry another mark" if other else ""
-    return said + (f"; {kept:,} more were measured again and are kept beside" if kept else ""), False
+    return said + (f"; {kept:,} more were measured again and are kept alongside" if kept else ""), False
 
 
 def _failures(run_set: RunSet) -> tuple[str, bool]:

@@ -16,12 +16,12 @@ COLUMNS = (
 )  # fmt: skip
 PREDICTED, NOT_PREDICTED = "predicted", "NOT PREDICTED"
 NOTES = (
-    "A commit is taken to cost a fixed time, a time a row, round trips to a store, a wait for other writers, and more "
+    "A commit is modelled as a fixed time, a time a row, round trips to a store, a wait for other writers, and more "
     "with each commit before it. Each measured cell is held out in turn, with all others of the same conditions; the "
-    "law is fitted to the rest, and its prediction held against what was measured: 30 % is so much too long or short. "
+    "law is fitted to the rest, and its prediction compared with the measurement: 30 % is that much too long or short. "
     "Worst: also of what the law leaves at the ends of what was measured, which are held out for loads beyond.",
     f"Where the worst error, or the median one of ages, is above {100 * BOUND:.0f} %, or too few cells were measured, "
-    "'./tidemark plan' predicts nothing, unless it is told another bound. Ages are those of the study on freshness, "
+    "'./tidemark plan' predicts nothing, unless it is given another bound. Ages are those of the study on freshness, "
     "which are in no fit.",
 )
 

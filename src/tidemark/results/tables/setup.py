@@ -144,11 +144,11 @@ def _software(workshop: Workshop) -> Table:
                 )
             version, label = next(iter(versions.items()))
             locked = _pin(lock, key)
-            told = not version.startswith("not told")  # a server managed by others may not report it
+            told = not version.startswith("not ")  # a server managed by others may not report it
             if told and isinstance(locked, str) and not same_version(locked, version):
                 raise AnalysisError(
                     f"{names[key]}: the lock of stack '{stack}' pins {locked}, but the program that ran in {label} "
-                    f"calls itself {version}; make the environment anew and measure again"
+                    f"calls itself {version}; rebuild the environment and measure again"
                 )
             beside = (
                 found.get(key) if stack == each.key else None for each, found in zip(publications, theirs, strict=True)

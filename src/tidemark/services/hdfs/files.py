@@ -59,7 +59,7 @@ class WebHdfs:
                 shutil.copyfileobj(answer, file, 1 << 20)
             if place.stat().st_size != each.size:
                 raise ServiceError(
-                    f"HDFS says that {folder}/{each.path} has {each.size:,} bytes, and gave {place.stat().st_size:,}"
+                    f"HDFS reports that {folder}/{each.path} has {each.size:,} bytes, and gave {place.stat().st_size:,}"
                 )
         return files
 

@@ -128,7 +128,7 @@ class IcebergRest(RestCatalog):
 
     def version(self) -> str:
         if self.is_external:
-            return "not told by the catalog"
+            return "not reported by the catalog"
         named = re.findall(r"^Iceberg version: (\S+)", self.log_path.read_text(errors="replace"), re.MULTILINE)
         if not named:
             raise ServiceError(f"{self.title} named no version in {self.log_path}.")

@@ -103,7 +103,7 @@ class KafkaConnect(Service):
 
     def version(self) -> str:
         if self.is_external:
-            return str(self._ask("GET", "").get("version", "not told by the worker"))
+            return str(self._ask("GET", "").get("version", "not reported by the worker"))
         named = re.findall(r"Kafka version: (\S+)", self.log_path.read_text(errors="replace"))
         if not named:
             raise ServiceError(f"{self.title} named no version in {self.log_path}.")

@@ -55,7 +55,7 @@ class Management:
         try:
             return str(created["credentials"]["clientId"]), str(created["credentials"]["clientSecret"])
         except (KeyError, TypeError) as error:
-            raise ServiceError("Apache Polaris made a principal and told no credentials of it.") from error
+            raise ServiceError("Apache Polaris created a principal and returned no credentials for it.") from error
 
     def _manage(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
         return self._call(method, MANAGEMENT + path, json.dumps(body).encode())

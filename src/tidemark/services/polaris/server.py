@@ -226,10 +226,10 @@ class Polaris(RestCatalog):
 
     def version(self) -> str:
         if self.is_external:
-            return "not told by the catalog"
+            return "not reported by the catalog"
         names = [path.name for path in (self._home / "server").rglob("*polaris-core-*.jar")]
         found = re.search(r"polaris-core-(.+)\.jar$", names[0]) if names else None
-        return found[1] if found else "not told by the distribution"
+        return found[1] if found else "not stated by the distribution"
 
     def _reach(self) -> None:
         Management(self._base, *self._client).config(self.warehouse)

@@ -62,7 +62,7 @@ class Application:
             if line.startswith(ANSWER):
                 return dict(json.loads(line.removeprefix(ANSWER)))
             print(line.decode(errors="replace").rstrip(), flush=True)
-        raise RuntimeError(f"the application ended, with status {self._process.wait()}; what it said is in this log")
+        raise RuntimeError(f"the application ended, with status {self._process.wait()}; its output is in this log")
 
 
 class Asked(BaseHTTPRequestHandler):

@@ -145,8 +145,8 @@ def _stand_in(evidence: CatalogEvidence, row: published.Printed) -> str:
     try:
         ours = evidence.hot(MEDIAN[name], STAND_IN, users).estimate("ms")
     except Absent as absent:
-        return f"beside it would stand {STAND_IN} ({absent})"
-    return f"beside it, not judged: {STAND_IN} with {users}, median {estimate_text(ours)}"
+        return f"for comparison there would be {STAND_IN} ({absent})"
+    return f"for comparison, not judged: {STAND_IN} with {users}, median {estimate_text(ours)}"
 
 
 def _rounded(value: float, name: str) -> Replicates:

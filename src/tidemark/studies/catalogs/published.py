@@ -20,9 +20,9 @@ HARDWARE = {
 }
 SOFTWARE = {
     "Apache Polaris": "6a345913, and pull request 1189",
-    "PostgreSQL": "not told, serializable isolation",
-    "MongoDB": "not told",
-    "Gatling": "not told",
+    "PostgreSQL": "not stated, serializable isolation",
+    "MongoDB": "not stated",
+    "Gatling": "not stated",
 }
 
 

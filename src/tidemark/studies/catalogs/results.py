@@ -38,8 +38,8 @@ RESULTS = Results(
         CatalogEvidence,
         set_up_bytes=2.2e9,
         remarks=(
-            "Neither persistence layer of the report can be had: rows of its appendix are not testable here, and what "
-            "stands beside them is another server's. Its text is held to its own appendix.",
+            "Neither persistence layer of the report is available: rows of its appendix are not testable here, and the "
+            "values next to them are another server's. Its text is checked against its own appendix.",
         ),
     ),
     paper=chapter_of(

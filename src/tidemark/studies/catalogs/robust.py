@@ -107,8 +107,8 @@ def crash_sentence(run_set: RunSet) -> str:
     kept = [f"{each.series.title} ({each.title}: {number(each.at_most, 2)})" for each in kills if each.holds]
     if kept:
         said += (
-            f" All that was acknowledged is there in {listed(kept)}; in brackets, what was killed, and the most that "
-            "the probability of a loss may be after so many kills without one (95 %)."
+            f" All that was acknowledged is there in {listed(kept)}; in brackets, what was killed, and the upper "
+            "bound of the probability of a loss after that many kills without one (95 %)."
         )
     seconds = [second for each in kills for second in each.answered_s]
     if seconds:

@@ -161,7 +161,7 @@ class Writer(SentenceWriter):
                     parts.append(f"{estimate_text(ratio)} ({series.title})")
         if not parts:
             raise Absent("no catalog was measured with one user and with several")
-        return f"With {most:,} users, tables are created at so many times the rate of one user: {listed(parts)}."
+        return f"With {most:,} users, tables are created at this multiple of the rate of one user: {listed(parts)}."
 
     def hot_table(self) -> str:
         most = self.most_users
@@ -192,8 +192,8 @@ class Writer(SentenceWriter):
         if not parts:
             raise Absent("no window had appends to one table by all users")
         return (
-            f"When {most:,} users append snapshots to one table, each on the condition that nobody was quicker, an "
-            f"append takes {listed(parts)}.{self._transactions(most)}"
+            f"When {most:,} users append snapshots to one table, each on the condition that no other one was first, "
+            f"an append takes {listed(parts)}.{self._transactions(most)}"
         )
 
     def _transactions(self, users: int) -> str:

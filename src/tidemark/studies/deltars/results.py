@@ -36,9 +36,9 @@ RESULTS = Results(
         DeltarsEvidence,
         set_up_bytes=2.7e9,
         remarks=(
-            "HDFS stands for HopsFS, and its servers share the client's machine: ratios and shapes are judged, and "
-            "of seconds one, the minute that a legacy write takes. The legacy path is rebuilt of its public parts. "
-            "What the thesis's own tables say of its sentences is judged beside (printed-...).",
+            "HDFS stands in for HopsFS, and its servers share the client's machine: ratios and shapes are judged, and "
+            "one value in seconds, the minute that a legacy write takes. The legacy path is rebuilt from its public "
+            "parts. The thesis's sentences are also judged by its own tables (printed-...).",
         ),
     ),
     paper=chapter_of(

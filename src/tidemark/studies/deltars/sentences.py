@@ -85,8 +85,8 @@ class Writer(SentenceWriter):
         pairs = self._pairs(quantity, HDFS, LOCAL, cores)
         processors = "processor" if cores == 1 else "processors"
         return (
-            f"With {cores} {processors}, {verb} a whole table takes delta-rs on HDFS so many times as long as on the "
-            f"local disk (medians): {listed(pairs)}."
+            f"With {cores} {processors}, {verb} a complete table on HDFS takes delta-rs this multiple of the time on "
+            f"the local disk (medians): {listed(pairs)}."
         )
 
     def writes(self) -> str:
@@ -122,7 +122,7 @@ class Writer(SentenceWriter):
     def releases(self) -> str:
         """Compare the thesis's release line with the current one."""
         said = self._pairs(WRITE_MEDIAN, BEFORE, HDFS, fewest_cores(self.run_set))
-        return f"Writing to HDFS takes delta-rs 0.18.2 so many times as long as today's release: {listed(said)}."
+        return f"Writing to HDFS takes delta-rs 0.18.2 this multiple of the time of today's release: {listed(said)}."
 
     def cores(self) -> str:
         counts = sorted({shape_of(each.mode)[1] for each in self.run_set.select() if each.runs})
@@ -137,8 +137,8 @@ class Writer(SentenceWriter):
         if not said:
             raise Absent("no table was measured with both numbers of processors")
         return (
-            f"With {counts[1]} processors instead of {counts[0]}, a write to HDFS takes so many times as long, in the "
-            f"mean: {listed(said)}."
+            f"With {counts[1]} processors instead of {counts[0]}, a write to HDFS takes this multiple of the time, in "
+            f"the mean: {listed(said)}."
         )
 
     def scopes(self) -> str:
@@ -151,26 +151,29 @@ class Writer(SentenceWriter):
         if not said:
             raise Absent("delta-rs on the local disk was not measured")
         return (
-            "Timed with the reading of its source, a write to the local disk is so many times as long as the call "
-            f"alone: {listed(said)}."
+            "Timed with the reading of its source, a write to the local disk takes this multiple of the time of the "
+            f"call alone: {listed(said)}."
         )
 
     def legacy(self) -> str:
         """Compare the complete legacy path with the single call of delta-rs."""
         said = self._pairs(WRITE_MEAN, LEGACY, HDFS, fewest_cores(self.run_set))
-        return f"The legacy path takes so many times as long as delta-rs on HDFS to write (means): {listed(said)}."
+        return f"To write, the legacy path takes this multiple of the time of delta-rs on HDFS (means): {listed(said)}."
 
     def legacy_reads(self) -> str:
         said = self._pairs(READ_MEAN, LEGACY, HDFS, fewest_cores(self.run_set))
-        return f"Its reads, through a Flight server with DuckDB, take so many times as long (means): {listed(said)}."
+        return (
+            "Its reads, through a Flight server with DuckDB, take this multiple of the time of delta-rs on HDFS "
+            f"(means): {listed(said)}."
+        )
 
     def server_reads(self) -> str:
         """Compare legacy reads with the same engine and the same HDFS client without the server."""
         said = self._pairs(READ_MEAN, LEGACY, ENGINE_ALONE, fewest_cores(self.run_set))
         return (
             "Against the same DuckDB over the same client of HDFS in the client's own process, which reads what "
-            f"delta-rs wrote, they take so many times as long: {listed(said)}; that is what the server, and a table of "
-            "Hudi's, add."
+            f"delta-rs wrote, they take this multiple of the time: {listed(said)}; that is what the server, and a "
+            "table of Hudi's, add."
         )
 
     def bytes_alone(self) -> str:
@@ -182,9 +185,9 @@ class Writer(SentenceWriter):
                 with suppress(Absent):
                     said.append(f"to {verb} {place}, {listed(self._pairs(quantity, table, file, cores))}")
         if not said:
-            raise Absent("no file without a table was measured beside delta-rs")
+            raise Absent("no file without a table was measured in addition to delta-rs")
         return (
-            "A file of Parquet with the same rows is the floor (medians). delta-rs takes so many times as long: "
+            "A file of Parquet with the same rows is the floor (medians). delta-rs takes this multiple of its time: "
             f"{'; '.join(said)}."
         )
 

@@ -180,7 +180,7 @@ def _age(run: Run, step: Step, probability: float) -> Replicates:
 def why_no_cpu(run: Run) -> str | None:
     """Return why the table's CPU time is incomplete: a part of it runs elsewhere. None if all of it was observed."""
     unseen = dict(run.manifest.found).get("unseen")
-    return f"{listed(unseen)} of the user's own: nobody here sees its processor time" if unseen else None
+    return f"the user's own {listed(unseen)}: its processor time is not visible here" if unseen else None
 
 
 def _cpu(run: Run, step: Step) -> Replicates:

@@ -5,4 +5,4 @@ from __future__ import annotations
 ORIGIN = "Documentation"
 KEY = "iceberg-kafka-connect"
 DEFAULT_INTERVAL_S = 300  # iceberg.control.commit.interval-ms: 300000
-SOFTWARE = {"Kafka Connect": "not told", "Iceberg REST catalog": "not told"}
+SOFTWARE = {"Kafka Connect": "not stated", "Iceberg REST catalog": "not stated"}

@@ -68,7 +68,7 @@ def _kills(asked: Asked, _mode: str | None) -> str:
 QUESTIONS = (
     Question(
         "age-median", "Age when seen", "s", _answer(SEEN_P50), note=_note,
-        hint="Median age of an event when a reader who looks again and again first counts it, with commits every "
+        hint="Median age of an event when a reader that polls the table first counts it, with commits every "
         "second, at the middle one of the rates that were measured.",
         asks="Freshest table, commits every second",
     ),
@@ -78,7 +78,7 @@ QUESTIONS = (
     ),
     Question(
         "age-cpu", "CPU-s, a million events", "CPU-s", _answer(CPU), note=_note,
-        hint="Processor time of who moves events and of the table's servers, in the same series.",
+        hint="Processor time of consumers or pipeline and of the table's servers, in the same series.",
     ),
     Question(
         "capacity", "Events/s it keeps up with", "events/s", _capacity, note=_bound, better=HIGHER,
@@ -87,8 +87,8 @@ QUESTIONS = (
     ),
     Question(
         "once-killed", "Not there once, after kills", "%", _wrong, signed=True, note=_kills,
-        hint="Share of events that are not in the table, or more than once, after who moves them was killed (SIGKILL) "
-        "while they arrived.",
+        hint="Share of events that are not in the table, or more than once, after consumers or pipeline were killed "
+        "(SIGKILL) while they arrived.",
         asks="Is each event there once after a kill?", extreme="worst",
         none="No kill of a consumer or a pipeline lost or doubled an event",
     ),

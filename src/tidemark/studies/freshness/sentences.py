@@ -53,19 +53,19 @@ class Writer(SentenceWriter):
         alike = self._alike()
         rate = shape_of(alike[0].mode).rate
         return (
-            f"With {rate:,} events a second and commits {policy_of(alike[0])}, half of the events are younger than so "
-            f"much when a reader first sees them: {self._said(SEEN_P50, alike, 's')}; 95 % of them: "
+            f"With {rate:,} events a second and commits {policy_of(alike[0])}, the median age of an event when a "
+            f"reader first sees it is {self._said(SEEN_P50, alike, 's')}; the 95th percentile is "
             f"{self._said(SEEN_P95, alike, 's')}."
         )
 
     def tail(self) -> str:
         return (
-            "The oldest event, which with pipelines is often among the last before the topic falls silent, was so old: "
-            f"{self._said(SEEN_MAX, self._alike(), 's')}."
+            "The age of the oldest event, which with pipelines is often among the last before the topic falls silent, "
+            f"is {self._said(SEEN_MAX, self._alike(), 's')}."
         )
 
     def price(self) -> str:
-        return f"A million events cost so much processor time that way: {self._said(CPU, self._alike(), 's')}."
+        return f"The processor time of a million events is then {self._said(CPU, self._alike(), 's')}."
 
     def behind(self) -> str:
         """Return a sentence on the systems whose lag grows, by its interval."""
@@ -82,7 +82,8 @@ class Writer(SentenceWriter):
         if not grows:
             return f"In none of {holds} series does the lag grow while events arrive, as far as intervals tell."
         return (
-            f"The lag grows while events arrive for {listed(grows)}; in {holds} series it does not, or cannot be told."
+            f"The lag grows while events arrive for {listed(grows)}; in {holds} series it does not, or intervals do "
+            "not show it."
         )
 
     def capacity(self) -> str:
@@ -101,8 +102,8 @@ class Writer(SentenceWriter):
         said = [f"{', '.join(words for _, words in sorted(found, reverse=True))}"] if found else []
         said += [f"none for {listed(below)}"] if below else []
         return (
-            "With a rate that is doubled step by step, so many events a second arrive at most while the lag does not "
-            f"grow: {'; '.join(said)}."
+            "With a rate that is doubled step by step, the highest one in events a second at which the lag does not "
+            f"grow is: {'; '.join(said)}."
         )
 
     def reads(self) -> str:
@@ -121,8 +122,8 @@ class Writer(SentenceWriter):
         if not most:
             raise Absent("no table was read at its end")
         return (
-            "A client that never wrote to the table waits so long for its first sum over all rows, where a system made "
-            f"most commits: {'; '.join(words for _, (_, words) in sorted(most.items()))}."
+            "The first sum over all rows takes a client that never wrote to the table, where a system made most "
+            f"commits: {'; '.join(words for _, (_, words) in sorted(most.items()))}."
         )
 
     def killed(self) -> str:

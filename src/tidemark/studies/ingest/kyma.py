@@ -32,7 +32,7 @@ from tidemark.studies.ingest.writers.settings import ONE, mode_of
 from tidemark.studies.ingest.writers.tables import in_order
 
 NOT_HERE = (
-    ("kyma itself", "in no registry; its absolute numbers are shown beside ours and never judged"),
+    ("kyma itself", "in no registry; its absolute numbers are shown next to Tidemark's and never judged"),
     ("MinIO", "in no registry; SeaweedFS stands in for it as an object store"),
     ("Files pruned by an index of values or words", "no format here has one; what statistics prune is measured"),
     ("DuckLake with its catalog in a DuckDB file", "its catalog is open to one process at a time"),
@@ -138,7 +138,7 @@ def _contradictions(workshop: Workshop) -> Table:
         Column("value", "Value", interval=True), Column("unit", "Unit"), Column("meaning", "What follows"),
     )  # fmt: skip
     notes = ["Intervals are those of rounding, of files one more or less, and of two kills."]
-    title = "What the page says, and what its own numbers say"
+    title = "The page's statements, compared with its own numbers"
     return workshop.table("ingest-contradictions", title, columns, rows, (), notes)
 
 

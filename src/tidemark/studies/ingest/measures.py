@@ -107,7 +107,7 @@ def beside(evidence: IngestEvidence, quantity: Quantity, system: str, mode: str,
         ours = estimate_text(quantity.as_shown(evidence.hot(quantity, system, mode)).estimate(quantity.shown_unit))
     except Absent as absent:
         ours = f"nothing ({absent})"
-    raise Absent(f"{reason}; beside it, not judged: {system}, {mode}: {ours}")
+    raise Absent(f"{reason}; for comparison, not judged: {system}, {mode}: {ours}")
 
 
 @measure(OWN)

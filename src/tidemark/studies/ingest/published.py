@@ -19,8 +19,8 @@ KILLS = 2  # hard kills in its crash test; none lost anything
 TWO_NODES_REQUESTS, TWO_NODES_CONFLICTS = 100, 207
 TWO_NODES_AT_ONCE = 20  # of these requests, concurrent; from its script test-a-two-nodes.sh, not on the page
 BEHIND = (500_000, 1_000_000)  # rows/s of the systems that it is "~10× behind"
-HARDWARE = {"CPU": "not told (one laptop)", "Memory": "not told", "Disk": "not told"}
-SOFTWARE = {"kyma": "development build of 2026-04-19", "PostgreSQL": "not told, in Docker", "MinIO": "not told"}
+HARDWARE = {"CPU": "not stated (one laptop)", "Memory": "not stated", "Disk": "not stated"}
+SOFTWARE = {"kyma": "development build of 2026-04-19", "PostgreSQL": "not stated, in Docker", "MinIO": "not stated"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,12 +170,12 @@ QUESTIONS = (
         hint="Share of acknowledged rows that another client does not find once, where the table was flushed, merged, "
         "expired or vacuumed while writers wrote.",
         asks="Is anything lost or doubled when it is maintained?", extreme="worst",
-        none="No maintenance beside writers lost or doubled a row",
+        none="No maintenance during writes lost or doubled a row",
     ),
     Question(
         "lost-cut", "Power cuts that lose rows", "%", _costly_cuts, signed=True, note=_cuts,
-        hint="Share of cuts of the power, with writes in flight, after which an acknowledged row is gone, or nobody "
-        "can read the table. The kernel's memory is lost, a disk's own cache is not. Few cuts leave a wide interval.",
+        hint="Share of cuts of the power, with writes in flight, after which an acknowledged row is gone, or the "
+        "table cannot be read. The kernel's memory is lost, a disk's own cache is not. Few cuts leave a wide interval.",
         asks="Is anything lost when the power is?", extreme="worst",
         none="No cut of the power lost an acknowledged row",
     ),

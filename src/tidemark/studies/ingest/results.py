@@ -81,8 +81,8 @@ RESULTS = Results(
         IngestEvidence,
         set_up_bytes=2.2e9,
         remarks=(
-            "kyma is in no registry: its absolute numbers stand beside ours and are not judged. What it says of one "
-            "commit a request is asked of the systems here, and its text is held to its own numbers.",
+            "kyma is in no registry: its absolute numbers are shown next to Tidemark's and are not judged. Its claims "
+            "on one commit a request are tested on the systems here, and its text is checked against its own numbers.",
         ),
     ),
     paper=Contribution(

@@ -24,7 +24,7 @@ from tidemark.studies.lhbench.parts import part_of, size_of
 from tidemark.studies.lhbench.window.samples import NOT_TOLD
 from tidemark.studies.lhbench.window.script import AFTER, BEFORE, COMPACT, COMPACTED, LOAD, MERGE, QUERIED, QUERY
 
-NO_JOB = "answered without a job of its own"
+NO_JOB = "answered without its own job"
 NOT_COMPARABLE = "not comparable: a table or an answer is not what it must be"
 SECONDS = 1e-9  # seconds per nanosecond
 CLOCK_S = 1e-3  # resolution of the clock of an engine's log
@@ -79,7 +79,7 @@ def query_s(run: Run, phase: str, subject: str, column: str = "elapsed_ns", firs
 def _load(run: Run, column: str = "elapsed_ns") -> Replicates:
     values = run.column(column)[_chosen(run, LOAD, LOAD)]
     if (values == NOT_TOLD).any():
-        raise Absent("a cluster of the user's own: nobody here sees its processor time")
+        raise Absent("the user's own cluster: its processor time is not visible here")
     return known(float(values.sum()) * SECONDS)
 
 

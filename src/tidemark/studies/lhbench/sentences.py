@@ -121,7 +121,7 @@ class Writer(SentenceWriter):
     def after(self) -> str:
         return (
             f"After all refreshes the queries took {self._said(QUERIES_AFTER, REFRESH, 's')}, and the merged tables "
-            f"had so many times the bytes of the loaded ones: {self._said(GROWTH, REFRESH, 'x')}."
+            f"had this multiple of the bytes of the loaded ones: {self._said(GROWTH, REFRESH, 'x')}."
         )
 
     def _sizes(self) -> list[int]:
@@ -137,7 +137,7 @@ class Writer(SentenceWriter):
     def slowdowns(self) -> str:
         largest = self._sizes()[-1]
         return (
-            f"After the largest of these merges the queries took so many times what they took before: "
+            f"After the largest of these merges the queries took this multiple of their time before: "
             f"{self._said(slowdown(largest), MERGE, 'x')}."
         )
 

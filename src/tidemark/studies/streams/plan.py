@@ -80,7 +80,7 @@ def _check_compression(chosen: Variant, streams: StreamsSection, config: Config)
     allowed, found = chosen.system.compressions, streams.given["compression"]
     if allowed and found not in allowed:
         raise ConfigError(
-            f"{config.origin.place((SECTION, 'compression'))}: found '{found}'; the system '{chosen.name}' can be told "
+            f"{config.origin.place((SECTION, 'compression'))}: found '{found}'; the system '{chosen.name}' can be set "
             f"to write {', '.join(sorted(allowed))} only. Choose one of these, or take '{chosen.name}' out of "
             f"'{SECTION}.systems'"
         )

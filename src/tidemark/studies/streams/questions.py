@@ -74,7 +74,7 @@ def _line(asked: Asked) -> tuple[Replicates, Replicates]:
         value = float(centre[place, 0]) * factor
         drawn = None if draws is None else draws[place] * factor
         if value <= 0 or (drawn is not None and not (drawn > 0).all()):
-            raise Absent("too small to be seen beside the rest of the write")
+            raise Absent("too small to be seen next to the rest of the write")
         found.append(Replicates(math.log(value), None if drawn is None else np.log(drawn), n, runs, degrees))
     return found[0], found[1]
 
@@ -130,7 +130,7 @@ def _slower(asked: Asked, mode: str | None) -> Replicates:
     found = asked.measures.hot(RELATIVE_GROWTH, asked.main(mode)).scaled(PERCENT)
     estimate = found.estimate("%")
     if estimate.low is None or estimate.high is None:
-        raise Absent("cannot be told from so few commits")
+        raise Absent("cannot be determined from so few commits")
     if estimate.contains(0) and estimate.high - estimate.low > 2 * PERCENT:
         commits = _most_commits(asked, mode)
         raise Absent(f"no change seen in {commits:,} commits; less than {estimate.high:,.0f} % would not show")

@@ -81,7 +81,7 @@ class PostgresDatabase(Database):
     title = "PostgreSQL"
     needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
     flushes = "PostgreSQL flushes its log at each commit (synchronous_commit)"
-    asked = "fsync, synchronous_commit and wal_sync_method asked of the running server"
+    asked = "fsync, synchronous_commit and wal_sync_method read from the running server"
     server_syncs: ClassVar[Mapping[type[Service], PerWrite]] = {Postgres: POSTGRES_COMMIT}
 
     @property
@@ -182,7 +182,7 @@ class SqliteDatabase(FileDatabase):
     title = "SQLite"
     file_name = "catalog.sqlite"
     flushes = "SQLite flushes its rollback journal and its file at each commit"
-    asked = "journal_mode asked of the file; synchronous is the client's own, which nobody outside can ask"
+    asked = "journal_mode read from the file; synchronous is the client's own, which cannot be read from outside"
     client_syncs = PerWrite(4, 4)
 
     @contextmanager
@@ -202,7 +202,7 @@ class DuckDBDatabase(FileDatabase):
     file_name = "catalog.duckdb"
     flushes = "DuckDB flushes its write-ahead log at each commit"
     client_syncs = PerWrite(1, 1.4)  # more than one if the WAL is checkpointed into the file
-    asked = "checkpoint_threshold asked of a DuckDB that reads the file"
+    asked = "checkpoint_threshold read from a DuckDB that has the file open"
 
     @contextmanager
     def asking(self) -> Iterator[Ask]:

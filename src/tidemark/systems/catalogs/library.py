@@ -19,7 +19,7 @@ from tidemark.systems.catalogs.databases import Database
 from tidemark.systems.catalogs.kind import CatalogSystem, Endpoint, Names
 
 DONE, NOT_THERE, CONFLICT, LOCKED, FAILED = 200, 404, 409, 423, 500
-PROCESSES = "each user is a process with a client of its own: no catalog server stands between it and the database"
+PROCESSES = "each user is a process with its own client: no catalog server stands between it and the database"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ ONE_HISTORY = (
 )
 STAND_IN = (
     "SecantusDB stands in for MongoDB, which is in no package registry: it is young, and written in Python over "
-    "WiredTiger; its speed says nothing of MongoDB's"
+    "WiredTiger; its speed shows nothing about MongoDB's"
 )
 LAST_ALONE = "a table shows its last snapshot alone; those before are read from that history"
 FOUR_WRITES = PerWrite(4, 4.6)  # transactions of the backend per update of a table

@@ -20,9 +20,7 @@ from tidemark.systems.catalogs.rest import FORKS, IN_CACHE, UNCHECKED, Reference
 RTT_HELP = "milliseconds of a round trip to PostgreSQL, put in by a proxy; 0: no proxy, and loopback's own distance"
 ISOLATION_HELP = "of transactions in PostgreSQL that name none: default_transaction_isolation of the database"
 AWAY = "{} ms of a round trip to PostgreSQL are put in by a proxy"
-SERIALIZED = (
-    "transactions in PostgreSQL are serializable, which who sends them does not know: none is tried again for it"
-)
+SERIALIZED = "transactions in PostgreSQL are serializable, which their sender does not know: none is tried again for it"
 
 
 @dataclass(frozen=True, slots=True)

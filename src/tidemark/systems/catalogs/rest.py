@@ -153,7 +153,7 @@ class RestMariadb(ReferenceServer):
     durability = Durability(
         f"MariaDB flushes InnoDB's log at each commit (innodb_flush_log_at_trx_commit); {IN_CACHE}",
         server_syncs_per_write={MariaDB: MARIADB_COMMIT}, counted=COUNTED,
-        remark="innodb_flush_log_at_trx_commit, log_bin and sync_binlog asked of the running server",
+        remark="innodb_flush_log_at_trx_commit, log_bin and sync_binlog read from the running server",
     )  # fmt: skip
 
     @property
@@ -179,7 +179,7 @@ class RestSqlite(ReferenceServer):
     durability = Durability(
         f"SQLite flushes its rollback journal and its file at each commit; {IN_CACHE}",
         server_syncs_per_write={IcebergRestSqlite: PerWrite(4, 4)}, counted=COUNTED,
-        remark="journal_mode asked of the file; synchronous is the driver's own, which nobody outside can ask",
+        remark="journal_mode read from the file; synchronous is the driver's own, which cannot be read from outside",
     )  # fmt: skip
 
     def settings(self) -> Mapping[str, str]:
@@ -196,7 +196,7 @@ class RestSqliteWal(RestSqlite):
     durability = Durability(
         f"SQLite flushes its write-ahead log at each commit, as the driver has it; {IN_CACHE}",
         server_syncs_per_write={IcebergRestSqliteWal: PerWrite(1, 1.2)}, counted=COUNTED,
-        remark="journal_mode asked of the file; synchronous is the driver's own, which nobody outside can ask",
+        remark="journal_mode read from the file; synchronous is the driver's own, which cannot be read from outside",
     )  # fmt: skip
 
 

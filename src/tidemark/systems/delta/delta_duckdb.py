@@ -66,7 +66,7 @@ class DeltaDuckDB(DeltaTable, DuckDBSystem):
     def reader(self) -> str:
         if Capability.READ_BY_OTHERS in self.capabilities:
             return delta_client.reader_name()
-        return f"{reader_name('delta')}, as the writer, on a connection of its own: no other can read this log"
+        return f"{reader_name('delta')}, as the writer, on a separate connection: no other can read this log"
 
     def ids(self) -> pa.ChunkedArray:
         return self._ids_by_delta_rs() if Capability.READ_BY_OTHERS in self.capabilities else super().ids()

@@ -80,7 +80,7 @@ class DeltaRs(DeltaTable):
     def reader(self) -> str:
         if duckdb_client.has_extensions(READER):
             return duckdb_client.reader_name(*READER)
-        return f"{delta_client.reader_name()}, as the writer, on a handle of its own: DuckDB's extension is not here"
+        return f"{delta_client.reader_name()}, as the writer, on a separate handle: DuckDB's extension is not here"
 
     def ids(self) -> pa.ChunkedArray:
         if not duckdb_client.has_extensions(READER):

@@ -48,7 +48,7 @@ class DeltaOptions(DurabilityOptions):
     catalog: str = field(
         default="none",
         metadata={
-            "help": "unity: register the table in a running Unity Catalog, and write where that says it lies.",
+            "help": "unity: register the table in a running Unity Catalog, and write to the location that it names.",
             "choices": ("none", "unity"),
         },
     )

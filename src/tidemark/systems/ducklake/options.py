@@ -15,8 +15,8 @@ class DuckLakeOptions(DurabilityOptions):
     inline_rows: int | None = field(
         default=None,
         metadata={
-            "help": "Writes of up to so many rows stay in the catalog until they are flushed "
-            "(DATA_INLINING_ROW_LIMIT). Left out: no write, or each one where the system's name says inlined. DuckLake "
+            "help": "Writes of up to this many rows stay in the catalog until they are flushed "
+            "(DATA_INLINING_ROW_LIMIT). Left out: no write, or each one if the system is named inlined. DuckLake "
             "1.0 left alone: 10.",
             "minimum": 0,
             "examples": (10,),

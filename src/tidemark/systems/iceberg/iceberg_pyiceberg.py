@@ -56,7 +56,7 @@ class PyIcebergOptions(IcebergOptions):
     expire_every: int | None = field(
         default=None,
         metadata={
-            "help": "Expire all snapshots but the current one after so many writes, inside the last of them.",
+            "help": "Expire all snapshots but the current one after this many writes, inside the last of them.",
             "minimum": 1,
             "examples": (5,),
         },
@@ -151,7 +151,7 @@ class IcebergPyIceberg(IcebergTable):
     def reader(self) -> str:
         if not duckdb_client.has_extensions(EXTENSIONS):
             own = pyiceberg_client.reader_name()
-            return f"{own}, as the writer, on a client of its own: DuckDB's extension is not here"
+            return f"{own}, as the writer, on a separate client: DuckDB's extension is not here"
         duckdb = duckdb_client.reader_name("iceberg")
         return f"{duckdb}, given the metadata file by PyIceberg" if refuses(self._rest.uri) else duckdb
 

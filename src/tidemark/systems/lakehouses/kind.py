@@ -98,7 +98,7 @@ class Lakehouse(System):
 
     def register(self, table: str, written: Written) -> None:
         """Create `table` from existing files, by metadata alone; only if `registers` is true."""
-        raise NotImplementedError(f"{self.title} knows only files of its own; asked for {table} of {written.folder}")
+        raise NotImplementedError(f"{self.title} knows only its own files; asked for {table} of {written.folder}")
 
     def log_events(self, folder: Path) -> None:
         """Start to log in the empty `folder` what the engine does for each statement, if it keeps such a log."""

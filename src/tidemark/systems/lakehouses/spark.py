@@ -31,7 +31,7 @@ READ_BACK = ("spark.master", "spark.sql.shuffle.partitions", "spark.sql.adaptive
 
 
 MODE: Mapping[str, Any] = {
-    "help": "What a merge does with the files of rows that change: copy-on-write writes them anew, "
+    "help": "What a merge does with the files of rows that change: copy-on-write rewrites them, "
     "merge-on-read notes what is no longer in them, and readers put it together.",
     "choices": (COPY_ON_WRITE, MERGE_ON_READ),
 }

@@ -90,7 +90,7 @@ class Lance(FullDurability):
         if duckdb_client.has_extensions(READER):
             return duckdb_client.reader_name(*READER)
         installed = f"{client.CLIENT} {client.installed_version()}"
-        return f"{installed}, as the writer, on a handle of its own: DuckDB's extension is not here"
+        return f"{installed}, as the writer, on a separate handle: DuckDB's extension is not here"
 
     def ids(self) -> pa.ChunkedArray:
         if not duckdb_client.has_extensions(READER):

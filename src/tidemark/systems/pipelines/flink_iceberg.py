@@ -37,7 +37,7 @@ class FlinkIceberg(IntoIceberg):
     client: ClassVar[str] = "Iceberg sink of Flink"
     notes: tuple[str, ...] = (
         *REFERENCE.notes,
-        "it commits with each checkpoint and makes none unless it is told how often, as it is here",
+        "it commits with each checkpoint and makes none unless an interval is set, as it is here",
         "it starts processes (chmod) for the files of a commit, by Hadoop's local file system",
     )
     capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})

@@ -12,7 +12,7 @@ from tidemark.systems.iceberg.catalog import REFERENCE, as_it_is
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
 from tidemark.systems.pipelines.kind import PipelineSystem
 
-NOTHING_ACKNOWLEDGED = "a pipeline acknowledges nothing to anybody"
+NOTHING_ACKNOWLEDGED = "a pipeline acknowledges nothing"
 
 
 class IntoIceberg(PipelineSystem):

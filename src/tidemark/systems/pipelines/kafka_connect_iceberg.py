@@ -52,7 +52,7 @@ class KafkaConnectIceberg(IntoIceberg):
     client: ClassVar[str] = "Iceberg sink of Kafka Connect"
     notes: tuple[str, ...] = (
         *REFERENCE.notes,
-        f"it commits every {DEFAULT_INTERVAL_S} s unless it is told otherwise, as it is here",
+        f"it commits every {DEFAULT_INTERVAL_S} s unless it is set otherwise, as it is here",
     )
     capabilities: frozenset[Capability] = frozenset({Capability.READ_BACK, Capability.HISTORY})
     durability: Durability = Durability(

@@ -37,7 +37,7 @@ class SparkPipeline(PipelineSystem):
     durability: Durability = Durability(
         "Files, those of checkpoints among them, are left to the page cache.",
         counted=None,
-        remark="a pipeline acknowledges nothing to anybody",
+        remark="a pipeline acknowledges nothing",
     )
     time: ClassVar[str] = "TIMESTAMP_NTZ"  # the type of a time, which has no zone; the session's zone is UTC
 

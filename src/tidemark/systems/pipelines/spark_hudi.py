@@ -42,7 +42,7 @@ class SparkHudi(SparkPipeline):
     catalog: str = HudiTable.catalog
     notes: tuple[str, ...] = (
         ALIGNED,
-        "copy-on-write: a batch writes the files anew that its rows go into, the smallest among them",
+        "copy-on-write: a batch rewrites the files that its rows go into, the smallest among them",
         "its server of file listings, which would listen on all interfaces, is off",
     )
     needs: ClassVar[tuple[type[Service], ...]] = (Engine,)

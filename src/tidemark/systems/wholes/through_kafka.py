@@ -26,7 +26,7 @@ class LegacyOptions(Options):
         default=0,
         metadata={
             "help": "The most messages that the application takes from the topic; 0 takes all. Hudi's streamer takes "
-            "5,000,000 in a run unless it is told otherwise; what is beyond a limit is missing from the table.",
+            "5,000,000 in a run unless it is set otherwise; what is beyond a limit is missing from the table.",
             "minimum": 0,
             "examples": (600,),
         },
@@ -89,8 +89,8 @@ class Legacy(ThroughKafka, WholeHudi):
     notes: tuple[str, ...] = (
         *WholeHudi.notes,
         "the application is a process of this machine, started for each write: no YARN and no REST service before it",
-        "a batch of the topic's messages is read and upserted, as Hudi's streamer, which nobody publishes for "
-        "Spark 3.5, does",
+        "a batch of the topic's messages is read and upserted, as by Hudi's streamer, which is not published "
+        "for Spark 3.5",
         "reads go through a Flight server that has DuckDB read the base files",
     )
 

@@ -195,7 +195,7 @@ class Generator:
         line, _, self._said = self._said.partition(b"\n")
         words = line.decode().split()
         if words[: len(expected)] != list(expected):
-            raise self._failure(f"said {line.decode()!r} where '{' '.join(expected)}' was expected")
+            raise self._failure(f"sent {line.decode()!r} where '{' '.join(expected)}' was expected")
         return words
 
     def _failure(self, happened: str) -> MachineError:

@@ -145,7 +145,7 @@ def main() -> None:
     print("ready", flush=True)
     for number, gate in enumerate(whole.gates):
         if sys.stdin.readline().split() != ["go", str(number)]:
-            sys.exit("told something else than to go on")
+            sys.exit("received something other than the next 'go'")
         whole.began_ns[number] = time.perf_counter_ns()
         gate.set()
         wait(whole.done, whole.busy(number), users)

@@ -164,7 +164,7 @@ def play(order: dict[str, Any]) -> Play:
     print("ready", flush=True)
     for number, gate in enumerate(whole.gates):
         if sys.stdin.readline().split() != ["go", str(number)]:
-            sys.exit("told something else than to go on")
+            sys.exit("received something other than the next 'go'")
         whole.began_ns[number] = time.perf_counter_ns()
         gate.set()
         whole.ended[number].wait()

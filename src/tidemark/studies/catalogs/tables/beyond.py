@@ -103,12 +103,12 @@ def _outcomes(workshop: Workshop) -> Table:
     )  # fmt: skip
     notes = [
         "A conflict is an answer: the update or the creation of a name that another user has was not done. "
-        "Cascaded: refused because a parent is not there, the consequence of another failure. Unknown: no answer, "
-        "or the server's own failure (5xx); what was read back afterwards says whether it was done. All parts of a "
+        "Cascaded: refused because a parent does not exist, the consequence of another failure. Unknown: no answer, "
+        "or the server's own failure (5xx); what was read back afterwards shows whether it was done. All parts of a "
         "window are counted; requests until a kill are in catalog-crash.",
         "The oracle reads everything back through another client. Lost: answered with success, and not there.",
     ]
-    title = "What became of the requests, and what is there afterwards"
+    title = "Final status of the requests, and what exists afterwards"
     return workshop.table("catalog-outcomes", title, columns, rows, _runs(all_series), notes)
 
 
@@ -176,15 +176,15 @@ def _contention(workshop: Workshop) -> Table:
         Column("gave_up", "Given up after 50 attempts"), Column("append_rate", "Rate", "requests/s", interval=True),
         Column("tries", "Attempts an append", interval=True), Column("append_median", "Median", "ms", interval=True),
         Column("transactions", "Snapshots by transactions"), Column("committed", "Acknowledged"),
-        Column("names", "Names raced for"), Column("winners", "Winners"), Column("losers", "Told of a conflict"),
+        Column("names", "Names raced for"), Column("winners", "Winners"), Column("losers", "Got a conflict"),
         Column("others", "Refused or unknown"),
     )  # fmt: skip
     notes = [
         "Updates carry no requirement and each its own property: the server itself retries those that another one "
-        "overtook (the reference server four times) before it says 409; the client does not. An append reads the table "
-        "and adds a snapshot on the condition that nobody else did since, and starts again where somebody did: its "
+        "overtook (the reference server four times) before it answers 409; the client does not. An append reads the "
+        "table and adds a snapshot on the condition that no other user did since, and starts again if one did: its "
         "time has all of that. By transactions: the same through the endpoint for changes of several tables, where the "
-        "part append-transaction is asked for; acknowledged ones that are not there afterwards are lost updates in "
+        "part append-transaction is asked for; acknowledged ones that do not exist afterwards are lost updates in "
         "catalog-outcomes. Of each name, one creation may win.",
         UNEQUAL,
     ]
@@ -231,9 +231,10 @@ def _cost(workshop: Workshop) -> Table:
         "hundredths of a second, the programs that a server started and that have ended among them. An embedded "
         "database is in the server's, and in the load generator's where there is no server: its users are the clients.",
         "SQL statements are those that the database counted as ended, BEGIN and COMMIT among them and failed ones not. "
-        "PostgreSQL (pg_stat_statements) takes time to count, and does so after the last window alone: it is started "
-        f"anew, and a tree of {COUNTED_DEPTH} levels is created, read and updated by as many users, {COUNTED_REQUESTS} "
-        "updates of one table and as many appends to one among it. MariaDB counts in the windows, as it always does.",
+        "PostgreSQL (pg_stat_statements) takes time to count, and does so after the last window alone: it is "
+        f"restarted, and a tree of {COUNTED_DEPTH} levels is created, read and updated by as many users, "
+        f"{COUNTED_REQUESTS} updates of one table and as many appends to one among it. MariaDB counts in the "
+        "windows, as it always does.",
     ]
     return workshop.table("catalog-cost", "What a request costs, by step", columns, rows, _runs(all_series), notes)
 

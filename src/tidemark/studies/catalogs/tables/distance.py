@@ -80,8 +80,8 @@ def build(workshop: Workshop) -> Iterator[Table]:
         Column("round_trips", "Round trips a request", interval=True), Column("statements", "SQL statements"),
     )  # fmt: skip
     notes = [
-        "The database is put away by a proxy, which delays each byte by half a round trip in either direction and "
-        "takes some 0.2 ms of its own; at 0 ms there is none. Round trips: what the median grows by for each "
-        "millisecond of a round trip. With several users, waiting for one of the server's connections is in it.",
+        "A proxy puts the database at a distance: it delays each byte by half a round trip in either direction and "
+        "takes some 0.2 ms itself; at 0 ms there is none. Round trips: growth of the median for each millisecond of a "
+        "round trip. With several users, it includes waiting for one of the server's connections.",
     ]
     yield workshop.table("catalog-distance", "What the distance to the database costs", columns, rows, runs, notes)

@@ -79,7 +79,7 @@ def _beside(workshop: Workshop, mode: str, chosen: list[Series], words: str) -> 
     ]
     runs = [run for series in chosen for run in series.hot_runs]
     return workshop.table(
-        f"catalog-{mode}", f"{words}: response times, beside the report's", columns, rows, runs, notes
+        f"catalog-{mode}", f"{words}: response times, compared with the report's", columns, rows, runs, notes
     )
 
 
@@ -199,5 +199,5 @@ def _contradictions(workshop: Workshop) -> Table:
         "Intervals are those of rounding to whole milliseconds."
     ]
     return workshop.table(
-        "catalog-contradictions", "What the report says, and what its own appendix says", columns, rows, (), notes
+        "catalog-contradictions", "The report's statements, compared with its own appendix", columns, rows, (), notes
     )

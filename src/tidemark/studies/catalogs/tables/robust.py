@@ -52,8 +52,8 @@ def _crash(workshop: Workshop) -> Table:
         "After the last window of a series, users create namespaces and tables and update one table, until the server "
         "(or its database) gets SIGKILL at a random moment; it is started again on the same data, and everything that "
         "was acknowledged is read back through another client. Unknown: requests without an answer, or that the server "
-        "failed at; of an update that others replaced nobody can tell whether it was done. Until it answered: from the "
-        "new start to the first read of a table; then all users write at once. The bound is the upper end of a "
+        "failed at; of an update that others replaced it is unknown whether it was done. Until it answered: from the "
+        "restart to the first read of a table; then all users write at once. The bound is the upper end of a "
         "one-sided 95 % interval (exact binomial; 3 / n without a loss), of the kills that hit a server that took "
         "writes: one that answers most of them with an error has little to lose.",
         "A killed program loses what it had in memory, and not what it had given to the kernel: a power failure can "
@@ -116,9 +116,9 @@ def _churn(workshop: Workshop) -> Table:
         Column("list", "List: median", "ms", interval=True), Column("rate", "Rate", "requests/s", interval=True),
     )  # fmt: skip
     notes = [
-        "Each user creates tables of its own in one namespace, renames each, and drops every other one; between these "
-        "it lists the tables of all. Refused: also what follows from another failure, as of a table that was never "
-        "created.",
+        "Each user creates its own tables in one namespace, renames each, and drops every other one; between these "
+        "it lists the tables of all users. Refused: also what follows from another failure, as of a table that was "
+        "never created.",
         UNEQUAL,
     ]
     return workshop.table("catalog-churn", "Tables that come and go", columns, rows, runs, notes)

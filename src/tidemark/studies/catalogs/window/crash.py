@@ -72,7 +72,7 @@ def why_not(rig: Rig, system: CatalogSystem) -> str | None:
     if not system.stores:
         return "keeps nothing"
     if system.volatile:
-        return "nothing of it outlives its server, as it says itself"
+        return "nothing of it outlives its server, as it declares"
     if any(rig.servers.by_class[kind].is_external for kind in rig.variant.needs):
         return "its server was not started here"
     if not rig.servers.ours():

@@ -53,7 +53,7 @@ def _closes(workshop: Workshop) -> Table:
         Column("most", "Longest", "s"),
     )  # fmt: skip
     notes = [
-        "A client that closes a file asks the NameNode to complete it, and is told to ask again as long as the "
+        "A client that closes a file asks the NameNode to complete it, and has to ask again as long as the "
         "DataNode has not reported its last block. delta-rs sleeps half a second before it does, Hadoop's own client, "
         "which Spark has, 0.4 s, whatever the table's size. A commit of Delta's closes a file of data and one of the "
         "log, one of Hudi's some twenty. Counted in the NameNode's log.",
@@ -113,7 +113,7 @@ def _costs(workshop: Workshop) -> Table:
         rows.append([*head(series), *(ours(workshop, each, series) for each, _ in COSTS)])
     columns = (SYSTEM, DATA, CORES, *(Column(key, each.title, each.unit, interval=True) for each, key in COSTS))
     notes = ["Memory: resident, of the client's process in any of its operations, with what it shares with others."]
-    return workshop.table("deltars-costs", "What a whole table costs beside its time", columns, rows, runs, notes)
+    return workshop.table("deltars-costs", "Costs of a complete table other than time", columns, rows, runs, notes)
 
 
 def _oracle(workshop: Workshop) -> Table:
@@ -136,9 +136,9 @@ def _oracle(workshop: Workshop) -> Table:
         Column("unexpected", "Of no source"), Column("types", "Types that changed"), Column("reader", "Read by"),
     )  # fmt: skip
     notes = [
-        "Each table is held to the Parquet file that it was made of, by another engine than wrote it, and so is what "
-        "the client read last: rows, keys, and an order-free checksum over all columns. Of large tables the first and "
-        "the last; of the others between, rows by the log, whose files must be there in the sizes that it names. The "
+        "Each table is compared with the Parquet file that it was made of, by another engine than wrote it, and so is "
+        "what the client read last: rows, keys, and an order-free checksum over all columns. Of large tables the first "
+        "and the last; of the others between, rows by the log, whose files must exist in the sizes that it names. The "
         "thesis counted nothing."
     ]
     return workshop.table("deltars-oracle", "Whether tables hold what was written", columns, rows, runs, notes)
@@ -159,8 +159,8 @@ def _thesis(workshop: Workshop) -> Table:
         rows.append([
             "Rows that may not be there",
             f"on the legacy path {word} 60M rows takes {pair[1]:.1f} s, and 6M rows {pair[0]:.1f} s. Hudi's streamer "
-            f"reads {published.LIMIT:,} messages of Kafka at most in a run unless it is told otherwise: both would be "
-            "of so many rows (see deltars-limit). Nothing was counted, so that this is inferred and not shown",
+            f"reads {published.LIMIT:,} messages of Kafka at most in a run unless it is set otherwise: both would be "
+            "of that many rows (see deltars-limit). Nothing was counted, so that this is inferred and not shown",
         ])  # fmt: skip
     floors = [
         published.seconds(WRITE, published.HOPSFS, data) - published.seconds(WRITE, published.LOCAL, data)

@@ -41,12 +41,12 @@ def build(workshop: Workshop) -> Iterator[Table]:
         ),
     )  # fmt: skip
     notes = [
-        f"Hudi's streamer takes {published.LIMIT:,} messages of a topic in a run unless it is told otherwise. The "
-        "thesis says nothing of it and counted no rows: of its tables those are put here that such a limit would "
+        f"Hudi's streamer takes {published.LIMIT:,} messages of a topic in a run unless it is set otherwise. The "
+        "thesis does not mention it and counted no rows: its tables are shown with the rows that such a limit would "
         "leave.",
         published.limited(),
-        "Rows of ours are counted: those that were sent, and those that the client read back. A table that lacks rows "
-        "fails the oracle, and its times stand nowhere else.",
+        "Tidemark's rows are counted: those that were sent, and those that the client read back. A table that lacks "
+        "rows fails the oracle, and its times are shown nowhere else.",
         LEGACY,
     ]
     yield workshop.table("deltars-limit", "Times by the rows that a limit leaves", columns, rows, runs, notes)

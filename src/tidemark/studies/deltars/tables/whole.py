@@ -20,13 +20,13 @@ from tidemark.studies.deltars.window.samples import READ, WRITE
 
 DATA, CORES, REPETITIONS = Column("data", "Table"), Column("cores", "Processors"), Column("n", "Repetitions")
 STAND_INS = (
-    "HDFS stands for HopsFS, whose servers nobody publishes; TLS is off. It keeps one copy of each block, on this "
-    "machine, whose processors it shares with the client: beside a client with one processor it has the others."
+    "HDFS stands in for HopsFS, whose servers are not published; TLS is off. It keeps one copy of each block, on this "
+    "machine, whose processors it shares with the client: if the client has one processor, it has the others."
 )
 SCOPE = (
     "Our times are of the client's calls, with the rows in memory; the thesis's writes by delta-rs include reading "
     "their source (see deltars-scopes), those of the legacy path do not. Both print means with bootstrapped intervals; "
-    "ours has the median beside it. Nothing is flushed to the disk."
+    "ours also shows the median. Nothing is flushed to the disk."
 )
 LEGACY = (
     "The legacy path is rebuilt of public parts: rows of pandas as messages of Avro, an application of Spark that is a "
@@ -74,7 +74,7 @@ def _beside(workshop: Workshop, operation: str, name: str, title: str) -> Table:
         SYSTEM, DATA, CORES, REPETITIONS, Column("mean", "Mean", "s", interval=True),
         Column("median", "Median", "s", interval=True), Column("rate", "Rows", "k rows/s", interval=True),
     )  # fmt: skip
-    return workshop.table(name, f"{title}, beside the thesis", columns, rows, runs, [STAND_INS, SCOPE, LEGACY])
+    return workshop.table(name, f"{title}, compared with the thesis", columns, rows, runs, [STAND_INS, SCOPE, LEGACY])
 
 
 def _printed(operation: str, data: str) -> Iterator[list[Cell]]:

@@ -133,10 +133,10 @@ def cost(studio: Studio) -> Drawn:
     plots.legend_beside(last)
     encodings = sorted({shape_of(each.mode).encoding for listed in systems.values() for each in listed})
     notes = [
-        f"{rate:,} events a second are due, as {' or '.join(encodings)}; a point is a writing policy, or the interval "
-        "that a pipeline is told. Further left is younger, further down is cheaper. CPU-seconds: of who moves events "
-        "and of the table's servers; files: data and metadata. Hollow: at the highest rate that the table keeps up "
-        "with, beside the mark.",
+        f"{rate:,} events a second are due, as {' or '.join(encodings)}; a point is a writing policy, or the commit "
+        "interval of a pipeline. Further left is younger, further down is cheaper. CPU-seconds: of consumers or "
+        "pipeline and of the table's servers; files: data and metadata. Hollow: at the highest rate that the table "
+        "keeps up with, which is next to the mark.",
         studio.run_set.coverage,
     ]
     notes += [f"Not drawn: {', '.join(without)}."] if without else []

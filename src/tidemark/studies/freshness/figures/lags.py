@@ -53,8 +53,8 @@ def over_time(studio: Studio) -> Drawn:
     encodings = sorted({shape_of(each.mode).encoding for each in chosen})
     notes = [
         f"{shape.rate:,} events a second are due, as {' or '.join(encodings)}, commits {policy_of(chosen[0])}. Right "
-        "before a reader sees more: how old the oldest event is that nobody has seen, and how many have not been "
-        f"seen. A point is the most in 1/{STRETCHES} of the time until all were.",
+        "before a reader sees more: the age of the oldest unseen event, and the number of unseen events. A point is "
+        f"the most in 1/{STRETCHES} of the time until all were seen.",
         studio.run_set.coverage,
     ]
     notes += [f"Not drawn: {listed(without)}."] if without else []

@@ -29,8 +29,8 @@ from tidemark.studies.freshness.quantities import (
 from tidemark.studies.freshness.settings import shape_of
 
 UNEQUAL = (
-    "Systems do not promise the same, and do not do the same work: consumers of ours keep nothing but the table, and "
-    "one process is killed with them; a pipeline keeps its own account of what it has read. Nothing here is ranked."
+    "Systems do not promise the same, and do not do the same work: Tidemark's consumers keep nothing but the table, "
+    "and one process is killed with them; a pipeline keeps its own account of what it has read. Nothing here is ranked."
 )
 EXACT = "each event once"
 SHOWN = (
@@ -74,10 +74,10 @@ def _ages(workshop: Workshop) -> Table:
         "history, whose clock stands some milliseconds before others can see the commit.",
         "Events: those due, by the time from the first one's moment until the last was seen. Growth of the lag: how "
         "much older the youngest event of a commit gets with each second, while events arrive; above 0 the table "
-        "falls behind. CPU: of who moves events and of the table's servers, without broker, producer and reader. "
+        "falls behind. CPU: of consumers or pipeline and of the table's servers, without broker, producer and reader. "
         "Files: data and metadata on the disk.",
-        "Consumers of ours are processes that write through the table's own client, and commit so long after the first "
-        "event that waits; pipelines read the topic themselves and are told how often to commit.",
+        "Tidemark's consumers are processes that write through the table's own client, and commit at the given time "
+        "after the first event that waits; pipelines read the topic themselves and commit at the given interval.",
         UNEQUAL,
     ]
     return workshop.table("freshness", "How old events are when they are seen", COLUMNS, rows, runs, notes)
@@ -106,9 +106,9 @@ def _kills(workshop: Workshop) -> Table:
         if not series.runs:
             rows.append([*_head(series), *[None] * (len(KILLED) - len(HEAD))])
     notes = [
-        "While events arrive, who moves them is killed (SIGKILL, all its processes) and started again at once; broker "
-        "and table go on. Once all events are seen, or nobody waits any longer, another client reads all ids: each "
-        "must be there, once.",
+        "While events arrive, a consumer or the pipeline is killed (SIGKILL, all its processes) and started again at "
+        "once; broker and table go on. Once all events are seen, or the wait has timed out, another client reads all "
+        "ids: each must be there, once.",
         UNEQUAL,
     ]
     title = "Whether each event is there once after kills"

@@ -43,11 +43,11 @@ LEAST, EXACT = "a lower bound", "within a factor of 2"
 NOTES = (
     "Events are due at a rate that is doubled step by step, without a pause; ages are counted from the schedule. "
     "Capacity: the highest rate whose lag does not grow, before the first step in which it does (the interval of its "
-    "slope lies above 0, or the oldest event that nobody has seen is older than a commit's interval and half of the "
-    "step). A step with too few commits to tell is no capacity and ends no climb. Growth of the lag: of commits that "
+    "slope lies above 0, or the oldest unseen event is older than a commit's interval and half of the "
+    "step). A step with too few commits to judge is no capacity and ends no climb. Growth of the lag: of commits that "
     "lie in the step. Of a series that was measured again, capacity is what all repeats keep up with.",
     "Ages, processor time and files are those of that step. Where the producer was late, or there was no further step, "
-    "the table may keep up with more. Producer and broker share the machine's processors with who moves events.",
+    "the table may keep up with more. Producer and broker share the machine's processors with consumers or pipeline.",
 )
 
 

@@ -26,11 +26,11 @@ NOTES = (
     "At the end of a window, once the pipeline is stopped and the oracle was asked, a client that never wrote to the "
     "table counts its rows (count(*)) and adds up two columns (sum(id), sum(total_amount)), each twice in a row: at "
     "first, when it has to find the table, and again. Each number is of one answer and has no interval. The client is "
-    "a DuckDB of its own with the format's extension, its extensions loaded before, its threads as many as it takes. "
-    "Files are in the page cache, where whoever wrote them has left them.",
+    "a separate DuckDB with the format's extension, its extensions loaded before, its threads as many as it takes. "
+    "Files are in the page cache, where their writer has left them.",
     "Maintenance is what the table's own client offers, all of it, one operation after the other. Files: data and "
-    "metadata on the disk, those of events before the window among them. Each answer was held to the table's rows and "
-    "to the sum of their ids.",
+    "metadata on the disk, those of events before the window among them. Each answer was checked against the table's "
+    "rows and the sum of their ids.",
     "DuckDB 1.4.4 waits some 40 ms for each answer of a catalog's server on this machine; 1.5.5 does not.",
 )
 

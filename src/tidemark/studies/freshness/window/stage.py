@@ -231,7 +231,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
         if is_unfinished(oracle, self._gave_up):
             wrong.append(
                 f"of {oracle.expected:,} events {oracle.missing:,} were not visible {settings.drain_seconds:g} s after "
-                "the last one, when it was stopped: whether they would have come, nobody knows"
+                "the last one, when it was stopped: whether they would have come is not known"
             )
         elif not oracle.verdict:
             wrong.append(

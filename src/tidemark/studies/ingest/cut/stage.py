@@ -139,7 +139,7 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[CutStage
     settings = CutSettings.of(rig.spec)
     directory = private_directory(rig.work / name)
     disk = rig.session
-    assert disk is not None, "the series was placed on no disk of its own"
+    assert disk is not None, "the series was placed on no separate disk"
     ledger = private_directory(disk.beside / name)
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, directory, ignore_errors=True)

@@ -128,7 +128,7 @@ COLUMNS = (
     Column("synced_lost", "Lost of those"), Column("doubled", "Doubled rows"), Column("partial", "Batches in part"),
     Column("unknown", "Batches under way"), Column("done", "Of those there"), Column("files", "Data files"),
     Column("unreadable", "Unreadable files"), Column("left", "Lost rows left in files"),
-    Column("promised", "What it says of itself"),
+    Column("promised", "Declared durability"),
 )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def cut_sentence(run_set: RunSet) -> str:
     for cuts in found:
         if cuts.with_loss:
             acked, lost = cuts.total("acked"), cuts.total("lost")
-            readable = ", and nobody can read the table any more" if cuts.unread else ""
+            readable = ", and no client can read the table any more" if cuts.unread else ""
             said += (
                 f" {cuts.series.title} loses {lost:,} of {acked:,} acknowledged rows in {cuts.with_loss:,} of "
                 f"{len(cuts.each):,}{readable}."
@@ -170,7 +170,7 @@ def cut_sentence(run_set: RunSet) -> str:
     kept = [f"{cuts.series.title} ({number(at_most(0, len(cuts.each)), 2)})" for cuts in found if not cuts.with_loss]
     if kept:
         said += (
-            f" All that was acknowledged is there once in {listed(kept)}; in brackets, the most that the probability "
-            "of a loss may be after so many cuts without one (95 %)."
+            f" All that was acknowledged is there once in {listed(kept)}; in brackets, the upper bound of the "
+            "probability of a loss after that many cuts without one (95 %)."
         )
     return said

@@ -25,13 +25,13 @@ def build(workshop: Workshop) -> Iterator[Table]:
             rows.append([series.title, Missing(series.missing()), *[None] * (len(COLUMNS) - 2)])
     notes = [
         "After the window with kills, a client commits some batches; right after each acknowledgement the kernel is "
-        "asked (cachestat) for the pages of the files that the commit made. A file is dirty that has a page which is "
-        "not on the disk, or on its way there: a power failure at that moment loses it, a kill of a program does not. "
-        "The log is the write-ahead log of the catalog's PostgreSQL.",
+        "asked (cachestat) for the pages of the files that the commit made. A file is dirty if it has a page that "
+        "is not on the disk, or on its way there: a power failure at that moment loses it, a kill of a program does "
+        "not. The log is the write-ahead log of the catalog's PostgreSQL.",
         "Classes, as seen: D0, nothing of a commit is flushed; D1, its record in the catalog is, and its files are "
         "not, so that after a power failure the catalog can name files that are empty; D2, all of it is. Until safe: "
         "from the last acknowledgement until the kernel has written those files by itself; above the longest wait, "
-        "where it had not by then. Nobody cuts the power here, and a disk's own cache is not seen.",
+        "where it had not by then. The power is not cut here, and a disk's own cache is not seen.",
     ]
     title = "What of a commit is on the disk when it is acknowledged"
     yield workshop.table("ingest-durability", title, COLUMNS, rows, runs, notes)
@@ -41,7 +41,7 @@ COLUMNS = (
     SYSTEM, Column("level", "Class"), Column("commits", "Commits"), Column("data_files", "Data files"),
     Column("dirty_data", "Dirty data files", "%"), Column("other_files", "Other files"),
     Column("dirty_other", "Dirty other files", "%"), Column("dirty_log", "Commits with a dirty log", "%"),
-    Column("seconds", "Until safe", "s"), Column("promised", "What it says of itself"),
+    Column("seconds", "Until safe", "s"), Column("promised", "Declared durability"),
 )  # fmt: skip
 
 

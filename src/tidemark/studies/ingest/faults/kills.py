@@ -151,7 +151,7 @@ def twice(found: Sequence[Series]) -> Replicates:
     """Return the share of kills after which a row is doubled in a table of these series, with a Jeffreys interval."""
     each = [kill for series in found for killed in killed_of(series) for kill in killed.each]
     if not each:
-        raise Absent("nobody sent a batch of an unknown outcome again: the key ingest.retry says who does")
+        raise Absent("no writer sent a batch of an unknown outcome again: the key ingest.retry sets whether one does")
     bad = sum(kill["doubled"] > 0 for kill in each)
     draws = generator("twice", *(series.id for series in found)).beta(bad + 0.5, len(each) - bad + 0.5, REPLICATES)
     return Replicates(bad / len(each), draws, len(each), log=False, bounds=(0.0, 1.0))
@@ -167,7 +167,7 @@ def kept_sentence(run_set: RunSet) -> str:
             if kills.with_loss:
                 also = "" if killed.holds_undisturbed else ", as it does without any kill"
                 gone = f"{kills.total('lost'):,} acknowledged rows are lost and {kills.total('doubled'):,} doubled"
-                what = "nobody can read the table any more" if kills.is_unread else gone
+                what = "no client can read the table any more" if kills.is_unread else gone
                 said += (
                     f" {killed.named} does not hold: after {kills.with_loss:,} of {len(kills.each):,} kills of "
                     f"{kills.title}, {what}{also}."
@@ -179,8 +179,8 @@ def kept_sentence(run_set: RunSet) -> str:
     ]
     if kept:
         said += (
-            f" All that was acknowledged is there once in {listed(kept)}; in brackets, who was killed, and the most "
-            "that the probability of a loss may be after so many kills without one (95 %)."
+            f" All that was acknowledged is there once in {listed(kept)}; in brackets, what was killed, and the "
+            "upper bound of the probability of a loss after that many kills without one (95 %)."
         )
     return said
 
@@ -195,8 +195,8 @@ def doubt_sentence(run_set: RunSet) -> str:
         return "No kill left a batch without a certain outcome."
     return (
         f"The kills left {unknown:,} batches of which their sender cannot know whether they are committed; another "
-        f"client finds {done:,} of them in the tables, whole, and {not_done:,} not. Whoever sends such a batch "
-        "again without asking doubles the former; whoever does not loses the latter."
+        f"client finds {done:,} of them in the tables, complete, and {not_done:,} not. A writer that sends such a "
+        "batch again without asking doubles the former; one that does not loses the latter."
     )
 
 
@@ -235,4 +235,4 @@ def on_disk_sentence(run_set: RunSet) -> str:
         "D2": "all of it is on the disk",
     }
     said = "; ".join(f"in {listed(seen[level])}, {words[level]}" for level in sorted(seen))
-    return f"By what the kernel says of their pages at the acknowledgement: {said}."
+    return f"By what the kernel reports of their pages at the acknowledgement: {said}."

@@ -136,7 +136,7 @@ def main() -> None:
     print("ready", flush=True)
     told = sys.stdin.buffer.readline().decode().strip()
     if told != "go":
-        sys.exit(f"told something else than to write: {told}")
+        sys.exit(f"received something other than 'go': {told}")
     threading.Thread(target=_until_told, args=(survivor,), daemon=True).start()
     survivor.until(sys.maxsize)
     survivor.close()

@@ -29,14 +29,14 @@ def build(workshop: Workshop) -> Iterator[Table]:
         "its processes) gets SIGKILL and is started again at once; a writer is replaced by a new one, and writers "
         "whose server is gone open their clients again every 50 ms until one opens. Once all that it concerns have had "
         "a commit acknowledged that began after the kill, another client reads all ids: what was acknowledged before "
-        "the kill must be there, once. Where nobody can read the table any more, nothing more is killed.",
-        "In a window of its own, the buffer's process is killed, with requests waiting: a front (staged) that commits "
+        "the kill must be there, once. Where no client can read the table any more, nothing more is killed.",
+        "In a separate window, the buffer's process is killed, with requests waiting: a front (staged) that commits "
         "the requests of 32 clients. It is started again at once; a batch is a request, and a client connects again "
         "every 50 ms until it gets through.",
         "Unknown: the writer cannot know whether the batch is committed, because its call failed without a certain "
-        "outcome, or the writer or the front was killed in it; what became of it was read at the end. A writer that "
+        "outcome, or the writer or the front was killed in it; its final status was read at the end. A writer that "
         "lives on sends it again never, after it looked for the commit's token and did not find it (check), or in any "
-        "case (blind), as the key 'retry' says; nobody sends again what a front left open.",
+        "case (blind), as the key 'retry' sets; a batch that a front left open is not sent again.",
         "Down: from the kill until all commit again. Orphans: data files on the disk after the run that are not of the "
         "table. The bound is the upper end of a one-sided 95 % interval (Clopper and Pearson; 3 / n without a loss).",
         "A killed program loses what it had in memory, and not what it had given to the kernel: a power failure can "

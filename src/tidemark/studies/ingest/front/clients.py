@@ -84,7 +84,7 @@ def main() -> None:
         print("ready", flush=True)
         told = sys.stdin.buffer.readline().decode().strip()
         if told != "go":
-            sys.exit(f"told something else than to ask: {told}")
+            sys.exit(f"received something other than 'go': {told}")
         threading.Thread(target=_until_told, args=(clients,), daemon=True).start()
         runner.run(clients.until_told())
     print("done", json.dumps(clients.said), flush=True)

@@ -60,7 +60,7 @@ def group(studio: Studio) -> Drawn:
     panels[1].set_yticklabels([])
     notes = [
         "Hot runs; rows a request x clients. Filled: staged, hollow: bundled; lines: 95 % intervals; upright ticks: "
-        "what kyma's page prints of its own store. Left, more is better; right, less.",
+        "what kyma's page prints for its store. Left, more is better; right, less.",
         studio.run_set.coverage,
     ]
     short = [f"{key[0]}, {key[1]:,} x {key[2]} ({policy})" for key, each in found.items() for policy in each

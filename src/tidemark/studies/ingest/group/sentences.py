@@ -49,7 +49,7 @@ class Gathering(SentenceWriter):
         ]
         rates, tails = [rate for _, rate, _ in found], [tail for _, _, tail in found if tail]
         said = (
-            f"{how}, requests are taken in at so many times the rows a second of one commit a request: "
+            f"{how}, requests are taken in at this multiple of the rows a second of one commit a request: "
             f"{'; '.join(parts)}. By their intervals, the rate is higher in {_count(rates, above=True)} and lower in "
             f"{_count(rates, above=False)} of {len(rates)}"
         )
@@ -71,7 +71,7 @@ class Gathering(SentenceWriter):
                     parts.append(f"{number(held.value, 3)} ({_which(series)}, {policy})")
         if not parts:
             raise Absent("no gathered requests left files")
-        return f"A data file holds so many requests, where each would have been a file: {listed(parts)}."
+        return f"A data file holds this many requests, where each would have been a file: {listed(parts)}."
 
     def oracle(self) -> str:
         """Return the sentence on whether rows acknowledged through the front are present, and on errors."""
@@ -106,7 +106,7 @@ class Gathering(SentenceWriter):
             raise Absent("the system that stores nothing was not put behind a front")
         near = f"above {NEAR:g} % of that, and bound by it in part: {listed(above)}" if above else (
             f"all {others} series of other systems are below {NEAR:g} % of it")  # fmt: skip
-        return f"Where a commit costs nothing, so many requests are answered a second: {listed(parts)}; {near}."
+        return f"Where a commit costs nothing, the requests answered a second are {listed(parts)}; {near}."
 
 
 def _shape(series: Series) -> str:

@@ -65,9 +65,9 @@ def build(workshop: Workshop) -> Iterator[Table]:
     )  # fmt: skip
     notes = [
         "Hot runs, closed loop: a client sends its next request when the last is answered. direct: each request is a "
-        "commit, by as many clients of the table as there are clients, at most as many as the section says. staged: a "
+        "commit, by as many clients of the table as there are clients, at most as many as the section sets. staged: a "
         "buffer is one file and one commit, once it has 8,000 rows, 16 MiB, or a request that is 50 ms old, unless "
-        "the section says otherwise. bundled: several buffers' files are one commit.",
+        "the section sets others. bundled: several buffers' files are one commit.",
         "The times are those of requests, from the client's sending to the answer, which comes after the commit that "
         "holds the request. Delta's files that are committed together have counts of rows in the log, and no other "
         "statistics.",

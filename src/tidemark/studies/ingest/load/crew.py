@@ -93,7 +93,7 @@ class Program:
         line, _, self._said = self._said.partition(b"\n")
         word, _, rest = line.decode().partition(" ")
         if word != expected:
-            raise self._failure(f"said {line.decode()!r} where '{expected}' was expected")
+            raise self._failure(f"sent {line.decode()!r} where '{expected}' was expected")
         return rest
 
     def heard(self, expected: str) -> str:

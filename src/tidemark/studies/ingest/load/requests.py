@@ -130,7 +130,7 @@ def main() -> None:
                     runner.run(clients.until(int(end)))
                     break
                 case other:
-                    sys.exit(f"told something else than to write: {other}")
+                    sys.exit(f"received something other than 'write' or 'go': {other}")
     print("done", json.dumps(clients.said), flush=True)
 
 

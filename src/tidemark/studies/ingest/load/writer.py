@@ -157,7 +157,7 @@ def main() -> None:
                 loop.until(int(end))
                 break
             case other:
-                sys.exit(f"told something else than to write: {other}")
+                sys.exit(f"received something other than 'write' or 'go': {other}")
     writer.close()
     print("done", json.dumps(loop.said), flush=True)
 

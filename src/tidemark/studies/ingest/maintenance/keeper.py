@@ -75,7 +75,7 @@ def main() -> None:
         case ["go", start, end]:
             calls = list(rounds(client, int(start), int(end), upkeep.every_s))
         case other:
-            sys.exit(f"told something else than to go: {other}")
+            sys.exit(f"received something other than 'go': {other}")
     client.close()
     print("done", json.dumps([asdict(call) for call in calls]), flush=True)
 

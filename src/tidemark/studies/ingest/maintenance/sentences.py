@@ -43,12 +43,12 @@ class Maintaining(SentenceWriter):
                 said.append(f"{_title(kept)}: {words_of(kept)}{alone}")
         if not said:
             raise Absent("all tables hold")
-        return f"Maintenance beside writers breaks what was acknowledged: {'; '.join(said)}."
+        return f"Maintenance during writes breaks what was acknowledged: {'; '.join(said)}."
 
     def held(self) -> str:
         """Return the sentences on the oracle's verdict on each table."""
         held = [_title(kept) for kept, _ in self._maintained() if all(each.is_exact for each in kept)]
-        said = [f"Beside maintenance, every acknowledged row is there once in {listed(held)}."] if held else []
+        said = [f"With maintenance, every acknowledged row is there once in {listed(held)}."] if held else []
         with suppress(Absent):
             said.append(self.wrong())
         return " ".join(said)
@@ -62,10 +62,10 @@ class Maintaining(SentenceWriter):
                 parts.append(f"{estimate_text(half)}{_tail(kept)} ({_title(kept)})")
                 longer, told = longer + half.is_above(1), told + 1
         if not parts:
-            raise Absent("no table that holds had commits beside maintenance and without it")
+            raise Absent("no table that holds had commits both during maintenance and without it")
         return (
-            "While a call of maintenance lasts, the median commit takes so many times as long as between calls (p99 in "
-            f"brackets): {listed(parts)}. By their intervals, it is longer in {longer} of {told}."
+            "While a call of maintenance lasts, the median commit takes this multiple of its time between calls (p99 "
+            f"in brackets): {listed(parts)}. By their intervals, it is longer in {longer} of {told}."
         )
 
     def calls(self) -> str:
@@ -79,7 +79,7 @@ class Maintaining(SentenceWriter):
                 parts.append(f"{estimate_text(round_s(kept).estimate('s'))} ({_title(kept)}; {ended})")
         if not parts:
             raise Absent("no round of maintenance ended without an error on a table that holds")
-        return f"A round of maintenance beside writers takes, in the median: {listed(parts)}."
+        return f"A round of maintenance during writes takes, in the median: {listed(parts)}."
 
     def files(self) -> str:
         """Return the sentence on data files after the window, with and without maintenance."""
@@ -102,7 +102,7 @@ class Maintaining(SentenceWriter):
                 if each.reads.failed or each.reads.backwards:
                     went = f"{each.reads.backwards:,} saw fewer rows than one before"
                     who.append(f"{_title(kept)}: {each.reads.failed:,} of {each.reads.count:,} failed, {went}")
-        said = f"A client counted all rows {count:,} times beside maintenance, and {failed:,} of these reads failed"
+        said = f"A client counted all rows {count:,} times during maintenance, and {failed:,} of these reads failed"
         return f"{said}{f' ({"; ".join(who)})' if who else ''}."
 
 

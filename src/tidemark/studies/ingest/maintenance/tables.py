@@ -32,20 +32,20 @@ COLUMNS = (
     Column("conflicts", "Calls refused"), Column("errors", "Calls failed"), Column("median", "Call, median", "s"),
     Column("longest", "Call, longest", "s"), Column("share", "Of the window", "%"),
     Column("peak", "Peak memory of its process", "MB"),
-    Column("p50_during", "Commit p50 beside it", "ms", interval=True),
+    Column("p50_during", "Commit p50 during it", "ms", interval=True),
     Column("p50_between", "Commit p50 without", "ms", interval=True),
     Column("p50_ratio", "Ratio of p50", "x", interval=True),
-    Column("p99_during", "Commit p99 beside it", "ms", interval=True),
+    Column("p99_during", "Commit p99 during it", "ms", interval=True),
     Column("p99_between", "Commit p99 without", "ms", interval=True),
     Column("p99_ratio", "Ratio of p99", "x", interval=True),
-    Column("rate", "Commits", "commits/s"), Column("pause_during", "Longest pause beside it", "s"),
+    Column("rate", "Commits", "commits/s"), Column("pause_during", "Longest pause during it", "s"),
     Column("pause_between", "Longest pause without", "s"), Column("refused", "Commits refused", "%"),
     Column("lost", "Lost rows"), Column("doubled", "Doubled rows"),
     Column("files_first", "Data files, first"), Column("files_most", "Most"), Column("files_last", "Last"),
     Column("data_bytes", "Data, last", "B"), Column("metadata_files", "Metadata files, last"),
     Column("metadata_bytes", "Metadata, last", "B"), Column("reads", "Reads"), Column("reads_failed", "Reads failed"),
     Column("backwards", "Reads that saw fewer rows than before"),
-    Column("read_during", "Read, median beside it", "ms"), Column("read_between", "Read, median without", "ms"),
+    Column("read_during", "Read, median during it", "ms"), Column("read_between", "Read, median without", "ms"),
     Column("said", "First errors"),
 )  # fmt: skip
 QUANTILES = (0.5, 0.99)
@@ -62,12 +62,12 @@ def build(workshop: Workshop) -> Iterator[Table]:
             rows.append(_whole(control, NOTHING, kept_of(control)))
             runs += control.runs
     notes = [
-        "Writers append to one table in a closed loop. Beside them one client counts the table's rows again and again, "
+        "Writers append to one table in a closed loop. Meanwhile one client counts the table's rows again and again, "
         "and another one does, in rounds, what its client offers to keep the table small; 'none' is the same without. "
-        "Times of commits run from the first try to the acknowledgement; 'beside it' are those that a call had a part "
+        "Times of commits run from the first try to the acknowledgement; 'during it' are those that a call had a part "
         "of, 'without' those that no call had. A pause is a time without an acknowledgement to any writer.",
-        "The oracle asks another client for all ids after the window. Where it does not say 'exact', times of commits "
-        "are no results. How long calls took is shown all the same.",
+        "The oracle asks another client for all ids after the window. Where it does not report 'exact', times of "
+        "commits are no results. How long calls took is shown all the same.",
         "Refused: because another commit came first, after the client's own tries. Data files are those on the disk, "
         "at the first look, at the one with most, and after the window. A client reads with the library that writes; "
         "peak memory is that of its process, with what it shares with others.",

@@ -56,7 +56,7 @@ def main() -> None:
         case ["go", start, end]:
             polls = watch(client, int(start), int(end))
         case other:
-            sys.exit(f"told something else than to go: {other}")
+            sys.exit(f"received something other than 'go': {other}")
     client.close()
     print("done", json.dumps(asdict(polls)), flush=True)
 

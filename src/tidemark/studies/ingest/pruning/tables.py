@@ -66,8 +66,8 @@ def build(workshop: Workshop) -> Iterator[Table]:
         "File i holds hour i, one region, one integer and one word, so that files are as separate as they can be. "
         "DuckLake and Iceberg by DuckDB: 'Total Files Read' of the plan that was carried out; PyIceberg: the files of "
         "its plan; delta-rs: those that its log left to DataFusion. Rows were checked.",
-        "DuckDB 1.4.4 writes no lowest and highest values into the manifests of an Iceberg table, so that nobody can "
-        "tell its files apart; of a table that PyIceberg wrote, it reads no more files than PyIceberg does.",
+        "DuckDB 1.4.4 writes no lowest and highest values into the manifests of an Iceberg table, so that its files "
+        "cannot be distinguished; of a table that PyIceberg wrote, it reads no more files than PyIceberg does.",
         "kyma keeps an index of values and of words; no format here has one, and PyIceberg has no filter for a text "
         "that contains another.",
     ]

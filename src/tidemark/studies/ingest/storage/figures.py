@@ -12,7 +12,7 @@ from tidemark.studies.ingest.storage.distance import far, medians
 TITLE = "A commit against the distance of the object store"
 LABELS = ("round trip to the store (ms)", "median commit (ms)")
 NOTE = (
-    "Hot runs, one writer in a closed loop; bars: 95 % intervals; lines: Theil-Sen. The number beside a name is the "
+    "Hot runs, one writer in a closed loop; bars: 95 % intervals; lines: Theil-Sen. The number next to a name is the "
     "slope: serial round trips a commit. The catalogs' databases are not moved."
 )
 

@@ -58,8 +58,9 @@ class Storage(SentenceWriter):
         if not parts:
             raise Absent("no system was measured at two distances of an object store")
         return (
-            "For each millisecond that the object store is farther away, the median commit takes so many milliseconds "
-            f"longer, which is how often it waits for the store in turn: {listed([said for _, said in sorted(parts)])}."
+            "For each millisecond that the object store is farther away, the median commit takes this many "
+            f"milliseconds longer, which is its number of serial waits for the store: "
+            f"{listed([said for _, said in sorted(parts)])}."
         )
 
     def against_local(self) -> str:
@@ -73,6 +74,6 @@ class Storage(SentenceWriter):
         if not parts:
             raise Absent("no system was measured with its files near in an object store, and on the local disk")
         return (
-            "With the store on the same machine and no delay, the median commit takes so many times as long as with "
+            "With the store on the same machine and no delay, the median commit takes this multiple of the time with "
             f"files on the local disk: {listed(parts)}."
         )

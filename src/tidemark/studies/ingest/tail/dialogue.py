@@ -93,5 +93,5 @@ def follow(asking: Asking) -> None:
                 _leave(due, asking.by_schedule(due))
                 break
             case other:
-                sys.exit(f"told something else than to ask: {other}")
+                sys.exit(f"received an unknown command: {other}")
     print("done", json.dumps(asking.said), flush=True)

@@ -124,7 +124,7 @@ def quantiles(studio: Studio) -> Drawn:
         axes.set_title(f"{name}, {percent} %", fontsize=style.SMALL, color=colour, loc="left", pad=3)
     notes = [
         "First hot run of each system, at the highest rate that was not overloaded (its share of the closed loop's "
-        "beside the name); half of all times are below the value at 50 %. Solid: responses by schedule; dotted, dark: "
+        "next to the name); half of all times are below the value at 50 %. Solid: responses by schedule; dotted, dark: "
         "the raw times of the closed loop before it; dashed: these with what HdrHistogram's rule adds to them."
     ]
     return studio.finish(made, QUANTILES_TITLE, [*notes, studio.run_set.coverage], [each.hot_runs[0] for each in shown])

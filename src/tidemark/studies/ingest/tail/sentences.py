@@ -68,9 +68,10 @@ class Tail(SentenceWriter):
         above, below = (sum(each.is_above(1) for each in ratios), sum(each.is_below(1) for each in ratios))
         near = sum(bool(each.contains(1)) for each in corrected)
         return (
-            f"The 99th percentile by a schedule is so many times that of the closed loop before it: {listed(parts)}. "
-            f"By their intervals, the closed loop says too little in {above} and too much in {below} of {len(ratios)}; "
-            f"with HdrHistogram's correction it cannot be told from the schedule's in {near} of {len(corrected)}."
+            "The 99th percentile by a schedule is this multiple of that of the closed loop before it: "
+            f"{listed(parts)}. By their intervals, the closed loop's is too low in {above} and too high in {below} of "
+            f"{len(ratios)}; with HdrHistogram's correction it cannot be distinguished from the schedule's in {near} "
+            f"of {len(corrected)}."
         )
 
     def overloaded(self) -> str:

@@ -88,7 +88,7 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[TailStag
         show("making the table")
         rows = ROWS_A_FLUSH if settings.has_front else settings.rows
         table = fresh_table(rig, directory / "table-1", stack, rows)
-        show("starting who asks")
+        show("starting writers or clients")
         crew: Crew | Fronted = _crew(rig, table, settings, seconds, directory)
         stack.enter_context(crew)
         seed = (rig.spec.seed, rig.spec.repeat, *name.encode())

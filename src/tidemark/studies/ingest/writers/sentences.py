@@ -85,9 +85,9 @@ class Writer(SentenceWriter):
             raise Absent("no system was measured with one writer and with several")
         parts.sort(reverse=True)
         return (
-            f"With {most} writers, one table takes so many times the commits of one writer: "
+            f"With {most} writers, one table takes this multiple of the commits of one writer: "
             f"{listed([words for _, words in parts])}. By their intervals, that is more in {more}, fewer in {fewer}, "
-            f"and cannot be told in {len(parts) - more - fewer} of {len(parts)}."
+            f"and not distinguishable in {len(parts) - more - fewer} of {len(parts)}."
         )
 
     def contention(self) -> str:
@@ -105,8 +105,8 @@ class Writer(SentenceWriter):
         if not parts:
             raise Absent("no system was measured in both ways")
         return (
-            f"{writers} writers of one table commit at so many times the rate of {writers} writers with a table each, "
-            f"on the same machine: {listed(parts)}."
+            f"{writers} writers of one table commit at this multiple of the rate of {writers} writers with a table "
+            f"each, on the same machine: {listed(parts)}."
         )
 
     def conflicts(self) -> str:
@@ -223,7 +223,7 @@ class Writer(SentenceWriter):
             raise Absent("the system that stores nothing was not measured")
         near = f"; above {GENERATOR_SHARE:g} % of that: {listed(above)}" if above else (
             f"; every rate here is below {GENERATOR_SHARE:g} % of it")  # fmt: skip
-        return f"Where a commit costs nothing, writers make so many a second: {listed(parts)}{near}."
+        return f"Where a commit costs nothing, writers make this many a second: {listed(parts)}{near}."
 
     def durability(self) -> str:
         found = dict.fromkeys(

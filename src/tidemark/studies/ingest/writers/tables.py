@@ -93,9 +93,9 @@ def _writers(workshop: Workshop) -> Table:
     )  # fmt: skip
     notes = [
         "Hot runs, closed loop: a writer begins the next batch when the last was acknowledged. Commits that were "
-        "acknowledged inside the window count; their times begin with the first try. Where the oracle does not say "
+        "acknowledged inside the window count; their times begin with the first try. Where the oracle does not report "
         "'exact', acknowledged rows are not in the table as they should be, and speeds are no results.",
-        "Refused: as far as told, see the table ingest-outcomes for who counts. Given up: refused in the last try "
+        "Refused: as far as reported, see 'Counted by' in the table ingest-outcomes. Given up: refused in the last try "
         "of the writer itself. Fairness: Jain's index, 1 where all writers have as many commits. Data files are those "
         "on the disk, those of refused commits among them.",
         f"The null system stores nothing. Above {NEAR:g} % of its rate, a rate is in part that of the load generator.",
@@ -158,7 +158,7 @@ def _outcomes(workshop: Workshop) -> Table:
         Column("given_up", "Given up"), Column("failed", "Failed"), Column("unknown", "Unknown"),
         Column("tried", "Commits tried"), Column("refused", "Refused"), Column("counted_by", "Counted by"),
         Column("lost", "Lost rows"), Column("doubled", "Doubled rows"), Column("risen", "Refused and there"),
-        Column("phantom", "Written by nobody"), Column("partial", "Batches in part"),
+        Column("phantom", "Written by no writer"), Column("partial", "Batches in part"),
         Column("done", "Unknown: was done"), Column("not_done", "Unknown: was not"),
         Column("files", "Data files"), Column("referenced", "Of the table"), Column("errors", "First errors"),
     )  # fmt: skip
@@ -169,7 +169,7 @@ def _outcomes(workshop: Workshop) -> Table:
         "refused commits.",
     ]
     runs = [run for series in all_series for run in series.runs]
-    title = "What became of commits, and what is there afterwards"
+    title = "Final status of commits, and what exists afterwards"
     return workshop.table("ingest-outcomes", title, columns, rows, runs, notes)
 
 
@@ -196,5 +196,5 @@ def _settings(workshop: Workshop) -> Table:
         "reports as refused is tried again by the writer itself, after a random wait of up to 10 ms, doubled each time "
         "up to 200 ms."
     ]
-    title = "Who tries a refused commit again, and what an acknowledgement promises"
+    title = "Retries of refused commits, and what an acknowledgement promises"
     return workshop.table("ingest-settings", title, columns, rows, _runs(all_series), notes)

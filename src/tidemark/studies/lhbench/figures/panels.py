@@ -75,7 +75,7 @@ def stages(studio: Studio, part: str, title: str, asked: Sequence[Quantity]) -> 
     ]
     shown = [(what, cells) for what, cells in every if any(isinstance(each, Estimate) for each in cells)]
     if not shown:
-        raise Absent("no run says what it took")
+        raise Absent("no run has its times")
     across = min(len(shown), 3)
     grid = sns.FacetGrid(pd.DataFrame({"what": [what.name for what, _ in shown]}), col="what", col_wrap=across,
                          sharex=False, height=1)  # fmt: skip
@@ -153,7 +153,7 @@ def axis(studio: Studio) -> Drawn:
     axes.grid()
     told = reading(published.LABELLED)
     notes = [
-        "No run of ours: the four times of the paper's figure 3, over the share of its 1,000 files that so many "
+        "Not a run of Tidemark: the four times of the paper's figure 3, over the share of its 1,000 files that as many "
         f"uniformly drawn updates touch. The line, {told.fixed_s:.0f} s + {told.whole_s:.0f} s x share, is fitted to "
         "the filled points."
     ]

@@ -48,12 +48,12 @@ def build(workshop: Workshop) -> Iterator[Table]:
         Column("duckdb", "DuckDB", "s", interval=True), Column("ratio", "Spark over DuckDB", "x", interval=True),
     )  # fmt: skip
     notes = [
-        "DuckDB in a process of its own, on as many threads as there are processors and with as much memory as "
-        "Spark's heap, asks the same texts of the very tables that Spark wrote, as often, while Spark stands idle; the "
+        "DuckDB in a separate process, on as many threads as there are processors and with as much memory as Spark's "
+        "heap, runs the same texts on the very tables that Spark wrote, as often, while Spark is idle; the "
         "median of both. A table is read from its metadata on at each query: nothing is attached or kept.",
         "Two engines, and no comparison of formats: Spark plans for many machines, and its first time compiles.",
-        "Before, each table is read whole and held to the base files and what was merged; every answer of every pass "
-        "is held to DuckDB's own to these. What is read or answered wrong has no time, and says so.",
+        "Before, each table is read completely and compared with the base files and what was merged; every answer of "
+        "every pass is compared with DuckDB's own to these. What is read or answered wrong has no time, but a reason.",
         "DuckLake: tables that DuckDB loaded itself of the same Parquet files, catalog in a file of DuckDB's, no rows "
         "in the catalog; 'load' is what all CREATE TABLE ... AS SELECT took together.",
     ]

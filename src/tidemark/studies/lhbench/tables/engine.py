@@ -62,12 +62,12 @@ def _files(workshop: Workshop) -> Table:
         "description begins with the query's name, of the engine's log, to a millisecond; jobs by which a format finds "
         "out what to read belong to it. Execution is the rest. A query that is answered without a job has no startup. "
         "The median over its iterations but the first, on a session that was warmed up by other work.",
-        "All formats name the same Parquet files, which nobody's engine wrote: one a partition, with the columns of "
-        "store_sales and values told by row numbers, as in LHBench's program. Delta's log is one commit without a "
-        "checkpoint, as its program leaves it; Iceberg's manifests are written anew by Iceberg itself; of Parquet "
-        "alone the folders are listed once a session, before. What files weigh is not asked here: they are tiny.",
-        "Each answer is held to what arithmetic says; where there are no more than 20,000 files a reader without the "
-        "engine reads all rows, too.",
+        "All formats name the same Parquet files, which none of their engines wrote: one a partition, with the "
+        "columns of store_sales and values derived from row numbers, as in LHBench's program. Delta's log is one "
+        "commit without a checkpoint, as its program leaves it; Iceberg's manifests are rewritten by Iceberg itself; "
+        "of Parquet alone the folders are listed once a session, before. Sizes of files play no part: they are tiny.",
+        "Each answer is compared with the result of arithmetic; where there are no more than 20,000 files a reader "
+        "without the engine reads all rows, too.",
     ]
     runs = [run for each in chosen for run in each.runs]
     return workshop.table("lhb-files", "What queries cost before they read many files", columns, rows, runs, notes)

@@ -49,7 +49,7 @@ LARGE_SAID = (
 )
 ALIKE = (
     "All formats on the same engine with the same session settings, heap, processors, source files and texts, Parquet "
-    "with snappy; each series in a session of its own. What is a format's own stays as shipped: sizes of files, "
+    "with snappy; each series in a separate session. What belongs to a format stays as shipped: sizes of files, "
     "statistics, Hudi's indexes and metadata table."
 )
 SCALE, VERDICT = Column("scale", "Scale factor"), Column("verdict", "Verdict")
@@ -164,8 +164,8 @@ def _refreshes(workshop: Workshop) -> Table:
     notes = [
         "A refresh: what MERGE took, all merged tables together; the median over refreshes. Sets are synthesised, "
         "since no generator here makes the standard's: a share of each table's rows, some of them updates of "
-        "measures, the rest copies with order numbers (of inventory: weeks) of their own.",
-        "After each refresh every merged table is read without the engine and held to what the base and the sets make.",
+        "measures, the rest copies with their own order numbers (of inventory: weeks).",
+        "After each refresh every merged table is read without the engine and compared with base and sets.",
         ALIKE,
         LARGE_SAID,
     ]
@@ -201,7 +201,7 @@ def _merges(workshop: Workshop) -> Table:
         Column("files_before", "Data files before"), Column("files_after", "Data files after"),
     )  # fmt: skip
     notes = [
-        "Each size on a fresh table, with as many new rows as updates, after a merge into a table of its own that is "
+        "Each size on a fresh table, with as many new rows as updates, after a merge into a separate table that is "
         "not counted. Files touched follow from the keys that were drawn, where a table has the files that it was "
         "asked to be written in. A merge that copies files may leave fewer of them: then a scan gets faster by it.",
         ALIKE,
@@ -238,7 +238,7 @@ def _oracle(workshop: Workshop) -> Table:
         "What a table must hold DuckDB makes of base and refresh files alone; both are put into one form and compared "
         "by checksums over rows and over each column, which know no order. Rows of a table count as often as it was "
         "read.",
-        "Answers are held to DuckDB's own to the same text on what the tables must hold; numbers to a millionth.",
-        "An answer without a row says little at this scale.",
+        "Answers are compared with DuckDB's own to the same text on what the tables must hold; numbers to a millionth.",
+        "An answer without a row shows little at this scale.",
     ]
     return workshop.table("lhb-oracle", "What a judge without the engine found", columns, rows, _runs(chosen), notes)

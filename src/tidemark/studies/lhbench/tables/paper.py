@@ -80,7 +80,7 @@ def _beside(workshop: Workshop) -> Table:
         "on 17 machines with S3, older releases, loads and merges measured once; its intervals are those of rounding.",
     ]
     return workshop.table(
-        "lhb-published", "Figures 1 and 2 of the paper, beside ours", columns, rows, evidence.runs, notes
+        "lhb-published", "Figures 1 and 2 of the paper, with Tidemark's values", columns, rows, evidence.runs, notes
     )
 
 
@@ -110,7 +110,7 @@ def _contradictions(workshop: Workshop) -> Table:
             for panel, ratio in files.items()
         ),
         ('"1.48× faster at the largest merge configuration"', "its bars", merges[7_000_000],
-         "more than the sentence says"),
+         "more than the sentence states"),
         ('"consistently lower than that of Iceberg CoW except for the 0.0001% merge configuration"',
          "its bars at the second smallest", merges[70_000],
          "below 1: copying files is faster there as well"),
@@ -137,5 +137,5 @@ def _contradictions(workshop: Workshop) -> Table:
         "Intervals are those of rounding, and of reading a picture. Files touched: of 1,000 files, by as many "
         "uniformly drawn rows as half of a label; copying files costs what it touches.",
     ]
-    title = "What the paper says, and what its own figures say"
+    title = "The paper's statements, compared with its own figures"
     return workshop.table("lhb-contradictions", title, columns, rows, (), notes)

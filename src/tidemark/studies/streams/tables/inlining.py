@@ -25,10 +25,10 @@ COLUMNS = (
     *(Column(f"after_{place}", f"After: {words}", "s") for place, words in enumerate(ANSWERS, 1)),
 )  # fmt: skip
 NOTES = (
-    "Of the last run of each series. Before and after the flush a client that never wrote to the table (a DuckDB of "
-    "its own; with a catalog in a DuckDB file on a copy of it) counts its rows and adds up two columns, each twice: at "
+    "Of the last run of each series. Before and after the flush a client that never wrote to the table (a separate "
+    "DuckDB; with a catalog in a DuckDB file on a copy of it) counts its rows and adds up two columns, each twice: at "
     "first, when it attaches the table, and again. Each number is of one answer and has no interval; files are in the "
-    "page cache. Each answer was held to the rows that were acknowledged.",
+    "page cache. Each answer was checked against the acknowledged rows.",
 )
 
 
@@ -56,7 +56,7 @@ def line(run: Run, write: Cell) -> list[Cell]:
     limit = dict(system.settings).get(LIMIT)
     return [
         system.catalog,
-        Missing("not told") if limit is None else int(limit),
+        Missing("not reported") if limit is None else int(limit),
         write,
         Missing(NO_FLUSH) if flush is None else flush.rows,
         Missing(NO_FLUSH) if flush is None else flush.seconds,
