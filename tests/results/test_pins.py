@@ -13,5 +13,5 @@ def test_results_of_an_archive_match_their_pins(tmp_path: Path) -> None:
     changed = [name for name in sorted({*found, *pinned}) if found.get(name) != pinned.get(name)]
     assert not changed, (
         f"these are not what is pinned: {', '.join(changed)}. If that is meant, 'python -m tests.results.pins' writes "
-        "the pins anew, and the commit says why"
+        "the pins again, and the commit says why"
     )
