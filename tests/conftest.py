@@ -47,12 +47,13 @@ class FailedTests:
     """Pytest plugin that prints the name of a failing test as soon as it fails."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._terminal = config.pluginmanager.get_plugin("terminalreporter")
+        self._plugins = config.pluginmanager
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and self._terminal is not None:
-            self._terminal.ensure_newline()
-            self._terminal.write_line(f"FAILED ({report.when}) {report.nodeid}", red=True)
+        terminal = self._plugins.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.ensure_newline()
+            terminal.write_line(f"FAILED ({report.when}) {report.nodeid}", red=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -59,7 +59,7 @@ def test_missing_row_and_changed_row_are_detected(answers: tuple[tuple[int, ...]
 
 
 def test_answers_that_differ_are_an_error() -> None:
-    with pytest.raises(OracleError, match=r"count\(\*\) was asked 2 times .* \[4, 3\]"):
+    with pytest.raises(OracleError, match=r"count\(\*\) was run 2 times .* \[4, 3\]"):
         asked(Table(counts=(4, 3)))
 
 

@@ -1,5 +1,6 @@
-"""Pinned digests of all results of one archive of a rich run set; `python -m tests.results.pins` writes them again.
+"""Digests of all results that the runs of each study give, value by value; `python -m tests.results.pins` writes them.
 
+The runs are those of smoke/*.zip, measured with the protocol `smoke`, and a generated run set with every kind of row.
 Refactoring must not change a pin. A commit that changes one states which, and why.
 """
 
@@ -8,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+import zipfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,14 +28,18 @@ from tests.runs.runset import (
     write_run_set,
 )
 
-from tidemark.pipeline.build import build_claims, build_database, build_tables, parts
+from tidemark.pipeline.build import build_claims, build_database, build_tables, parts, subjects
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.archive.unpack import unpack_archive
 from tidemark.results.paper.contribution import Chapter
 from tidemark.results.paper.values import Sources, values
+from tidemark.results.report.data import report_data
 from tidemark.runs.runset import RunSet
 
 PINS = Path(__file__).with_name("pins.json")
+SMOKE = Path(__file__).with_name("smoke")
+RICH = "generated"
+STUDIES = (RICH, *sorted(path.stem for path in SMOKE.glob("*.zip")))
 DIGITS = 9  # significant digits of a number; processors of different make disagree beyond these
 WINDOW_S = 3.0
 SWEEPS = {
@@ -78,29 +85,46 @@ def _set(**values: Any) -> tuple[tuple[str, Any], ...]:
     return tuple({**CONFIG, **values}.items())
 
 
-def outcomes(folder: Path) -> dict[str, str]:
-    """Return the start of the SHA-256 of each result made in `folder`, by name; numbers are first rounded to DIGITS."""
-    write_run_set(folder / "measured", models(), window_s=WINDOW_S, config={**CONFIG, "sweep": SWEEPS})
-    write_archive(folder / "measured" / "results", folder / "archive.zip")
-    unpack_archive(folder / "archive.zip", folder / "unpacked")
-    results = folder / "unpacked" / "results"
+def outcomes(folder: Path, study: str) -> dict[str, list[str]]:
+    """The pinned items of each result that is made in `folder` from the archive of `study`, by the result's name."""
+    if study == RICH:
+        write_run_set(folder / "measured", models(), window_s=WINDOW_S, config={**CONFIG, "sweep": SWEEPS})
+        write_archive(folder / "measured" / "results", folder / "archive.zip")
+        unpack_archive(folder / "archive.zip", folder / "unpacked")
+        folder /= "unpacked"
+    else:
+        zipfile.ZipFile(SMOKE / f"{study}.zip").extractall(folder)
+    results = folder / "results"
     build_database(results)
     build_tables(results)
     build_claims(results)
     (results / "figures").mkdir()
-    (results / "figures" / "index.json").write_text('{"figures": []}')  # figures have separate tests
+    (results / "figures" / "index.json").write_text('{"figures": []}')  # pictures have tests of their own
     run_set = RunSet.load(results)
-    chapters = [
-        Chapter(part.study.name, part.study.title, part.results.paper, part.measures) for part in parts(run_set)
-    ]
+    made = parts(run_set)
+    chapters = [Chapter(part.study.name, part.study.title, part.results.paper, part.measures) for part in made]
     (results / "values.json").write_text(json.dumps(values(run_set, Sources.read(results), chapters, {})))
-    paths = [*results.rglob("tables/**/*.json"), results / "claims.json", results / "values.json"]
-    return {path.relative_to(results).as_posix(): _digest(path) for path in sorted(paths)}
+    shown = report_data(run_set, subjects(made), json.loads((results / "claims.json").read_text()))
+    (results / "report.json").write_text(json.dumps(shown))
+    paths = [*results.rglob("tables/**/*.json"), *(results / f"{name}.json" for name in ("claims", "values", "report"))]
+    return {path.relative_to(results).as_posix(): list(items(json.loads(path.read_text()))) for path in sorted(paths)}
 
 
-def _digest(path: Path) -> str:
-    whole = json.dumps(_rounded(json.loads(path.read_text())), indent=1, ensure_ascii=False)
-    return hashlib.sha256(whole.encode()).hexdigest()[:16]
+def items(content: Any) -> Iterator[str]:
+    """A result as JSON texts: one for each row of a table, claim, series of the report, or other value of a key."""
+    for key, value in content.items():
+        if isinstance(value, list) and value:
+            yield from (_text({key: each}) for each in value)
+        else:
+            yield _text({key: value})
+
+
+def digest(item: str) -> str:
+    return hashlib.sha256(item.encode()).hexdigest()[:6]
+
+
+def _text(value: Any) -> str:
+    return json.dumps(_rounded(value), ensure_ascii=False)
 
 
 def _rounded(value: Any) -> Any:
@@ -113,6 +137,19 @@ def _rounded(value: Any) -> Any:
     return value
 
 
+def pinned(study: str, folder: Path) -> dict[str, str]:
+    """Digests of the items of each result, in order, as they are kept."""
+    return {name: " ".join(map(digest, found)) for name, found in outcomes(folder, study).items()}
+
+
+def write() -> None:
+    """Make the results of each archive and keep their digests."""
+    found = {}
+    for study in STUDIES:
+        with tempfile.TemporaryDirectory() as made:
+            found[study] = pinned(study, Path(made))
+    PINS.write_text(json.dumps(found, indent=1) + "\n")
+
+
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        PINS.write_text(json.dumps(outcomes(Path(made)), indent=1) + "\n")
+    write()

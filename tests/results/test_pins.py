@@ -1,17 +1,24 @@
-"""Test that tables, claims and the paper's values of one archive match their pins."""
+"""Tables, claims, the paper's values and the report's data that the runs of each study give."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from tests.results.pins import PINS, outcomes
+import pytest
+from tests.results.pins import PINS, STUDIES, digest, outcomes
 
 
-def test_results_of_an_archive_match_their_pins(tmp_path: Path) -> None:
-    found, pinned = outcomes(tmp_path), json.loads(PINS.read_text())
-    changed = [name for name in sorted({*found, *pinned}) if found.get(name) != pinned.get(name)]
-    assert not changed, (
-        f"these are not what is pinned: {', '.join(changed)}. If that is meant, 'python -m tests.results.pins' writes "
-        "the pins again, and the commit says why"
-    )
+@pytest.mark.parametrize("study", STUDIES)
+def test_results_of_a_study_are_as_pinned(study: str, tmp_path: Path) -> None:
+    found, pinned = outcomes(tmp_path, study), json.loads(PINS.read_text())[study]
+    changed = []
+    for name in sorted({*found, *pinned}):
+        items, kept = found.get(name, []), pinned.get(name, "").split()
+        if len(items) != len(kept):
+            changed.append(f"{name}: {len(items)} values, {len(kept)} are pinned")
+        changed += [f"{name}: {item[:300]}" for item, of in zip(items, kept, strict=False) if digest(item) != of]
+    assert not changed, "\n".join(
+        [*changed[:20], f"{len(changed)} values are not as pinned. If that is intended, 'python -m tests.results.pins' "
+         "writes the pins again, and the commit states why"]
+    )  # fmt: skip

@@ -19,7 +19,6 @@ from tidemark.studies.lhbench.judge.calls import Judge
 from tidemark.studies.lhbench.window.samples import NOT_TOLD, LakeWindow
 from tidemark.studies.lhbench.window.script import BEFORE, LOAD, QUERIED, QUERY, Held, Phase, Step
 from tidemark.studies.lhbench.window.stage import LakeStage
-from tidemark.studies.lhbench.workload import Lhbench
 from tidemark.systems.lakehouses.kind import Lakehouse, Ran
 
 HELD = (Held("t", ("k",), "SELECT 1 AS k"),)
@@ -74,10 +73,9 @@ class Asked:
 
 def stage(phases: Sequence[Phase], engine: Engine, judge: Asked) -> LakeStage:
     servers = SimpleNamespace(check=lambda: None, ended=lambda: False)
-    rig = SimpleNamespace(servers=servers, groups=dict, variant=SimpleNamespace(needs=()))
-    lhbench = SimpleNamespace(script=lambda _system: phases)
+    rig = SimpleNamespace(servers=servers, groups=lambda _stage: {}, variant=SimpleNamespace(needs=()))
     system = cast(Lakehouse, engine)
-    return LakeStage(cast(Lhbench, lhbench), cast(Rig, rig), Path(), system, cast(Judge, judge), lambda _words: None)
+    return LakeStage(cast(Rig, rig), Path(), system, phases, cast(Judge, judge), lambda _words: None)
 
 
 def window_of(made: LakeStage) -> LakeWindow:

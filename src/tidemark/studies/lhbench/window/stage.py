@@ -70,11 +70,11 @@ class Verdicts:
 class LakeStage(Stage[LakeWindow]):
     """Stage of a session's window; `staged` creates it."""
 
-    def __init__(self, rig: Rig, directory: Path, system: Lakehouse, judge: Judge, show: Show) -> None:
+    def __init__(
+        self, rig: Rig, directory: Path, system: Lakehouse, phases: Sequence[Phase], judge: Judge, show: Show
+    ) -> None:
         self.directory = directory
-        self._rig, self._system, self._judge, self._show = rig, system, judge, show
-        self._settings, self._store = settings_of(rig.spec), Store.of(rig.workload.workspace)
-        self._phases: Sequence[Phase] = script(system, self._settings, self._store, rig.spec.repeat)
+        self._rig, self._system, self._phases, self._judge, self._show = rig, system, phases, judge, show
         self._phase: Phase | None = None
         self._answers: dict[str, tuple[Step, Sequence[Sequence[Any]]]] = {}  # first answer in the phase, by query
         self._labels: list[str] = []  # labels of the completed steps
@@ -229,7 +229,7 @@ class LakeStage(Stage[LakeWindow]):
             "footprints": self._footprints,
             "words": "; ".join(wrong) or "exact",
             "failed": failed,
-            "data": described(self._settings, self._store),
+            "data": described(settings_of(self._rig.spec), Store.of(self._rig.workload.workspace)),
             "in_force": dict(self._system.in_force()),
         }
         return Description(
@@ -257,7 +257,8 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[LakeStag
         system.open()
         system.log_events(private_directory(directory / EVENTS))
         judge = Judge.of(rig.workload.workspace, directory / ".judge")
-        yield LakeStage(rig, directory, system, judge, show)
+        phases = script(system, settings_of(rig.spec), Store.of(rig.workload.workspace), rig.spec.repeat)
+        yield LakeStage(rig, directory, system, phases, judge, show)
 
 
 def script(system: Lakehouse, settings: LhbenchSettings, store: Store, repeat: int) -> Sequence[Phase]:
