@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.results.pins import PINS, STUDIES, digest, outcomes
+from tests.results.pins import PINS, RICH, STUDIES, digest, outcomes
+
+from tidemark.studies.registry import registry
 
 
 @pytest.mark.parametrize("study", STUDIES)
@@ -22,3 +24,7 @@ def test_results_of_a_study_are_as_pinned(study: str, tmp_path: Path) -> None:
         [*changed[:20], f"{len(changed)} values are not as pinned. If that is intended, 'python -m tests.results.pins' "
          "writes the pins again, and the commit states why"]
     )  # fmt: skip
+
+
+def test_every_study_is_pinned() -> None:
+    assert {*STUDIES} - {RICH} == {*registry()}

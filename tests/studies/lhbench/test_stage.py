@@ -47,7 +47,7 @@ class Engine:
 
     def logged(self, _folder: Path) -> Sequence[Job]:
         stage = Stage(3, 0, tasks=2, run_ms=9, input_rows=5, input_bytes=70)
-        return (Job(0, "query count 1", 1_007, 1_030, [stage]),)
+        return (Job(0, "query count 1 of file:/w/run-0/tables/t", 1_007, 1_030, [stage]),)
 
 
 class Asked:
@@ -75,7 +75,7 @@ def stage(phases: Sequence[Phase], engine: Engine, judge: Asked) -> LakeStage:
     servers = SimpleNamespace(check=lambda: None, ended=lambda: False)
     rig = SimpleNamespace(servers=servers, groups=lambda _stage: {}, variant=SimpleNamespace(needs=()))
     system = cast(Lakehouse, engine)
-    return LakeStage(cast(Rig, rig), Path(), system, phases, cast(Judge, judge), lambda _words: None)
+    return LakeStage(cast(Rig, rig), Path("/w/run-0"), system, phases, cast(Judge, judge), lambda _words: None)
 
 
 def window_of(made: LakeStage) -> LakeWindow:
@@ -129,7 +129,9 @@ def test_engine_log_is_attributed_to_each_step() -> None:
     first, second = window.done
     assert (first.startup_ns, first.jobs, first.tasks, first.scan_bytes) == (7_000_000, 1, 2, 70)
     assert (second.startup_ns, second.jobs) == (NOT_TOLD, 0)
-    assert [place for place, _, _ in window.stages] == [0]
+    assert [(place, job.description) for place, job, _ in window.stages] == [
+        (0, "query count 1 of file:./tables/t"),
+    ], "no folder of the machine"
 
 
 def test_second_engine_runs_the_same_queries_after_the_first() -> None:

@@ -6,7 +6,7 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +202,10 @@ class LakeStage(Stage[LakeWindow]):
         self._rig.servers.check()
         if not window.done:
             raise SystemFailure("the window was abandoned before a step was done")
-        window.stages = tell(window.done, self._labels, self._system.logged(self.directory / EVENTS))
+        jobs = self._system.logged(self.directory / EVENTS)
+        # Engines name tables by their place in descriptions; results name no folder of a machine.
+        plain = [replace(job, description=job.description.replace(str(self.directory), ".")) for job in jobs]
+        window.stages = tell(window.done, self._labels, plain)
 
     def check(self, window: LakeWindow, last: bool, show: Show) -> Findings:
         """Return the findings of all phases as one verdict; a run with a wrong table or answer has no times."""
