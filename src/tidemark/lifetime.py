@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from tidemark.errors import MachineError
 
@@ -49,6 +51,26 @@ def tell_instead(child: int) -> Iterator[None]:
         yield
     finally:
         _heirs.remove(child)
+
+
+def run_guarded(command: Sequence[str], **options: Any) -> int | None:
+    """Run `command` as a child that cannot outlive this process, and return its status; None if it was interrupted.
+
+    The first Ctrl-C interrupts it, a second kills it. It has a separate process group, so that each Ctrl-C reaches it
+    and its children once, through this process. `options` go to Popen.
+    """
+    guard = [sys.executable, "-m", "tidemark.lifetime", str(os.getpid()), *command]
+    process = subprocess.Popen(guard, process_group=0, **options)
+    how: signal.Signals | None = None
+    while True:
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:
+            how = signal.SIGINT if how is None else signal.SIGKILL
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, how)
+        else:
+            return status if how is None else None
 
 
 def was_interrupted() -> bool:

@@ -41,7 +41,7 @@ def test_cell_off_the_law_is_reported_as_not_predicted() -> None:
     assert inside.errors is not None and inside.errors.worst == pytest.approx(4.0)
     assert inside.errors.median == pytest.approx(0.0, abs=1e-6) and inside.errors.cells == 3
     assert line(inside)[-1] == "NOT PREDICTED: the worst error of the law is 400 %, the bound 30 %"
-    assert beyond.reason and "It is trusted nowhere beyond." in conclusion([inside, beyond])
+    assert beyond.reason and "It is not trusted beyond what was measured." in conclusion([inside, beyond])
     assert "Not predicted, the bound being 30 %: ducklake (one writer, local files): the worst error" in conclusion(
         [inside, beyond]
     )

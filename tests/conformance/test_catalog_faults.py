@@ -23,6 +23,7 @@ from tidemark.software.tools import provide_tool, tool_python
 from tidemark.studies.catalogs.load.generator import TOOL, Generator
 from tidemark.studies.catalogs.settings import CatalogSettings
 from tidemark.studies.catalogs.tree import Tree
+from tidemark.studies.catalogs.window import crash
 from tidemark.studies.catalogs.window.crash import Crash, why_not
 from tidemark.studies.catalogs.window.oracle import Ledger
 from tidemark.studies.catalogs.window.phases import phases
@@ -63,8 +64,8 @@ def rig(name: str, services: dict[type[Service], Any]) -> Rig:
 def killed(server: IcebergRestSqlite, folder: Path, mark: str) -> dict[str, Any]:
     """Return the findings of one kill, checked together with a window that acknowledged nothing."""
     system = of_kind(CatalogSystem)[SQLITE](Context(folder, {IcebergRestSqlite: server}, 1), None)
-    crash = Crash(rig(SQLITE, {IcebergRestSqlite: server}), SETTINGS, system, folder, mark, server.workspace.private)
-    return crash.all(Ledger(), ("nothing",), lambda _said: None)
+    kills = Crash(rig(SQLITE, {IcebergRestSqlite: server}), SETTINGS, system, folder, mark, server.workspace.private)
+    return kills.all(Ledger(), ("nothing",), lambda _said: None)
 
 
 def test_loss_after_a_kill_is_found(server: IcebergRestSqlite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,8 +80,9 @@ def test_loss_after_a_kill_is_found(server: IcebergRestSqlite, tmp_path: Path, m
     earlier = tmp_path / "earlier"
     shutil.copyfile(server.database_path, earlier)
     monkeypatch.setattr(server, "prepare", lambda: shutil.copyfile(earlier, server.database_path))
+    monkeypatch.setattr(crash, "FIRST_S", crash.LAST_S)  # as late as a kill may be: a busy machine acknowledges slowly
     (restored,) = killed(server, tmp_path / "restored", "restored")["kills"]
-    assert not restored["holds"] and restored["lost"] >= 1 and restored["answered_s"] is not None
+    assert not restored["holds"] and restored["lost"] >= 2 and restored["answered_s"] is not None
     monkeypatch.undo()
     server.restart()
     monkeypatch.setattr(server, "prepare", lambda: server.database_path.write_bytes(b"no database" * 1000))

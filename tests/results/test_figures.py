@@ -24,13 +24,13 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.pipeline.build import build_figures
 from tidemark.results.figures import draw as figures
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.panels import binned
-from tidemark.results.figures.studio import Look, Sketch, Studio
+from tidemark.results.figures.panels import binned, scatter_panels
+from tidemark.results.figures.studio import Group, Look, Sketch, Studio
 from tidemark.runs.runset import RunSet
 from tidemark.studies.streams.figures import components as figures_studies
 from tidemark.studies.streams.figures import performance as figures_beyond
 from tidemark.studies.streams.figures import published as figures_thesis
-from tidemark.studies.streams.quantities import QUANTITIES
+from tidemark.studies.streams.quantities import GROWTH, QUANTITIES
 
 THESIS = [f"figure-{name}" for name in ("4.1", "4.2", *(f"5.{n}" for n in range(1, 13)))]
 APPENDIX = [f"figure-A.{n}" for n in range(1, 21)]
@@ -339,3 +339,14 @@ def test_logarithmic_axis_has_two_to_six_labels(low: float, high: float) -> None
         plots.log_axis(axes)
         shown = [tick for tick in axes.get_xticks() if low <= tick <= low * high]
     assert 2 <= len(shown) <= 6, shown
+
+
+def test_longest_system_title_fits_above_its_panel(measures: Measures) -> None:
+    titles = ("DuckLake", "DuckLake + inlining", "DuckLake + inlining (PostgreSQL)")
+    groups = [Group(title, "#0072B2", np.arange(1.0, 30), np.arange(29.0), title) for title in titles]
+    runs = dict.fromkeys(titles, next(run for run in measures.run_set.runs if not run.cold))
+    figure = scatter_panels(Studio.of(measures), groups, runs, "write", GROWTH)[0].figure
+    figure.canvas.draw()
+    found = [text for text in figure.findobj(Text) if text.get_text() in titles]
+    assert len(found) == len(titles)
+    assert all(text.get_window_extent().x1 <= figure.bbox.x1 for text in found)

@@ -68,7 +68,9 @@ def conclusion(found: Sequence[Standing], bound: float = BOUND) -> str:
         said += f"Not predicted, the bound being {100 * bound:.0f} %: {'; '.join(bad)}. "
     beyond = sorted({each.title for each in found if each.is_beyond and not each.reason})
     said += (
-        f"Beyond what was measured it is trusted for {listed(beyond)}." if beyond else "It is trusted nowhere beyond."
+        f"Beyond what was measured it is trusted for {listed(beyond)}."
+        if beyond
+        else "It is not trusted beyond what was measured."
     )
     return said
 

@@ -16,7 +16,7 @@ from tidemark.cli.stack import stack
 from tidemark.cli.steps import steps
 from tidemark.cli.words import ConfigFile, Overrides, explained, split, values
 from tidemark.errors import ConfigError, TidemarkError, of_the_machine
-from tidemark.lifetime import heed_interruptions, say, was_interrupted
+from tidemark.lifetime import heed_interruptions, run_guarded, say, was_interrupted
 from tidemark.paths import REPOSITORY, Workspace
 
 EXIT_CODES = """
@@ -258,8 +258,6 @@ def test(
     long: Annotated[bool, typer.Option("--long", help="Also the tests that take many minutes.")] = False,
 ) -> None:
     """Run the tests: unit, conformance of every system against its servers, and the pipeline under smoke."""
-    import subprocess
-
     os.chdir(REPOSITORY)
     pytest = [sys.executable, "-m", "pytest"]
     if context.args:
@@ -271,8 +269,10 @@ def test(
         ["tests", "-n", "2", "--dist", "loadscope", "--no-loadscope-reorder", "-m", f"not alone{chosen}"],
         ["tests/pipeline", "-m", f"alone{chosen}"],
     ):
-        ended = subprocess.run([*pytest, *options, "--durations=25", "--durations-min=10"], check=False)
-        failed = failed or ended.returncode
+        status = run_guarded([*pytest, *options, "--durations=25", "--durations-min=10"])
+        if status is None:
+            raise KeyboardInterrupt
+        failed = failed or status
     raise typer.Exit(failed)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import hashlib
 import json
@@ -10,7 +9,6 @@ import os
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +17,7 @@ from typing import Any
 
 from tidemark.config import Config, from_snakemake, load
 from tidemark.errors import ConfigError, Locked, TidemarkError
-from tidemark.lifetime import say
+from tidemark.lifetime import run_guarded, say
 from tidemark.machine import reboot
 from tidemark.machine.processes import have_files
 from tidemark.paths import REPOSITORY, Workspace, private_directory, try_to_write
@@ -189,25 +187,11 @@ class Runner:
         return self.failure.exit_code
 
     def _wait(self, command: list[str], environment: dict[str, str]) -> int:
-        """Run Snakemake as a child that cannot outlive this process; the first Ctrl-C interrupts it, a second kills it.
-
-        It has a separate process group, so that each Ctrl-C reaches it and its step once, through this process.
-        """
-        guard = [sys.executable, "-m", "tidemark.lifetime", str(os.getpid()), *command]
-        process = subprocess.Popen(guard, cwd=self.workspace.root, env=environment, process_group=0)
-        how: signal.Signals | None = None
-        while True:
-            try:
-                status = process.wait()
-            except KeyboardInterrupt:
-                how = signal.SIGINT if how is None else signal.SIGKILL
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, how)
-            else:
-                if how is None:
-                    return status
-                say("tidemark: interrupted; finished runs are kept, the next 'all' goes on from there.")
-                return INTERRUPTED
+        status = run_guarded(command, cwd=self.workspace.root, env=environment)
+        if status is not None:
+            return status
+        say("tidemark: interrupted; finished runs are kept, the next 'all' goes on from there.")
+        return INTERRUPTED
 
 
 def run_all(workspace: Workspace, config_file: Path, overrides: list[str], arguments: list[str]) -> int:

@@ -27,7 +27,8 @@ STATES = (
     "'First run': neither could be shown for run 0."
 )
 MOST_ROWS, MOST_COLUMNS = 200_000_000, 1_000  # limits of a file of a run: many times what windows produce
-NAME = re.compile(r"[\w. -]{1,200}")  # of a column: one or more words, as in the names of some process groups
+NAME = re.compile(r"[\w.-]{1,200}")  # of a column, which becomes one of the database
+WORDS = re.compile(r"[\w. -]{1,200}")  # of a column of machine.parquet: groups of processes may have several words
 MOST_KEPT = 500_000  # maximum number of operations for which columns stay in memory once read, 4 MB each
 
 
@@ -154,7 +155,7 @@ def read_run(directory: Path, identity: str, number: int, kept: Path | None = No
             f"{folder / 'operations.parquet'}: found {events:,} events; run.json counts {manifest.events:,}. "
             "Remove the folder and run 'all' again."
         )
-    _parquet(folder / "machine.parquet", MACHINE_COLUMNS)
+    _parquet(folder / "machine.parquet", MACHINE_COLUMNS, WORDS)
     return Run(folder, f"{identity}/{folder.relative_to(directory).as_posix()}", manifest)
 
 
@@ -165,7 +166,7 @@ def _sum(path: Path, file: pq.ParquetFile, name: str) -> int:
         raise AnalysisError(f"{path}: column '{name}' cannot be read: {printable(str(error))}") from error
 
 
-def _parquet(path: Path, columns: Sequence[str]) -> pq.ParquetFile:
+def _parquet(path: Path, columns: Sequence[str], names: re.Pattern[str] = NAME) -> pq.ParquetFile:
     """Open the file at `path` and check it: bounded size, plain types only, and numeric `columns` among them."""
     try:
         file = pq.ParquetFile(path)
@@ -180,10 +181,10 @@ def _parquet(path: Path, columns: Sequence[str]) -> pq.ParquetFile:
             f"allowed: up to {MOST_ROWS:,} of {MOST_COLUMNS}"
         )
     for each in schema:
-        if not (NAME.fullmatch(each.name) and (_is_number(each.type) or _is_text(each.type))):
+        if not (names.fullmatch(each.name) and (_is_number(each.type) or _is_text(each.type))):
             raise AnalysisError(
                 f"{path}: found the column {printable(f'{each.name} of {each.type}')[:120]}; allowed: numbers and "
-                "texts, in columns whose names are letters, digits, ' ', '_', '-' and '.'"
+                f"texts, in columns whose names are {'words of ' * (names is WORDS)}letters, digits, '_', '-' and '.'"
             )
     absent = [name for name in columns if name not in schema.names]
     if absent:

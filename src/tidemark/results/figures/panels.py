@@ -21,6 +21,7 @@ from tidemark.runs.run import Run
 MOST_POINTS = 4000
 BINS = 240
 Floats = NDArray[np.float64]
+MOST_OF_A_TITLE = 27  # characters that fit above a panel; a longer title is set smaller
 
 
 def binned(times: Floats, values: Floats, bins: int) -> tuple[Floats, Floats, Floats, Floats]:
@@ -51,7 +52,8 @@ def scatter_panels(
     for place, (group, axes) in enumerate(zip(groups, grid.axes.flat, strict=True)):
         axes.set_title("")  # remove seaborn's centred title
         filled = group.times_s is not None and len(group.values) > 0
-        axes.set_title(group.title, loc="left", color=style.ink(group.colour), fontweight="bold", fontsize=style.TEXT,
+        size = style.TEXT * min(1, MOST_OF_A_TITLE / len(group.title))
+        axes.set_title(group.title, loc="left", color=style.ink(group.colour), fontweight="bold", fontsize=size,
                        pad=21, y=1.0 if filled else 0.6)  # fmt: skip
         last = not any(len(below.values) for below in groups[place + columns :: columns])
         axes.set(xlim=(-0.01 * longest, 1.01 * longest), xlabel="seconds since the run began" if last else "",
