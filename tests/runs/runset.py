@@ -404,7 +404,7 @@ def write_run_set(
                 "repeat": repeat + 1,
                 "repeats": model.id,
                 "directory": relative,
-                **({"read_ahead": model.read_ahead, "cpus": None} if version > 1 else {}),
+                **({"read_ahead": model.read_ahead, "cpus": None, "settings": {}} if version > 1 else {}),
             }
         )
         written = [(number, f"run-{number}", 1.0) for number in range(len(model.factors))]

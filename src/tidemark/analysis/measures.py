@@ -132,6 +132,10 @@ class Measures:
             effects = self._effects_for(quantity, series, units)
         return typical(units, generator(quantity.name, series.id, "cold"), effects)
 
+    def value(self, quantity: Quantity, series: Series) -> Replicates:
+        """Return `quantity` of the hot runs of `series` or, if it has none, of its cold ones."""
+        return self.hot(quantity, series) if series.hot_runs else self.cold(quantity, series)
+
     def cold_effect(self, quantity: Quantity, series: Series) -> Replicates:
         """Return cold over hot: 1 means no effect. The cold run of a repeat is compared with its own hot runs."""
         if not self._is_repeated(series):

@@ -84,6 +84,7 @@ def _planned(spec: SeriesSpec) -> PlannedSeries:
         title=spec.title,
         base=spec.system,
         mode=settings.get("mode", spec.mode),
+        settings=spec.settings,
         batch_size=settings.get("batch_size", 1),
         protocol=spec.protocol,
         stack=spec.stack,

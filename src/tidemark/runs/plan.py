@@ -29,6 +29,7 @@ class PlannedSeries:
     title: str
     base: str  # the system of which it is a variant
     mode: str
+    settings: Pairs[Any] = field(default=(), hash=False)  # of the workload; not in the earliest plans
     batch_size: int = 1
     protocol: str
     stack: str

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +15,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tidemark.errors import AnalysisError
-from tidemark.runs.coding.fields import printable
+from tidemark.runs.coding.fields import Fields, printable
+from tidemark.runs.coding.shapes import read
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.manifest import Footprint, Manifest
 from tidemark.runs.samples import MACHINE_COLUMNS, OPERATION_COLUMNS, Seconds, column, columns_of, read_seconds, words
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 RUN_FILES = ("run.json", "operations.parquet", "machine.parquet")
 COLD, COLD_START, FIRST, HOT = "cold", "cold start", "first run", "hot"
@@ -78,6 +83,10 @@ class Run:
     def dataset(self) -> Provenance:
         """Provenance of the trips that it reads; raises AnalysisError if its workload reads none."""
         return self._said(self.manifest.dataset, "dataset")
+
+    def record[T: DataclassInstance](self, kind: type[T]) -> T:
+        """Return the results specific to its workload as a `kind`; raise AnalysisError, naming file and key."""
+        return read(kind, Fields(str(self.directory / "run.json"), dict(self.manifest.found), "found."))
 
     def _said[T](self, value: T | None, key: str) -> T:
         if value is None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from tidemark.errors import AnalysisError
 from tidemark.runs.circumstances import Harness, Machine
 from tidemark.runs.coding.fields import Fields
+from tidemark.runs.coding.shapes import Pairs
 from tidemark.runs.dataset import Provenance
 from tidemark.runs.manifest import DEFAULT_DURABILITY, FIRST_STUDY, FIRST_WORKLOAD
 from tidemark.runs.names import BATCH, MAIN, SINGLE
@@ -96,6 +98,7 @@ class Series:
     cpus: int | None = None  # number of processors that client and servers were bound to
     workload: str = FIRST_WORKLOAD
     study: str = FIRST_STUDY
+    settings: Pairs[Any] = field(default=(), hash=False)  # of its workload, by name
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -119,6 +122,11 @@ class Series:
     @property
     def hot_runs(self) -> tuple[Run, ...]:
         return tuple(run for run in self.runs if not run.cold)
+
+    @property
+    def counted_runs(self) -> tuple[Run, ...]:
+        """Its hot runs or, if it has none, its cold ones: those that `Measures.value` uses."""
+        return self.hot_runs or self.cold_runs
 
     def repeat_of(self, run: Run) -> int | None:
         """Return the repeat number of one of its runs, for people; None if there is only one repeat."""
@@ -293,6 +301,7 @@ def _series(results: Path, identity: str, items: list[PlannedSeries]) -> Series:
         cpus=first.cpus,
         workload=first.workload,
         study=first.study,
+        settings=first.settings or next((run.manifest.config for each in repeats for run in each.runs), ()),
     )
 
 

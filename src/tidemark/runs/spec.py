@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Protocol, Self, get_type_hints
 
 from tidemark.config import DisturbanceConfig, ServicesConfig
 from tidemark.errors import ConfigError
@@ -103,15 +104,40 @@ class SeriesSpec:
         return cls.from_json(path.read_text(), str(path))
 
 
+class HasSettings(Protocol):
+    """A planned or a measured series."""
+
+    @property
+    def mode(self) -> str: ...
+
+    @property
+    def settings(self) -> tuple[tuple[str, Any], ...]: ...
+
+
 class WorkloadSettings:
-    """Settings of a workload, in addition to the system and its options; subclasses are frozen dataclasses."""
+    """Settings of a workload, in addition to the system and its options; subclasses are frozen dataclasses.
+
+    `label_pattern` matches the label of a series and names the settings that it encodes. It is needed only for plans of
+    earlier versions, which had the label alone.
+    """
 
     __slots__ = ()
+    label_pattern: ClassVar[re.Pattern[str]] = re.compile(".*")
 
     @classmethod
-    def of(cls, spec: SeriesSpec) -> Self:
-        given = dict(spec.settings)
-        return cls(**{field.name: given[field.name] for field in fields(cls)})  # type: ignore[arg-type]
+    def of(cls, series: HasSettings) -> Self:
+        """Return the settings of a planned or measured series; those that an old plan does not tell are None."""
+        given, names = dict(series.settings), [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        if not given.keys() >= set(names):
+            given = {**dict.fromkeys(names), **cls._of_label(series.mode), **given}
+        return cls(**{name: given[name] for name in names})
+
+    @classmethod
+    def _of_label(cls, label: str) -> dict[str, Any]:
+        """Return the settings that a label encodes; numbers that it leaves out are 0."""
+        found, hints = cls.label_pattern.fullmatch(label), get_type_hints(cls)
+        given = found.groupdict() if found else {}
+        return {name: hints[name](text or 0) if hints[name] in (int, float) else text for name, text in given.items()}
 
     @property
     def pairs(self) -> tuple[tuple[str, Any], ...]:

@@ -34,6 +34,13 @@ class Asked:
             raise Absent(found[0].missing())
         return found[0]
 
+    def first(self, is_meant: Callable[[Series], bool], otherwise: str) -> Series:
+        """Return the first series for which `is_meant` holds; raise Absent, with a reason, if it has no runs."""
+        found = next((each for each in self.series if is_meant(each)), None)
+        if found is None or not found.runs:
+            raise Absent(found.missing() if found else otherwise)
+        return found
+
 
 type Answering = Callable[[Asked, str | None], Replicates]
 
@@ -83,6 +90,16 @@ def hot(quantity: Quantity) -> Answering:
 
     def answer(asked: Asked, mode: str | None) -> Replicates:
         return asked.measures.hot(quantity, asked.main(mode))
+
+    return answer
+
+
+def of_series(quantity: Quantity, series: Callable[[Asked], Series], factor: float = 1.0) -> Answering:
+    """Return a function that answers with `quantity` of the series that `series` selects, times `factor`."""
+
+    def answer(asked: Asked, _mode: str | None) -> Replicates:
+        found = asked.measures.value(quantity, series(asked))
+        return found if factor == 1 else found.scaled(factor)
 
     return answer
 

@@ -7,21 +7,21 @@ import io
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import Quantities
-from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.quantities import Absent, Quantities, Quantity
+from tidemark.analysis.statistics import Estimate, Replicates
 from tidemark.analysis.words import Cell, Missing, shown
 from tidemark.errors import AnalysisError
 from tidemark.paths import remove_others, write_atomically, write_if_changed
 from tidemark.results.publication import Publication
 from tidemark.runs.provenance import mixture, unfinished
 from tidemark.runs.run import Run, source_runs
-from tidemark.runs.runset import RunSet
+from tidemark.runs.runset import RunSet, Series
 from tidemark.runs.views import dataset_label
 
 
@@ -46,6 +46,34 @@ RUN, STATE = Column("run", "Run"), Column("state", "State")
 IDENTITY = (SYSTEM, MODE)
 PER_RUN = (*IDENTITY, REPEAT, RUN, STATE)
 OF_SWEEPS = (*IDENTITY, SWEEP, REPEAT)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedColumn[T]:
+    """A column with the function that computes its cells from the subject of a row: a series, a run, or a part of one.
+
+    Where the function raises Absent, the cell is missing for that reason. An estimate is in the column's unit.
+    """
+
+    column: Column
+    compute: Callable[[T], Cell | Replicates]
+
+    def cell(self, subject: T) -> Cell:
+        try:
+            found = self.compute(subject)
+        except Absent as absent:
+            return Missing(str(absent))
+        return found.estimate(self.column.unit) if isinstance(found, Replicates) else found
+
+
+def computed[T](
+    key: str, title: str, compute: Callable[[T], Cell | Replicates], unit: str = "", *, interval: bool = False
+) -> ComputedColumn[T]:
+    """Return a column whose cells `compute` makes."""
+    return ComputedColumn(Column(key, title, unit, interval), compute)
+
+
+SYSTEM_OF_SERIES: ComputedColumn[Series] = ComputedColumn(SYSTEM, lambda series: series.title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +205,29 @@ class Workshop:
         """Return the measures of the study that `run` belongs to."""
         study = run.manifest.series.study
         return next((each for each in self.parts if study in each.run_set.studies), self.measures)
+
+    def metric(self, key: str, quantity: Quantity) -> ComputedColumn[Series]:
+        """Return the column of `quantity` over series: of their hot runs, or of run 0 if they have none."""
+
+        def value(series: Series) -> Replicates:
+            if not series.runs:
+                raise Absent(series.missing())
+            return self.measures.value(quantity, series)
+
+        return computed(key, quantity.title, value, quantity.unit, interval=True)
+
+    def computed_table[T](
+        self,
+        name: str,
+        title: str,
+        columns: Sequence[ComputedColumn[T]],
+        subjects: Sequence[T],
+        runs: Sequence[Run],
+        notes: Sequence[str] = (),
+    ) -> Table:
+        """Return the table with a row for each of `subjects`; `runs` are those that it is computed from."""
+        rows = [[column.cell(subject) for column in columns] for subject in subjects]
+        return self.table(name, title, [each.column for each in columns], rows, runs, notes)
 
     def table(
         self,
