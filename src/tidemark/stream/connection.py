@@ -29,8 +29,9 @@ class Connection:
             "linger.ms": 20,
             "batch.size": 4_000_000,
             "message.max.bytes": 8_000_000,
-            "queue.buffering.max.messages": 400_000,
-            "queue.buffering.max.kbytes": 1_000_000,
+            # Few enough that a slow machine sends each within message.timeout.ms, which counts the wait in this queue.
+            "queue.buffering.max.messages": 100_000,
+            "queue.buffering.max.kbytes": 250_000,
             "delivery.report.only.error": True,
             "on_delivery": self._on_error,
             "error_cb": self._on_broker_error,
