@@ -1,16 +1,14 @@
-"""A proxy on loopback between PostgreSQL and its clients, for the scripts beside this one that lose an answer.
+"""A proxy on loopback between PostgreSQL and its clients, for the scripts in this folder that drop an answer.
 
-It reads the frames of the protocol. Armed with `lose_answer`, it lets the next COMMIT of a transaction that wrote go to
-the server, waits for the server's answer, and closes the client's connection in its place. `hits` has what the server
-answered; `cut` closes all connections at some moment, whatever is under way. `words` puts other texts into errors, as
-a server has them that speaks another language.
+It reads the frames of the protocol. After `lose_answer`, it forwards the next COMMIT of a transaction that wrote, waits
+for the server's answer, and closes the client's connection instead of passing it on. `hits` holds the answers that were
+dropped. `words` replaces texts in error messages, as a server in another language would send them.
 """
 
 import re
 import socket
 import struct
 import threading
-import time
 from contextlib import suppress
 
 WRITES = re.compile(rb"\b(INSERT|UPDATE|DELETE|COPY\b.*\bFROM STDIN)\b", re.IGNORECASE | re.DOTALL)
@@ -54,7 +52,6 @@ class Connection:
             kind, whole = frame(self.client)
             if kind in (b"Q", b"P"):
                 self.statement(whole[5:] if kind == b"Q" else whole[whole.index(b"\0", 5) + 1 :])
-            self.proxy.wait()
             self.server.sendall(whole)
 
     def statement(self, text: bytes) -> None:
@@ -78,7 +75,6 @@ class Connection:
                 self.proxy.hits.append(tag)
                 return
             if not self.lost:
-                self.proxy.wait()
                 self.client.sendall(b"".join(held))
                 held.clear()
 
@@ -87,7 +83,7 @@ class Proxy:
     """Listens on `port` until `close`; `hits` are the server's answers that no client was given."""
 
     def __init__(self, server_port: int) -> None:
-        self.server_port, self.armed, self.delay_s = server_port, False, 0.0
+        self.server_port, self.armed = server_port, False
         self.hits: list[str] = []
         self.words: list[tuple[str, str]] = []
         self.open: set[Connection] = set()
@@ -103,11 +99,6 @@ class Proxy:
             except OSError:
                 return
 
-    def wait(self) -> None:
-        """Wait as long as a message takes each way, by `delay_s`."""
-        if self.delay_s:
-            time.sleep(self.delay_s)
-
     def lose_answer(self) -> None:
         """Lose the answer to the next COMMIT of a transaction that wrote."""
         self.armed = True
@@ -116,10 +107,6 @@ class Proxy:
         """Return what the server answered since this was asked last; what was armed and did not happen is off."""
         taken, self.hits, self.armed = self.hits, [], False
         return taken
-
-    def cut(self, seconds: float) -> None:
-        """Close all connections in so many seconds."""
-        threading.Timer(seconds, lambda: [each.close() for each in list(self.open)]).start()
 
     def close(self) -> None:
         self.listener.close()
