@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,71 +13,18 @@ import yaml
 from tidemark.addresses import refuse_secrets
 from tidemark.errors import ConfigError
 from tidemark.schema import COMMAND_LINE, Key, Origin, by_name, check, one_of, sections
+from tidemark.settings import CommonSettings, DisturbanceConfig, ServicesConfig, decoded
+
+__all__ = ["ALL", "Config", "DisturbanceConfig", "ServicesConfig", "from_snakemake", "load", "parse"]
 
 ALL = "all"  # value of `studies`
 MOST_LEVELS = 50  # maximum nesting of brackets and blocks; a configuration has fewer than ten
 
 
-@dataclass(frozen=True, slots=True)
-class DisturbanceConfig:
-    """Thresholds above which a run counts as disturbed, and the number of times that it is then measured again."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config(CommonSettings):
+    """Configuration in force: the common settings, and the section of each study."""
 
-    foreign_cores: float
-    steal_cores: float
-    gap_seconds: float
-    disk_share: float
-    retries: int
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetConfig:
-    source: str
-    paths: tuple[Path, ...]
-    rows: int | None
-    synthetic_rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class ServicesConfig:
-    kafka_address: str | None = None
-    kafka_heap_mb: int = 1024
-    postgres_address: str | None = None
-    iceberg_rest_address: str | None = None
-    iceberg_rest_heap_mb: int = 512
-    connect_address: str | None = None
-    flink_address: str | None = None
-    spark_master: str | None = None
-    polaris_path: str | None = None
-    polaris_address: str | None = None
-    polaris_catalog: str | None = None
-    polaris_client_id: str | None = None
-    polaris_secret_file: str | None = None
-
-    def why_no_polaris(self) -> str | None:
-        """Return why no Polaris can be started or reached, and what to do; None if one can."""
-        if self.polaris_path is not None or self.polaris_address is not None:
-            return None
-        return (
-            "no Polaris; give services.polaris_path (a distribution), or services.polaris_address (a running one); its "
-            "server is in no package registry"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings common to all studies; `sections` holds those of each study, as defined by its section's schema."""
-
-    protocol: str
-    repeats: int | None  # of every series; None: as defined by the protocol
-    studies: tuple[str, ...]
-    seed: int
-    stacks: tuple[str, ...]
-    cold: str
-    keep_tables: bool
-    archive: Path | None  # used instead of measurements
-    disturbance: DisturbanceConfig
-    dataset: DatasetConfig
-    services: ServicesConfig
     sections: Mapping[str, Mapping[str, Any]]  # by the study's name, defaults filled in
     origin: Origin  # source of the values, for messages
     effective: str  # the complete configuration as JSON, defaults filled in
@@ -195,27 +142,21 @@ def _build(values: dict[str, Any], origin: Origin) -> Config:
     known = list(sections())
     for name in values["studies"]:
         one_of(name, [ALL, *known], ("studies",), origin)
-    dataset = values["dataset"]
-    paths = tuple(map(Path, dataset["path"] or ()))
-    if dataset["source"] == "path" and not paths:
+    common = decoded({key: value for key, value in values.items() if key not in known}, CommonSettings)
+    if common.dataset.source == "path" and not common.dataset.paths:
         raise ConfigError(
             f"{origin.place(('dataset', 'path'))}: found nothing, but dataset.source is 'path'; "
             "give the Parquet file's path there, or another source"
         )
     _check_polaris(values["services"], origin)
     _check_connect(values["services"], origin)
+    given = {each.name: getattr(common, each.name) for each in fields(common)}
     return Config(
-        protocol=values["protocol"],
-        repeats=values["repeats"],
-        studies=tuple(known if ALL in values["studies"] else values["studies"]),
-        seed=values["seed"],
-        stacks=tuple(values["stacks"]),
-        cold=values["cold"],
-        keep_tables=values["keep_tables"],
-        archive=Path(values["archive"]) if values["archive"] else None,
-        disturbance=DisturbanceConfig(**values["disturbance"]),
-        dataset=DatasetConfig(dataset["source"], paths, dataset["rows"], dataset["synthetic_rows"]),
-        services=ServicesConfig(**values["services"]),
+        **{
+            **given,
+            "studies": tuple(known) if ALL in common.studies else common.studies,
+            "archive": common.archive if values["archive"] else None,
+        },
         sections={name: values[name] for name in known},
         origin=origin,
         effective=json.dumps(values, indent=2, default=str),

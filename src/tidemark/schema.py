@@ -9,16 +9,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jsonschema
 import yaml
 from jsonschema.exceptions import best_match
 
 from tidemark.errors import ConfigError
-from tidemark.paths import REPOSITORY
+from tidemark.settings import CommonSettings, json_schema
 
-SCHEMA = REPOSITORY / "workflow" / "schemas" / "config.schema.yaml"
 SECTIONS = Path(__file__).parent / "studies"  # one folder per study, which holds the schema of its section
 COMMAND_LINE = -1  # in place of a line number, for a value of the command line
 
@@ -50,7 +49,7 @@ def sections() -> dict[str, dict[str, Any]]:
 @cache
 def schema() -> dict[str, Any]:
     """Return the JSON schema of the complete configuration: common keys, then one section per study."""
-    common = cast(dict[str, Any], yaml.safe_load(SCHEMA.read_text()))
+    common = json_schema(CommonSettings)
     return {**common, "properties": {**common["properties"], **sections()}}
 
 
