@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tidemark.systems.lance import manifests
-from tidemark.systems.lance.lance import Lance
+from tidemark.systems import lance as manifests
+from tidemark.systems.lance import Lance
 
 from .trips import YELLOW, trips
 
