@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
 from tidemark.services.base import Service
 from tidemark.services.postgres import Postgres
@@ -17,7 +15,7 @@ from tidemark.systems.duckdb_client import release
 from tidemark.systems.ducklake import catalog as ducklake_catalog
 from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakePostgresOptions, DuckLakeTable, Inlining
 from tidemark.systems.object_store import promise
-from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, promised, shown
+from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, promised, shown, without_password
 from tidemark.systems.tables import Committed
 
 if TYPE_CHECKING:
@@ -64,24 +62,13 @@ class CatalogInPostgres(DuckLakeTable):
         self._empty_bytes = 0
 
     def create(self, schema: pa.Schema) -> None:
-        address = conninfo_to_dict(self._postgres.create_database(self._database))
+        address = without_password(self._postgres.create_database(self._database), self.context.directory)
         self._empty_bytes = self._postgres.database_bytes(self._database)
-        password = address.pop("password", None)
-        if password is not None:
-            address["passfile"] = str(self._write_passfile(str(password)))
-        self._address = make_conninfo(**{key: str(value) for key, value in address.items()})
+        self._address = make_conninfo(**address)
         if self.folder is not None:
             self.durability = promise(f"{FLUSHED_LOG}.")
         self.durability = promised(self.durability, self.durability_level, self._postgres, self._database)
         super().create(schema)
-
-    def _write_passfile(self, password: str) -> Path:
-        """Write libpq's password file and return its path, so that neither SQL nor arguments contain the password."""
-        path = self.context.directory / ".pgpass"
-        escaped = password.replace("\\", "\\\\").replace(":", "\\:")
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(f"*:*:*:*:{escaped}\n")
-        return path
 
     @property
     def reader(self) -> str:
