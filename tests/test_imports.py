@@ -17,7 +17,7 @@ from tidemark.measure import series
 from tidemark.runs import machine_samples, manifest, outcome, plan, spec
 from tidemark.runs.coding import write
 from tidemark.studies.registry import registry as studies
-from tidemark.systems import registry
+from tidemark.systems.registry import registry
 make_plan(load(Path(sys.argv[1])))
 assert studies() and all(study.workload for study in studies().values())
 assert None in [kind.unavailable(kind.Options()) for kind in registry().values()]

@@ -12,9 +12,9 @@ from psycopg import IsolationLevel
 from tidemark.services.postgres import ISOLATIONS, READ_COMMITTED, SERIALIZABLE, Postgres
 from tidemark.studies.catalogs.requests import CREATIONS, READS, Request
 from tidemark.systems.base import Context
-from tidemark.systems.catalogs.over_postgres import IsolationOptions, RestPostgres
 from tidemark.systems.catalogs.pyiceberg_sql import PyIcebergSqlPostgres
-from tidemark.systems.variants import SystemEntry, variant
+from tidemark.systems.catalogs.rest import IsolationOptions, RestPostgres
+from tidemark.systems.registry import SystemEntry, variant
 
 from .conftest import OF_A_STACK, Servers
 from .test_catalogs import send, succeed

@@ -28,9 +28,9 @@ from tidemark.studies.catalogs.window.crash import Crash, why_not
 from tidemark.studies.catalogs.window.oracle import Ledger
 from tidemark.studies.catalogs.window.phases import phases
 from tidemark.studies.catalogs.window.samples import CatalogWindow
-from tidemark.systems import of_kind
 from tidemark.systems.base import Context
-from tidemark.systems.catalogs.kind import CatalogSystem
+from tidemark.systems.catalogs.base import CatalogSystem
+from tidemark.systems.registry import of_kind
 
 from .conftest import OF_A_STACK, Servers
 from .faulty_proxy import proxy

@@ -29,11 +29,11 @@ from tidemark.studies.catalogs.settings import CatalogSettings
 from tidemark.studies.catalogs.tree import COLUMNS, PROPERTIES, Tree
 from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look
 from tidemark.studies.catalogs.window.phases import Phase, Walk, phases
-from tidemark.systems import of_kind
 from tidemark.systems.base import NONE_PER_WRITE, Context
-from tidemark.systems.catalogs.kind import CatalogSystem, Entity
+from tidemark.systems.catalogs.base import CatalogSystem, Entity
 from tidemark.systems.catalogs.library import Contents, LibraryCatalog, Session
 from tidemark.systems.catalogs.reading import PyIcebergReader
+from tidemark.systems.registry import of_kind
 
 from .conftest import ODD, OF_A_STACK, Servers
 from .faulty_proxy import proxy

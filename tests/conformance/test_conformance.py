@@ -22,9 +22,10 @@ import pytest
 from tidemark.measure import maintenance
 from tidemark.measure.reading import hold, read
 from tidemark.services.base import files_below
-from tidemark.systems import duckdb_client, of_kind
+from tidemark.systems import duckdb_client
 from tidemark.systems.base import Capability, System
 from tidemark.systems.iceberg.table import IcebergTable
+from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 
 from .conftest import Servers, is_here, skip_where_it_is_not

@@ -19,11 +19,11 @@ from tidemark.services.base import Service
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio, IcebergRestSettings
 from tidemark.services.postgres import Postgres, PostgresSettings
 from tidemark.services.servers import in_order
-from tidemark.systems import of_kind
 from tidemark.systems.base import NONE_PER_WRITE, Capability, Context, Durability, PerWrite, System
-from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.full_durability import FullDurability, NewFiles, write_through
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
+from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 
 from .conftest import Servers, skip_where_it_is_not

@@ -23,10 +23,9 @@ from tidemark.studies.lhbench.judge.readers import HUDI
 from tidemark.studies.lhbench.second.calls import asked
 from tidemark.studies.lhbench.second.ways import WAYS
 from tidemark.studies.lhbench.window.script import QUERY, Phase, Step
-from tidemark.systems import of_kind
 from tidemark.systems.base import Context
-from tidemark.systems.lakehouses.kind import Lakehouse
-from tidemark.systems.lakehouses.spark import COPY_ON_WRITE, MERGE_ON_READ
+from tidemark.systems.registry import of_kind
+from tidemark.systems.spark_sql.base import COPY_ON_WRITE, MERGE_ON_READ, SqlEngineTable
 
 from .conftest import OF_A_STACK, Servers
 
@@ -40,13 +39,13 @@ BY_DAY = "SELECT day, count(*), sum(price), avg(price) FROM sales GROUP BY day"
 BASE = "SELECT range AS k, range % 5 AS day, CAST(range / 4 AS DECIMAL(7, 2)) AS price, 'w' || range AS word FROM range"
 SETS = ("SELECT * REPLACE (price + 1 AS price) FROM ({base}(10, 30))", "({base}(25, 120))")
 # Their libraries are fetched only for them.
-OF_2022 = [name for name, kind in of_kind(Lakehouse).items() if issubclass(kind.needs[0], SparkBefore)]
+OF_2022 = [name for name, kind in of_kind(SqlEngineTable).items() if issubclass(kind.needs[0], SparkBefore)]
 # Each format as shipped, and formats with two modes in the other one as well, which takes as long again.
 VARIANTS: Sequence[Any] = [
     *(pytest.param((name, {}), marks=pytest.mark.long if name in OF_2022 else (), id=name)
-      for name in of_kind(Lakehouse)),
+      for name in of_kind(SqlEngineTable)),
     *(pytest.param((name, {"mode": COPY_ON_WRITE}), marks=pytest.mark.long, id=f"{name}-cow")
-      for name in of_kind(Lakehouse) if hasattr(of_kind(Lakehouse)[name].Options(), "mode") and name not in OF_2022),
+      for name, kind in of_kind(SqlEngineTable).items() if hasattr(kind.Options(), "mode") and name not in OF_2022),
     pytest.param(("iceberg-on-spark", {"mode": MERGE_ON_READ, "format_version": 3}), marks=pytest.mark.long, id="v3"),
 ]  # fmt: skip
 
@@ -64,9 +63,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(params=VARIANTS, ids=lambda each: each[0])
-def system(request: pytest.FixtureRequest, servers: Servers, tmp_path: Path) -> Iterator[Lakehouse]:
+def system(request: pytest.FixtureRequest, servers: Servers, tmp_path: Path) -> Iterator[SqlEngineTable]:
     name, options = request.param
-    kind = of_kind(Lakehouse)[name]
+    kind = of_kind(SqlEngineTable)[name]
     running = {each: servers.get(each) for each in kind.needs}
     directory = tmp_path / "tables"
     directory.mkdir()
@@ -76,12 +75,12 @@ def system(request: pytest.FixtureRequest, servers: Servers, tmp_path: Path) -> 
     made.close()
 
 
-def run(system: Lakehouse, statements: Sequence[str]) -> None:
+def run(system: SqlEngineTable, statements: Sequence[str]) -> None:
     for statement in statements:
         assert system.run(statement, "conformance").elapsed_ns > 0
 
 
-def held(system: Lakehouse, files: Sequence[Path]) -> dict[str, Any]:
+def held(system: SqlEngineTable, files: Sequence[Path]) -> dict[str, Any]:
     """Describe the table `sales` after the sets that follow the first of `files`, in the form that orders use."""
     return {
         "base": f"SELECT * FROM read_parquet('{files[0]}')",
@@ -92,7 +91,7 @@ def held(system: Lakehouse, files: Sequence[Path]) -> dict[str, Any]:
 
 
 def words(
-    judge: Judge, system: Lakehouse, files: Sequence[Path], answers: dict[str, Any]
+    judge: Judge, system: SqlEngineTable, files: Sequence[Path], answers: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     """Return the judge's words on that table, and those on `answers`."""
     order = {
@@ -107,7 +106,7 @@ def words(
     return said["tables"]["sales"]["words"], said["answers"]
 
 
-def times(judge: Judge, system: Lakehouse, files: Sequence[Path]) -> dict[str, int]:
+def times(judge: Judge, system: SqlEngineTable, files: Sequence[Path]) -> dict[str, int]:
     """Return, for each way to that table, the number of times that another engine measured for a query."""
     steps = tuple(Step(QUERY, "by day", number, (BY_DAY,), BY_DAY) for number in (1, 2))
     said = asked(judge, system.reader, Phase("queries", steps), {"sales": held(system, files)})
@@ -118,7 +117,7 @@ def times(judge: Judge, system: Lakehouse, files: Sequence[Path]) -> dict[str, i
 
 
 def test_loaded_merged_and_compacted_table_is_read_independently_of_the_engine(
-    system: Lakehouse, files: list[Path], workspace: Workspace, tmp_path: Path
+    system: SqlEngineTable, files: list[Path], workspace: Workspace, tmp_path: Path
 ) -> None:
     provide_tool(TOOL, workspace)
     judge = Judge.of(workspace, tmp_path / "judge")

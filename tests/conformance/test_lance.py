@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tidemark.systems.lance import manifests
-from tidemark.systems.lance.lance import Lance
+from tidemark.systems import lance as manifests
+from tidemark.systems.lance import Lance
 
 from .trips import YELLOW, trips
 
@@ -29,8 +29,8 @@ def test_manifest_is_read_as_lance_reads_it(open_table: OpenTable) -> None:
         if merged:
             system.merge()
         table = lance.dataset(str(system._location))
-        path = manifests.paths(system._location)[-1]
-        found = manifests.read(path)
+        path = manifests.manifest_paths(system._location)[-1]
+        found = manifests.read_manifest(path)
         assert manifests.version_of(path) == table.version == system.commits()
         assert found.rows == table.count_rows() == system.visible_rows() == 300
         assert list(found.files) == [file.path for each in table.get_fragments() for file in each.data_files()]
@@ -43,4 +43,4 @@ def test_file_that_is_no_manifest_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\0" * 64)
     assert manifests.version_of(path) == 3
     with pytest.raises(ValueError, match="does not end as a manifest"):
-        manifests.read(path)
+        manifests.read_manifest(path)

@@ -23,7 +23,7 @@ from tidemark.studies.ingest.load.crew import noted
 from tidemark.studies.ingest.load.records import Records
 from tidemark.studies.ingest.window.oracle import OF_TABLE, look, states
 from tidemark.systems.duckdb_writer import DuckDBDoor
-from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.writers import Door, Fate
 
 from .lost_answers import LostAnswers, losing_answers

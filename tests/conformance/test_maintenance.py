@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tidemark.systems import of_kind
 from tidemark.systems.base import Capability
 from tidemark.systems.duckdb_client import release
-from tidemark.systems.ducklake.ducklake import DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.postgres import DuckLakeInlinedPostgres
+from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.writers import Door, Fate
 

@@ -17,12 +17,12 @@ import pytest
 
 from tidemark.measure import maintenance
 from tidemark.services.iceberg.on_s3 import IcebergRestS3
-from tidemark.systems import of_kind
 from tidemark.systems.base import Capability
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.ducklake.ducklake import DuckLake
+from tidemark.systems.ducklake.postgres import DuckLake
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
-from tidemark.systems.in_bucket import S3, Stored
+from tidemark.systems.object_store import S3, Stored
+from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 
 from .test_writers import write

@@ -9,8 +9,8 @@ import pytest
 from tidemark.errors import SystemFailure
 from tidemark.measure import maintenance
 from tidemark.measure.reading import hold, read
-from tidemark.systems import of_kind
 from tidemark.systems.base import Capability, System
+from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 
 from .conftest import ODD

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tidemark.systems import of_kind
 from tidemark.systems.base import Capability
-from tidemark.systems.iceberg.attach import CATALOG
+from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
 from tidemark.systems.iceberg.table import TABLE
-from tidemark.systems.queries import Answered, Filter
+from tidemark.systems.read_api import Answered, Filter
+from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 
 OpenTable = Callable[..., Any]

@@ -13,19 +13,20 @@ import pyiceberg
 import pytest
 
 from tidemark.errors import ProvisionError
-from tidemark.systems import duckdb_client, of_kind, releases
+from tidemark.systems import duckdb_client, releases
+from tidemark.systems import lance as lance_client
+from tidemark.systems import paimon as paimon_client
 from tidemark.systems.base import Capability, System
-from tidemark.systems.delta import client as delta_client
+from tidemark.systems.delta import table as delta_client
 from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlinedPostgres
-from tidemark.systems.ducklake.ducklake_inlined import DuckLakeInlined
+from tidemark.systems.ducklake.files import DuckLakeInlined
+from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
 from tidemark.systems.ducklake.table import LOSES_SIGN
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg
-from tidemark.systems.lance import client as lance_client
-from tidemark.systems.paimon import client as paimon_client
+from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 
 from .trips import YELLOW, trips, with_column

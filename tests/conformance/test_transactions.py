@@ -16,7 +16,7 @@ from tidemark.studies.catalogs.requests import APPENDING, CREATIONS, TRANSACTING
 from tidemark.studies.catalogs.window.oracle import Ledger, look
 from tidemark.studies.catalogs.window.phases import Phase
 from tidemark.systems.base import Context
-from tidemark.systems.catalogs.kind import Entity
+from tidemark.systems.catalogs.base import Entity
 from tidemark.systems.catalogs.rest import RestSqlite
 
 from .conftest import OF_A_STACK, Servers

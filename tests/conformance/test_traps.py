@@ -19,18 +19,18 @@ import pytest
 
 from tidemark.errors import SystemFailure
 from tidemark.measure import maintenance
-from tidemark.systems import duckdb_client, of_kind
+from tidemark.systems import duckdb_client
 from tidemark.systems.base import System
 from tidemark.systems.delta.delta_duckdb import DeltaDuckDB
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.delta.table import DeltaRsOptions
-from tidemark.systems.ducklake.ducklake import DuckLake, DuckLakeInlinedPostgres
-from tidemark.systems.ducklake.ducklake_inlined import DuckLakeInlined
-from tidemark.systems.ducklake.ducklake_quack import DuckLakeQuack
-from tidemark.systems.ducklake.ducklake_sqlite import LOSES_NAN, DuckLakeSqlite
+from tidemark.systems.ducklake.files import LOSES_NAN, DuckLakeInlined, DuckLakeSqlite
+from tidemark.systems.ducklake.postgres import DuckLake, DuckLakeInlinedPostgres
+from tidemark.systems.ducklake.quack import DuckLakeQuack
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB, IcebergDuckDBOptions
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
 from tidemark.systems.iceberg.table import CODEC, IcebergTable
+from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 
 from .conftest import is_here

@@ -16,25 +16,25 @@ import pytest
 from tidemark.errors import SystemFailure
 from tidemark.software.tools import packages, provide_tool
 from tidemark.studies.deltars.window.oracle import Comparer
-from tidemark.systems import of_kind
 from tidemark.systems.base import Capability, Context
-from tidemark.systems.wholes.kind import WholeSystem
-from tidemark.systems.wholes.process import Client
+from tidemark.systems.bulk.base import BulkTable
+from tidemark.systems.bulk.process import Client
+from tidemark.systems.registry import of_kind
 
 from .conftest import ODD, OF_A_STACK, Servers
 
 pytestmark = pytest.mark.services
 
-Opened = Callable[[type[WholeSystem]], WholeSystem]
+Opened = Callable[[type[BulkTable]], BulkTable]
 ROWS, KEYS = 1000, ("s_suppkey",)
 LONGEST_S = 180.0
 # The legacy path covers all the steps of which the other slow ones have a part.
 NAMES = [
     pytest.param(name, marks=pytest.mark.long) if kind.is_slow and name != "legacy" else name
-    for name, kind in of_kind(WholeSystem).items()
+    for name, kind in of_kind(BulkTable).items()
 ]
 # Their clients have other releases than the stacks do.
-BEFORE = [name for name, kind in of_kind(WholeSystem).items() if kind.of_release_before]
+BEFORE = [name for name, kind in of_kind(BulkTable).items() if kind.of_release_before]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def opened(servers: Servers, tmp_path: Path) -> Iterator[Opened]:
     folder.mkdir(parents=True)
     with ExitStack() as stack:
 
-        def opened(kind: type[WholeSystem]) -> WholeSystem:
+        def opened(kind: type[BulkTable]) -> BulkTable:
             if kind.name in BEFORE and OF_A_STACK in os.environ:
                 pytest.skip("its client is of no stack")
             services = {needed: servers.get(needed) for needed in kind.needs_for(kind.Options())}
@@ -76,7 +76,7 @@ def source(tmp_path: Path) -> Path:
 def test_table_is_written_read_back_compared_and_removed(
     name: str, opened: Opened, source: Path, tmp_path: Path
 ) -> None:
-    kind = of_kind(WholeSystem)[name]
+    kind = of_kind(BulkTable)[name]
     system = opened(kind)
     with Client(system, os.sched_getaffinity(0), tmp_path) as client:
         assert set(client.versions) >= {"pyarrow"}
@@ -105,7 +105,7 @@ def test_table_is_written_read_back_compared_and_removed(
 
 
 def test_existing_table_is_not_overwritten(opened: Opened, source: Path, tmp_path: Path) -> None:
-    system = opened(of_kind(WholeSystem)["delta-rs-local"])
+    system = opened(of_kind(BulkTable)["delta-rs-local"])
     with Client(system, os.sched_getaffinity(0), tmp_path) as client:
         client.write(source, KEYS, system.address("table-1"), 60)
         with pytest.raises(SystemFailure, match=r"the client could not write: .*already exists"):
@@ -113,7 +113,7 @@ def test_existing_table_is_not_overwritten(opened: Opened, source: Path, tmp_pat
 
 
 def test_truncated_data_file_is_detected(opened: Opened, source: Path, tmp_path: Path) -> None:
-    system = opened(of_kind(WholeSystem)["delta-rs-local"])
+    system = opened(of_kind(BulkTable)["delta-rs-local"])
     with Client(system, os.sched_getaffinity(0), tmp_path) as client:
         client.write(source, KEYS, system.address("table-1"), 60)
     (data,) = Path(system.address("table-1")).glob("*.parquet")
@@ -123,7 +123,7 @@ def test_truncated_data_file_is_detected(opened: Opened, source: Path, tmp_path:
 
 
 def test_client_is_bound_to_its_processors_and_its_end_reported(opened: Opened, source: Path, tmp_path: Path) -> None:
-    system = opened(of_kind(WholeSystem)["delta-rs-local"])
+    system = opened(of_kind(BulkTable)["delta-rs-local"])
     one = min(os.sched_getaffinity(0))
     with Client(system, {one}, tmp_path) as client:
         assert os.sched_getaffinity(client.pid) == {one} and client.is_alive()

@@ -19,15 +19,14 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from tidemark.systems import of_kind
 from tidemark.systems.base import FULL, Capability
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.ducklake.ducklake import DuckLake
-from tidemark.systems.ducklake.ducklake_inlined import DuckLakeInlined
-from tidemark.systems.ducklake.ducklake_sqlite import FILE, DuckLakeSqlite
+from tidemark.systems.ducklake.files import FILE, DuckLakeInlined, DuckLakeSqlite
+from tidemark.systems.ducklake.postgres import DuckLake
 from tidemark.systems.iceberg.iceberg_duckdb import IcebergDuckDB
 from tidemark.systems.iceberg.iceberg_pyiceberg import IcebergPyIceberg, PyIcebergOptions
-from tidemark.systems.paimon.paimon import Paimon
+from tidemark.systems.paimon import Paimon
+from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 from tidemark.systems.writers import Door, Fate, Token
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.services.base import Service
-from tidemark.systems import registry
 from tidemark.systems.base import Context
+from tidemark.systems.registry import registry
 
 from .trips import YELLOW, trips
 

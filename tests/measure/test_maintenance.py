@@ -13,7 +13,7 @@ from tidemark.errors import SystemFailure
 from tidemark.measure import maintenance
 from tidemark.systems.base import Context, System
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.ducklake.ducklake_inlined import DuckLakeInlined
+from tidemark.systems.ducklake.files import DuckLakeInlined
 from tidemark.systems.null import Null
 
 LISTING_S = 2.0

@@ -11,7 +11,7 @@ import pytest
 
 from tidemark.errors import DiskFull, OracleError, SystemFailure
 from tidemark.measure.reading import Reading, hold, read
-from tidemark.systems.queries import Asker
+from tidemark.systems.read_api import Asker
 from tidemark.systems.tables import TableSystem
 
 

@@ -14,13 +14,13 @@ from tidemark.config import load as load_config
 from tidemark.pipeline.plan import make_plan
 from tidemark.pipeline.programs import programs, tools
 from tidemark.software.stacks import PIPELINE, names
-from tidemark.systems import of_kind
 from tidemark.systems.base import System
-from tidemark.systems.catalogs.kind import CatalogSystem
-from tidemark.systems.lakehouses.kind import Lakehouse
-from tidemark.systems.pipelines.kind import PipelineSystem
+from tidemark.systems.bulk.base import BulkTable
+from tidemark.systems.catalogs.base import CatalogSystem
+from tidemark.systems.registry import of_kind
+from tidemark.systems.sinks.base import StreamingSink
+from tidemark.systems.spark_sql.base import SqlEngineTable
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.wholes.kind import WholeSystem
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -78,9 +78,9 @@ def test_each_study_has_exactly_the_programs_of_its_systems() -> None:
         "streams": (TableSystem,),
         "catalogs": (CatalogSystem,),
         "ingest": (TableSystem,),
-        "freshness": (TableSystem, PipelineSystem),
-        "lhbench": (Lakehouse,),
-        "deltars": (WholeSystem,),
+        "freshness": (TableSystem, StreamingSink),
+        "lhbench": (SqlEngineTable,),
+        "deltars": (BulkTable,),
     }
     for study, chosen in kinds.items():
         # Polaris is in no registry. Lance is large, and 'nix run' without a study runs 'streams'.

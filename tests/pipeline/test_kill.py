@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tidemark.systems import of_kind
+from tidemark.systems.registry import of_kind
 from tidemark.systems.tables import TableSystem
 
 from .conftest import MakeSandbox

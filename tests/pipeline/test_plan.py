@@ -12,9 +12,10 @@ from tidemark.pipeline import plan as plan_module
 from tidemark.pipeline.plan import Plan, make_plan
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.streams.workload import Streams
-from tidemark.systems import MEASUREMENTS, registry
+from tidemark.systems import MEASUREMENTS
 from tidemark.systems.base import Options
 from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.registry import registry
 
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
 

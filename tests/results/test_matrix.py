@@ -23,7 +23,7 @@ from tidemark.studies.registry import registry
 from tidemark.studies.streams.quantities import QUANTITIES, STREAM_GROUPS
 from tidemark.studies.streams.questions import QUESTIONS
 from tidemark.studies.streams.workload import Streams
-from tidemark.systems import registry as systems
+from tidemark.systems.registry import registry as systems
 
 KEYS = [question.key for question in QUESTIONS]
 SWEEP = {"sweep": {"batch-size": {"axis": "batch_size", "values": [1, 10, 100, 10_000]}}}

@@ -18,8 +18,8 @@ from tidemark.services.iceberg.rest import IcebergRest
 from tidemark.services.kafka import Kafka
 from tidemark.services.programs.process import NOBODY, Child
 from tidemark.services.servers import Servers, prepared
-from tidemark.systems import registry
 from tidemark.systems.base import Context, System
+from tidemark.systems.registry import registry
 
 pytestmark = pytest.mark.services
 CAP_DAC_READ_SEARCH = 1 << 2

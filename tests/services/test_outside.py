@@ -28,8 +28,8 @@ from tidemark.services.outside import folder_of, read
 from tidemark.services.postgres import Postgres, PostgresSettings
 from tidemark.services.programs.process import free_ports
 from tidemark.services.servers import prepared
-from tidemark.systems import registry
 from tidemark.systems.base import Context, System
+from tidemark.systems.registry import registry
 
 pytestmark = pytest.mark.services
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
@@ -156,7 +156,7 @@ from tidemark.services.servers import prepared
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.iceberg.rest import IcebergRest
 from tidemark.services.kafka import Kafka
-from tidemark.systems import registry
+from tidemark.systems.registry import registry
 from tidemark.systems.base import Context
 
 root, kafka, postgres, rest, how = sys.argv[1:]

@@ -42,9 +42,8 @@ from tidemark.services.polaris.server import (
 )
 from tidemark.services.postgres import Postgres, PostgresSettings
 from tidemark.services.servers import in_order
-from tidemark.systems import registry
 from tidemark.systems.base import Context
-from tidemark.systems.variants import SystemEntry, variant
+from tidemark.systems.registry import SystemEntry, registry, variant
 
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
 CORE_JAR = Path("server", "lib", "main", "org.apache.polaris.polaris-core-1.3.0-incubating.jar")

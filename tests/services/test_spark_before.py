@@ -15,8 +15,8 @@ from tidemark.services.servers import tools_of
 from tidemark.services.spark.before import JVM, SparkDeltaBefore, SparkIceberg0p14, SparkIcebergBefore
 from tidemark.services.spark.formats import SparkDelta
 from tidemark.software.environments import read_lock
-from tidemark.systems import of_kind
-from tidemark.systems.lakehouses.kind import Lakehouse
+from tidemark.systems.registry import of_kind
+from tidemark.systems.spark_sql.base import SqlEngineTable
 
 KINDS = (SparkDeltaBefore, SparkIcebergBefore, SparkIceberg0p14)
 
@@ -45,7 +45,7 @@ def test_jars_are_those_of_the_paper(kind: type[SparkDeltaBefore]) -> None:
 
 def test_systems_measured_together_use_one_version_of_each_jar() -> None:
     told: dict[str, set[str]] = {}
-    for kind in of_kind(Lakehouse).values():
+    for kind in of_kind(SqlEngineTable).values():
         for name, version in kind.versions().items():
             told.setdefault(name, set()).add(version)
     assert {name: found for name, found in told.items() if len(found) > 1} == {}

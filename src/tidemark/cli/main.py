@@ -142,7 +142,7 @@ def systems() -> None:
     """List the systems that can be measured, with their options."""
     import dataclasses
 
-    from tidemark.systems import registry
+    from tidemark.systems.registry import registry
 
     for name, system in registry().items():
         print(f"{name}: {system.title}; format {system.format}, client {system.client}, commit by {system.catalog}")

@@ -19,7 +19,7 @@ from tidemark.measure.done import DoneWindow
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
 from tidemark.paths import private_directory
 from tidemark.runs.proofs import Oracle
-from tidemark.systems.apart import PREDICATES, rows_of, schema
+from tidemark.systems.pruning_dataset import PREDICATES, rows_of, schema
 from tidemark.systems.tables import TableSystem
 
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from tidemark.errors import DiskFull, OracleError, SystemFailure, is_disk_full
-from tidemark.systems.queries import Asker
+from tidemark.systems.read_api import Asker
 from tidemark.systems.tables import TableSystem
 
 TIMES = 2  # executions of a query by one client: the first, and one once it knows the table

@@ -19,7 +19,7 @@ from tidemark.measure.workload import Show, Workload
 from tidemark.paths import Workspace, private_directory
 from tidemark.runs.outcome import Outcome, attempt, disturbed_runs, finished_runs, outcome_path, read_attempts
 from tidemark.runs.spec import SeriesSpec
-from tidemark.systems.variants import variant_of
+from tidemark.systems.registry import variant_of
 
 
 def needs_restart(spec: SeriesSpec, kind: type[Workload], workspace: Workspace) -> bool:

@@ -25,7 +25,7 @@ from tidemark.runs.proofs import ColdProof
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.servers import prepared, started_here
 from tidemark.software.stacks import locks
-from tidemark.systems.variants import variant_of
+from tidemark.systems.registry import variant_of
 
 if TYPE_CHECKING:
     from tidemark.runs.dataset import Provenance

@@ -24,8 +24,8 @@ from tidemark.runs.spec import FORMAT, SeriesSpec
 from tidemark.services.servers import started_here
 from tidemark.software.stacks import locks
 from tidemark.studies.registry import chosen
-from tidemark.systems import MEASUREMENTS, registry
-from tidemark.systems.variants import variant_of
+from tidemark.systems import MEASUREMENTS
+from tidemark.systems.registry import registry, variant_of
 
 FOOTER_BYTES = 65536
 

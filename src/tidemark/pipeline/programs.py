@@ -7,7 +7,7 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.services.base import Service
 from tidemark.services.servers import locks_of, started_here, tools_of
 from tidemark.studies.registry import registry
-from tidemark.systems.variants import variant_of
+from tidemark.systems.registry import variant_of
 
 
 def servers(spec: SeriesSpec) -> list[type[Service]]:

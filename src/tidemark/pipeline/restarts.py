@@ -35,7 +35,7 @@ from tidemark.runs.outcome import outcome_path
 from tidemark.runs.plan import Round
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.registry import registry
-from tidemark.systems.variants import variant_of
+from tidemark.systems.registry import variant_of
 
 PREPARATION = "the preparation of programs and trips"
 SPARE_RESTARTS = 3  # in addition to one per series: for restarts lost to power failures

@@ -22,9 +22,9 @@ from tidemark.services.programs.tools import tool_lock
 from tidemark.services.servers import locks_of, tools_of
 from tidemark.software.environments import digest, install, lock
 from tidemark.systems import duckdb_client, releases
-from tidemark.systems.delta import client as delta_client
+from tidemark.systems import paimon as paimon_client
+from tidemark.systems.delta import table as delta_client
 from tidemark.systems.iceberg import client as pyiceberg_client
-from tidemark.systems.paimon import client as paimon_client
 
 ENVS = REPOSITORY / "envs"
 PIPELINE = "thesis"  # the stack whose environment the pipeline itself runs in

@@ -1,14 +1,6 @@
-"""Registry of all systems, discovered from this package: a file with a subclass of `System` is a system."""
+"""Systems under test, one or more in a file; `registry` finds them."""
 
 from __future__ import annotations
-
-import inspect
-from dataclasses import is_dataclass
-from functools import cache
-
-from tidemark import code
-from tidemark.errors import ConfigError
-from tidemark.systems.base import System
 
 # Version of what each system does in a measurement window. Raise it when that changes: the system's series are then due
 # again. A system without a version here is identified by the digest of its code, so that each change of the code makes
@@ -26,40 +18,3 @@ MEASUREMENTS: dict[str, int] = dict.fromkeys((
     "rest-jdbc-postgres-2", "rest-jdbc-postgres-s3", "rest-jdbc-sqlite", "rest-jdbc-sqlite-wal", "rest-memory",
     "spark-delta", "spark-delta-hdfs", "spark-hudi", "spark-hudi-bulk", "spark-hudi-hdfs", "spark-iceberg",
 ), 1)  # fmt: skip
-
-
-@cache
-def registry() -> dict[str, type[System]]:
-    """Return all systems by name, sorted by name.
-
-    Raise ConfigError if a class lacks a required attribute or method, or if two classes have the same name.
-    """
-    systems: dict[str, type[System]] = {}
-    for item in code.named_classes(__name__):
-        if issubclass(item, System):
-            other = systems.setdefault(item.name, item)
-            if other is not item:
-                raise ConfigError(f"{_place(item)}: the name '{item.name}' is that of {_place(other)}; give it another")
-            _refuse_half(item)
-    return dict(sorted(systems.items()))
-
-
-def _refuse_half(kind: type[System]) -> None:
-    lacking = [name for name in System.__annotations__ if not hasattr(kind, name)]
-    lacking += [f"{name}()" for name in sorted(getattr(kind, "__abstractmethods__", ()))]
-    lacking += [] if is_dataclass(kind.Options) else ["Options as a dataclass"]
-    if lacking:
-        bases = ", ".join(each.__name__ for each in kind.__bases__)
-        raise ConfigError(
-            f"{_place(kind)} (system '{kind.name}') lacks {', '.join(lacking)}; see the docstrings of {bases}"
-        )
-
-
-def _place(kind: type[System]) -> str:
-    """Return the file and the name of a class."""
-    return f"{inspect.getfile(kind)}: class {kind.__name__}"
-
-
-def of_kind[Kind: System](kind: type[Kind]) -> dict[str, type[Kind]]:
-    """Return the systems of one kind, by name."""
-    return {name: item for name, item in registry().items() if issubclass(item, kind)}

@@ -1,7 +1,7 @@
 """Interface of a system under test to the harness: its identity, requirements, guarantees and shutdown.
 
 The operations of a system are defined by its kind, a subclass of `System` with its own conformance suite: a table
-of one format, client and catalog (`tables.TableSystem`), or a catalog server (`catalogs.kind.CatalogSystem`). A system
+of one format, client and catalog (`tables.TableSystem`), or a catalog server (`catalogs.base.CatalogSystem`). A system
 does not depend on Kafka, clocks or Snakemake. To add one, add one file here with a subclass of its kind: the registry
 finds it, the suite tests it, and a line in config.yaml runs it.
 """

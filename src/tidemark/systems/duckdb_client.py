@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tidemark.errors import ProvisionError, SystemFailure
 from tidemark.systems import releases
 from tidemark.systems.base import Context
-from tidemark.systems.queries import Answered, Asker, Filter
+from tidemark.systems.read_api import Answered, Asker, Filter
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:

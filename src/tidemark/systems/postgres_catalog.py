@@ -1,9 +1,13 @@
-"""Durability of a commit in a PostgreSQL catalog, by the server's own settings, whether or not Tidemark started it."""
+"""Catalogs in PostgreSQL: access without a password in SQL, and durability of a commit by the server's own settings."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+
+from psycopg.conninfo import conninfo_to_dict
 
 from tidemark.errors import SystemFailure
 from tidemark.services.postgres import Postgres
@@ -12,6 +16,23 @@ from tidemark.systems.base import FULL, Durability, PerWrite
 # Syncs of its sessions; more than one if the server commits something itself in the meantime, for example in a vacuum.
 POSTGRES_COMMIT = PerWrite(1, 1.4)
 NOT_OURS = "the PostgreSQL is not one that Tidemark started, and was not traced: its settings say what it does"
+
+
+def without_password(dsn: str, folder: Path) -> dict[str, str]:
+    """Return the parameters of a connection string; a password is moved to libpq's password file in `folder`.
+
+    Neither SQL nor arguments of programs then contain it. The file replaces one that is there.
+    """
+    address = {name: str(value) for name, value in conninfo_to_dict(dsn).items()}
+    password = address.pop("password", None)
+    if password is not None:
+        path = folder / ".pgpass"
+        escaped = password.replace("\\", "\\\\").replace(":", "\\:")
+        path.unlink(missing_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(f"*:*:*:*:{escaped}\n")
+        address["passfile"] = str(path)
+    return address
 
 
 def shown(settings: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tidemark.runs.manifest import Footprint
 from tidemark.systems.base import TABLE, Capability, System
 from tidemark.systems.disk import count_and_bytes
-from tidemark.systems.queries import Answered, Asker, Filter
+from tidemark.systems.read_api import Answered, Asker, Filter
 from tidemark.systems.writers import Door
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from tidemark.studies.catalogs.outcomes import ACKED, UNKNOWN
 from tidemark.studies.catalogs.requests import KINDS, Request
 from tidemark.studies.catalogs.window.phases import Phase
 from tidemark.studies.catalogs.window.samples import CatalogWindow
-from tidemark.systems.catalogs.kind import Endpoint
+from tidemark.systems.catalogs.base import Endpoint
 
 pytestmark = pytest.mark.services
 GET = KINDS["get table"]

@@ -15,7 +15,7 @@ from tidemark.studies.catalogs.requests import CREATIONS, DROPPING, RENAMING, Re
 from tidemark.studies.catalogs.robust import Kills, crash_sentence, crashes
 from tidemark.studies.catalogs.tree import COLUMNS, PROPERTIES
 from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look
-from tidemark.systems.catalogs.kind import CatalogReader, Entity, Kept, Names
+from tidemark.systems.catalogs.base import CatalogReader, Entity, Kept, Names
 
 ROOT = ("root",)
 NAMESPACE = Request(CREATIONS[0], ROOT)

@@ -20,7 +20,7 @@ from tidemark.studies.catalogs.settings import CatalogSettings, longest_path
 from tidemark.studies.catalogs.tree import TABLES, Tree
 from tidemark.studies.catalogs.window.phases import Phase, phases
 from tidemark.studies.catalogs.window.samples import CatalogWindow
-from tidemark.systems.catalogs.kind import Endpoint
+from tidemark.systems.catalogs.base import Endpoint
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 ONLY = ["studies=[catalogs]", "protocol=smoke"]

@@ -10,7 +10,7 @@ from tidemark.pipeline.programs import tools
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.catalogs.settings import users_of
 from tidemark.studies.catalogs.workload import Catalogs
-from tidemark.systems.variants import variant_of
+from tidemark.systems.registry import variant_of
 
 CONFIG = Path(__file__).parents[3] / "config.yaml"
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tidemark.services.flight.newest import begun, newest
-from tidemark.systems.wholes.through import avro_schema, divided, parts_of
+from tidemark.systems.bulk.kafka_spark_clients import avro_schema, divided, parts_of
 
 
 def test_each_moment_belongs_to_one_part_and_none_is_lost() -> None:

@@ -37,7 +37,7 @@ from tidemark.studies.ingest.window.oracle import Finding, look, states
 from tidemark.studies.ingest.workload import Ingest
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
-from tidemark.systems.variants import variant_of
+from tidemark.systems.registry import variant_of
 from tidemark.systems.writers import Door, Fate, TableWriter
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"

@@ -36,8 +36,8 @@ from tidemark.studies.ingest.storage.distance import round_trips
 from tidemark.studies.ingest.storage.settings import STORAGE
 from tidemark.studies.ingest.workload import Ingest
 from tidemark.studies.ingest.writers.settings import WRITERS
-from tidemark.systems.apart import PREDICATES, rows_of
-from tidemark.systems.variants import variant_of
+from tidemark.systems.pruning_dataset import PREDICATES, rows_of
+from tidemark.systems.registry import variant_of
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 SECOND = 1_000_000_000

@@ -25,9 +25,9 @@ from tidemark.studies.lhbench.refresh import script as refresh
 from tidemark.studies.lhbench.refresh.settings import RefreshSettings
 from tidemark.studies.lhbench.settings import LhbenchSection, LhbenchSettings, scale_of, scale_word
 from tidemark.studies.lhbench.window.script import Phase
-from tidemark.systems import of_kind
 from tidemark.systems.base import Context
-from tidemark.systems.lakehouses.kind import Lakehouse, Written
+from tidemark.systems.registry import of_kind
+from tidemark.systems.spark_sql.base import SqlEngineTable, Written
 
 TEXTS = {"3": "SELECT * FROM item, store_sales", "9": 'SELECT r_reason_sk AS "a reason" FROM reason, store_sales'}
 SIZES: dict[str, Any] = {
@@ -58,9 +58,9 @@ class Sources(dict[Path, str]):
         return True
 
 
-def system(name: str, tmp_path: Path, **options: Any) -> Lakehouse:
+def system(name: str, tmp_path: Path, **options: Any) -> SqlEngineTable:
     """Return a system whose statements are read, and never run."""
-    kind = of_kind(Lakehouse)[name]
+    kind = of_kind(SqlEngineTable)[name]
     made = kind(Context(tmp_path, dict.fromkeys(kind.needs, cast(Service, None)), 1), kind.Options(**options))
     vars(made)["_sources"] = Sources()
     return made

@@ -19,7 +19,7 @@ from tidemark.studies.lhbench.judge.calls import Judge
 from tidemark.studies.lhbench.window.samples import NOT_TOLD, LakeWindow
 from tidemark.studies.lhbench.window.script import BEFORE, LOAD, QUERIED, QUERY, Held, Phase, Step
 from tidemark.studies.lhbench.window.stage import LakeStage
-from tidemark.systems.lakehouses.kind import Lakehouse, Ran
+from tidemark.systems.spark_sql.base import Ran, SqlEngineTable
 
 HELD = (Held("t", ("k",), "SELECT 1 AS k"),)
 
@@ -74,7 +74,7 @@ class Asked:
 def stage(phases: Sequence[Phase], engine: Engine, judge: Asked) -> LakeStage:
     servers = SimpleNamespace(check=lambda: None, ended=lambda: False)
     rig = SimpleNamespace(servers=servers, groups=lambda _stage: {}, variant=SimpleNamespace(needs=()))
-    system = cast(Lakehouse, engine)
+    system = cast(SqlEngineTable, engine)
     return LakeStage(cast(Rig, rig), Path("/w/run-0"), system, phases, cast(Judge, judge), lambda _words: None)
 
 

@@ -10,8 +10,8 @@ from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
 from tidemark.services.polaris.server import Polaris
 from tidemark.studies.catalogs.settings import SECTION, CatalogsSection
-from tidemark.systems.catalogs.kind import CatalogSystem
-from tidemark.systems.variants import spec_of, variant, with_defaults
+from tidemark.systems.catalogs.base import CatalogSystem
+from tidemark.systems.registry import spec_of, variant, with_defaults
 
 
 def section(config: Config) -> CatalogsSection:

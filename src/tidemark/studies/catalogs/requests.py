@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidemark.studies.catalogs.tree import COLUMNS, PROPERTIES
-from tidemark.systems.catalogs.kind import Endpoint, Entity
+from tidemark.systems.catalogs.base import Endpoint, Entity
 
 FILL = "@@FILL@@"  # placeholder in a body for the part that differs between requests
 CREATE, READ, UPDATE, APPEND, RENAME, DROP = "create", "read", "update", "append", "rename", "drop"

@@ -9,7 +9,7 @@ from typing import Any
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import WorkloadSettings
 from tidemark.schema import Origin, one_of
-from tidemark.systems.variants import SystemEntry
+from tidemark.systems.registry import SystemEntry
 
 SECTION = "catalogs"
 CREATE, CRASH = "create", "crash"

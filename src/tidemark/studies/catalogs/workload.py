@@ -12,7 +12,7 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.catalogs.settings import ALONE, CatalogSettings
 from tidemark.studies.catalogs.tree import Tree
 from tidemark.systems.base import Variant
-from tidemark.systems.catalogs.kind import CatalogSystem
+from tidemark.systems.catalogs.base import CatalogSystem
 
 REQUEST_SECONDS = 0.005  # per request, of one user or of many at once; 9 ms over PostgreSQL, below 1 in memory
 KILL_SECONDS = 15.0  # of one kill, with the restart of a server and its database

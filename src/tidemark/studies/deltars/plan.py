@@ -7,8 +7,8 @@ from dataclasses import replace
 from tidemark.config import Config
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.deltars.settings import SECTION, DeltarsSection, processors
-from tidemark.systems.variants import spec_of, variant, with_defaults
-from tidemark.systems.wholes.kind import WholeSystem
+from tidemark.systems.bulk.base import BulkTable
+from tidemark.systems.registry import spec_of, variant, with_defaults
 
 
 def section(config: Config) -> DeltarsSection:
@@ -22,10 +22,10 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     made: list[SeriesSpec] = []
     for given in deltars.systems:
         # Checked first, so that a system of another kind is refused by its name.
-        variant(given, config.origin, (SECTION, "systems"), WholeSystem)
+        variant(given, config.origin, (SECTION, "systems"), BulkTable)
         entry = with_defaults(given, deltars.given)
-        chosen = variant(entry, config.origin, (SECTION, "systems"), WholeSystem)
-        assert issubclass(chosen.system, WholeSystem)
+        chosen = variant(entry, config.origin, (SECTION, "systems"), BulkTable)
+        assert issubclass(chosen.system, BulkTable)
         for settings in deltars.cells(entry.name, chosen.system.is_slow):
             longest = settings.repetitions * 2 * settings.timeout_seconds
             spec = spec_of(base, entry, chosen, settings, window_seconds=longest, runs=1)

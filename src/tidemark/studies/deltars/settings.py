@@ -11,9 +11,8 @@ from typing import Any
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec, WorkloadSettings
 from tidemark.schema import Origin, one_of, system_of
-from tidemark.systems import of_kind
-from tidemark.systems.variants import SystemEntry
-from tidemark.systems.wholes.kind import WholeSystem
+from tidemark.systems.bulk.base import BulkTable
+from tidemark.systems.registry import SystemEntry, of_kind
 
 SECTION = "deltars"
 DATA = re.compile(r"(?P<table>supplier|lineitem)_sf(?P<scale>0\.\d*[1-9]|[1-9]\d*)")
@@ -77,7 +76,7 @@ class DeltarsSection:
         systems = tuple(SystemEntry.parse(name, entry) for name, entry in given["systems"].items())
         otherwise = (SECTION, "protocols", protocol, "instead")
         for name in sizes["instead"]:
-            system_of(name, SECTION, given["systems"], of_kind(WholeSystem), otherwise, origin)
+            system_of(name, SECTION, given["systems"], of_kind(BulkTable), otherwise, origin)
         return cls(
             sizes["tables"], sizes["slow"], tuple(sizes["cores"]), sizes["instead"], sizes["repeats"], systems, given
         )

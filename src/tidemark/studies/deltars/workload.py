@@ -9,9 +9,9 @@ from tidemark.measure.workload import Files, Workload
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.deltars import data
 from tidemark.studies.deltars.settings import DeltarsSettings, processors
-from tidemark.systems import of_kind
 from tidemark.systems.base import Variant
-from tidemark.systems.wholes.kind import WholeSystem
+from tidemark.systems.bulk.base import BulkTable
+from tidemark.systems.registry import of_kind
 
 SLOW_WRITE_SECONDS = 30.0  # including the start of an application
 
@@ -33,7 +33,7 @@ class Tables(Workload):
     @classmethod
     def likely_seconds(cls, spec: SeriesSpec) -> float:
         """Return an estimate of one second per operation, and half a minute per write through Kafka or Spark."""
-        is_slow = of_kind(WholeSystem)[spec.system].is_slow
+        is_slow = of_kind(BulkTable)[spec.system].is_slow
         return DeltarsSettings.of(spec).repetitions * (1.0 + (SLOW_WRITE_SECONDS if is_slow else 1.0))
 
     @classmethod

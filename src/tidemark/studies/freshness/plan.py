@@ -10,11 +10,10 @@ from tidemark.services.polaris.server import Polaris
 from tidemark.services.servers import out_of_reach
 from tidemark.studies.freshness.settings import SECTION, FreshnessSection
 from tidemark.studies.freshness.workload import WORKLOAD
-from tidemark.systems import of_kind
 from tidemark.systems.base import Capability
-from tidemark.systems.pipelines.kind import PipelineSystem
+from tidemark.systems.registry import of_kind, spec_of, variant, with_defaults
+from tidemark.systems.sinks.base import StreamingSink
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.variants import spec_of, variant, with_defaults
 
 
 def section(config: Config) -> FreshnessSection:
@@ -23,7 +22,7 @@ def section(config: Config) -> FreshnessSection:
     ramp = found.protocol.ramp
     for name in ramp.without if ramp else ():
         place = (SECTION, "protocols", config.protocol, "ramp", "without")
-        known = [*of_kind(TableSystem), *of_kind(PipelineSystem)]
+        known = [*of_kind(TableSystem), *of_kind(StreamingSink)]
         system_of(name, SECTION, found.given["systems"], known, place, config.origin)
     return found
 
@@ -37,17 +36,17 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
         entry = with_defaults(given, freshness.given)
         chosen = variant(entry, config.origin, (SECTION, "systems"))
         place = config.origin.place((SECTION, "systems", entry.name))
-        if not issubclass(chosen.system, TableSystem | PipelineSystem):
+        if not issubclass(chosen.system, TableSystem | StreamingSink):
             raise ConfigError(
                 f"{place}: found '{entry.like}', which is {chosen.system.kind}; allowed: {TableSystem.kind}, or "
-                f"{PipelineSystem.kind}"
+                f"{StreamingSink.kind}"
             )
         if missing and Polaris in chosen.needs:
             raise ConfigError(f"{place}: found catalog: polaris, but {missing}")
         unreached = out_of_reach((*WORKLOAD.services, *chosen.needs), config.services)
         if unreached:
             raise ConfigError(f"{place}: {unreached}")
-        for settings in freshness.cells(entry.name, issubclass(chosen.system, PipelineSystem)):
+        for settings in freshness.cells(entry.name, issubclass(chosen.system, StreamingSink)):
             if settings.kills and Capability.READ_BACK not in chosen.system.capabilities:
                 continue  # a system that stores nothing can lose nothing
             window_seconds = freshness.window_seconds(settings)

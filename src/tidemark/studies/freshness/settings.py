@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec, WorkloadSettings
 from tidemark.schema import Origin, one_of
-from tidemark.systems.variants import SystemEntry
+from tidemark.systems.registry import SystemEntry
 
 SECTION = "freshness"
 EVENT = "event"  # one commit per event

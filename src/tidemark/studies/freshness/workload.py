@@ -7,8 +7,8 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.services.kafka import Kafka
 from tidemark.studies.freshness.settings import PRODUCER, FreshnessSettings
 from tidemark.systems.base import Capability, Variant
-from tidemark.systems.in_bucket import is_in_bucket
-from tidemark.systems.pipelines.kind import PipelineSystem
+from tidemark.systems.object_store import is_in_bucket
+from tidemark.systems.sinks.base import StreamingSink
 from tidemark.systems.tables import TableSystem
 
 
@@ -36,7 +36,7 @@ class Freshness(Workload):
         if is_in_bucket(variant.options):
             return "how old events are is measured of tables on the local disk; storage is s3"
         refused = system.refuses_writers(variant.options) if issubclass(system, TableSystem) else None
-        if issubclass(system, PipelineSystem) and FreshnessSettings.of(spec).kills:
+        if issubclass(system, StreamingSink) and FreshnessSettings.of(spec).kills:
             refused = system.why_no_kill(variant.options, spec.services)
         return super().unavailable(spec, variant) or refused
 

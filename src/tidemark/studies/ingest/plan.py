@@ -8,8 +8,8 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.services.polaris.server import Polaris
 from tidemark.studies.ingest.parts import PARTS
 from tidemark.studies.ingest.settings import SECTION, IngestSection
+from tidemark.systems.registry import spec_of, variant, with_defaults
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.variants import spec_of, variant, with_defaults
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:

@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Self
 from tidemark.config import Config
 from tidemark.runs.spec import SeriesSpec, WorkloadSettings
 from tidemark.schema import Origin, one_of
-from tidemark.systems import of_kind, registry
 from tidemark.systems.base import Variant
+from tidemark.systems.registry import SystemEntry, of_kind, registry
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.variants import SystemEntry
 
 SECTION = "ingest"
 RETRIES = frozenset({"commit_retries", "retry_wait_ms"})  # options of a client that retries a refused commit

@@ -9,8 +9,8 @@ from tidemark.config import Config
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.lhbench.parts import PARTS
 from tidemark.studies.lhbench.settings import SECTION, LhbenchSection, LhbenchSettings
-from tidemark.systems.lakehouses.kind import Lakehouse
-from tidemark.systems.variants import spec_of, variant, with_defaults
+from tidemark.systems.registry import spec_of, variant, with_defaults
+from tidemark.systems.spark_sql.base import SqlEngineTable
 
 
 def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
@@ -22,7 +22,7 @@ def plan(config: Config, base: SeriesSpec) -> list[SeriesSpec]:
     made: list[SeriesSpec] = []
     for given in section.measured:
         entry = with_defaults(given, section.given)
-        chosen = variant(entry, config.origin, (SECTION, "systems"), Lakehouse)
+        chosen = variant(entry, config.origin, (SECTION, "systems"), SqlEngineTable)
         for settings, repeats in _cells(section, given.name):
             spec = spec_of(
                 base,

@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Self
 from tidemark.errors import ConfigError
 from tidemark.runs.spec import WorkloadSettings
 from tidemark.schema import Origin, one_of, system_of
-from tidemark.systems import of_kind
-from tidemark.systems.lakehouses.kind import Lakehouse
-from tidemark.systems.variants import SystemEntry
+from tidemark.systems.registry import SystemEntry, of_kind
+from tidemark.systems.spark_sql.base import SqlEngineTable
 
 SECTION = "lhbench"
 SEPARATOR = "+"  # between the names in one setting
@@ -38,7 +37,7 @@ class LhbenchSection:
             for key in ("without", "instead"):
                 for name in own.get(key, ()):
                     place = (SECTION, "protocols", protocol, *path, key)
-                    system_of(name, SECTION, given["systems"], of_kind(Lakehouse), place, origin)
+                    system_of(name, SECTION, given["systems"], of_kind(SqlEngineTable), place, origin)
         return cls(given, protocol, origin, systems, seed)
 
     def part(self, part: str, system: str) -> Mapping[str, Any] | None:

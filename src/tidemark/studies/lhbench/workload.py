@@ -17,8 +17,8 @@ from tidemark.studies.lhbench.parts import MERGING, settings_of
 from tidemark.studies.lhbench.refresh.settings import RefreshSettings
 from tidemark.studies.lhbench.settings import LhbenchSettings
 from tidemark.systems.base import Variant
-from tidemark.systems.lakehouses.kind import Lakehouse
-from tidemark.systems.variants import variant_of
+from tidemark.systems.registry import variant_of
+from tidemark.systems.spark_sql.base import SqlEngineTable
 
 
 class Lhbench(Workload):
@@ -41,14 +41,14 @@ class Lhbench(Workload):
         chosen = variant_of(spec)
         if cls.unavailable(spec, chosen) is not None:
             return 0.0
-        assert issubclass(chosen.system, Lakehouse)
+        assert issubclass(chosen.system, SqlEngineTable)
         return min(likely_seconds(settings_of(spec), chosen.system.reader), spec.window_seconds)
 
     @classmethod
     def unavailable(cls, spec: SeriesSpec, variant: Variant) -> str | None:
         """Return why a series cannot run: also merges without a table format, or a table of files written by others."""
         system, settings = variant.system, settings_of(spec)
-        assert issubclass(system, Lakehouse)
+        assert issubclass(system, SqlEngineTable)
         if settings.part in MERGING and not system.merges:
             return f"{system.title}: rows cannot be merged into files alone"
         if isinstance(settings, FilesSettings) and not system.registers:

@@ -43,8 +43,7 @@ from tidemark.studies.streams.window.rates import Rates
 from tidemark.studies.streams.window.samples import GROW, Samples, StreamWindow
 from tidemark.studies.streams.window.stage import staged
 from tidemark.studies.streams.workload import Streams
-from tidemark.systems import registry
-from tidemark.systems.variants import SystemEntry, variant
+from tidemark.systems.registry import SystemEntry, registry, variant
 
 TRIPS = 200_000
 READ_AHEAD = 64  # as in the shipped configuration

@@ -13,8 +13,8 @@ from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.streams.settings import SECTION, StreamSettings, StreamsSection, Sweep
 from tidemark.systems.base import Capability, Variant
+from tidemark.systems.registry import spec_of, variant, with_defaults
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.variants import spec_of, variant, with_defaults
 
 LONGEST_SECONDS = 3600.0  # longest window that ends by its number of commits, unless the sweep sets another
 PROCESSORS = ("threads", "cpus")  # axes that are limited by the machine's processors

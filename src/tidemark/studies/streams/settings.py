@@ -11,7 +11,7 @@ from tidemark.errors import ConfigError
 from tidemark.runs.names import BATCH, MAIN, SINGLE
 from tidemark.runs.spec import WorkloadSettings
 from tidemark.schema import Key, Origin, one_of
-from tidemark.systems.variants import SystemEntry
+from tidemark.systems.registry import SystemEntry
 
 SECTION = "streams"
 NULL_SECONDS = 3.0

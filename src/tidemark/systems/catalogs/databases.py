@@ -1,8 +1,7 @@
-"""Databases in which a library keeps its catalog: created for one run, queried by the oracle, then removed."""
+"""Counters of a catalog's database, exact at any moment; PostgreSQL's own statistics are delayed."""
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from abc import ABC, abstractmethod
@@ -13,14 +12,35 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
 from tidemark.services.base import Service, files_below
 from tidemark.services.delay.proxy import DelayProxy
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import NONE_PER_WRITE, Context, Durability, PerWrite
-from tidemark.systems.catalogs.counters import postgres_counters, sqlite_counters
-from tidemark.systems.postgres_catalog import POSTGRES_COMMIT
+from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, without_password
+
+POSTGRES_COUNTERS = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint, pg_current_wal_lsn() - '0/0'::pg_lsn"
+CHANGES_AT = 24  # in the header of an SQLite file: four bytes, which each write transaction increments
+
+
+def postgres_counters(postgres: Postgres, database: str) -> Mapping[str, int]:
+    """Return the number of write transactions and the bytes of WAL since the server was created."""
+    with postgres.connect(database, autocommit=True) as connection:
+        row = connection.execute(POSTGRES_COUNTERS).fetchone()
+    assert row is not None
+    return {"write_transactions": int(row[0]), "wal_bytes": int(row[1])}
+
+
+def sqlite_counters(path: Path) -> Mapping[str, int]:
+    """Return the number of write transactions of a file with a rollback journal; 0 if the file does not exist yet."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(CHANGES_AT + 4)
+    except FileNotFoundError:
+        header = b""
+    return {"write_transactions": int.from_bytes(header[CHANGES_AT:], "big")}
+
 
 COUNTED = "strace of 20 updates of a table"
 type Ask = Callable[[str], Sequence[tuple[Any, ...]]]
@@ -100,23 +120,12 @@ class PostgresDatabase(Database):
 
     def address(self) -> str:
         """Return a libpq connection string that refers to a password file; it uses a proxy if there is one."""
-        address = conninfo_to_dict(self._postgres.database_dsn(self._name))
-        password = address.pop("password", None)
-        if password is not None:
-            address["passfile"] = str(self._write_passfile(str(password)))
+        address = without_password(self._postgres.database_dsn(self._name), self.context.directory)
         for service in self.context.services.values():
             if isinstance(service, DelayProxy) and service.before is self._postgres:
-                address["host"], address["port"] = service.host_and_port()
-        return make_conninfo(**{key: str(value) for key, value in address.items()})
-
-    def _write_passfile(self, password: str) -> Path:
-        """Write libpq's password file and return its path, so that neither SQL nor an order contains the password."""
-        path = self.context.directory / ".pgpass"
-        escaped = password.replace("\\", "\\\\").replace(":", "\\:")
-        path.unlink(missing_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(f"*:*:*:*:{escaped}\n")
-        return path
+                host, port = service.host_and_port()
+                address |= {"host": host, "port": str(port)}
+        return make_conninfo(**address)
 
     @contextmanager
     def asking(self) -> Iterator[Ask]:

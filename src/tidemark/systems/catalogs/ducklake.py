@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.systems.base import Context
+from tidemark.systems.catalogs.base import CatalogReader, Entity, Kept, Names
 from tidemark.systems.catalogs.databases import Ask, Database, DuckDBDatabase, PostgresDatabase, SqliteDatabase
-from tidemark.systems.catalogs.kind import CatalogReader, Entity, Kept, Names
 from tidemark.systems.catalogs.library import (
     CONFLICT,
     DONE,
@@ -20,7 +20,7 @@ from tidemark.systems.catalogs.library import (
     LibraryCatalog,
     Session,
 )
-from tidemark.systems.catalogs.over_postgres import InPostgres
+from tidemark.systems.catalogs.rest import InPostgres
 from tidemark.systems.duckdb_client import connect, identifier, literal, missing_extensions, release, versions
 
 if TYPE_CHECKING:

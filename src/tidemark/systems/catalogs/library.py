@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 from tidemark.services.postgres import Postgres
 from tidemark.systems.base import Context, take
+from tidemark.systems.catalogs.base import CatalogSystem, Endpoint, Names
 from tidemark.systems.catalogs.databases import Database
-from tidemark.systems.catalogs.kind import CatalogSystem, Endpoint, Names
 
 DONE, NOT_THERE, CONFLICT, LOCKED, FAILED = 200, 404, 409, 423, 500
 PROCESSES = "each user is a process with its own client: no catalog server stands between it and the database"

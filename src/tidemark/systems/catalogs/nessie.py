@@ -19,11 +19,10 @@ from tidemark.services.nessie import NessieMemory, NessieMongo, NessiePostgres, 
 from tidemark.services.postgres import Postgres
 from tidemark.services.secantusdb import SecantusDB
 from tidemark.systems.base import Durability, Options, PerWrite
+from tidemark.systems.catalogs.base import CatalogReader, Entity, Kept, Names
 from tidemark.systems.catalogs.databases import COUNTED, PostgresDatabase
-from tidemark.systems.catalogs.kind import CatalogReader, Entity, Kept, Names
-from tidemark.systems.catalogs.on_s3 import ON_S3, UNFLUSHED, OnS3
-from tidemark.systems.catalogs.over_postgres import DistanceOptions, OverPostgres
 from tidemark.systems.catalogs.reading import TIMEOUT_S, PyIcebergReader
+from tidemark.systems.catalogs.rest import ON_S3, UNFLUSHED, DistanceOptions, OnS3, OverPostgres
 
 HISTORY = "/api/v2/trees/main/history"
 PAGE = 500  # commits per request

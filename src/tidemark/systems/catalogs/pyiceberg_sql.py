@@ -13,8 +13,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from tidemark.services.base import files_below
 from tidemark.systems.base import Options
+from tidemark.systems.catalogs.base import CatalogReader, Entity, Kept, Names
 from tidemark.systems.catalogs.databases import Ask, Database, PostgresDatabase, SqliteDatabase
-from tidemark.systems.catalogs.kind import CatalogReader, Entity, Kept, Names
 from tidemark.systems.catalogs.library import (
     CONFLICT,
     DONE,
@@ -26,11 +26,10 @@ from tidemark.systems.catalogs.library import (
     LibraryCatalog,
     Session,
 )
-from tidemark.systems.catalogs.over_postgres import InPostgres, IsolationOptions
 from tidemark.systems.catalogs.reading import history
-from tidemark.systems.catalogs.rest import IN_CACHE
+from tidemark.systems.catalogs.rest import IN_CACHE, InPostgres, IsolationOptions
 from tidemark.systems.iceberg import client
-from tidemark.systems.in_bucket import path_of
+from tidemark.systems.object_store import path_of
 
 CATALOG = "measured"
 DOTTED = "nested namespaces are dotted names in one column; that a parent is there is not looked at"

@@ -1,4 +1,4 @@
-"""Readers of a catalog server: PyIceberg where possible, plain HTTP otherwise."""
+"""Readers of a catalog server: PyIceberg where possible, plain HTTP otherwise; and a catalog that keeps nothing."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from tidemark.services.base import Service
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.catalog import OAuth
-from tidemark.systems.catalogs.kind import CatalogReader, Endpoint, Entity, Kept, Names
+from tidemark.services.null_catalog import NullCatalog
+from tidemark.systems.base import Durability
+from tidemark.systems.catalogs.base import CatalogReader, CatalogSystem, Endpoint, Entity, Kept, Names
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.rest import RestCatalog
+
 
 TIMEOUT_S = 30
 NOT_THERE = 404
@@ -92,3 +96,31 @@ class NullReader(CatalogReader):
     def fetch(self, entity: Entity, path: Names, name: str = "") -> Kept | None:
         del entity, path, name
         return None
+
+
+class NullCatalogSystem(CatalogSystem):
+    name = "null-catalog"
+    title = "Null catalog"
+    format = "none"
+    client = "HTTP"
+    catalog = "none"
+    server = "none"
+    backend = "none"
+    stores = False
+    needs: ClassVar[tuple[type[Service], ...]] = (NullCatalog,)
+    capabilities = frozenset()
+    notes = ("answers at once and keeps nothing: measures the load generator",)
+    durability = Durability("nothing is stored")
+
+    @property
+    def endpoint(self) -> Endpoint:
+        service = self.context.services[NullCatalog]
+        assert isinstance(service, NullCatalog)
+        return Endpoint(service.uri)
+
+    def open_reader(self) -> CatalogReader:
+        return NullReader()
+
+    @property
+    def reader(self) -> str:
+        return "none: this server keeps nothing"

@@ -1,33 +1,41 @@
-"""Iceberg's reference catalog server over each backend that it was found to run on."""
+"""Catalog servers with Iceberg's REST protocol: the reference server over each backend that it runs on, and Polaris."""
 
 from __future__ import annotations
 
 import json
 import urllib.request
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
 from tidemark.services.base import Service, files_below
+from tidemark.services.delay.proxy import delayed
 from tidemark.services.http import open_url
+from tidemark.services.iceberg.apart import set_apart
 from tidemark.services.iceberg.backends import (
     POOL,
     IcebergRestH2,
     IcebergRestMariadb,
     IcebergRestMemory,
+    IcebergRestPostgres,
     IcebergRestSqlite,
     IcebergRestSqliteWal,
+    IcebergRestTwoClients,
 )
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.iceberg.client import token
+from tidemark.services.iceberg.on_s3 import IcebergRestS3
 from tidemark.services.mariadb import MariaDB
-from tidemark.services.postgres import Postgres
-from tidemark.systems.base import Durability, PerWrite
-from tidemark.systems.catalogs.counters import postgres_counters
-from tidemark.systems.catalogs.databases import COUNTED, sqlite_settings
-from tidemark.systems.catalogs.kind import CatalogReader, CatalogSystem, Endpoint
+from tidemark.services.polaris.server import Polaris
+from tidemark.services.postgres import ISOLATIONS, READ_COMMITTED, Postgres
+from tidemark.services.seaweedfs import InBucket
+from tidemark.systems.base import Context, Durability, Options, PerWrite
+from tidemark.systems.catalogs.base import CatalogReader, CatalogSystem, Endpoint
+from tidemark.systems.catalogs.databases import COUNTED, Database, PostgresDatabase, postgres_counters, sqlite_settings
+from tidemark.systems.catalogs.library import LibraryCatalog
 from tidemark.systems.catalogs.reading import PyIcebergReader
 
 TIMEOUT_S = 10
@@ -227,3 +235,136 @@ class RestMemory(ReferenceServer):
     service = IcebergRestMemory
     notes = ("keeps nothing on disk, not even metadata files: the cost of the server itself",)
     durability = Durability("nothing outlives the server", counted=COUNTED, remark="no file is written")
+
+
+RTT_HELP = "milliseconds of a round trip to PostgreSQL, put in by a proxy; 0: no proxy, and loopback's own distance"
+ISOLATION_HELP = "of transactions in PostgreSQL that name none: default_transaction_isolation of the database"
+AWAY = "{} ms of a round trip to PostgreSQL are put in by a proxy"
+SERIALIZED = "transactions in PostgreSQL are serializable, which their sender does not know: none is tried again for it"
+
+
+@dataclass(frozen=True, slots=True)
+class DistanceOptions(Options):
+    """Options of a catalog over PostgreSQL."""
+
+    database_rtt_ms: int = field(default=0, metadata={"help": RTT_HELP, "minimum": 0})
+
+
+@dataclass(frozen=True, slots=True)
+class IsolationOptions(DistanceOptions):
+    """Options of a catalog whose transactions set no isolation level themselves."""
+
+    isolation: str = field(default=READ_COMMITTED, metadata={"help": ISOLATION_HELP, "choices": list(ISOLATIONS)})
+
+
+def remarks(options: Any) -> list[str]:
+    """Return the notes that tables print for `options` of a catalog that differ from the defaults."""
+    found = [AWAY.format(options.database_rtt_ms)] if options.database_rtt_ms else []
+    return found + [SERIALIZED] * (getattr(options, "isolation", READ_COMMITTED) != READ_COMMITTED)
+
+
+class OverPostgres(RestSystem):
+    """Catalog server whose service uses its own database in PostgreSQL."""
+
+    Options: ClassVar[type[Options]] = IsolationOptions
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        for remark in remarks(options):
+            self.say(remark)
+
+    @classmethod
+    def service_for(cls, options: Any) -> type[RestCatalog]:
+        return set_apart(cls.service, options.database_rtt_ms, getattr(options, "isolation", READ_COMMITTED))
+
+    def settings(self) -> Mapping[str, str]:
+        found = super().settings()
+        if self.postgres is None or not hasattr(self.options, "isolation"):
+            return found
+        postgres, name = self.postgres
+        return {**found, "default_transaction_isolation": postgres.isolation(name)}
+
+
+class InPostgres(LibraryCatalog):
+    """Catalog whose clients directly access a database in PostgreSQL."""
+
+    Options: ClassVar[type[Options]] = DistanceOptions
+    keeps_in: ClassVar[type[Database]] = PostgresDatabase
+    needs: ClassVar[tuple[type[Service], ...]] = PostgresDatabase.needs
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self.database.isolation = getattr(options, "isolation", None)
+        for remark in remarks(options):
+            self.say(remark)
+
+    @classmethod
+    def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
+        return (*cls.needs, *((delayed(Postgres, options.database_rtt_ms),) if options.database_rtt_ms else ()))
+
+
+class RestPostgres(OverPostgres, ReferenceServer):
+    name = "rest-jdbc-postgres"
+    title = "Reference server, PostgreSQL"
+    catalog = "Iceberg's reference server over PostgreSQL"
+    backend = "PostgreSQL"
+    service = IcebergRestPostgres
+    notes = (f"{POOL} connections from server to database", UNCHECKED, FORKS)
+    durability = PostgresDatabase.durability(IN_CACHE)
+
+
+class RestPostgresTwo(RestPostgres):
+    name = "rest-jdbc-postgres-2"
+    title = "Reference server, PostgreSQL (2 connections)"
+    service = IcebergRestTwoClients
+    notes = ("2 connections from server to database, the server's own default", UNCHECKED, FORKS)
+
+
+UNFLUSHED = "SeaweedFS answers before a metadata file is on the disk"
+ON_S3 = "metadata files go to an S3 server (SeaweedFS) on loopback and not to local files: no chmod is started for them"
+
+
+class OnS3(RestSystem):
+    """Catalog server whose service has a bucket."""
+
+    def stored(self) -> tuple[int, int, int | None]:
+        service = self.running
+        assert isinstance(service, InBucket)
+        return *service.bucket.stored(), service.database_bytes()
+
+
+class RestPostgresS3(OnS3, OverPostgres, ReferenceServer):
+    name = "rest-jdbc-postgres-s3"
+    title = "Reference server, PostgreSQL (S3)"
+    catalog = "Iceberg's reference server over PostgreSQL, its files in an S3 server"
+    backend = "PostgreSQL"
+    service = IcebergRestS3
+    starts: ClassVar[PerWrite | None] = None
+    notes = (f"{POOL} connections from server to database", UNCHECKED, ON_S3)
+    durability = PostgresDatabase.durability(UNFLUSHED)
+
+
+AUTHORISES = (
+    "authorises each request and looks for locations that overlap, which the reference server does not: no ranking of "
+    "one against the other"
+)
+
+
+class PolarisCatalog(RestSystem):
+    name = "polaris"
+    title = "Apache Polaris"
+    catalog = "Apache Polaris over PostgreSQL"
+    server = "Apache Polaris"
+    backend = "PostgreSQL"
+    service = Polaris
+    notes = (AUTHORISES, "the creation of catalogs, which it can, is not part of the study yet")
+    durability = Durability(
+        f"{PostgresDatabase.flushes}; {IN_CACHE}", counted=None,
+        remark=f"{PostgresDatabase.asked}, where it was started here",
+    )  # fmt: skip
+
+    @property
+    def warehouse(self) -> Path:
+        service = self.running
+        assert isinstance(service, Polaris)
+        return Path(service.location.removeprefix("file://"))

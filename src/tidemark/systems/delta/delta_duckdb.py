@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.services.base import files_below
 from tidemark.systems.base import TABLE, Capability, Context
-from tidemark.systems.delta import client as delta_client
+from tidemark.systems.delta import table as delta_client
 from tidemark.systems.delta.table import LOG, NO_SERVICE, DeltaTable
 from tidemark.systems.duckdb_client import DuckDBSystem, literal, reader_name, release
 from tidemark.systems.duckdb_writer import DuckDBDoor

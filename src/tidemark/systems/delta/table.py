@@ -1,4 +1,4 @@
-"""Common base of Delta tables, for all writers: location, creation, files, history."""
+"""Common base of Delta tables, for all writers: releases of delta-rs, location, creation, files, history."""
 
 from __future__ import annotations
 
@@ -6,24 +6,64 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
+from tidemark.systems import releases
 from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite
-from tidemark.systems.delta import client as delta_client
 from tidemark.systems.delta import unity
 from tidemark.systems.disk import read_ids
 from tidemark.systems.full_durability import DurabilityOptions, write_through
-from tidemark.systems.in_bucket import LOCAL, NOTE, RTT, STORAGE, Stored, count_and_sum, is_in_bucket, path_of, promise
+from tidemark.systems.object_store import (
+    LOCAL,
+    NOTE,
+    RTT,
+    STORAGE,
+    Stored,
+    count_and_sum,
+    is_in_bucket,
+    path_of,
+    promise,
+)
+from tidemark.systems.releases import Release
 from tidemark.systems.tables import Committed
 from tidemark.systems.writers import of_retries
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import DeltaTable as Table
+
+
+CLIENT = "delta-rs"
+
+# Oldest first.
+RELEASES = (Release((1, 6, 6)),)
+
+
+def installed_version() -> str:
+    return version("deltalake")
+
+
+def reader_name() -> str:
+    """Return the name of the oracle's reader that uses delta-rs."""
+    import pyarrow as pa
+
+    return f"{CLIENT} {installed_version()} (the log) and PyArrow {pa.__version__} (the Parquet files)"
+
+
+def address_for_duckdb(location: str) -> str:
+    """Return a table's address for DuckDB's extension, which parses a % in a plain path as a printf conversion."""
+    return Path(location).as_uri() if location.startswith("/") else location
+
+
+def remark() -> str | None:
+    """Return a note on the installed delta-rs if it is not a known release; otherwise None."""
+    return releases.remark(CLIENT, RELEASES, installed_version())
+
 
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 CLIENT_INTERVAL = 100  # default of delta-rs
@@ -78,7 +118,7 @@ class DeltaTable(Stored):
 
     def __init__(self, context: Context, options: Any) -> None:
         super().__init__(context, options)
-        self.say(delta_client.remark())
+        self.say(remark())
         self._location = str(context.directory / "table")
         if is_in_bucket(options):
             self.durability = promise("Data and log are in an S3 server, which refuses a commit that is not the first.")

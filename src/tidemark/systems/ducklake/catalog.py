@@ -17,12 +17,13 @@ from tidemark.errors import SystemFailure
 from tidemark.systems.catalogs.databases import Ask
 from tidemark.systems.disk import read_ids
 from tidemark.systems.duckdb_client import literal
-from tidemark.systems.in_bucket import path_of
+from tidemark.systems.object_store import path_of
 from tidemark.systems.tables import Committed
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.fs import FileSystem
+
 
 type Catalog = psycopg.Connection[tuple[Any, ...]]
 

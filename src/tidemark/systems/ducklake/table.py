@@ -1,30 +1,78 @@
-"""Common base of DuckLake tables, written by DuckDB, for all catalogs: table, files, inlined rows."""
+"""Common base of DuckLake tables, written by DuckDB, for all catalogs: options, table, files, inlined rows."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.errors import SystemFailure
 from tidemark.runs.manifest import Footprint
-from tidemark.systems.base import (
-    FULL,
-    TABLE,
-    Capability,
-    Context,
-    Options,
-    PerWrite,
-)
+from tidemark.systems.base import FULL, TABLE, Capability, Context, Options, PerWrite
 from tidemark.systems.duckdb_client import DuckDBSystem, identifier, literal, release
 from tidemark.systems.duckdb_writer import DuckDBDoor
-from tidemark.systems.ducklake.options import DuckLakeOptions
-from tidemark.systems.in_bucket import HTTPFS, NOTE, Stored, count_and_sum, is_in_bucket, path_of
-from tidemark.systems.writers import Door
+from tidemark.systems.full_durability import DurabilityOptions
+from tidemark.systems.object_store import (
+    HTTPFS,
+    LOCAL,
+    NOTE,
+    RTT,
+    STORAGE,
+    Stored,
+    count_and_sum,
+    is_in_bucket,
+    path_of,
+)
+from tidemark.systems.writers import Door, of_retries
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class DuckLakeOptions(DurabilityOptions):
+    inline_rows: int | None = field(
+        default=None,
+        metadata={
+            "help": "Writes of up to this many rows stay in the catalog until they are flushed "
+            "(DATA_INLINING_ROW_LIMIT). Left out: no write, or each one if the system is named inlined. DuckLake "
+            "1.0 left alone: 10.",
+            "minimum": 0,
+            "examples": (10,),
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RetryingOptions(DuckLakeOptions):
+    commit_retries: int | None = field(default=None, metadata=of_retries("ducklake_max_retry_count", "DuckLake: 10"))
+    retry_wait_ms: int | None = field(
+        default=None,
+        metadata={
+            "help": "Wait before the first of these, which grows by half with each (ducklake_retry_wait_ms); DuckLake: "
+            "100.",
+            "minimum": 1,
+            "examples": (5,),
+        },
+    )
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """Settings of a client, as SQL."""
+        given: Mapping[str, int | None] = {
+            "ducklake_max_retry_count": self.commit_retries,
+            "ducklake_retry_wait_ms": self.retry_wait_ms,
+        }
+        return tuple(f"SET {name} = {value}" for name, value in given.items() if value is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class DuckLakePostgresOptions(RetryingOptions):
+    storage: str = field(default=LOCAL, metadata=STORAGE)
+    rtt_ms: int | None = field(default=None, metadata=RTT)
+
 
 LAKE = "lake"
 TABLE_NAME = "trips"

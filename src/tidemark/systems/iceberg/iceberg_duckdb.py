@@ -12,7 +12,8 @@ from tidemark.systems.base import Capability, Context, Options
 from tidemark.systems.duckdb_client import DuckDBSystem, literal, release
 from tidemark.systems.duckdb_writer import DuckDBDoor
 from tidemark.systems.iceberg import client as pyiceberg_client
-from tidemark.systems.iceberg.attach import CATALOG, EXTENSIONS, attachments, refuses
+from tidemark.systems.iceberg.catalog import EXTENSIONS, attachments, refuses
+from tidemark.systems.iceberg.catalog import SQL_CATALOG as CATALOG
 from tidemark.systems.iceberg.table import TABLE, IcebergOptions, IcebergTable
 from tidemark.systems.writers import Door
 

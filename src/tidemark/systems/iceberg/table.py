@@ -19,7 +19,7 @@ from tidemark.systems.base import FULL, Context, Durability, Options, PerWrite
 from tidemark.systems.full_durability import SUMMARY
 from tidemark.systems.iceberg import client as pyiceberg_client
 from tidemark.systems.iceberg.catalog import CATALOGS, HADOOP, NIO, NOT_OURS, REFERENCE, as_it_is, chosen_catalog
-from tidemark.systems.in_bucket import S3, Folder, StorageOptions, Stored, count_and_sum, path_of
+from tidemark.systems.object_store import S3, Folder, StorageOptions, Stored, count_and_sum, path_of
 from tidemark.systems.postgres_catalog import promised, shown
 from tidemark.systems.tables import Committed
 

@@ -21,7 +21,7 @@ from tidemark.services.programs.process import LAUNCHER, server_environment, tai
 from tidemark.software.tools import tool_python
 from tidemark.studies.catalogs.requests import FILL, KINDS, MOST_ATTEMPTS, MOST_RETRIES
 from tidemark.studies.catalogs.window.phases import LISTING, Phase
-from tidemark.systems.catalogs.kind import CatalogSystem, Endpoint
+from tidemark.systems.catalogs.base import CatalogSystem, Endpoint
 from tidemark.systems.catalogs.library import LibraryCatalog
 
 TOOL = "locust"

@@ -23,8 +23,8 @@ from typing import Any
 from tidemark.lifetime import die_with_parent
 from tidemark.studies.catalogs import tree
 from tidemark.studies.catalogs.requests import APPENDING, MOST_ATTEMPTS, MOST_RETRIES
-from tidemark.systems import of_kind
 from tidemark.systems.catalogs.library import CONFLICT, Contents, LibraryCatalog, Session
+from tidemark.systems.registry import of_kind
 
 COLUMNS = ("start_ns", "elapsed_ns", "late_ns", "status", "user", "attempts", "doubled")
 FAILING = 500

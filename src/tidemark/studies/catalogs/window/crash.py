@@ -23,7 +23,7 @@ from tidemark.studies.catalogs.requests import CREATE, CREATIONS, Request
 from tidemark.studies.catalogs.settings import CatalogSettings
 from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look
 from tidemark.studies.catalogs.window.phases import HOT_UPDATE, Phase
-from tidemark.systems.catalogs.kind import CatalogReader, CatalogSystem, Entity
+from tidemark.systems.catalogs.base import CatalogReader, CatalogSystem, Entity
 
 NAMESPACE, TABLE, _ = CREATIONS
 HOT = "Hot"  # the table that all users update

@@ -12,7 +12,7 @@ from tidemark.runs.proofs import Oracle
 from tidemark.studies.catalogs.outcomes import ACKED, UNKNOWN, WRONG
 from tidemark.studies.catalogs.requests import APPEND, CREATE, DROP, READ, RENAME, UPDATE, Request
 from tidemark.studies.catalogs.tree import COLUMNS, PROPERTIES
-from tidemark.systems.catalogs.kind import CatalogReader, Entity
+from tidemark.systems.catalogs.base import CatalogReader, Entity
 
 type Place = tuple[Entity, tuple[str, ...], str]
 MOST_NAMED = 10  # entities that a verdict lists

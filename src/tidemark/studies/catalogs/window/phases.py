@@ -19,7 +19,7 @@ from tidemark.studies.catalogs.requests import (
 )
 from tidemark.studies.catalogs.settings import ALONE, CatalogSettings
 from tidemark.studies.catalogs.tree import TABLES, VIEWS, Tree
-from tidemark.systems.catalogs.kind import Entity
+from tidemark.systems.catalogs.base import Entity
 
 NAMESPACE, TABLE, VIEW = CREATIONS
 HOT_UPDATE = UPDATES[1]

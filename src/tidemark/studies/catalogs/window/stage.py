@@ -29,7 +29,7 @@ from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look, verdi
 from tidemark.studies.catalogs.window.phases import CHURN, POOL, RAMP, Phase, phases
 from tidemark.studies.catalogs.window.samples import CatalogWindow, Step
 from tidemark.studies.catalogs.window.statements import count as count_statements
-from tidemark.systems.catalogs.kind import CatalogSystem, Entity
+from tidemark.systems.catalogs.base import CatalogSystem, Entity
 from tidemark.systems.catalogs.library import LibraryCatalog
 
 GENERATOR = "load generator"  # group of its processes

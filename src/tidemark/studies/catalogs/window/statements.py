@@ -19,7 +19,7 @@ from tidemark.studies.catalogs.load.generator import Generator
 from tidemark.studies.catalogs.settings import COUNTED_DEPTH, COUNTED_REQUESTS, CREATE, CatalogSettings
 from tidemark.studies.catalogs.tree import Tree
 from tidemark.studies.catalogs.window.phases import Phase, phases
-from tidemark.systems.catalogs.kind import CatalogSystem
+from tidemark.systems.catalogs.base import CatalogSystem
 
 PARTS = (CREATE, "read", "update", "hot", "append")  # parts whose statements are counted, if a window has them
 LONGEST_S = 120.0

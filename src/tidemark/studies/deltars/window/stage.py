@@ -29,8 +29,8 @@ from tidemark.studies.deltars.window.oracle import Comparer, Difference
 from tidemark.studies.deltars.window.samples import READ, WRITE, Done, TablesWindow
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Capability
-from tidemark.systems.wholes.kind import WholeSystem
-from tidemark.systems.wholes.process import Client
+from tidemark.systems.bulk.base import BulkTable
+from tidemark.systems.bulk.process import Client
 
 CLIENT = "client"  # group of its processes
 
@@ -38,7 +38,7 @@ CLIENT = "client"  # group of its processes
 class TableStage(Stage[TablesWindow]):
     """Stage of the window of one client; `staged` creates it."""
 
-    def __init__(self, rig: Rig, directory: Path, system: WholeSystem, comparer: Comparer, show: Show) -> None:
+    def __init__(self, rig: Rig, directory: Path, system: BulkTable, comparer: Comparer, show: Show) -> None:
         self.directory = directory
         self._settings = DeltarsSettings.of(rig.spec)
         self._rig, self._system, self._comparer, self._show = rig, system, comparer, show
@@ -213,7 +213,7 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[TableSta
     written = DeltarsSettings.of(rig.spec).data
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
-        system = rig.variant.open_as(WholeSystem, rig.context(directory, 1))
+        system = rig.variant.open_as(BulkTable, rig.context(directory, 1))
         stack.callback(system.close)
         show("summing up the table that is written")
         source, keys = data.source_of(rig.workload.workspace, written), data.keys_of(written)

@@ -16,7 +16,7 @@ from tidemark.machine.processes import cpu_seconds
 from tidemark.services.programs.process import tail
 from tidemark.studies.freshness.load.consumer import Order
 from tidemark.studies.freshness.settings import Policy
-from tidemark.systems.pipelines.kind import Source
+from tidemark.systems.sinks.base import Source
 from tidemark.systems.tables import TableSystem
 
 PROGRAM = "tidemark.studies.freshness.load.consumer"

@@ -29,7 +29,7 @@ from tidemark.studies.freshness.window.ramp import LATE_SECONDS, Ramp
 from tidemark.studies.freshness.window.reader import Reader
 from tidemark.studies.freshness.window.samples import FreshnessWindow, Step, is_unfinished
 from tidemark.systems.base import Capability, System
-from tidemark.systems.pipelines.kind import PipelineSystem, Source
+from tidemark.systems.sinks.base import Source, StreamingSink
 from tidemark.systems.tables import TableSystem
 
 WARM_SECONDS = 150.0  # longest wait until the events before the window are visible
@@ -99,7 +99,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
 
     def _start(self) -> Moving:
         settings, system = self._settings, self._system
-        if isinstance(system, PipelineSystem):
+        if isinstance(system, StreamingSink):
             interval_ms = settings.rules.interval_ms
             assert interval_ms is not None, "the plan gives pipelines a time"
             system.start(self._source, self._table, interval_ms)
@@ -258,7 +258,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
             "producer_cpu_s": self._sent.cpu_s,
             "latest_s": self._sent.latest_s,
             "reads": None if self._reads is None else self._reads.found(),
-            "exactly_once": system.exactly_once if isinstance(system, PipelineSystem) else EXACTLY_ONCE,
+            "exactly_once": system.exactly_once if isinstance(system, StreamingSink) else EXACTLY_ONCE,
         }
         return Description(
             system=system_part(self._rig.variant, system, self._source.schema),
@@ -286,7 +286,7 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[Freshnes
         system = rig.variant.open(context)
         stack.callback(system.close)
         table = system
-        if isinstance(system, PipelineSystem):
+        if isinstance(system, StreamingSink):
             table = system.destination(rig.variant.options).open(context)
             stack.callback(table.close)
         assert isinstance(table, TableSystem)

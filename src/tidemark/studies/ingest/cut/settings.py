@@ -13,9 +13,8 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.schema import one_of
 from tidemark.services.servers import in_order
 from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
-from tidemark.systems import registry
 from tidemark.systems.base import DEFAULT, FULL, Capability, Variant
-from tidemark.systems.variants import SystemEntry
+from tidemark.systems.registry import SystemEntry, registry
 
 CUT = "cut"
 CUT_WRITERS = 2  # of one table

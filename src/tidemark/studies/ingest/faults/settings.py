@@ -11,7 +11,7 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.services.servers import started_here
 from tidemark.studies.ingest.settings import IngestSection, IngestSettings
 from tidemark.systems.base import Capability, Variant
-from tidemark.systems.variants import SystemEntry
+from tidemark.systems.registry import SystemEntry
 
 FAULTS = "faults"
 NEVER, CHECK, BLIND = "never", "check", "blind"  # values of `retry`

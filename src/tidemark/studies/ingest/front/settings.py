@@ -13,7 +13,7 @@ from tidemark.studies.ingest.faults.settings import KILL_SECONDS
 from tidemark.studies.ingest.group.settings import GROUP
 from tidemark.studies.ingest.settings import IngestSection, IngestSettings
 from tidemark.systems.base import Capability, Variant
-from tidemark.systems.variants import SystemEntry
+from tidemark.systems.registry import SystemEntry
 
 FRONT = "front"
 ROWS, CLIENTS = 50, 32  # rows per request, and clients with a connection each: kyma's shape with the most clients

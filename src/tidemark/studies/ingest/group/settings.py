@@ -11,8 +11,8 @@ from tidemark.ingest.policies import BUNDLED, DIRECT, POLICIES, STAGED, Policy
 from tidemark.schema import one_of
 from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
 from tidemark.systems.base import Variant
+from tidemark.systems.registry import SystemEntry
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.variants import SystemEntry
 
 GROUP = "group"
 

@@ -12,8 +12,8 @@ from tidemark.runs.spec import SeriesSpec
 from tidemark.schema import one_of
 from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
 from tidemark.systems.base import Capability, Variant
+from tidemark.systems.registry import SystemEntry
 from tidemark.systems.tables import TableSystem
-from tidemark.systems.variants import SystemEntry
 
 MAINTENANCE = "maintenance"
 MAINTAINED, LEFT = "maintained", "left"  # with maintenance, or left without it as a control

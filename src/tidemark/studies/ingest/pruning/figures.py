@@ -11,7 +11,7 @@ from tidemark.results.figures.heat import heat
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.studies.ingest.pruning.settings import files_of
 from tidemark.studies.ingest.pruning.tables import files_read, series_of
-from tidemark.systems.apart import BY_NAME
+from tidemark.systems.pruning_dataset import BY_NAME
 
 TITLE = "Files that a query is left to read, of those of the table"
 NOTE = "Of each system's first hot run; queries and how files are counted: see the table ingest-pruning."

@@ -10,5 +10,5 @@ RESULTS = PartResults(
     figures="tidemark.studies.ingest.pruning.figures",
     sentences=lambda measures: {"ingest-pruning": tables.Pruning(measures).fewest},
     quantities=tables.QUANTITIES,
-    code=("studies/ingest/pruning/tables.py", "systems/apart.py"),
+    code=("studies/ingest/pruning/tables.py", "systems/pruning_dataset.py"),
 )

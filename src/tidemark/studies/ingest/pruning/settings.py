@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from tidemark.studies.ingest.settings import IngestSection, IngestSettings
-from tidemark.systems import registry
 from tidemark.systems.base import Capability
-from tidemark.systems.variants import SystemEntry
+from tidemark.systems.registry import SystemEntry, registry
 
 PRUNING = "pruning"
 PRUNE = "prune"

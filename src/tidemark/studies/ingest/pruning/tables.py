@@ -16,7 +16,7 @@ from tidemark.runs.runset import Series
 from tidemark.studies.ingest.columns import VERDICT, verdict_of
 from tidemark.studies.ingest.part import of_part
 from tidemark.studies.ingest.pruning.settings import PRUNING, files_of
-from tidemark.systems.apart import BY_NAME, PREDICATES
+from tidemark.systems.pruning_dataset import BY_NAME, PREDICATES
 
 
 def files_read(run: Run, predicate: str) -> int:

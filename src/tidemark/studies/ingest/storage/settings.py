@@ -9,9 +9,8 @@ from typing import Self
 
 from tidemark.studies.ingest.settings import IngestSection
 from tidemark.studies.ingest.writers.settings import ONE, WritersSettings
-from tidemark.systems import registry
-from tidemark.systems.in_bucket import S3
-from tidemark.systems.variants import SystemEntry
+from tidemark.systems.object_store import S3
+from tidemark.systems.registry import SystemEntry, registry
 
 STORAGE = "storage"
 FAR = "s3"

@@ -14,7 +14,7 @@ from tidemark.schema import one_of
 from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
 from tidemark.studies.ingest.tail.schedule import CONSTANT, POISSON
 from tidemark.systems.base import Variant
-from tidemark.systems.variants import SystemEntry
+from tidemark.systems.registry import SystemEntry
 
 TAIL = "tail"
 ONE = "one"  # a writer of the table, without a front

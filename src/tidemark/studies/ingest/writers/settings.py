@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 from tidemark.errors import ConfigError
 from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings, only_retries
-from tidemark.systems.variants import SystemEntry
+from tidemark.systems.registry import SystemEntry
 
 WRITERS = "writers"
 ONE, OWN = "one", "own"  # all write one table, or each a separate one

@@ -21,7 +21,7 @@ from tidemark.studies.lhbench.load.settings import LoadSettings
 from tidemark.studies.lhbench.merge.settings import MergeSettings
 from tidemark.studies.lhbench.refresh.settings import RefreshSettings
 from tidemark.studies.lhbench.settings import LhbenchSettings, scale_word
-from tidemark.systems.lakehouses.kind import Written
+from tidemark.systems.spark_sql.base import Written
 
 
 @dataclass(frozen=True, slots=True)

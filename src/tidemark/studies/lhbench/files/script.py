@@ -9,7 +9,7 @@ from tidemark.studies.lhbench.data.store import Store
 from tidemark.studies.lhbench.files.answers import QUERIES, Closed
 from tidemark.studies.lhbench.files.settings import FilesSettings
 from tidemark.studies.lhbench.window.script import QUERIED, QUERY, WARM, Held, Phase, Step
-from tidemark.systems.lakehouses.kind import Lakehouse
+from tidemark.systems.spark_sql.base import SqlEngineTable
 
 TABLE = "many_files"
 # Warm-up of a session as in LHBench's program: five times, with a hundredth of its rows and a tenth of its tasks.
@@ -19,7 +19,7 @@ WARMINGS = 5
 READ_FILES = 20_000
 
 
-def script(system: Lakehouse, settings: FilesSettings, store: Store) -> Sequence[Phase]:
+def script(system: SqlEngineTable, settings: FilesSettings, store: Store) -> Sequence[Phase]:
     system.register(TABLE, store.written(settings))
     warm = tuple(Step(WARM, "tasks", number, (WARMING,)) for number in range(1, WARMINGS + 1))
     asked = tuple(

@@ -13,7 +13,7 @@ from tidemark.studies.lhbench.data.store import Store
 from tidemark.studies.lhbench.data.tables import TABLES, key_of, loaded, named_in
 from tidemark.studies.lhbench.load.settings import LoadSettings
 from tidemark.studies.lhbench.window.script import BEFORE, LOAD, Held, Phase, Step, asking
-from tidemark.systems.lakehouses.kind import Lakehouse
+from tidemark.systems.spark_sql.base import SqlEngineTable
 
 
 def needed(texts: Sequence[str]) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def tables_of(settings: LoadSettings, store: Store) -> tuple[str, ...]:
     return TABLES if settings.whole else needed([texts[number] for number in settings.numbers])
 
 
-def loading(system: Lakehouse, store: Store, scale: float, tables: Sequence[str]) -> Phase:
+def loading(system: SqlEngineTable, store: Store, scale: float, tables: Sequence[str]) -> Phase:
     """Return a phase that loads `tables`, which are judged afterwards."""
 
     def step(table: str) -> Step:
@@ -43,7 +43,7 @@ def texts_of(store: Store, scale: float, numbers: Sequence[str]) -> list[tuple[s
     return [(f"q{number}", tpcds.for_spark(texts[number]), texts[number]) for number in numbers]
 
 
-def script(system: Lakehouse, settings: LoadSettings, store: Store) -> Sequence[Phase]:
+def script(system: SqlEngineTable, settings: LoadSettings, store: Store) -> Sequence[Phase]:
     first = loading(system, store, settings.scale, tables_of(settings, store))
     texts = texts_of(store, settings.scale, settings.numbers)
     return (first, replace(asking(BEFORE, texts, settings.iterations, first.held), second=True))

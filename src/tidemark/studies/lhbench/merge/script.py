@@ -9,7 +9,7 @@ from tidemark.studies.lhbench.data import micro
 from tidemark.studies.lhbench.data.store import Store
 from tidemark.studies.lhbench.merge.settings import MergeSettings
 from tidemark.studies.lhbench.window.script import AFTER, BEFORE, LOAD, MERGE, WARM, Held, Phase, Step, asking
-from tidemark.systems.lakehouses.kind import Lakehouse
+from tidemark.systems.spark_sql.base import SqlEngineTable
 
 QUERIES = {
     "count": "SELECT count(*) FROM {table}",
@@ -22,7 +22,7 @@ def table_of(size: int | str) -> str:
     return f"micro_{size}"
 
 
-def script(system: Lakehouse, settings: MergeSettings, store: Store, repeat: int) -> Sequence[Phase]:
+def script(system: SqlEngineTable, settings: MergeSettings, store: Store, repeat: int) -> Sequence[Phase]:
     """Return the phases, with the sizes in a random order per repeat, so that no size is always the first."""
     sizes = list(settings.sizes)
     random.Random(f"{settings.seed} {repeat}").shuffle(sizes)
@@ -32,7 +32,9 @@ def script(system: Lakehouse, settings: MergeSettings, store: Store, repeat: int
     return (uncounted, *(phase for size in sizes for phase in _merged(system, settings, store, size, size)))
 
 
-def _merged(system: Lakehouse, settings: MergeSettings, store: Store, name: int | str, updates: int) -> Iterator[Phase]:
+def _merged(
+    system: SqlEngineTable, settings: MergeSettings, store: Store, name: int | str, updates: int
+) -> Iterator[Phase]:
     table = table_of(name)
     path = store.sets(settings) / f"set-{updates}.parquet"
     query = micro.made_by_spark(settings.rows, settings.files)

@@ -16,7 +16,7 @@ from tidemark.studies.lhbench.data.tables import FACTS
 from tidemark.studies.lhbench.load.script import loading, needed, texts_of
 from tidemark.studies.lhbench.refresh.settings import RefreshSettings
 from tidemark.studies.lhbench.window.script import AFTER, BEFORE, COMPACT, COMPACTED, MERGE, Held, Phase, Step, asking
-from tidemark.systems.lakehouses.kind import Lakehouse
+from tidemark.systems.spark_sql.base import SqlEngineTable
 
 
 def tables_of(settings: RefreshSettings, store: Store) -> tuple[str, ...]:
@@ -25,11 +25,11 @@ def tables_of(settings: RefreshSettings, store: Store) -> tuple[str, ...]:
     return tuple(sorted({*needed([texts[number] for number in settings.numbers]), *settings.tables}))
 
 
-def script(system: Lakehouse, settings: RefreshSettings, store: Store) -> Sequence[Phase]:
+def script(system: SqlEngineTable, settings: RefreshSettings, store: Store) -> Sequence[Phase]:
     return tuple(_phases(system, settings, store))
 
 
-def _phases(system: Lakehouse, settings: RefreshSettings, store: Store) -> Iterator[Phase]:
+def _phases(system: SqlEngineTable, settings: RefreshSettings, store: Store) -> Iterator[Phase]:
     folder = store.refreshes(settings)
     texts = texts_of(store, settings.scale, settings.numbers)
     loaded = loading(system, store, settings.scale, tables_of(settings, store))
@@ -53,7 +53,7 @@ def _set(folder: Path, table: str, number: int) -> Path:
     return folder / f"{table}-{number}.parquet"
 
 
-def _merging(system: Lakehouse, table: str, number: int, path: Path, key: Sequence[str]) -> Step:
+def _merging(system: SqlEngineTable, table: str, number: int, path: Path, key: Sequence[str]) -> Step:
     columns = pq.read_schema(path).names
     return Step(MERGE, table, number, tuple(system.merge(table, system.parquet(path), key, columns)))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from tidemark.systems.lakehouses.kind import Lakehouse
+from tidemark.systems.spark_sql.base import SqlEngineTable
 
 LOAD, QUERY, MERGE, COMPACT = "load", "query", "merge", "compact"  # kinds of step
 WARM = "warm"  # kind of uncounted steps: the first statement of a session compiles
@@ -68,7 +68,7 @@ class Phase:
     second: bool = False
 
 
-Script = Callable[[Lakehouse], Sequence[Phase]]
+Script = Callable[[SqlEngineTable], Sequence[Phase]]
 
 
 def asking(name: str, texts: Sequence[tuple[str, str, str]], iterations: int, held: Sequence[Held]) -> Phase:

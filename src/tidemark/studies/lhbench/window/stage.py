@@ -35,7 +35,7 @@ from tidemark.studies.lhbench.window.samples import NOT_TOLD, Done, LakeWindow
 from tidemark.studies.lhbench.window.script import QUERY, Held, Phase, Step
 from tidemark.studies.lhbench.window.startup import tell
 from tidemark.systems.base import Context
-from tidemark.systems.lakehouses.kind import Lakehouse, Ran
+from tidemark.systems.spark_sql.base import Ran, SqlEngineTable
 
 ENGINE_ROWS = 1  # rows per write; Tidemark itself writes nothing here
 EVENTS = ".events"  # folder of the engine's log, removed with the window's folder after it is read
@@ -71,7 +71,7 @@ class LakeStage(Stage[LakeWindow]):
     """Stage of a session's window; `staged` creates it."""
 
     def __init__(
-        self, rig: Rig, directory: Path, system: Lakehouse, phases: Sequence[Phase], judge: Judge, show: Show
+        self, rig: Rig, directory: Path, system: SqlEngineTable, phases: Sequence[Phase], judge: Judge, show: Show
     ) -> None:
         self.directory = directory
         self._rig, self._system, self._phases, self._judge, self._show = rig, system, phases, judge, show
@@ -255,7 +255,7 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[LakeStag
     with ExitStack() as stack:
         directory = stack.enter_context(rig.folder(name))
         show("opening a session")
-        system = rig.variant.open_as(Lakehouse, Context(directory, rig.servers.by_class, ENGINE_ROWS))
+        system = rig.variant.open_as(SqlEngineTable, Context(directory, rig.servers.by_class, ENGINE_ROWS))
         stack.callback(system.close)
         system.open()
         system.log_events(private_directory(directory / EVENTS))
@@ -264,7 +264,7 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[LakeStag
         yield LakeStage(rig, directory, system, phases, judge, show)
 
 
-def script(system: Lakehouse, settings: LhbenchSettings, store: Store, repeat: int) -> Sequence[Phase]:
+def script(system: SqlEngineTable, settings: LhbenchSettings, store: Store, repeat: int) -> Sequence[Phase]:
     """Return the phases of a window."""
     if isinstance(settings, LoadSettings):
         return load.script(system, settings, store)

@@ -1,0 +1,79 @@
+"""Delta Lake on Spark: the sink of Structured Streaming, and SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tidemark.services.base import Service
+from tidemark.services.programs.process import give
+from tidemark.services.spark.formats import SparkDelta
+from tidemark.services.spark.formats import SparkDelta as Engine
+from tidemark.systems.base import Options, Variant
+from tidemark.systems.delta.delta_rs import DeltaRs
+from tidemark.systems.delta.table import NO_SERVICE, DeltaRsOptions
+from tidemark.systems.sinks.spark import ALIGNED, Sink, SparkSink
+from tidemark.systems.spark_sql.base import MERGE_ON_READ, ModeOptions, SparkSqlTable
+from tidemark.systems.tables import TableSystem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class DeltaForSpark(DeltaRs):
+    """Delta table created by delta-rs that Spark accepts.
+
+    For a column that is not nullable, delta-rs does not list the feature "invariants" in addition to the one for
+    timestamps without a zone, and Delta's own library refuses such a table.
+    """
+
+    def create(self, schema: pa.Schema) -> None:
+        import pyarrow as pa
+
+        super().create(pa.schema([each.with_nullable(True) for each in schema]))
+
+
+class SparkDeltaSink(SparkSink):
+    name: ClassVar[str] = "spark-delta"
+    title: ClassVar[str] = "Spark (Delta)"
+    format: ClassVar[str] = "Delta Lake"
+    client: ClassVar[str] = "Delta sink of Spark"
+    catalog: str = "Delta log"
+    notes: tuple[str, ...] = (
+        NO_SERVICE,
+        ALIGNED,
+        "its table is made by delta-rs, with a checkpoint every 10 commits, and any column may be null: Spark refuses "
+        "the one that delta-rs makes otherwise",
+    )
+    needs: ClassVar[tuple[type[Service], ...]] = (Engine,)
+    exactly_once: ClassVar[str] = "offsets in a log before each batch, whose number is a transaction's in Delta's log"
+
+    @classmethod
+    def destination(cls, options: Any) -> Variant:
+        del options
+        return Variant(cls.name, DeltaForSpark, DeltaRsOptions(), cls.title)
+
+    def _sink(self, table: TableSystem) -> Sink:
+        assert isinstance(table, DeltaForSpark)
+        for path in (table.place, *table.place.rglob("*")):
+            give(path)
+        return Sink("delta", options={"path": str(table.place)})
+
+
+class DeltaOnSpark(SparkSqlTable):
+    name: ClassVar[str] = "delta-on-spark"
+    title: ClassVar[str] = "Delta (Spark)"
+    format: ClassVar[str] = "Delta Lake"
+    catalog: str = "Delta log"
+    notes: tuple[str, ...] = ("a table's state is put together by as many tasks as processors, and not by 50",)
+    needs: ClassVar[tuple[type[Service], ...]] = (SparkDelta,)
+    reader: ClassVar[str] = "delta"
+    Options: ClassVar[type[Options]] = ModeOptions
+
+    def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
+        del key
+        vectors = str(self.options.mode == MERGE_ON_READ).lower()
+        return (self._creating(table, query, date, {"delta.enableDeletionVectors": vectors}),)
+
+    def compact(self, table: str) -> Sequence[str]:
+        return (f"OPTIMIZE {table}",)

@@ -1,0 +1,163 @@
+"""DuckLake with its catalog in a file, of DuckDB or of SQLite."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tidemark.systems.base import Capability, Context, Durability, Options, PerWrite
+from tidemark.systems.catalogs.databases import asking_sqlite, sqlite_settings
+from tidemark.systems.disk import count_and_bytes
+from tidemark.systems.duckdb_client import DuckDBAsker, asking, reader_name, release
+from tidemark.systems.ducklake import catalog
+from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakeTable, Inlining, RetryingOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+CATALOG_FILE = "catalog.ducklake"  # its WAL lies next to it, with this name as prefix
+FILE_DURABILITY = Durability(
+    "The commit is in the catalog file's log, flushed before it is acknowledged.",
+    client_syncs_per_write=PerWrite(1, 1.3),  # more if the WAL is checkpointed into the file
+)
+
+
+class CatalogInFile(DuckLakeTable):
+    """DuckLake with its catalog in a DuckDB file, which only one DuckDB at a time can open."""
+
+    catalog: str = "DuckDB file"
+    extensions: tuple[str, ...] = ("ducklake",)
+    durability: Durability = FILE_DURABILITY
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        if options.inline_rows is not None:
+            summary = f"{self.durability.summary} A Parquet file that a write makes is left to the page cache."
+            self.durability = replace(self.durability, summary=summary)
+
+    @classmethod
+    def refuses_writers(cls, options: Any) -> str | None:
+        del options
+        return "its catalog is a DuckDB file, which one process at a time may have open"
+
+    @property
+    def _catalog_address(self) -> str:
+        return str(self.context.directory / CATALOG_FILE)
+
+    def _catalog_bytes(self) -> int:
+        _, size = count_and_bytes(self.context.directory.glob(f"{CATALOG_FILE}*"))
+        return size
+
+    @property
+    def reader(self) -> str:
+        return f"{reader_name('ducklake')}, as the writer, on a copy of the catalog: no other can read its file"
+
+    @contextmanager
+    def asking(self) -> Iterator[DuckDBAsker]:
+        # Two DuckDBs cannot open one file, and a writer that closed it for the reader would commit what it holds back,
+        # checkpoint its WAL into the file and start again. A copy shows exactly what is committed.
+        beside = self.context.directory / ".reader"
+        beside.mkdir()
+        try:
+            for path in self.context.directory.glob(f"{CATALOG_FILE}*"):
+                shutil.copyfile(path, beside / path.name)
+            attachment = self._attachment(str(beside / CATALOG_FILE))
+            with asking(self.extensions, self.context.directory, (attachment,), self.table) as other:
+                yield other
+        finally:
+            shutil.rmtree(beside)
+
+
+class DuckLakeInlined(Inlining, CatalogInFile):
+    full_syncs_per_write: ClassVar[PerWrite] = FILE_DURABILITY.client_syncs_per_write  # there are no other files
+    name: ClassVar[str] = "ducklake-inlined"
+    title: ClassVar[str] = "DuckLake + inlining"
+    in_thesis: ClassVar[bool] = True
+
+
+FILE = "catalog.sqlite"  # its rollback journal lies next to it, with this name as prefix
+LOSES_NAN = "DuckLake 0.3 makes null of NaN in rows that it inlines into SQLite"
+LOCKED = "database is locked"  # for a transaction that was rolled back, or that SQLite never committed
+GIVES_UP = "a commit that finds the file locked by another writer is refused, and DuckLake does not try it again"
+CLINGS = (
+    "a client whose commit meets a reader, or that reads while another one commits, keeps the file locked for all "
+    "others until its process ends"
+)
+SYNCS = PerWrite(4, 4)
+
+
+class DuckLakeSqlite(DuckLakeTable):
+    name: ClassVar[str] = "ducklake-sqlite"
+    title: ClassVar[str] = "DuckLake (SQLite)"
+    catalog: str = "SQLite file"
+    notes: tuple[str, ...] = (GIVES_UP, CLINGS)
+    conflicts: ClassVar[tuple[str, ...]] = (*DuckLakeTable.conflicts, LOCKED)
+    opens_within_s: ClassVar[float] = 10.0
+    extensions: tuple[str, ...] = ("ducklake", "sqlite_scanner")
+    Options: ClassVar[type[Options]] = RetryingOptions
+    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {
+        Capability.COMMIT_RETRY,
+        Capability.WRITERS,
+        Capability.MAINTENANCE,
+        Capability.BUNDLES,
+    }
+    durability: Durability = Durability(
+        "SQLite flushes its rollback journal and its file before it acknowledges the commit; the client leaves the "
+        "Parquet file to the page cache.",
+        client_syncs_per_write=SYNCS,
+    )
+    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(8, 8)  # including the journal, a file that a write creates
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self.say(LOSES_NAN if self._row_limit and not release().ducklake_inlines_nan else None)
+
+    @property
+    def _path(self) -> Path:
+        return self.context.directory / FILE
+
+    @property
+    def _catalog_address(self) -> str:
+        return f"sqlite:{self._path}"
+
+    def _attachments(self) -> tuple[str, ...]:
+        return (*super()._attachments(), *self.options.statements)
+
+    def _catalog_bytes(self) -> int:
+        _, size = count_and_bytes(self.context.directory.glob(f"{FILE}*"))
+        return size
+
+    @property
+    def reader(self) -> str:
+        import pyarrow as pa
+
+        return (
+            f"SQLite {sqlite3.sqlite_version} (the catalog's tables) and PyArrow {pa.__version__} (the Parquet files)"
+        )
+
+    def ids(self) -> pa.ChunkedArray:
+        import pyarrow as pa
+
+        with asking_sqlite(self._path) as ask:
+
+            def inlined(name: str) -> pa.ChunkedArray:
+                found = ask(f'SELECT id FROM "{name}" WHERE end_snapshot IS NULL')
+                return pa.chunked_array([pa.array([number for (number,) in found], pa.int64())])
+
+            return catalog.ids_by(ask, TABLE_NAME, inlined)
+
+    def commits(self) -> int:
+        with asking_sqlite(self._path) as ask:
+            return int(ask("SELECT count(*) FROM ducklake_snapshot")[0][0])
+
+    def settings(self) -> Mapping[str, str]:
+        return {
+            **super().settings(),
+            **{f"SQLite {name}": value for name, value in sqlite_settings(self._path).items()},
+        }

@@ -1,0 +1,129 @@
+"""DuckLake with its catalog in PostgreSQL, with or without inlined rows."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from psycopg.conninfo import make_conninfo
+
+from tidemark.services.base import Service
+from tidemark.services.postgres import Postgres
+from tidemark.systems.base import NONE_PER_WRITE, USERS_OWN, Capability, Context, Durability, Options, PerWrite
+from tidemark.systems.duckdb_client import release
+from tidemark.systems.ducklake import catalog as ducklake_catalog
+from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakePostgresOptions, DuckLakeTable, Inlining
+from tidemark.systems.object_store import promise
+from tidemark.systems.postgres_catalog import POSTGRES_COMMIT, promised, shown, without_password
+from tidemark.systems.tables import Committed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+REFUSES_INFINITY = "DuckLake 0.3 cannot inline infinite numbers into PostgreSQL"
+FLUSHED_LOG = "The server flushes its log before it acknowledges the commit (synchronous_commit = on)"
+POSTGRES_DURABILITY = Durability(
+    f"{FLUSHED_LOG}; the client leaves the Parquet file to the page cache.",
+    server_syncs_per_write={Postgres: POSTGRES_COMMIT},
+)
+
+
+class CatalogInPostgres(DuckLakeTable):
+    """DuckLake with its own catalog database in PostgreSQL; its password never appears in SQL."""
+
+    catalog: str = "PostgreSQL"
+    # A catalog in a file is open to one process at a time, so that commits cannot conflict there.
+    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {
+        Capability.COMMIT_RETRY,
+        Capability.WRITERS,
+        Capability.MAINTENANCE,
+        Capability.HISTORY,
+    }
+    needs: ClassVar[tuple[type[Service], ...]] = (Postgres,)
+    Options: ClassVar[type[Options]] = DuckLakePostgresOptions
+    extensions: tuple[str, ...] = ("ducklake", "postgres_scanner")
+    durability: Durability = POSTGRES_DURABILITY
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self.withdraw(REFUSES_INFINITY)
+        if self._row_limit and not release().ducklake_inlines_infinity:
+            self.capabilities -= {Capability.INFINITY}
+            self.say(REFUSES_INFINITY)
+        else:
+            self.capabilities |= {Capability.INFINITY}
+        self._postgres = cast(Postgres, context.services[Postgres])
+        if self._postgres.is_external:
+            self.catalog = f"PostgreSQL, {USERS_OWN}"
+        self._database = f"ducklake_{secrets.token_hex(6)}"
+        self._address = ""
+        self._empty_bytes = 0
+
+    def create(self, schema: pa.Schema) -> None:
+        address = without_password(self._postgres.create_database(self._database), self.context.directory)
+        self._empty_bytes = self._postgres.database_bytes(self._database)
+        self._address = make_conninfo(**address)
+        if self.folder is not None:
+            self.durability = promise(f"{FLUSHED_LOG}.")
+        self.durability = promised(self.durability, self.durability_level, self._postgres, self._database)
+        super().create(schema)
+
+    @property
+    def reader(self) -> str:
+        return ducklake_catalog.reader_name()
+
+    def ids(self) -> pa.ChunkedArray:
+        with self._postgres.connect(self._database) as catalog:
+            return ducklake_catalog.ids(catalog, TABLE_NAME, self.folder and self.folder.file_system())
+
+    def commits(self) -> int:
+        with self._postgres.connect(self._database) as catalog:
+            return ducklake_catalog.commits(catalog)
+
+    def visible_rows(self) -> int:
+        with self._postgres.connect(self._database) as catalog:
+            return sum(each.rows for each in ducklake_catalog.history(catalog, TABLE_NAME))
+
+    def history(self) -> Sequence[Committed]:
+        with self._postgres.connect(self._database) as catalog:
+            return ducklake_catalog.history(catalog, TABLE_NAME)
+
+    def _attachments(self) -> tuple[str, ...]:
+        return (*super()._attachments(), *self.options.statements)
+
+    def refused(self) -> int:
+        with self._postgres.connect(self._database) as catalog:
+            return ducklake_catalog.refused(catalog)
+
+    @property
+    def _catalog_address(self) -> str:
+        return f"postgres:{self._address}"
+
+    def _catalog_bytes(self) -> int:
+        return self._postgres.database_bytes(self._database) - self._empty_bytes
+
+    def settings(self) -> Mapping[str, str]:
+        return {**super().settings(), **shown(self._postgres.durability_settings(self._database))}
+
+
+class DuckLake(CatalogInPostgres):
+    name: ClassVar[str] = "ducklake"
+    title: ClassVar[str] = "DuckLake"
+    in_thesis: ClassVar[bool] = True
+    capabilities: frozenset[Capability] = CatalogInPostgres.capabilities | {Capability.BUNDLES, Capability.PLANS}
+
+
+class DuckLakeInlinedPostgres(Inlining, CatalogInPostgres):
+    full_syncs_per_write: ClassVar[PerWrite] = NONE_PER_WRITE  # the commit holds the rows
+    name: ClassVar[str] = "ducklake-inlined-postgres"
+    title: ClassVar[str] = "DuckLake + inlining (PostgreSQL)"
+    notes: tuple[str, ...] = (*Inlining.notes, REFUSES_INFINITY)
+    capabilities: frozenset[Capability] = (Inlining.capabilities | CatalogInPostgres.capabilities) - {
+        Capability.INFINITY
+    }
+
+    @classmethod
+    def of_release(cls) -> frozenset[Capability]:
+        return frozenset({Capability.INFINITY} if release().ducklake_inlines_infinity else ())

@@ -1,0 +1,90 @@
+"""DuckLake with its catalog in another process's DuckDB, accessed by DuckDB's Quack protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from tidemark.services.base import Service
+from tidemark.services.quack.server import Quack, QuackCatalog
+from tidemark.systems.base import Capability, Durability, Options, PerWrite
+from tidemark.systems.duckdb_client import connect, literal, reader_name
+from tidemark.systems.ducklake import catalog
+from tidemark.systems.ducklake.table import TABLE_NAME, DuckLakeTable, RetryingOptions
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+
+PROTOCOL = ("httpfs", "quack")
+COMMIT = PerWrite(6, 6.5)  # more if the WAL is checkpointed into the file
+NOT_ATOMIC = (
+    "a commit is six statements, each of them a transaction of the server's: one that is interrupted leaves a part of "
+    "itself in the catalog"
+)
+
+
+class DuckLakeQuack(DuckLakeTable):
+    name: ClassVar[str] = "ducklake-quack"
+    title: ClassVar[str] = "DuckLake (Quack)"
+    catalog: str = "DuckDB over Quack"
+    notes: tuple[str, ...] = (NOT_ATOMIC,)
+    extensions: tuple[str, ...] = ("ducklake", *PROTOCOL)
+    needs: ClassVar[tuple[type[Service], ...]] = (Quack,)
+    Options: ClassVar[type[Options]] = RetryingOptions
+    capabilities: frozenset[Capability] = DuckLakeTable.capabilities | {
+        Capability.COMMIT_RETRY,
+        Capability.WRITERS,
+        Capability.BUNDLES,
+    }
+    durability: Durability = Durability(
+        "The server's DuckDB flushes its log at each of the six statements that a commit is; the client leaves the "
+        "Parquet file to the page cache.",
+        server_syncs_per_write={Quack: COMMIT},
+    )
+
+    @cached_property
+    def _catalog(self) -> QuackCatalog:
+        return cast(Quack, self.context.services[Quack]).make_catalog()
+
+    @property
+    def _catalog_address(self) -> str:
+        return self._catalog.address
+
+    def _attachments(self) -> tuple[str, ...]:
+        return (self._catalog.secret(), *super()._attachments(), *self.options.statements)
+
+    def _catalog_bytes(self) -> int:
+        return self._catalog.size()
+
+    @property
+    def reader(self) -> str:
+        import pyarrow as pa
+
+        return (
+            f"{reader_name('quack')} (the catalog's tables, without DuckLake) and PyArrow {pa.__version__} (the "
+            "Parquet files)"
+        )
+
+    @contextmanager
+    def _asking(self) -> Iterator[Callable[[str], duckdb.DuckDBPyRelation]]:
+        """Yield a function that has the server answer a query on the catalog's own tables, without DuckLake."""
+        with connect(PROTOCOL, self.context.directory) as connection:
+            connection.execute(self._catalog.secret())
+            address = literal(self._catalog.address)
+            yield lambda query: connection.sql(f"FROM quack_query({address}, {literal(query)})")
+
+    def ids(self) -> pa.ChunkedArray:
+        with self._asking() as ask:
+
+            def inlined(name: str) -> pa.ChunkedArray:
+                return ask(f'SELECT id FROM "{name}" WHERE end_snapshot IS NULL').to_arrow_table().column(0)
+
+            return catalog.ids_by(lambda query: ask(query).fetchall(), TABLE_NAME, inlined)
+
+    def commits(self) -> int:
+        with self._asking() as ask:
+            return int(ask("SELECT count(*) FROM ducklake_snapshot").fetchall()[0][0])

@@ -1,0 +1,85 @@
+"""Iceberg on Spark, with a folder as catalog; a merge copies files, or adds delete files to them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from tidemark.services.base import Service
+from tidemark.services.programs.process import give
+from tidemark.services.spark.formats import SparkIceberg
+from tidemark.systems.base import Options
+from tidemark.systems.spark_sql.base import REGISTER_S, ModeOptions, SparkSqlTable, Written
+
+NAMESPACE = "db"
+FIRST, HINT = "v1.metadata.json", "version-hint.text"  # of a table in a catalog that is a folder
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergOptions(ModeOptions):
+    format_version: int = field(
+        default=2,
+        metadata={
+            "help": "Of the table: 2 has position deletes, 3 deletion vectors.",
+            "choices": (2, 3),
+        },
+    )
+
+
+class IcebergOnSpark(SparkSqlTable):
+    name: ClassVar[str] = "iceberg-on-spark"
+    title: ClassVar[str] = "Iceberg (Spark)"
+    format: ClassVar[str] = "Iceberg"
+    catalog: str = "a folder (Hadoop catalog)"
+    notes: tuple[str, ...] = ("its catalog is a folder, which only one writer may use",)
+    needs: ClassVar[tuple[type[Service], ...]] = (SparkIceberg,)
+    reader: ClassVar[str] = "iceberg"
+    Options: ClassVar[type[Options]] = IcebergOptions
+
+    def _use(self) -> None:
+        catalog = f"spark.sql.catalog.{self._database}"
+        self._set(catalog, "org.apache.iceberg.spark.SparkCatalog")
+        self._set(f"{catalog}.type", "hadoop")
+        self._set(f"{catalog}.warehouse", str(self.warehouse))
+        self._spark.sql(f"CREATE NAMESPACE {self._database}.{NAMESPACE}")
+        self._spark.sql(f"USE {self._database}.{NAMESPACE}")
+
+    def location(self, table: str) -> Path:
+        return self.warehouse / NAMESPACE / table
+
+    def register(self, table: str, written: Written) -> None:
+        """Write the table's first metadata file and the hint that names it; Iceberg then rewrites all others."""
+        self._registered[table] = written
+        source, folder = written.metadata[self.reader], self.location(table) / "metadata"
+        folder.mkdir(parents=True)
+        described = json.loads((source / FIRST).read_text())
+        (folder / FIRST).write_text(json.dumps({**described, "location": str(self.location(table))}))
+        (folder / HINT).write_text("1")
+        give(folder.parent)
+        give(folder)
+        anew = f"CALL {self._database}.system.rewrite_manifests(table => '{NAMESPACE}.{table}', use_caching => false)"
+        self._spark.sql(anew, f"register {table}", REGISTER_S)
+
+    def _metadata(self, table: str) -> Path | None:
+        return self.location(table) / "metadata"
+
+    def _placed(self, table: str) -> list[str]:
+        del table  # the catalog chooses the location
+        return []
+
+    def create(self, table: str, query: str, key: Sequence[str], date: str | None = None) -> Sequence[str]:
+        del key
+        modes = {f"write.{command}.mode": self.options.mode for command in ("merge", "update", "delete")}
+        # With one open writer per partition, thousands of partitions do not fit into memory; rows arrive sorted.
+        apart = {"write.spark.fanout.enabled": "false"} if date else {}
+        version = {"format-version": str(self.options.format_version), "write.parquet.compression-codec": "snappy"}
+        return (self._creating(table, query, date, {**version, **modes, **apart}),)
+
+    def compact(self, table: str) -> Sequence[str]:
+        return (
+            f"CALL {self._database}.system.rewrite_data_files(table => '{NAMESPACE}.{table}', "
+            "options => map('rewrite-all', 'true'))",
+        )

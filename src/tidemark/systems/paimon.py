@@ -1,0 +1,305 @@
+"""Apache Paimon, written by its Python client: tables without a primary key, in a file system catalog.
+
+Snapshots and manifests are read without the client.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tidemark.runs.manifest import Footprint
+from tidemark.services.base import files_below
+from tidemark.systems import releases
+from tidemark.systems.base import TABLE, Capability, Context, Durability, Options, PerWrite
+from tidemark.systems.disk import count_and_bytes, read_ids
+from tidemark.systems.full_durability import DurabilityOptions, FullDurability
+from tidemark.systems.releases import Release
+from tidemark.systems.tables import Committed
+from tidemark.systems.writers import Door, Fate, TableWriter, Token, of_retries
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+CLIENT = "pypaimon"
+
+# Oldest first.
+RELEASES = (Release((2, 1, 0)),)
+
+
+def installed_version() -> str:
+    return version(CLIENT)
+
+
+def remark() -> str | None:
+    """Return a note on the installed client if it is not a known release; otherwise None."""
+    return releases.remark(CLIENT, RELEASES, installed_version())
+
+
+FOLDER, PREFIX = "snapshot", "snapshot-"
+MANIFESTS = "manifest"
+ADDED = 0  # kind of an entry; the other kind removes a file from the table
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One commit."""
+
+    number: int  # from 1
+    at_ms: float  # Unix time
+    kind: str  # APPEND if rows were added
+    rows: int  # of the table after the commit
+    more: int  # rows that the commit added
+    user: str  # the committing user; `identifier` is that user's number for the commit
+    identifier: int
+    manifest_lists: tuple[str, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Snapshot:
+        said: dict[str, Any] = json.loads(path.read_text())
+        return cls(
+            number=said["id"],
+            at_ms=float(said["timeMillis"]),
+            kind=said["commitKind"],
+            rows=said["totalRecordCount"],
+            more=said["deltaRecordCount"],
+            user=said["commitUser"],
+            identifier=said["commitIdentifier"],
+            manifest_lists=(said["baseManifestList"], said["deltaManifestList"]),
+        )
+
+
+def numbers(table: Path) -> list[int]:
+    """Return the numbers of the snapshots of the table in a folder, oldest first."""
+    names = (path.name.removeprefix(PREFIX) for path in (table / FOLDER).glob(f"{PREFIX}*"))
+    return sorted(int(name) for name in names if name.isdigit())
+
+
+def snapshot(table: Path, number: int) -> Snapshot:
+    return Snapshot.read(table / FOLDER / f"{PREFIX}{number}")
+
+
+def newest(table: Path) -> Snapshot | None:
+    """Return the newest snapshot; None if nothing was committed yet."""
+    found = numbers(table)
+    return snapshot(table, found[-1]) if found else None
+
+
+def data_files(table: Path) -> list[Path]:
+    """Return the files that hold the table's rows, by the manifests of its newest snapshot."""
+    last = newest(table)
+    added: dict[Path, None] = {}
+    removed: set[Path] = set()
+    for name in last.manifest_lists if last else ():
+        for manifest in _records(table / MANIFESTS / name):
+            for entry in _records(table / MANIFESTS / manifest["_FILE_NAME"]):
+                path = table / f"bucket-{entry['_BUCKET']}" / entry["_FILE"]["_FILE_NAME"]
+                if entry["_KIND"] == ADDED:
+                    added[path] = None
+                else:
+                    removed.add(path)
+    return [path for path in added if path not in removed]
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    import fastavro
+
+    with path.open("rb") as file:
+        yield from fastavro.reader(file)
+
+
+DATABASE, TABLE_NAME = "tidemark", "trips"
+OVERTAKEN = "commit conflicts between multiple jobs"  # in its message after the last retry
+
+
+def open_catalog(warehouse: Path) -> Any:
+    from pypaimon import CatalogFactory
+
+    return CatalogFactory.create({"warehouse": str(warehouse)})
+
+
+def folder_of(warehouse: Path) -> Path:
+    """Return the table's folder in a warehouse of the file system."""
+    return warehouse / f"{DATABASE}.db" / TABLE_NAME
+
+
+@dataclass(frozen=True, slots=True)
+class PaimonDoor(Door):
+    warehouse: Path
+
+    def open(self) -> PaimonWriter:
+        return PaimonWriter(self.warehouse, open_catalog(self.warehouse).get_table(f"{DATABASE}.{TABLE_NAME}"))
+
+
+class PaimonWriter(TableWriter):
+    """Stream writer, whose commits have a user that is unique to it, and an increasing number."""
+
+    def __init__(self, warehouse: Path, table: Any) -> None:
+        self._folder, self._table = folder_of(warehouse), table
+        self._user, self._number = secrets.token_hex(16), 0
+        self._begin(self._user)
+
+    def _begin(self, user: str) -> None:
+        builder = self._table.new_stream_write_builder()
+        builder.commit_user = self._by = user
+        self._write, self._commit = builder.new_write(), builder.new_commit()
+
+    def write(self, rows: pa.Table) -> None:
+        self._number += 1
+        self._append(rows, self._number)
+
+    def _append(self, rows: pa.Table, number: int) -> None:
+        self._write.write_arrow(rows)
+        self._commit.commit(self._write.prepare_commit(number), number)
+
+    def write_known(self, rows: pa.Table, token: Token) -> None:
+        if self._by != token.writer:
+            self._end()
+            self._begin(token.writer)
+        self._append(rows, token.number)
+
+    def has(self, token: Token) -> bool:
+        for number in reversed(numbers(self._folder)):
+            found = snapshot(self._folder, number)
+            if found.user == token.writer:
+                return found.identifier >= token.number
+        return False
+
+    def fate(self, error: Exception) -> Fate:
+        # If the commit itself raised an error, the client does not know its outcome.
+        if OVERTAKEN in str(error):
+            return Fate.CONFLICT if error.__cause__ is None else Fate.UNKNOWN
+        return Fate.FAILED if isinstance(error, (ValueError, KeyError)) else Fate.UNKNOWN
+
+    def refresh(self) -> None:
+        """Start a new writer, so that rows that were not committed are not part of the next commit."""
+        self._end()
+        self._begin(self._by)
+
+    def _end(self) -> None:
+        self._write.close()
+        self._commit.close()
+
+    def close(self) -> None:
+        self._end()
+
+
+NOT_HERE = "the client pypaimon is not installed in this stack; with stacks: [paimon] it is"
+OVERWRITES = (
+    "a commit is a file that is renamed unless one of that name is there, which two processes may find at once: of two "
+    "commits that were acknowledged one can be lost"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PaimonOptions(DurabilityOptions):
+    commit_retries: int | None = field(default=None, metadata=of_retries("commit.max-retries", "Paimon: 10"))
+
+
+class Paimon(FullDurability):
+    name: ClassVar[str] = "paimon"
+    title: ClassVar[str] = "Paimon"
+    format: ClassVar[str] = "Apache Paimon"
+    client: ClassVar[str] = CLIENT
+    catalog: str = "Paimon snapshots"
+    libraries: ClassVar[tuple[str, ...]] = ("pypaimon", "polars", "_polars_runtime_32", "fastavro")
+    notes: tuple[str, ...] = ("no catalog service", "a table without a primary key, in one bucket", OVERWRITES)
+    capabilities: frozenset[Capability] = TABLE | {
+        Capability.COMMIT_RETRY,
+        Capability.READ_BY_OTHERS,
+        Capability.WRITERS,
+        Capability.HISTORY,
+    }
+    no_bundles: ClassVar[str] = "its client commits what its own writers prepared, and no files that are there"
+    durability: Durability = Durability("Data, manifests and snapshot are left to the page cache; nothing is flushed.")
+    # Data, three manifests, snapshot, hint and their folders; occasionally a merge of manifests.
+    full_syncs_per_write: ClassVar[PerWrite] = PerWrite(9, 10)
+    Options: ClassVar[type[Options]] = PaimonOptions
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        self.say(remark())
+        self._folder = folder_of(context.directory)
+        self._writer: PaimonWriter | None = None
+
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        return super().unavailable(options) if importlib.util.find_spec(CLIENT) else NOT_HERE
+
+    def create(self, schema: pa.Schema) -> None:
+        from pypaimon import Schema
+
+        catalog, name = open_catalog(self.context.directory), f"{DATABASE}.{TABLE_NAME}"
+        catalog.create_database(DATABASE, False)
+        options = {"bucket": "-1", "file.format": "parquet", "file.compression": self.context.compression}
+        if self.options.commit_retries is not None:
+            options["commit.max-retries"] = str(self.options.commit_retries)
+        catalog.create_table(name, Schema.from_pyarrow_schema(schema, options=options), False)
+        self._writer = PaimonWriter(self.context.directory, catalog.get_table(name))
+        self._append = self._writer.write
+        self._keep_promise_below(self._folder)
+
+    def write(self, rows: pa.Table) -> None:
+        self._append(rows)
+
+    def door(self) -> Door:
+        return PaimonDoor(self.context.directory)
+
+    @property
+    def reader(self) -> str:
+        import pyarrow as pa
+
+        return (
+            f"fastavro {version('fastavro')} (the manifests, without Paimon's client) and PyArrow {pa.__version__} "
+            "(the Parquet files)"
+        )
+
+    def ids(self) -> pa.ChunkedArray:
+        return read_ids(self.data_files())
+
+    def read(self) -> pa.Table:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        return pa.concat_tables(pq.read_table(path) for path in self.data_files())
+
+    def data_files(self) -> Sequence[Path]:
+        return data_files(self._folder)
+
+    def footprint(self) -> Footprint:
+        files = files_below(self._folder)
+        data = count_and_bytes(path for path in files if path.suffix == ".parquet")
+        rest = count_and_bytes(path for path in files if path.suffix != ".parquet")
+        return Footprint(*data, *rest, 0)
+
+    def commits(self) -> int:
+        """Return the number of snapshots plus one for the table's creation, which is no snapshot."""
+        last = newest(self._folder)
+        return 1 + (last.number if last else 0)
+
+    def visible_rows(self) -> int:
+        last = newest(self._folder)
+        return last.rows if last else 0
+
+    def history(self) -> Sequence[Committed]:
+        found = (snapshot(self._folder, number) for number in numbers(self._folder))
+        return [Committed(each.at_ms, each.more) for each in found if each.kind == "APPEND"]
+
+    def settings(self) -> Mapping[str, str]:
+        return {"location": str(self._folder)}
+
+    @classmethod
+    def versions(cls) -> Mapping[str, str]:
+        return {CLIENT: installed_version()}
+
+    def close(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()

@@ -1,0 +1,143 @@
+"""Pipelines: programs that read a topic themselves and write its events to a table, on their own schedule.
+
+    table = pipeline.destination(options).open_as(TableSystem, context)     its table, and the reader of it
+    table.create(schema)
+    pipeline.start(source, table, interval_ms)
+    ...                                                       table.visible_rows() returns its progress
+    pipeline.kill(); pipeline.again()                         a crash, and a restart from its saved state
+    pipeline.stop()
+
+Nothing is measured inside a pipeline: its work is in the table's own history, as `TableSystem.history` returns it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tidemark.config import ServicesConfig
+from tidemark.errors import SystemFailure
+from tidemark.services.base import Service
+from tidemark.systems.base import USERS_OWN, Context, System, Variant
+from tidemark.systems.tables import TableSystem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+# SQL types by Arrow type, for values that JSON supports; without times, whose types have other names in each engine.
+TYPES = {
+    "int32": "INT",
+    "int64": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "bool": "BOOLEAN",
+    "string": "STRING",
+    "large_string": "STRING",
+}
+TIME = "timestamp[us]"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Topic with one partition; event k is at offset k, has the id k, and is a JSON object with all columns."""
+
+    bootstrap: str  # the broker's address
+    topic: str
+    schema: pa.Schema  # of the events, and of the table
+
+
+class StreamingSink(System):
+    """Program that reads one topic and writes one table."""
+
+    kind: ClassVar[str] = "a pipeline"
+    exactly_once: ClassVar[str]  # how it ensures that each event is in the table once, in words
+
+    def __init__(self, context: Context, options: Any) -> None:
+        super().__init__(context, options)
+        engine = context.services[self.engine(options)]
+        if engine.is_elsewhere:
+            self.say(f"it runs in {engine.title}, {USERS_OWN}, of which nothing is seen here but what it answers")
+
+    @classmethod
+    def engine(cls, options: Any) -> type[Service]:
+        """Return the server that it runs in, which is the first that it needs."""
+        return cls.needs_for(options)[0]
+
+    @classmethod
+    def why_no_kill(cls, options: Any, config: ServicesConfig) -> str | None:
+        """Return why it must not be killed if the configuration's servers are `config`; None if it can be."""
+        engine = cls.engine(options)
+        if engine.address_in(config) is None:
+            return None
+        return f"it runs in {engine.title}, {USERS_OWN} (services.{engine.address_key}), which is not ours to kill"
+
+    @classmethod
+    @abstractmethod
+    def destination(cls, options: Any) -> Variant:
+        """Return the system that creates its table and reads it back."""
+
+    @classmethod
+    def needs_for(cls, options: Any) -> tuple[type[Service], ...]:
+        """Return the services that it needs itself, and those of its table."""
+        return (*cls.needs, *cls.destination(options).needs)
+
+    @classmethod
+    def unavailable(cls, options: Any) -> str | None:
+        chosen = cls.destination(options)
+        return super().unavailable(options) or chosen.system.unavailable(chosen.options)
+
+    @abstractmethod
+    def start(self, source: Source, table: TableSystem, interval_ms: int) -> None:
+        """Start to read `source` from its first event, and to commit to `table` about every `interval_ms`.
+
+        Return once it is running. Raise ServiceError or SystemFailure if it does not start.
+        """
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Send SIGKILL to all its processes; the servers that it reads from and writes to keep running."""
+
+    @abstractmethod
+    def again(self) -> None:
+        """Restart it after `kill`, as an operator would, to continue from its saved state."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise ServiceError or SystemFailure, with the end of its log, if it should run and does not."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stop it, and remove its state outside of its table; no effect if it is not running."""
+
+    def pids(self) -> list[int]:
+        """Return the pipeline's root processes that belong to no service; their children are found from them."""
+        return []
+
+    def ended_seconds(self) -> float:
+        """Return the CPU time in seconds of those of `pids` that were killed."""
+        return 0.0
+
+    def close(self) -> None:
+        self.stop()
+
+
+def columns(schema: pa.Schema, types: Mapping[str, str], engine: str) -> str:
+    """Return SQL column declarations, by `types` of `engine`; raise SystemFailure for types that are not in it."""
+    return ", ".join(f"{quoted(field.name)} {_type(field, types, engine)}" for field in schema)
+
+
+def _type(column: pa.Field, types: Mapping[str, str], engine: str) -> str:
+    try:
+        return types[str(column.type)]
+    except KeyError:
+        raise SystemFailure(
+            f"column '{column.name}' is {column.type}; a pipeline of {engine} takes {', '.join(types)}."
+        ) from None
+
+
+def quoted(name: str) -> str:
+    """Return `name` as an SQL identifier, whatever characters it contains."""
+    return "`" + name.replace("`", "``") + "`"
