@@ -9,7 +9,7 @@ from tidemark.pipeline.plan import make_plan
 from tidemark.pipeline.programs import tools
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.catalogs.settings import users_of
-from tidemark.studies.catalogs.workload import Catalogs
+from tidemark.studies.catalogs.study import Catalogs
 from tidemark.systems.variants import variant_of
 
 CONFIG = Path(__file__).parents[3] / "config.yaml"
@@ -35,6 +35,6 @@ def test_single_process_file_is_measured_with_one_user() -> None:
     series = planned("ducklake-catalog-file", "ducklake-catalog-sqlite")
     for spec in series:
         reason = Catalogs.unavailable(spec, variant_of(spec))
-        can = spec.system == "ducklake-catalog-sqlite" or users_of(spec.mode) == 1
-        assert (reason is None) is can and (can or f"not with {users_of(spec.mode)}" in str(reason))
-    assert {users_of(spec.mode) for spec in series} == {1, 8, 50}
+        can = spec.system == "ducklake-catalog-sqlite" or users_of(spec) == 1
+        assert (reason is None) is can and (can or f"not with {users_of(spec)}" in str(reason))
+    assert {users_of(spec) for spec in series} == {1, 8, 50}

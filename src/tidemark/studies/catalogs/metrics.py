@@ -1,8 +1,11 @@
-"""Quantities of the study: response times by kind of request, rates, and the share of requests that succeeded."""
+"""Quantities of the study: response times by kind of request, rates, shares that succeeded, and losses after kills."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,10 +14,11 @@ from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample
 from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity, sum_of_groups
-from tidemark.analysis.statistics import Replicates, counted, generator, known, quantile, ratio_of_sums
+from tidemark.analysis.statistics import Replicates, at_most, counted, generator, known, quantile, ratio_of_sums
 from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet, Series
 from tidemark.services.delay.proxy import DelayProxy
-from tidemark.studies.catalogs.outcomes import ACKED, CASCADED
+from tidemark.studies.catalogs.record import ACKED, CASCADED, CatalogRecord, Differences, Kill
 from tidemark.studies.catalogs.requests import CREATIONS, READS, UPDATES
 
 NOT_SERVERS = ("harness", "load generator", DelayProxy.name)  # prefixes of process groups that are not servers
@@ -99,12 +103,9 @@ def _mean(run: Run, sort: Sort) -> Replicates:
     return ratio_of_sums(times, np.ones(len(times)), generator(run.label, f"{sort.name} mean")).scaled(1e-6)
 
 
-def _minimum(run: Run, sort: Sort) -> Replicates:
-    return known(float(_times(run, sort).min()) * 1e-6)
-
-
-def _maximum(run: Run, sort: Sort) -> Replicates:
-    return known(float(_times(run, sort).max()) * 1e-6)
+def _end(run: Run, sort: Sort, end: Callable[[NDArray[Any]], Any]) -> Replicates:
+    """Return one end of the times: their minimum or maximum."""
+    return known(float(end(_times(run, sort))) * 1e-6)
 
 
 def _rate(run: Run, sort: Sort) -> Replicates:
@@ -155,20 +156,21 @@ def _tries(run: Run, sort: Sort) -> Replicates:
 
 
 def _in_flight(run: Run) -> Replicates:
-    return counted(float(dict(run.manifest.found)["in_flight"]))
+    return counted(float(run.record(CatalogRecord).in_flight))
 
 
 def _statements(run: Run, step: str) -> Replicates:
     """Return SQL statements per request of a step, counted in this run or after it."""
-    found: dict[str, Any] = dict(run.manifest.found)
-    if "excused" in (counts := found.get("statements", {})):
-        steps = [{**each, **each["counted"]} for each in found["steps"] if "statements" in each["counted"]]
-    else:
-        steps = counts.get("steps", [])
-    for each in steps:
-        if each["name"] == step:
-            return counted(each["statements"] / each["requests"])
-    raise Absent(counts.get("excused", "counted after the last run of a series"))
+    record = run.record(CatalogRecord)
+    counts = record.statements
+    found = [(each.name, each.statements, each.requests) for each in counts.steps]
+    if counts.excused is not None:
+        steps = [(each.name, dict(each.counted), each.requests) for each in record.steps]
+        found = [(name, values["statements"], asked) for name, values, asked in steps if "statements" in values]
+    for name, statements, asked in found:
+        if name == step:
+            return counted(statements / asked)
+    raise Absent(counts.excused or "counted after the last run of a series")
 
 
 def is_asked(group: str) -> bool:
@@ -178,8 +180,7 @@ def is_asked(group: str) -> bool:
 
 def _server_cpu(run: Run) -> Replicates:
     """Return CPU milliseconds per request, of the server and its database, over all parts of the window."""
-    found: dict[str, Any] = dict(run.manifest.found)
-    spent = [value for step in found["steps"] for name, value in step["cpu_s"].items() if is_asked(name)]
+    spent = [value for step in run.record(CatalogRecord).steps for name, value in step.cpu_s if is_asked(name)]
     if sum(spent) <= 0:
         raise Absent("less than the processor's clock can tell")
     return known(1000 * sum(spent) / run.manifest.operations)
@@ -194,29 +195,28 @@ def _server_memory(run: Run) -> Replicates:
     return known(most / 1e6)
 
 
-def _median_of(sort: Sort) -> Quantity:
-    how = partial(_quantile, sort=sort, probability=0.5)
-    key = sort.name.replace(" ", "_").replace("-", "_")
-    title = f"{sort.title}: median"
-    return Quantity(f"{sort.name} median", "ms", title, how, LOWER, key, "Requests", ("slower", "faster"))
+def _of_sorts(
+    word: str, unit: str, title: str, how: Callable[..., Replicates], better: str | None = LOWER
+) -> dict[str, Quantity]:
+    """Return a quantity for each sort of request, by the sort's name; `how` computes it from a run and a sort."""
+    return {
+        sort.name: Quantity(f"{sort.name} {word}", unit, f"{sort.title}: {title}", partial(how, sort=sort), better)
+        for sort in SORTS
+    }
 
 
-MEDIAN = {sort.name: _median_of(sort) for sort in SORTS}
-MEAN = {s.name: Quantity(f"{s.name} mean", "ms", f"{s.title}: mean", partial(_mean, sort=s), LOWER) for s in SORTS}
-P99 = {
-    s.name: Quantity(f"{s.name} p99", "ms", f"{s.title}: p99", partial(_quantile, sort=s, probability=0.99), LOWER)
-    for s in SORTS
+MEDIAN = {
+    name: replace(
+        quantity, key=name.replace(" ", "_").replace("-", "_"), subjects="Requests", words=("slower", "faster")
+    )
+    for name, quantity in _of_sorts("median", "ms", "median", partial(_quantile, probability=0.5)).items()
 }
-MINIMUM = {
-    s.name: Quantity(f"{s.name} minimum", "ms", f"{s.title}: minimum", partial(_minimum, sort=s), LOWER) for s in SORTS
-}
-MAXIMUM = {
-    s.name: Quantity(f"{s.name} maximum", "ms", f"{s.title}: maximum", partial(_maximum, sort=s), LOWER) for s in SORTS
-}
-RATE = {
-    s.name: Quantity(f"{s.name} rate", "requests/s", f"{s.title}: rate", partial(_rate, sort=s), HIGHER) for s in SORTS
-}
-TAIL = {s.name: Quantity(f"{s.name} tail", "", f"{s.title}: p99 / median", partial(_tail, sort=s)) for s in SORTS}
+MEAN = _of_sorts("mean", "ms", "mean", _mean)
+P99 = _of_sorts("p99", "ms", "p99", partial(_quantile, probability=0.99))
+MINIMUM = _of_sorts("minimum", "ms", "minimum", partial(_end, end=np.min))
+MAXIMUM = _of_sorts("maximum", "ms", "maximum", partial(_end, end=np.max))
+RATE = _of_sorts("rate", "requests/s", "rate", _rate, HIGHER)
+TAIL = _of_sorts("tail", "", "p99 / median", _tail, None)
 SUCCESS = {
     s.name: Quantity(
         f"{s.name} success", "", f"{s.title}: share that succeeded", partial(_success, sort=s), HIGHER, signed=True
@@ -242,5 +242,77 @@ QUANTITIES = Quantities(
         *STATEMENTS.values(),
     ),
     headline=(CREATE_TABLE, MEDIAN["create namespace"], MEDIAN["create view"], MEDIAN["read"], MEDIAN["update"]),
-    code=("studies/catalogs/quantities.py", "studies/catalogs/outcomes.py", "studies/catalogs/requests.py"),
+    code=("studies/catalogs/metrics.py", "studies/catalogs/record.py", "studies/catalogs/requests.py"),
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Kills:
+    """All kills of one server or database in one series. Counts are of requests; `lost` is of entities and updates."""
+
+    series: Series
+    run: Run  # the one that the kills followed
+    title: str  # of the killed server
+    each: tuple[Kill, ...]
+    window: Differences | None  # finding on the run's own entities after all kills; None if they could not be read
+
+    @property
+    def lost_of_window(self) -> int | None:
+        """Lost entities and updates of the run itself; None if they could not be read."""
+        return None if self.window is None else self.window.losses
+
+    def total(self, name: str) -> int:
+        return sum(int(getattr(kill, name)) for kill in self.each)
+
+    @property
+    def answered_s(self) -> list[float]:
+        """Seconds from each restart until a table was read, without restarts after which none was."""
+        return [kill.answered_s for kill in self.each if kill.answered_s is not None]
+
+    @property
+    def with_loss(self) -> int:
+        """Number of kills after which something was lost or wrong, or nothing could be read any more."""
+        return sum(not kill.holds for kill in self.each)
+
+    @property
+    def holds(self) -> bool:
+        return not self.with_loss and self.window is not None and self.window.holds
+
+    @property
+    def telling(self) -> int:
+        """Number of kills of a server that took writes: one that answers most with errors has little to lose."""
+        return sum(kill.acknowledged > kill.errors for kill in self.each)
+
+    @property
+    def at_most(self) -> float:
+        """Upper end of a one-sided 95 % interval for the probability that a kill loses something.
+
+        From the kills that could show a loss, and those with a loss.
+        """
+        return at_most(self.with_loss, max(self.telling, self.with_loss))
+
+    @property
+    def is_stuck(self) -> bool:
+        """True if it answered again, but refused most of the concurrent writes that followed."""
+        return 2 * self.total("again_acked") < self.total("again")
+
+    @property
+    def command(self) -> str:
+        """Command that repeats the kills."""
+        system, series = self.run.manifest.system, self.run.manifest.series
+        entry = {} if system.name == system.base else {"like": system.base, **dict(system.options)}
+        words = ["studies=[catalogs]", f"protocol={series.protocol}"]
+        words.append(f"catalogs.systems={json.dumps({system.name: entry})}")
+        return f"./tidemark all --config {' '.join(shlex.quote(word) for word in words)}"
+
+
+def crashes(run_set: RunSet) -> Iterator[Kills | tuple[Series, str]]:
+    """Yield the kills of each series by killed server; for a series without a possible kill, yield the reason."""
+    for series in run_set.select(harness=False):
+        for run in series.runs:
+            crash = run.record(CatalogRecord).crash
+            if crash.excused is not None:
+                yield series, crash.excused
+            for title in dict.fromkeys(kill.title for kill in crash.kills):
+                each = tuple(kill for kill in crash.kills if kill.title == title)
+                yield Kills(series, run, title, each, crash.window)
