@@ -12,7 +12,7 @@ from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, 
 from tidemark.runs.names import MAIN
 from tidemark.runs.runset import Series
 from tidemark.studies.catalogs import published
-from tidemark.studies.catalogs.metrics import MEDIAN, SORTS
+from tidemark.studies.catalogs.metrics import SORTS
 from tidemark.studies.catalogs.settings import USERS, users_of
 
 STAND_IN = "rest-jdbc-postgres"  # system that is reported next to rows that cannot be tested here
@@ -121,11 +121,12 @@ def not_here(evidence: CatalogEvidence, mode: str, case: str, layer: str, query:
 def _stand_in(evidence: CatalogEvidence, row: published.Printed) -> str:
     act = row.query.lower()
     name = SORT_OF.get(row.query, f"open-{row.case[:2]} {act}")
-    if name not in {sort.name for sort in SORTS}:
+    sort = next((sort for sort in SORTS if sort.name == name), None)
+    if sort is None:
         return "no catalog here has the operation"
     users = f"{USERS}1" if row.mode == published.SEQUENTIAL else evidence.most_users()
     try:
-        ours = evidence.hot(MEDIAN[name], STAND_IN, users).estimate("ms")
+        ours = evidence.hot(sort.median, STAND_IN, users).estimate("ms")
     except Absent as absent:
         return f"for comparison there would be {STAND_IN} ({absent})"
     return f"for comparison, not judged: {STAND_IN} with {users}, median {estimate_text(ours)}"

@@ -15,11 +15,10 @@ from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.studies.catalogs.metrics import CREATING, MEDIAN, MIXES, RATE, READ, UPDATE, Sort, response_ms
+from tidemark.studies.catalogs.metrics import CREATE_TABLE, CREATING, MIXES, READ, UPDATE, Sort, response_ms
 from tidemark.studies.catalogs.settings import users_of
 
 SHOWN = (*CREATING, READ, UPDATE)
-TABLES = CREATING[1]
 TAILS = MIXES[:2]  # half reads, half writes, in an open loop
 FEWEST = 20  # responses required to draw a distribution
 
@@ -49,7 +48,7 @@ def response(studio: Studio, sort: Sort) -> Drawn:
     for found in _by_system(studio).values():
         points: list[plots.Point] = []
         for series in (found[0], found[-1]) if len(found) > 1 else found:
-            value = attempt("ms", partial(studio.measures.hot, MEDIAN[sort.name], series))
+            value = attempt("ms", partial(studio.measures.hot, sort.median, series))
             text = f"{series.mode}: {value.reason}" if isinstance(value, Missing) else value
             points.append((text, series, series is found[0]))
             runs += list(series.hot_runs)
@@ -106,7 +105,7 @@ def rates(studio: Studio) -> Drawn:
     points: list[dict[str, object]] = []
     for found in _by_system(studio).values():
         for series in found:
-            value = attempt("", partial(studio.measures.hot, RATE[TABLES.name], series))
+            value = attempt("", partial(studio.measures.hot, CREATE_TABLE.rate, series))
             if isinstance(value, Estimate):
                 points += plots.rows_of(value, system=series.title, users=users_of(series))
                 runs += list(series.hot_runs)

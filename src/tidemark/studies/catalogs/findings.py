@@ -10,7 +10,7 @@ from tidemark.analysis.quantities import Absent
 from tidemark.analysis.words import estimate_text, listed, number
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.catalogs import published
-from tidemark.studies.catalogs.metrics import CREATE_TABLE, HOT, RATE, Kills, crashes
+from tidemark.studies.catalogs.metrics import CREATE_TABLE, HOT, Kills, crashes
 from tidemark.studies.catalogs.record import CONFLICT, CatalogRecord
 from tidemark.studies.catalogs.settings import ALONE, users_of
 
@@ -42,7 +42,7 @@ class Writer(SentenceWriter):
         parts = []
         for name in (RELATIONAL, FILE):
             if name in by_name:
-                ratio = self.measures.ratio(CREATE_TABLE, by_name[name], by_name[MEMORY]).estimate("x")
+                ratio = self.measures.ratio(CREATE_TABLE.median, by_name[name], by_name[MEMORY]).estimate("x")
                 parts.append(f"{estimate_text(ratio)} over {by_name[name].title.partition(', ')[2]}")
         if not parts:
             raise Absent("the server was measured over one backend alone")
@@ -60,7 +60,7 @@ class Writer(SentenceWriter):
         for series in self._of(most):
             if series.system in alone:
                 with suppress(Absent):
-                    ratio = self.measures.ratio(RATE["create table"], series, alone[series.system]).estimate("x")
+                    ratio = self.measures.ratio(CREATE_TABLE.rate, series, alone[series.system]).estimate("x")
                     parts.append(f"{estimate_text(ratio)} ({series.title})")
         if not parts:
             raise Absent("no catalog was measured with one user and with several")

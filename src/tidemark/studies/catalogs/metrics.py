@@ -27,7 +27,10 @@ READING, WRITING = tuple(kind.name for kind in READS), tuple(kind.name for kind 
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """Group of requests: of some parts of a window, and of some kinds; `title` begins a heading."""
+    """Group of requests, with its quantities: of some parts of a window, and of some kinds; `title` begins a heading.
+
+    Times are from when a request was due, of those that succeeded.
+    """
 
     name: str
     title: str
@@ -43,8 +46,56 @@ class Sort:
             raise Absent(f"the window had no such part: {', '.join(self.parts)}")
         return found
 
+    def succeeded(self, run: Run) -> NDArray[np.bool_]:
+        """Return a mask of its requests that succeeded. Raises Absent if there is none."""
+        found: NDArray[np.bool_] = self.of(run) & (run.words("outcome") == ACKED)
+        if not found.any():
+            raise Absent("no such request succeeded")
+        return found
+
+    @property
+    def median(self) -> Quantity:
+        plain = self._quantity("median", "ms", "median", partial(_quantile, probability=0.5), LOWER)
+        key = self.name.replace(" ", "_").replace("-", "_")
+        return replace(plain, key=key, subjects="Requests", words=("slower", "faster"))
+
+    @property
+    def mean(self) -> Quantity:
+        return self._quantity("mean", "ms", "mean", _mean, LOWER)
+
+    @property
+    def p99(self) -> Quantity:
+        return self._quantity("p99", "ms", "p99", partial(_quantile, probability=0.99), LOWER)
+
+    @property
+    def minimum(self) -> Quantity:
+        return self._quantity("minimum", "ms", "minimum", partial(_end, end=np.min), LOWER)
+
+    @property
+    def maximum(self) -> Quantity:
+        return self._quantity("maximum", "ms", "maximum", partial(_end, end=np.max), LOWER)
+
+    @property
+    def rate(self) -> Quantity:
+        return self._quantity("rate", "requests/s", "rate", _rate, HIGHER)
+
+    @property
+    def tail(self) -> Quantity:
+        return self._quantity("tail", "", "p99 / median", _tail)
+
+    @property
+    def success(self) -> Quantity:
+        return replace(self._quantity("success", "", "share that succeeded", _success, HIGHER), signed=True)
+
+    def _quantity(
+        self, word: str, unit: str, title: str, how: Callable[..., Replicates], better: str | None = None
+    ) -> Quantity:
+        """Return the quantity that `how` computes from a run and a sort of requests."""
+        return Quantity(f"{self.name} {word}", unit, f"{self.title}: {title}", partial(how, sort=self), better)
+
 
 CREATING = tuple(Sort(kind.name, f"{kind.name.capitalize()}", ("create",), (kind.name,)) for kind in CREATIONS)
+CREATE_NAMESPACE, CREATE_TABLE, CREATE_VIEW = CREATING
 READ = Sort("read", "Read", ("read",))
 UPDATE = Sort("update", "Update", ("update",))
 MIXES = tuple(
@@ -73,10 +124,7 @@ CREATION = Sort("creation", "Creation", ("create",))
 
 def _times(run: Run, sort: Sort) -> NDArray[Any]:
     """Return nanoseconds of the requests that succeeded, from their due times, in the order of time."""
-    chosen = sort.of(run) & (run.words("outcome") == ACKED)
-    if not chosen.any():
-        raise Absent("no such request succeeded")
-    times: NDArray[Any] = np.maximum(run.column("response_ns")[chosen], 1)
+    times: NDArray[Any] = np.maximum(run.column("response_ns")[sort.succeeded(run)], 1)
     return times
 
 
@@ -110,13 +158,9 @@ def _end(run: Run, sort: Sort, end: Callable[[NDArray[Any]], Any]) -> Replicates
 
 def _rate(run: Run, sort: Sort) -> Replicates:
     """Return requests that succeeded per second, from the first one's start to the end of the last that did."""
-    chosen = sort.of(run)
-    starts = run.column("start_ns")[chosen]
-    ends = starts + run.column("elapsed_ns")[chosen]
-    done = np.sort(ends[run.words("outcome")[chosen] == ACKED])
-    if not len(done):
-        raise Absent("no such request succeeded")
-    between = np.maximum(np.diff(done, prepend=int(starts.min())), 1)
+    starts, acked = run.column("start_ns"), sort.succeeded(run)
+    done = np.sort((starts + run.column("elapsed_ns"))[acked])
+    between = np.maximum(np.diff(done, prepend=int(starts[sort.of(run)].min())), 1)
     return ratio_of_sums(np.ones(len(done)), between, generator(run.label, f"{sort.name} rate")).scaled(1e9)
 
 
@@ -140,18 +184,13 @@ def _tail(run: Run, sort: Sort) -> Replicates:
 
 def _attempts(run: Run, sort: Sort) -> Replicates:
     """Return requests per success: those since the previous success, and itself."""
-    places = np.flatnonzero(run.words("outcome")[sort.of(run)] == ACKED)
-    if not len(places):
-        raise Absent("no such request succeeded")
+    places = np.flatnonzero(sort.succeeded(run)[sort.of(run)])
     return ratio_of_sums(np.diff(places, prepend=-1), np.ones(len(places)), generator(run.label, f"{sort.name} tries"))
 
 
 def _tries(run: Run, sort: Sort) -> Replicates:
     """Return attempts per success, as the client counts them."""
-    chosen = sort.of(run) & (run.words("outcome") == ACKED)
-    if not chosen.any():
-        raise Absent("no such request succeeded")
-    tries = run.column("attempts")[chosen]
+    tries = run.column("attempts")[sort.succeeded(run)]
     return ratio_of_sums(tries, np.ones(len(tries)), generator(run.label, f"{sort.name} tries"))
 
 
@@ -195,34 +234,6 @@ def _server_memory(run: Run) -> Replicates:
     return known(most / 1e6)
 
 
-def _of_sorts(
-    word: str, unit: str, title: str, how: Callable[..., Replicates], better: str | None = LOWER
-) -> dict[str, Quantity]:
-    """Return a quantity for each sort of request, by the sort's name; `how` computes it from a run and a sort."""
-    return {
-        sort.name: Quantity(f"{sort.name} {word}", unit, f"{sort.title}: {title}", partial(how, sort=sort), better)
-        for sort in SORTS
-    }
-
-
-MEDIAN = {
-    name: replace(
-        quantity, key=name.replace(" ", "_").replace("-", "_"), subjects="Requests", words=("slower", "faster")
-    )
-    for name, quantity in _of_sorts("median", "ms", "median", partial(_quantile, probability=0.5)).items()
-}
-MEAN = _of_sorts("mean", "ms", "mean", _mean)
-P99 = _of_sorts("p99", "ms", "p99", partial(_quantile, probability=0.99))
-MINIMUM = _of_sorts("minimum", "ms", "minimum", partial(_end, end=np.min))
-MAXIMUM = _of_sorts("maximum", "ms", "maximum", partial(_end, end=np.max))
-RATE = _of_sorts("rate", "requests/s", "rate", _rate, HIGHER)
-TAIL = _of_sorts("tail", "", "p99 / median", _tail, None)
-SUCCESS = {
-    s.name: Quantity(
-        f"{s.name} success", "", f"{s.title}: share that succeeded", partial(_success, sort=s), HIGHER, signed=True
-    )
-    for s in (*SORTS, CREATION)
-}
 ATTEMPTS = Quantity("hot update attempts", "", "Requests an update of one table", partial(_attempts, sort=HOT), LOWER)
 TRIES = Quantity("append attempts", "", "Attempts at an append that succeeded", partial(_tries, sort=APPENDED), LOWER)
 SERVER_CPU = Quantity("server CPU", "ms", "CPU a request, server and database", _server_cpu, LOWER)
@@ -233,15 +244,16 @@ STATEMENTS = {
     for step in (*(sort.name for sort in CREATING), "read", *WRITING, "hot", "append")
     for how in (partial(_statements, step=step),)
 }
-CREATE_TABLE = MEDIAN["create table"]
 
 QUANTITIES = Quantities(
     all=(
-        *MEDIAN.values(), *MEAN.values(), *P99.values(), *MINIMUM.values(), *MAXIMUM.values(), *RATE.values(),
-        *TAIL.values(), *SUCCESS.values(), ATTEMPTS, TRIES, SERVER_CPU, SERVER_MEMORY, IN_FLIGHT,
+        *(sort.median for sort in SORTS), *(sort.mean for sort in SORTS), *(sort.p99 for sort in SORTS),
+        *(sort.minimum for sort in SORTS), *(sort.maximum for sort in SORTS), *(sort.rate for sort in SORTS),
+        *(sort.tail for sort in SORTS), *(sort.success for sort in (*SORTS, CREATION)), ATTEMPTS, TRIES, SERVER_CPU,
+        SERVER_MEMORY, IN_FLIGHT,
         *STATEMENTS.values(),
     ),
-    headline=(CREATE_TABLE, MEDIAN["create namespace"], MEDIAN["create view"], MEDIAN["read"], MEDIAN["update"]),
+    headline=tuple(sort.median for sort in (CREATE_TABLE, CREATE_NAMESPACE, CREATE_VIEW, READ, UPDATE)),
     code=("studies/catalogs/metrics.py", "studies/catalogs/record.py", "studies/catalogs/requests.py"),
 )  # fmt: skip
 

@@ -22,14 +22,8 @@ from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.runset import Series
 from tidemark.studies.catalogs.metrics import (
     CREATING,
-    MAXIMUM,
-    MEAN,
-    MEDIAN,
-    MINIMUM,
     MIXES,
-    P99,
     RAMPED,
-    RATE,
     Sort,
 )
 from tidemark.studies.catalogs.record import ACKED
@@ -56,7 +50,6 @@ CASES = {
     "create": "Dataset creation", "create-ramp": "Dataset creation, a user more each second",
     "open-50": "50/50 RW workload", "open-99": "99/01 RW workload",
 }  # fmt: skip
-TIMES = (MEAN, MINIMUM, MEDIAN, P99, MAXIMUM)
 UNEQUAL = "Backends do not promise the same when a request is answered: see catalog-durability before comparing them."
 
 
@@ -189,8 +182,9 @@ def _ours(workshop: Workshop, series: Series, sort: Sort) -> list[Cell]:
         counts: list[Cell] = [whole, done, whole - done]
     except Absent as absent:
         counts = [Missing(str(absent))] * 3
-    found = [attempt("ms", partial(workshop.measures.hot, times[sort.name], series)) for times in TIMES]
-    rate = attempt("requests/s", partial(workshop.measures.hot, RATE[sort.name], series))
+    times = (sort.mean, sort.minimum, sort.median, sort.p99, sort.maximum)
+    found = [attempt("ms", partial(workshop.measures.hot, each, series)) for each in times]
+    rate = attempt("requests/s", partial(workshop.measures.hot, sort.rate, series))
     return [CASES[sort.parts[0]], _query(sort), series.title, *counts, *found, rate, _generator(workshop, series, sort)]
 
 
@@ -200,7 +194,7 @@ def _generator(workshop: Workshop, series: Series, sort: Sort) -> Cell:
     if null is None or series.is_harness:
         return None
     try:
-        own, whole = (workshop.measures.hot(MEDIAN[sort.name], each).value for each in (null, series))
+        own, whole = (workshop.measures.hot(sort.median, each).value for each in (null, series))
     except Absent as absent:
         return Missing(str(absent))
     return 100 * own / whole
@@ -214,13 +208,13 @@ def _scaling(workshop: Workshop) -> Table:
     alone = {series.system: series for series in all_series if users_of(series) == ALONE}
     for sort in CREATING:
         for series in all_series:
-            rate = attempt("requests/s", partial(measures.hot, RATE[sort.name], series))
+            rate = attempt("requests/s", partial(measures.hot, sort.rate, series))
             cells: list[Cell] = [sort.title, series.title, users_of(series), rate]
             first = alone.get(series.system)
             if first is None or first is series:
                 found.append([*cells, None, None])
                 continue
-            both = (RATE[sort.name], MEAN[sort.name])
+            both = (sort.rate, sort.mean)
             found.append([*cells, *(attempt("x", partial(measures.ratio, each, series, first)) for each in both)])
         theirs = f"{DOCUMENT} (the report's)"
         one, many = (row(mode, "Dataset", DOCUMENT, _query(sort)).mean_ms for mode in (SEQUENTIAL, CONCURRENT))

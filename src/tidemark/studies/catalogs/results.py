@@ -17,15 +17,15 @@ from tidemark.studies.catalogs.claims import MEASURES, CatalogEvidence
 from tidemark.studies.catalogs.findings import Writer
 from tidemark.studies.catalogs.metrics import (
     APPENDED,
+    CREATE_NAMESPACE,
     CREATE_TABLE,
     HOT,
-    MEDIAN,
-    P99,
     QUANTITIES,
-    RATE,
+    READ,
     SERVER_CPU,
     SERVER_MEMORY,
     TRIES,
+    UPDATE,
 )
 from tidemark.studies.catalogs.settings import ALONE, users_of
 from tidemark.studies.catalogs.study import STUDY
@@ -75,35 +75,35 @@ def _values(_run_set: RunSet) -> dict[str, str]:
 
 QUESTIONS = (
     Question(
-        "create-table", "Create a table", "ms", _hot(CREATE_TABLE, _alone),
+        "create-table", "Create a table", "ms", _hot(CREATE_TABLE.median, _alone),
         hint="Median response with one user. Hot runs.", asks="Quickest to create a table, one user",
     ),
     Question(
-        "create-namespace", "Create a namespace", "ms", _hot(MEDIAN["create namespace"], _alone),
+        "create-namespace", "Create a namespace", "ms", _hot(CREATE_NAMESPACE.median, _alone),
         hint="Median response with one user. Hot runs.",
     ),
     Question(
-        "read", "Read", "ms", _hot(MEDIAN["read"], _alone), hint="Median of nine kinds of read, one user. Hot runs.",
+        "read", "Read", "ms", _hot(READ.median, _alone), hint="Median of nine kinds of read, one user. Hot runs.",
     ),
     Question(
-        "update", "Update", "ms", _hot(MEDIAN["update"], _alone),
+        "update", "Update", "ms", _hot(UPDATE.median, _alone),
         hint="Median of setting a property of a namespace, a table or a view, one user. Hot runs.",
     ),
     Question(
-        "tables-many", "Tables/s, many users", "requests/s", _hot(RATE["create table"], _many),
+        "tables-many", "Tables/s, many users", "requests/s", _hot(CREATE_TABLE.rate, _many),
         better=HIGHER, note=_users, hint="Tables created in a second with the most users that were measured. Hot runs.",
         asks="Most tables a second, many users",
     ),
     Question(
-        "p99-many", "Update p99, many users", "ms", _hot(P99["update"], _many), note=_users,
+        "p99-many", "Update p99, many users", "ms", _hot(UPDATE.p99, _many), note=_users,
         hint="99 of 100 updates of different entities are answered sooner, with the most users. Hot runs.",
     ),
     Question(
-        "hot", "Updates/s of one table", "requests/s", _hot(RATE[HOT.name], _many), better=HIGHER, note=_users,
+        "hot", "Updates/s of one table", "requests/s", _hot(HOT.rate, _many), better=HIGHER, note=_users,
         hint="Updates of one table that succeed in a second when all users update it. Hot runs.",
     ),
     Question(
-        "append", "Appends/s to one table", "requests/s", _hot(RATE[APPENDED.name], _many), better=HIGHER, note=_users,
+        "append", "Appends/s to one table", "requests/s", _hot(APPENDED.rate, _many), better=HIGHER, note=_users,
         hint="Snapshots that all users together append to one table in a second, conflicts tried again. Hot runs.",
     ),
     Question(

@@ -37,16 +37,12 @@ from tidemark.studies.catalogs.metrics import (
     CHURN,
     CHURNING,
     CREATING,
+    CREATION,
     HOT,
-    MEDIAN,
     MIXES,
-    P99,
     RACE,
-    RATE,
     READ,
     STATEMENTS,
-    SUCCESS,
-    TAIL,
     TRANSACTED,
     TRIES,
     UPDATE,
@@ -129,7 +125,7 @@ def _outcomes(workshop: Workshop) -> Table:
         for run in series.runs:
             record, oracle = run.record(CatalogRecord), run.manifest.oracle
             differences = record.oracle if oracle.applicable else None
-            asked = _measured(workshop, run, SUCCESS["creation"])
+            asked = _measured(workshop, run, CREATION.success)
             verdict = "holds" if oracle.verdict else "DOES NOT HOLD"
             resolved, wrong = ([getattr(differences, name, None) for name in names] for names in (RESOLVED, WRONG))
             rows.append([
@@ -164,7 +160,7 @@ def _mixed(workshop: Workshop) -> Table:
     rows: list[list[Cell]] = []
     for series in workshop.run_set.select():
         for sort in MIXES:
-            asked = [each[sort.name] for each in (MEDIAN, P99, TAIL, RATE)]
+            asked = (sort.median, sort.p99, sort.tail, sort.rate)
             rows += [
                 [sort.title, *_row(series, run), *_measured(workshop, run, *asked), _late(run, sort)]
                 for run in series.runs
@@ -201,9 +197,9 @@ def _contention(workshop: Workshop) -> Table:
             transactions = sum(committed.values())
             rows.append([
                 *_row(series, run), sum(hot.values()), hot[ACKED], hot[CONFLICT], hot[FAILED] + hot[UNKNOWN],
-                *_measured(workshop, run, RATE[HOT.name], ATTEMPTS, MEDIAN[HOT.name]), _fairness(run),
+                *_measured(workshop, run, HOT.rate, ATTEMPTS, HOT.median), _fairness(run),
                 sum(appended.values()), appended[ACKED], appended[CONFLICT],
-                *_measured(workshop, run, RATE[APPENDED.name], TRIES, MEDIAN[APPENDED.name]),
+                *_measured(workshop, run, APPENDED.rate, TRIES, APPENDED.median),
                 transactions or None, committed[ACKED] if transactions else None,
                 sum(race.values()) // users_of(series), race[ACKED], race[CONFLICT], race[FAILED] + race[UNKNOWN],
             ])  # fmt: skip
@@ -347,10 +343,9 @@ def _distance(workshop: Workshop) -> Table:
     for pair in pairs(workshop.run_set):
         runs += [*pair.near.runs, *pair.far.runs]
         for sort in (*CREATING, READ, UPDATE, HOT, APPENDED):
-            median = MEDIAN[sort.name]
             row: list[Cell] = [pair.near.title, users_of(pair.near), sort.title, pair.near_ms, pair.far_ms]
-            row += [attempt("ms", partial(measures.hot, median, series)) for series in (pair.near, pair.far)]
-            row.append(attempt("", partial(pair.round_trips, measures, median)))
+            row += [attempt("ms", partial(measures.hot, sort.median, series)) for series in (pair.near, pair.far)]
+            row.append(attempt("", partial(pair.round_trips, measures, sort.median)))
             rows.append([*row, _statements(measures, pair.near, sort.name)])
     if not rows:
         rows.append([*[None] * 7, Missing(f"no system over PostgreSQL was measured at two distances ({RTT})"), None])
@@ -429,7 +424,7 @@ def _churn(workshop: Workshop) -> Table:
     """Return table catalog-churn: tables that users create, rename and drop while all of them are listed."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
-    asked = (*(MEDIAN[sort.name] for sort in CHURNING), RATE[CHURN.name])
+    asked = (*(sort.median for sort in CHURNING), CHURN.rate)
     for series in workshop.run_set.select():
         for run in series.runs:
             churned = run.words("part") == "churn"
