@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 from tidemark.config import load
 from tidemark.pipeline.plan import make_plan
 from tidemark.pipeline.programs import tools
-from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.catalogs.settings import users_of
+from tidemark.runs.spec import HasSettings, SeriesSpec
+from tidemark.studies.catalogs.settings import CatalogSettings, users_of
 from tidemark.studies.catalogs.study import Catalogs
 from tidemark.systems.variants import variant_of
 
@@ -38,3 +40,9 @@ def test_single_process_file_is_measured_with_one_user() -> None:
         can = spec.system == "ducklake-catalog-sqlite" or users_of(spec) == 1
         assert (reason is None) is can and (can or f"not with {users_of(spec)}" in str(reason))
     assert {users_of(spec) for spec in series} == {1, 8, 50}
+
+
+def test_series_of_an_earlier_plan_tells_its_users_by_its_label() -> None:
+    """Plans of earlier versions have no settings; those that the label does not encode are unknown."""
+    earlier = cast(HasSettings, SimpleNamespace(mode="users-50", settings=()))
+    assert users_of(earlier) == 50 and CatalogSettings.of(earlier).depth is None

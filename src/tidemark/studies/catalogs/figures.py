@@ -38,7 +38,7 @@ def _by_system(studio: Studio) -> dict[str, list[Series]]:
         found.setdefault(series.system, []).append(series)
     if not found:
         raise Absent("no catalog was measured")
-    return {name: sorted(each, key=lambda series: users_of(series)) for name, each in found.items()}
+    return {name: sorted(each, key=users_of) for name, each in found.items()}
 
 
 def response(studio: Studio, sort: Sort) -> Drawn:

@@ -25,6 +25,7 @@ class Writer(SentenceWriter):
 
     @property
     def findings(self) -> tuple[Callable[[], str], ...]:
+        """Functions that write the sentences, in the order in which results show them."""
         return self.backend, self.scaling, self.hot_table, self.oracle, self.crash, self.mistakes
 
     def _of(self, users: int) -> list[Series]:
