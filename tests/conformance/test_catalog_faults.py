@@ -20,13 +20,12 @@ from tidemark.services.base import Service, Surroundings
 from tidemark.services.iceberg.backends import IcebergRestSqlite
 from tidemark.services.servers import Servers as Started
 from tidemark.software.tools import provide_tool, tool_python
-from tidemark.studies.catalogs.load.generator import TOOL, Generator
+from tidemark.studies.catalogs.requests import Tree, phases
 from tidemark.studies.catalogs.settings import CatalogSettings
-from tidemark.studies.catalogs.tree import Tree
 from tidemark.studies.catalogs.window import crash
 from tidemark.studies.catalogs.window.crash import Crash, why_not
+from tidemark.studies.catalogs.window.generator import TOOL, Generator
 from tidemark.studies.catalogs.window.oracle import Ledger
-from tidemark.studies.catalogs.window.phases import phases
 from tidemark.studies.catalogs.window.samples import CatalogWindow
 from tidemark.systems.base import Context
 from tidemark.systems.catalogs.base import CatalogSystem

@@ -22,13 +22,24 @@ from tidemark.services.http import open_url
 from tidemark.services.postgres import Postgres
 from tidemark.services.seaweedfs import InBucket
 from tidemark.services.servers import in_order
-from tidemark.studies.catalogs.load.generator import Generator
-from tidemark.studies.catalogs.outcomes import ACKED, CONFLICT
-from tidemark.studies.catalogs.requests import APPENDING, CREATIONS, FILL, READS, UPDATES, Request
+from tidemark.studies.catalogs.record import ACKED, CONFLICT
+from tidemark.studies.catalogs.requests import (
+    APPENDING,
+    COLUMNS,
+    CREATIONS,
+    FILL,
+    PROPERTIES,
+    READS,
+    UPDATES,
+    Phase,
+    Request,
+    Tree,
+    Walk,
+    phases,
+)
 from tidemark.studies.catalogs.settings import CatalogSettings
-from tidemark.studies.catalogs.tree import COLUMNS, PROPERTIES, Tree
+from tidemark.studies.catalogs.window.generator import Generator
 from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look
-from tidemark.studies.catalogs.window.phases import Phase, Walk, phases
 from tidemark.systems.base import NONE_PER_WRITE, Context
 from tidemark.systems.catalogs.base import CatalogSystem, Entity
 from tidemark.systems.catalogs.library import Contents, LibraryCatalog, Session

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tidemark.software.tools import provide_tool, tool_python
-from tidemark.studies.catalogs.load.generator import TOOL, Generator
-from tidemark.studies.catalogs.outcomes import ACKED, outcomes
-from tidemark.studies.catalogs.requests import APPENDING, CREATIONS, TRANSACTING, Kind, Request
+from tidemark.studies.catalogs.record import ACKED
+from tidemark.studies.catalogs.requests import APPENDING, CREATIONS, TRANSACTING, Kind, Phase, Request
+from tidemark.studies.catalogs.window.generator import TOOL, Generator
 from tidemark.studies.catalogs.window.oracle import Ledger, look
-from tidemark.studies.catalogs.window.phases import Phase
+from tidemark.studies.catalogs.window.samples import outcomes
 from tidemark.systems.base import Context
 from tidemark.systems.catalogs.base import Entity
 from tidemark.systems.catalogs.rest import RestSqlite

@@ -10,7 +10,7 @@ from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Replicates, known
 from tidemark.results.claims.claims import Claim
 from tidemark.studies.catalogs import published as catalogs
-from tidemark.studies.catalogs.settings import users_of
+from tidemark.studies.catalogs.settings import USERS
 from tidemark.studies.deltars import published as deltars
 from tidemark.studies.ingest import published as ingest
 from tidemark.studies.lhbench import published as lhbench
@@ -102,9 +102,9 @@ def of_catalogs(claim: Claim, quantity: str, system: str, mode: str) -> float:
     under_load = claim.measure.name == "users-ratio"
     layer = LAYERS.get(system, CONCURRENT_LAYER if under_load else SEQUENTIAL_LAYER)
     case, query = ("Dataset", act.title()) if act.startswith("create") else (f"{act[5:7]}/", act.split()[-1].title())
-    alone = users_of(mode) == 1
+    alone = mode == f"{USERS}1"
     row = catalogs.row(catalogs.SEQUENTIAL if alone else catalogs.CONCURRENT, case, layer, query)
-    users = 1 if alone else catalogs.users_of(query)
+    users = 1 if alone else catalogs.printed_users(query)
     return {"mean": row.mean_ms, "median": row.mean_ms, "rate": users / row.mean_ms}[what]
 
 

@@ -10,7 +10,7 @@ import yaml
 from tidemark.analysis.statistics import Replicates, counted, known
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, load_claims
 from tidemark.studies.catalogs import published
-from tidemark.studies.catalogs.measures import CatalogEvidence
+from tidemark.studies.catalogs.claims import CatalogEvidence
 from tidemark.studies.catalogs.results import RESULTS
 
 # By the id of the claim: the verdict of the appendix on the text.

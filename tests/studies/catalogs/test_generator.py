@@ -21,10 +21,9 @@ from tidemark.paths import Workspace
 from tidemark.services.base import Surroundings
 from tidemark.services.null_catalog import NullCatalog
 from tidemark.software.tools import provide_tool, tool_python
-from tidemark.studies.catalogs.load.generator import TOOL, Generator, Played
-from tidemark.studies.catalogs.outcomes import ACKED, UNKNOWN
-from tidemark.studies.catalogs.requests import KINDS, Request
-from tidemark.studies.catalogs.window.phases import Phase
+from tidemark.studies.catalogs.record import ACKED, UNKNOWN
+from tidemark.studies.catalogs.requests import KINDS, Phase, Request
+from tidemark.studies.catalogs.window.generator import TOOL, Generator, Played
 from tidemark.studies.catalogs.window.samples import CatalogWindow
 from tidemark.systems.catalogs.base import Endpoint
 

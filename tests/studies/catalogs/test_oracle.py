@@ -9,11 +9,13 @@ from typing import Any, cast
 import pytest
 
 from tidemark.analysis.quantities import Absent
+from tidemark.runs.coding.fields import Fields
+from tidemark.runs.coding.shapes import read
 from tidemark.runs.runset import RunSet
-from tidemark.studies.catalogs.outcomes import ACKED, FAILED, UNKNOWN, WRONG
-from tidemark.studies.catalogs.requests import CREATIONS, DROPPING, RENAMING, Request
-from tidemark.studies.catalogs.robust import Kills, crash_sentence, crashes
-from tidemark.studies.catalogs.tree import COLUMNS, PROPERTIES
+from tidemark.studies.catalogs.findings import crash_sentence
+from tidemark.studies.catalogs.metrics import Kills, crashes
+from tidemark.studies.catalogs.record import ACKED, FAILED, UNKNOWN, WRONG
+from tidemark.studies.catalogs.requests import COLUMNS, CREATIONS, DROPPING, PROPERTIES, RENAMING, Request
 from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look
 from tidemark.systems.catalogs.base import CatalogReader, Entity, Kept, Names
 
@@ -90,15 +92,25 @@ def test_unknown_outcome_is_resolved_by_the_listed_tables() -> None:
 def kill(
     holds: bool = True, lost: int = 0, title: str = "Server", answered_s: float | None = 1.5, errors: int = 0
 ) -> dict[str, Any]:
-    counts = {"in_flight": 8, "acknowledged": 40, "unknown": 8 + errors, "errors": errors, "done": 1, "not_done": 7}
+    counts: dict[str, Any] = {
+        "in_flight": 8,
+        "acknowledged": 40,
+        "unknown": 8 + errors,
+        "errors": errors,
+        "done": 1,
+        "not_done": 7,
+    }
     counts |= {"again": 16, "again_acked": 0 if errors else 16}
+    counts |= {"killed": "server", "moment_s": 1.0, "named": []}
     return {"title": title, "lost": lost, "holds": holds, "answered_s": answered_s, "said": "", **counts}
 
 
 def run_set(crash: dict[str, Any]) -> RunSet:
     system = SimpleNamespace(name="mine", base="rest-jdbc-h2", options=())
-    manifest = SimpleNamespace(found=(("crash", crash),), system=system, series=SimpleNamespace(protocol="smoke"))
-    series = SimpleNamespace(title="Mine", mode="users-8", runs=[SimpleNamespace(manifest=manifest)])
+    manifest = SimpleNamespace(system=system, series=SimpleNamespace(protocol="smoke"))
+    found = Fields("run.json", {"steps": [], "oracle": {}, "in_flight": 8, "crash": crash}, "found.")
+    run = SimpleNamespace(manifest=manifest, record=lambda kind: read(kind, found))
+    series = SimpleNamespace(title="Mine", mode="users-8", runs=[run])
     return cast(RunSet, SimpleNamespace(select=lambda **_: [series]))
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 from tidemark.config import load
 from tidemark.pipeline.plan import make_plan
 from tidemark.pipeline.programs import tools
-from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.catalogs.settings import users_of
-from tidemark.studies.catalogs.workload import Catalogs
+from tidemark.runs.spec import HasSettings, SeriesSpec
+from tidemark.studies.catalogs.settings import CatalogSettings, users_of
+from tidemark.studies.catalogs.study import Catalogs
 from tidemark.systems.registry import variant_of
 
 CONFIG = Path(__file__).parents[3] / "config.yaml"
@@ -35,6 +37,12 @@ def test_single_process_file_is_measured_with_one_user() -> None:
     series = planned("ducklake-catalog-file", "ducklake-catalog-sqlite")
     for spec in series:
         reason = Catalogs.unavailable(spec, variant_of(spec))
-        can = spec.system == "ducklake-catalog-sqlite" or users_of(spec.mode) == 1
-        assert (reason is None) is can and (can or f"not with {users_of(spec.mode)}" in str(reason))
-    assert {users_of(spec.mode) for spec in series} == {1, 8, 50}
+        can = spec.system == "ducklake-catalog-sqlite" or users_of(spec) == 1
+        assert (reason is None) is can and (can or f"not with {users_of(spec)}" in str(reason))
+    assert {users_of(spec) for spec in series} == {1, 8, 50}
+
+
+def test_series_of_an_earlier_plan_tells_its_users_by_its_label() -> None:
+    """Plans of earlier versions have no settings; those that the label does not encode are unknown."""
+    earlier = cast(HasSettings, SimpleNamespace(mode="users-50", settings=()))
+    assert users_of(earlier) == 50 and CatalogSettings.of(earlier).depth is None

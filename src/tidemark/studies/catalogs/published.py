@@ -1,12 +1,33 @@
-"""Values printed in the report: its appendix's two tables (report.csv, typed from it), its machine and software."""
+"""Published report: the values of its appendix (report.csv), and tables that compare them with Tidemark's and its text.
+
+Its machine and software are printed in the report as well.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
+import numpy as np
+
+from tidemark.analysis.blocks import REPLICATES
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.statistics import Replicates, generator
+from tidemark.analysis.words import Cell, Missing, attempt
 from tidemark.results.publication import printed_rows
+from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.runs.runset import Series
+from tidemark.studies.catalogs.metrics import (
+    CREATING,
+    MIXES,
+    RAMPED,
+    Sort,
+)
+from tidemark.studies.catalogs.record import ACKED
+from tidemark.studies.catalogs.settings import ALONE, users_of
 
 ORIGIN = "Report"
 SEQUENTIAL, CONCURRENT = "sequential", "concurrent"
@@ -24,6 +45,12 @@ SOFTWARE = {
     "MongoDB": "not stated",
     "Gatling": "not stated",
 }
+SHOWN = (*CREATING, *MIXES[:4])  # rows of the report; its mixes were open loops
+CASES = {
+    "create": "Dataset creation", "create-ramp": "Dataset creation, a user more each second",
+    "open-50": "50/50 RW workload", "open-99": "99/01 RW workload",
+}  # fmt: skip
+UNEQUAL = "Backends do not promise the same when a request is answered: see catalog-durability before comparing them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +74,7 @@ class Printed:
         return f"{self.mode} {self.case} {self.query}"
 
 
-def users_of(query: str) -> int:
+def printed_users(query: str) -> int:
     """Return the largest number of users behind a creation in the concurrent series."""
     return RAMP_USERS if query == "Create Namespace" else USERS
 
@@ -64,3 +91,185 @@ def row(mode: str, case: str, system: str, query: str) -> Printed:
         if each.case.startswith(case) and (each.mode, each.system, each.query) == (mode, system, query):
             return each
     raise KeyError(f"{mode} {case} {system} {query}")
+
+
+def change(mode: str, case: str, query: str, what: str) -> Replicates:
+    """Return how much longer the report's new layer took than the old one, in percent; `what` is mean, median, ...
+
+    The appendix prints whole milliseconds, so each number has an error of up to half a millisecond.
+    """
+    old, new = (
+        rounded(getattr(row(mode, case, system, query), f"{what}_ms"), f"{name} {query}")
+        for system, name in ((RELATIONAL, "old"), (DOCUMENT, "new"))
+    )
+    changed = new.ratio(old).linear()
+    draws = None if changed.draws is None else 100 * (changed.draws - 1)
+    return Replicates(100 * (changed.value - 1), draws, 2, log=False)
+
+
+def gain(query: str, users: int) -> Replicates:
+    """Return the new layer's rate with many users divided by that with one, by Little's law from the printed means."""
+    alone, many = (
+        rounded(row(mode, "Dataset", DOCUMENT, query).mean_ms, f"{mode} {query}") for mode in (SEQUENTIAL, CONCURRENT)
+    )
+    return alone.ratio(many).scaled(users)
+
+
+def rounded(value: float, name: str) -> Replicates:
+    """Return a printed whole number with the uncertainty of its rounding."""
+    if value <= 0:
+        raise Absent("the report gives no time for requests that failed")
+    draws = generator("printed", name, value).uniform(value - 0.5, value + 0.5, REPLICATES)
+    return Replicates(math.log(value), np.log(draws), 1)
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Yield tables catalog-sequential, catalog-concurrent, catalog-scaling and catalog-contradictions."""
+    all_series = workshop.run_set.select()
+    users = sorted({users_of(series) for series in all_series})
+    alone = [series for series in all_series if users_of(series) == ALONE]
+    many = [series for series in all_series if users_of(series) == users[-1] and users[-1] > ALONE]
+    yield _beside(workshop, SEQUENTIAL, alone, "One request at a time")
+    yield _beside(workshop, CONCURRENT, many, f"Up to {users[-1]:,} users at once")
+    yield _scaling(workshop)
+    yield _contradictions(workshop)
+
+
+def _beside(workshop: Workshop, mode: str, chosen: list[Series], words: str) -> Table:
+    """Return a table with the columns of the report's appendix, and p99 and requests/s of Tidemark's runs."""
+    found: list[list[Cell]] = []
+    for sort in (*SHOWN, RAMPED) if mode == CONCURRENT else SHOWN:
+        found += [_ours(workshop, series, sort) for series in chosen]
+        case, query = CASES[sort.parts[0]], _query(sort)
+        for each in rows():
+            if (each.mode, each.case, each.query) == (mode, case, query):
+                times: list[Cell] = [each.mean_ms, each.minimum_ms, each.median_ms, None, each.maximum_ms, None]
+                if not each.succeeded:
+                    times = [Missing("no request succeeded")] * 6
+                counts: list[Cell] = [each.requests, each.succeeded, each.failed]
+                found.append([case, query, f"{each.system} (the report's)", *counts, *times, None])
+    columns = (
+        Column("case", "Test case"), Column("query", "Query"), SYSTEM, Column("requests", "Requests"),
+        Column("succeeded", "Succeeded"), Column("failed", "Failed"), Column("mean", "Mean", "ms", interval=True),
+        Column("minimum", "Minimum", "ms", interval=True), Column("median", "Median", "ms", interval=True),
+        Column("p99", "p99", "ms", interval=True), Column("maximum", "Maximum", "ms", interval=True),
+        Column("rate", "Rate", "requests/s", interval=True), Column("generator", "Load generator's share", "%"),
+    )  # fmt: skip
+    notes = [
+        "Hot runs; times of requests that succeeded. Mixes are open loops: times count from when a request was due. "
+        "The report's rows are another machine's, and of programs that cannot be had; its requests are not ours in "
+        "number. It created namespaces as the row with a user more each second does: the first user alone, no child "
+        "waits for its parent, and what the server fails at (500) is tried again at most five times.",
+        "The load generator's share: the median of a server that answers at once, by the median here. Above 5 % a time "
+        "is in part the load generator's.",
+        UNEQUAL,
+    ]
+    runs = [run for series in chosen for run in series.hot_runs]
+    title = f"{words}: response times, compared with the report's"
+    return workshop.table(f"catalog-{mode}", title, columns, found, runs, notes)
+
+
+def _query(sort: Sort) -> str:
+    if sort is RAMPED:
+        return "Create Namespace"
+    return sort.name.title() if sort in CREATING else sort.name.split()[-1].capitalize()
+
+
+def _ours(workshop: Workshop, series: Series, sort: Sort) -> list[Cell]:
+    try:
+        outcomes = [run.words("outcome")[sort.of(run)] for run in series.hot_runs]
+        whole, done = sum(map(len, outcomes)), sum(int((outcome == ACKED).sum()) for outcome in outcomes)
+        counts: list[Cell] = [whole, done, whole - done]
+    except Absent as absent:
+        counts = [Missing(str(absent))] * 3
+    times = (sort.mean, sort.minimum, sort.median, sort.p99, sort.maximum)
+    found = [attempt("ms", partial(workshop.measures.hot, each, series)) for each in times]
+    rate = attempt("requests/s", partial(workshop.measures.hot, sort.rate, series))
+    return [CASES[sort.parts[0]], _query(sort), series.title, *counts, *found, rate, _generator(workshop, series, sort)]
+
+
+def _generator(workshop: Workshop, series: Series, sort: Sort) -> Cell:
+    """Return the null server's median as a percentage of the median here."""
+    null = next((each for each in workshop.run_set.select(mode=series.mode) if each.is_harness), None)
+    if null is None or series.is_harness:
+        return None
+    try:
+        own, whole = (workshop.measures.hot(sort.median, each).value for each in (null, series))
+    except Absent as absent:
+        return Missing(str(absent))
+    return 100 * own / whole
+
+
+def _scaling(workshop: Workshop) -> Table:
+    """Return table catalog-scaling: requests per second by number of users, and the report's by Little's law."""
+    found: list[list[Cell]] = []
+    all_series = workshop.run_set.select()
+    measures = workshop.measures
+    alone = {series.system: series for series in all_series if users_of(series) == ALONE}
+    for sort in CREATING:
+        for series in all_series:
+            rate = attempt("requests/s", partial(measures.hot, sort.rate, series))
+            cells: list[Cell] = [sort.title, series.title, users_of(series), rate]
+            first = alone.get(series.system)
+            if first is None or first is series:
+                found.append([*cells, None, None])
+                continue
+            both = (sort.rate, sort.mean)
+            found.append([*cells, *(attempt("x", partial(measures.ratio, each, series, first)) for each in both)])
+        theirs = f"{DOCUMENT} (the report's)"
+        one, many = (row(mode, "Dataset", DOCUMENT, _query(sort)).mean_ms for mode in (SEQUENTIAL, CONCURRENT))
+        users = printed_users(_query(sort))
+        found.append([sort.title, theirs, ALONE, 1000 / one, None, None])
+        found.append([sort.title, theirs, users, 1000 * users / many, users * one / many, many / one])
+    columns = (
+        Column("query", "Query"), SYSTEM, Column("users", "Users"), Column("rate", "Rate", "requests/s", interval=True),
+        Column("gain", "Rate over that of one user", "x", interval=True),
+        Column("slower", "Mean response over that of one user", "x", interval=True),
+    )  # fmt: skip
+    notes = [
+        "Hot runs. The report gives no rates: its are users by the mean response (Little's law). Namespaces were "
+        "created with at most 17 users at once by its program (pingtimeout/polaris, 39582664), not by its text.",
+        UNEQUAL,
+    ]
+    runs = [run for series in all_series for run in series.hot_runs]
+    return workshop.table("catalog-scaling", "How rates grow with the number of users", columns, found, runs, notes)
+
+
+def _contradictions(workshop: Workshop) -> Table:
+    """Return table catalog-contradictions: the report's sentences compared with its own appendix."""
+    found: list[list[Cell]] = []
+    said = (
+        ('"Catalog creation was approximately 46% faster"', "Dataset", "Create Catalog"),
+        ('"Namespace creation performance was equivalent"', "Dataset", "Create Namespace"),
+        ('"Table creation was approximately 21% faster"', "Dataset", "Create Table"),
+        ('"View creation was approximately 37% faster"', "Dataset", "Create View"),
+        ('50/50: "read operations were approximately 13% slower"', "50/50", "Read"),
+        ('50/50: "write operations were about 23% faster"', "50/50", "Write"),
+        ('99/01: "read operations were approximately 13% slower"', "99/01", "Read"),
+        ('99/01: "write operations were about 46% faster"', "99/01", "Write"),
+    )
+    for words, case, query in said:
+        measured = change(SEQUENTIAL, case, query, "mean").estimate("%")
+        wrong = measured.is_above(0) and words.endswith('faster"')
+        old, new = (row(SEQUENTIAL, case, system, query).mean_ms for system in (RELATIONAL, DOCUMENT))
+        found.append([words, old, new, measured, "%", "contradicted: slower" if wrong else "as the appendix has it"])
+    for query in ("Create Catalog", "Create Namespace", "Create Table", "Create View"):
+        users = printed_users(query)
+        by = " (by its program)" if users == RAMP_USERS else ""
+        words = f'"a robust foundation for scaling": {query}, {users} users{by} against one'
+        gained = gain(query, users).estimate("x")
+        old, new = (row(mode, "Dataset", DOCUMENT, query).mean_ms for mode in (SEQUENTIAL, CONCURRENT))
+        verdict = "contradicted: fewer a second than with one user" if gained.is_below(1) else "more a second"
+        found.append([words, old, new, gained, "x", verdict])
+    columns = (
+        Column("sentence", "The report's text"), Column("before", "Mean before", "ms"),
+        Column("after", "Mean after", "ms"),
+        Column("computed", "Computed from its appendix", interval=True), Column("unit", "Unit"),
+        Column("verdict", "Verdict"),
+    )  # fmt: skip
+    notes = [
+        "Before and after: the old layer and the new one; for scaling, one user and many, of the new layer. "
+        "Intervals are those of rounding to whole milliseconds."
+    ]
+    title = "The report's statements, compared with its own appendix"
+    return workshop.table("catalog-contradictions", title, columns, found, (), notes)

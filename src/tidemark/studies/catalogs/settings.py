@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tidemark.errors import ConfigError
-from tidemark.runs.spec import WorkloadSettings
+from tidemark.runs.spec import HasSettings, WorkloadSettings
 from tidemark.schema import Origin, one_of
 from tidemark.systems.registry import SystemEntry
 
@@ -36,6 +37,7 @@ class CatalogSettings(WorkloadSettings):
     churns: int
     kills: int  # of each server and database; 0 in most series
     timeout_seconds: float
+    label_pattern: ClassVar[re.Pattern[str]] = re.compile(f"{USERS}(?P<users>[0-9]+)")
 
     @property
     def label(self) -> str:
@@ -43,9 +45,9 @@ class CatalogSettings(WorkloadSettings):
         return f"{USERS}{self.users}"
 
 
-def users_of(mode: str) -> int:
-    """Return the number of users that a mode encodes."""
-    return int(mode.removeprefix(USERS))
+def users_of(series: HasSettings) -> int:
+    """Return the number of users of a planned or measured series."""
+    return CatalogSettings.of(series).users
 
 
 @dataclass(frozen=True, slots=True)

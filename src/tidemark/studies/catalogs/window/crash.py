@@ -17,15 +17,14 @@ from tidemark.errors import ServiceError, SystemFailure
 from tidemark.measure.workload import Rig, Show
 from tidemark.paths import private_directory
 from tidemark.services.base import Service
-from tidemark.studies.catalogs.load.generator import Generator, Played
-from tidemark.studies.catalogs.outcomes import ACKED, UNKNOWN, outcomes
-from tidemark.studies.catalogs.requests import CREATE, CREATIONS, Request
+from tidemark.studies.catalogs.record import ACKED, UNKNOWN, Kill
+from tidemark.studies.catalogs.requests import CREATE, HOT_UPDATE, NAMESPACE, TABLE, Phase, Request
 from tidemark.studies.catalogs.settings import CatalogSettings
+from tidemark.studies.catalogs.window.generator import Generator, Played
 from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look
-from tidemark.studies.catalogs.window.phases import HOT_UPDATE, Phase
+from tidemark.studies.catalogs.window.samples import outcomes
 from tidemark.systems.catalogs.base import CatalogReader, CatalogSystem, Entity
 
-NAMESPACE, TABLE, _ = CREATIONS
 HOT = "Hot"  # the table that all users update
 FIRST_S, LAST_S = 0.5, 2.0  # range of the moments of kills, after the users began
 MOST_REQUESTS = 4000  # more than any catalog answers before it is killed
@@ -33,28 +32,6 @@ ANSWER_S = 10.0  # timeout after which a request's outcome is unknown
 BACK_S = 60.0  # longest wait for a restarted server
 LOOK_S = 0.02
 AGAIN = 2  # writes per user, concurrently, right after a restart
-
-
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """One kill and the findings after it. Requests are those since the previous kill; `lost` is of all until then."""
-
-    killed: str  # the name of the server
-    title: str
-    moment_s: float  # after the users began
-    in_flight: int  # requests at that moment
-    acknowledged: int
-    unknown: int
-    errors: int  # of the unknown: the server answered with an error before it was killed
-    done: int  # of the unknown: done, as read back
-    not_done: int
-    lost: int  # acknowledged entities and updates; the updates of a lost entity are not counted in addition
-    holds: bool  # the server is back, and nothing is lost, doubled, wrong or phantom
-    named: tuple[str, ...]  # the first differences
-    answered_s: float | None  # from its restart until a table was read; None if that never succeeded
-    again: int = 0  # writes that all users requested concurrently after that
-    again_acked: int = 0
-    said: str = ""  # why it never answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +120,9 @@ class Crash:
             errors=killed.errors,
             done=done,
             not_done=not_done,
-            lost=finding.lost + finding.lost_updates + finding.torn,
+            lost=finding.losses,
             holds=answered is not None and finding.holds,
-            named=tuple(finding.named),
+            named=finding.named,
             answered_s=answered,
             again=len(again.requests),
             again_acked=again.found.count(ACKED),

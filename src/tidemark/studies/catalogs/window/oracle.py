@@ -5,13 +5,22 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tidemark.runs.proofs import Oracle
-from tidemark.studies.catalogs.outcomes import ACKED, UNKNOWN, WRONG
-from tidemark.studies.catalogs.requests import APPEND, CREATE, DROP, READ, RENAME, UPDATE, Request
-from tidemark.studies.catalogs.tree import COLUMNS, PROPERTIES
+from tidemark.studies.catalogs.record import ACKED, UNKNOWN, Differences
+from tidemark.studies.catalogs.requests import (
+    APPEND,
+    COLUMNS,
+    CREATE,
+    DROP,
+    PROPERTIES,
+    READ,
+    RENAME,
+    UPDATE,
+    Request,
+)
 from tidemark.systems.catalogs.base import CatalogReader, Entity
 
 type Place = tuple[Entity, tuple[str, ...], str]
@@ -86,40 +95,25 @@ class Ledger:
 
 
 @dataclass(slots=True)
-class Finding:
-    """Counted differences; `named` describes the first of them."""
+class Finding(Differences):
+    """Counted differences, and the numbers of entities, properties and snapshots that were expected and found."""
 
     expected: int = 0
     found: int = 0
-    lost: int = 0  # acknowledged, but missing
-    undead: int = 0  # dropped or renamed, but present under that name
-    phantom: int = 0  # present, but neither acknowledged nor unknown
-    doubled: int = 0  # listed twice, acknowledged twice, or present under two names
-    wrong: int = 0  # properties or columns differ from those at creation
-    lost_updates: int = 0  # properties and snapshots
-    torn: int = 0  # listed, but cannot be fetched
-    resolved_done: int = 0  # unknown outcomes that were done
-    resolved_not: int = 0
-    named: list[str] = field(default_factory=list)
 
     def differs(self, what: str, place: Place) -> None:
         setattr(self, what, getattr(self, what) + 1)
         if len(self.named) < MOST_NAMED:
             entity, path, name = place
-            self.named.append(f"{what.replace('_', ' ')}: {entity} {'.'.join((*path, name) if name else path)}")
+            self.named += (f"{what.replace('_', ' ')}: {entity} {'.'.join((*path, name) if name else path)}",)
 
     def resolve(self, done: bool) -> None:
         self.resolved_done += done
         self.resolved_not += not done
 
-    @property
-    def holds(self) -> bool:
-        return not any(getattr(self, name) for name in WRONG)
-
     def plain(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in (*WRONG, "resolved_done", "resolved_not")} | {
-            "named": list(self.named)
-        }
+        """Return the counted differences as JSON data."""
+        return {each.name: getattr(self, each.name) for each in fields(Differences)}
 
 
 def look(reader: CatalogReader, ledger: Ledger, root: tuple[str, ...], keeps_properties: bool = True) -> Finding:
@@ -207,7 +201,7 @@ def verdict(finding: Finding, reader: str, began: float) -> Oracle:
         applicable=True,
         expected=finding.expected,
         found=finding.found,
-        missing=finding.lost + finding.lost_updates + finding.torn + finding.wrong,
+        missing=finding.losses + finding.wrong,
         duplicated=finding.doubled,
         unexpected=finding.phantom + finding.undead,
         reader=reader,

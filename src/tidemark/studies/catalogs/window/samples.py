@@ -1,8 +1,8 @@
-"""Samples of one window: a row per request, and the CPU time and database counters of each step."""
+"""Samples of one window: a row per request with its outcome, and the costs of each step."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,29 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.studies.catalogs.load.generator import Played
-from tidemark.studies.catalogs.outcomes import ACKED, CONFLICT, UNKNOWN, outcomes
-from tidemark.studies.catalogs.requests import CREATE
-from tidemark.studies.catalogs.window.phases import Phase
+from tidemark.studies.catalogs.record import ACKED, CASCADED, CONFLICT, FAILED, UNKNOWN, Step
+from tidemark.studies.catalogs.requests import CREATE, Phase
+from tidemark.studies.catalogs.window.generator import Played
+
+NOT_THERE, CONFLICTED = 404, 409
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step of a window: `elapsed_ns` is the time of its phases, `counted` what backends counted during them."""
+def outcomes(status: NDArray[np.int64], creates: NDArray[np.bool_]) -> NDArray[np.object_]:
+    """Return the outcome of each request; `creates` marks the requests that create something.
 
-    name: str
-    part: str
-    users: int
-    requests: int
-    elapsed_ns: int
-    cpu_s: Mapping[str, float]
-    counted: Mapping[str, int]
-
-    def plain(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("name", "part", "users", "requests", "elapsed_ns")} | {
-            "cpu_s": dict(self.cpu_s),
-            "counted": dict(self.counted),
-        }
+    A request that the server failed (5xx) or did not answer may have been done nevertheless: unknown. A creation below
+    a missing namespace (404) is the consequence of another failure: cascaded.
+    """
+    found = np.full(len(status), FAILED, object)
+    found[(status >= 500) | (status < 100)] = UNKNOWN
+    found[(status >= 200) & (status < 300)] = ACKED
+    found[status == CONFLICTED] = CONFLICT
+    found[creates & (status == NOT_THERE)] = CASCADED
+    return found
 
 
 @dataclass(slots=True)

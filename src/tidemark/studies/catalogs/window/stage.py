@@ -6,8 +6,8 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +18,24 @@ from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
 from tidemark.paths import private_directory
+from tidemark.runs.coding.shapes import Pairs, pairs, written
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
+from tidemark.services.postgres import Postgres
 from tidemark.software.tools import tool_versions
-from tidemark.studies.catalogs.load.generator import TOOL, Generator
-from tidemark.studies.catalogs.settings import ALONE, CatalogSettings
-from tidemark.studies.catalogs.tree import Tree
+from tidemark.studies.catalogs.record import Step
+from tidemark.studies.catalogs.requests import CHURN, POOL, RAMP, Phase, Tree, phases
+from tidemark.studies.catalogs.settings import ALONE, COUNTED_DEPTH, COUNTED_REQUESTS, CREATE, CatalogSettings
 from tidemark.studies.catalogs.window.crash import Crash, why_not
+from tidemark.studies.catalogs.window.generator import TOOL, Generator
 from tidemark.studies.catalogs.window.oracle import Finding, Ledger, look, verdict
-from tidemark.studies.catalogs.window.phases import CHURN, POOL, RAMP, Phase, phases
-from tidemark.studies.catalogs.window.samples import CatalogWindow, Step
-from tidemark.studies.catalogs.window.statements import count as count_statements
+from tidemark.studies.catalogs.window.samples import CatalogWindow
 from tidemark.systems.catalogs.base import CatalogSystem, Entity
 from tidemark.systems.catalogs.library import LibraryCatalog
 
 GENERATOR = "load generator"  # group of its processes
+COUNTED_PARTS = (CREATE, "read", "update", "hot", "append")  # parts whose statements are counted, if a window has them
+LONGEST_S = 120.0  # to count statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,10 @@ class Counted:
         spent = {name: group.cpu_seconds() for name, group in groups.items()}
         return cls({name: seconds for name, seconds in spent.items() if seconds is not None}, system.counters())
 
-    def since(self, before: Counted) -> tuple[dict[str, float], dict[str, int]]:
+    def since(self, before: Counted) -> tuple[Pairs[float], Pairs[int]]:
         cpu = {name: round(value - before.cpu_s.get(name, 0.0), 3) for name, value in self.cpu_s.items()}
-        return cpu, {name: value - before.backend.get(name, 0) for name, value in self.backend.items()}
+        counted = {name: value - before.backend.get(name, 0) for name, value in self.backend.items()}
+        return pairs(cpu), pairs(counted)
 
 
 class CatalogStage(Stage[CatalogWindow]):
@@ -127,7 +131,7 @@ class CatalogStage(Stage[CatalogWindow]):
         self._finding = look(self.system.open_reader(), ledger, (self._tree.root,), self.system.keeps_properties)
         if twice := int(window.columns["doubled"].sum()):
             self._finding.doubled += twice
-            self._finding.named.append(f"doubled: {twice:,} names in listings of tables that come and go")
+            self._finding.named += (f"doubled: {twice:,} names in listings of tables that come and go",)
         self._check_closed_form(ledger)
         found = verdict(self._finding, self.system.reader, began)
         self._look_closer(ledger, last, show)
@@ -166,7 +170,7 @@ class CatalogStage(Stage[CatalogWindow]):
     def describe(self, window: CatalogWindow) -> Description:
         oracle = self._finding.plain() if self._finding else {}
         found = {
-            "steps": [step.plain() for step in window.steps],
+            "steps": [written(step) for step in window.steps],
             "oracle": oracle,
             "crash": self._crash,
             "statements": self._statements,
@@ -187,6 +191,74 @@ class CatalogStage(Stage[CatalogWindow]):
 def _is_beside(path: Sequence[str], name: str) -> bool:
     """Return True if an entity is not part of the tree itself."""
     return CHURN in path or RAMP in path or name.startswith("Race_")
+
+
+def _why_not_counted(rig: Rig, system: CatalogSystem) -> str | None:
+    """Return why no statements are counted, or None if they are."""
+    if not system.stores:
+        return "keeps nothing"
+    if any(rig.servers.by_class[kind].is_external for kind in rig.variant.needs):
+        return "its server was not started here"
+    if "statements" in system.counters():
+        return "counted in its windows, at no cost: see the steps"
+    if system.postgres is None:
+        return "its backend is no server that counts SQL statements, or takes none"
+    if system.postgres[0].is_external:
+        return "its PostgreSQL was not started here"
+    return None
+
+
+def count_statements(
+    rig: Rig, settings: CatalogSettings, system: CatalogSystem, directory: Path, mark: str, private: Path, show: Show
+) -> dict[str, Any]:
+    """Return the SQL statements and requests of each step as JSON data, or the reason why there are none.
+
+    They are counted after the last window of a series, because counting slows each of them. The database is restarted
+    with its counter, and then the servers that use it. A first tree is created uncounted, to open connections and fill
+    caches; on a second one, each step's statements are counted. `mark` distinguishes its trees from all others.
+    """
+    if (reason := _why_not_counted(rig, system)) is not None:
+        return {"excused": reason}
+    assert system.postgres is not None
+    postgres, database = system.postgres
+    show("counting SQL statements")
+    servers = rig.servers.by_class.values()
+    clients = [each for each in servers if Postgres in each.needs and not each.is_instrument]
+    for server in reversed(clients):
+        server.stop()
+    postgres.count_statements()
+    for server in clients:
+        server.start()
+    system.reconnect()
+    asked = _asked(settings, system, rig.spec.seed, mark)
+    steps: list[dict[str, Any]] = []
+    deadline = time.monotonic() + LONGEST_S
+    folder = private_directory(directory / "statements")
+    with Generator.of(system, private, folder, asked, settings.timeout_seconds) as generator:
+        numbered = enumerate(asked)
+        for (part, step), together in groupby(numbered, key=lambda each: (each[1].part, each[1].step)):
+            played, before = list(together), postgres.statements(database)
+            for number, _ in played:
+                if generator.play(number, deadline) is None:
+                    generator.abandon()
+                    return {"excused": f"'{step}' was not answered within {LONGEST_S:g} s"}
+            ended = postgres.statements(database) - before
+            requests = sum(len(phase.requests) for _, phase in played)
+            steps.append({"part": part, "name": step, "requests": requests, "statements": ended})
+        status = iter(generator.played().columns["status"])
+    for each in steps:
+        each["succeeded"] = sum(200 <= code < 300 for code in islice(status, each["requests"]))
+    return {"steps": [each for each in steps if each.pop("part")]}
+
+
+def _asked(settings: CatalogSettings, system: CatalogSystem, seed: int, mark: str) -> list[Phase]:
+    """Return all phases; those of the first tree, whose statements are not counted, belong to no part."""
+    parts = [part for part in settings.parts.split(",") if part in COUNTED_PARTS]
+    small = replace(settings, depth=COUNTED_DEPTH, parts=",".join(parts), hot_updates=COUNTED_REQUESTS)
+    small = replace(small, appends=COUNTED_REQUESTS)
+    trees = [Tree(small.depth, name) for name in (f"{mark}_opening", mark)]
+    opening, counted = (phases(small, tree, seed, system.requests) for tree in trees)
+    return [*(replace(phase, part="") for phase in opening), *counted]
 
 
 @contextmanager

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
-import numpy as np
-
-from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Replicates, generator
+from tidemark.analysis.statistics import Replicates
 from tidemark.analysis.words import estimate_text
 from tidemark.results.claims.evidence import Evidence, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.runs.names import MAIN
 from tidemark.runs.runset import Series
 from tidemark.studies.catalogs import published
-from tidemark.studies.catalogs.quantities import MEDIAN, SORTS
+from tidemark.studies.catalogs.metrics import SORTS
 from tidemark.studies.catalogs.settings import USERS, users_of
 
 STAND_IN = "rest-jdbc-postgres"  # system that is reported next to rows that cannot be tested here
@@ -55,10 +51,10 @@ class CatalogEvidence(Evidence):
 
     def most_users(self) -> str:
         """Return the mode with the most users. Raises Absent if no catalog was measured."""
-        modes = {series.mode for series in self.measures.run_set.select(stack=self.stack, harness=False)}
-        if not modes:
+        series = self.measures.run_set.select(stack=self.stack, harness=False)
+        if not series:
             raise Absent("no catalog is in this run set")
-        return max(modes, key=users_of)
+        return max(series, key=users_of).mode
 
 
 OWN: dict[str, Measure] = {}
@@ -98,35 +94,21 @@ def most(evidence: CatalogEvidence, quantity: Quantity, mode: str = "") -> Measu
 
 @measure(OWN)
 def printed_change(_evidence: CatalogEvidence, mode: str, case: str, query: str, what: str) -> Measured:
-    """Return how much longer the report's new layer took than the old one, in percent, from its own appendix.
-
-    The appendix prints whole milliseconds, so each number has an error of up to half a millisecond.
-    """
-    old, new = (published.row(mode, case, system, query) for system in (published.RELATIONAL, published.DOCUMENT))
-    before, after = (
-        _rounded(getattr(old, f"{what}_ms"), f"old {query}"),
-        _rounded(getattr(new, f"{what}_ms"), f"new {query}"),
-    )
-    change = after.ratio(before).linear()
-    draws = None if change.draws is None else 100 * (change.draws - 1)
-    return Replicates(100 * (change.value - 1), draws, 2, log=False), "%"
+    """Return how much longer the report's new layer took than the old one, in percent, from its own appendix."""
+    return published.change(mode, case, query, what), "%"
 
 
 @measure(OWN)
 def printed_gain(_evidence: CatalogEvidence, query: str, users: int) -> Measured:
     """Return the rate with many users divided by that with one, by Little's law from the report's own means."""
-    alone, many = (
-        _rounded(published.row(mode, "Dataset", published.DOCUMENT, query).mean_ms, f"{mode} {query}")
-        for mode in (published.SEQUENTIAL, published.CONCURRENT)
-    )
-    return alone.ratio(many).scaled(users), TIMES
+    return published.gain(query, users), TIMES
 
 
 @measure(OWN)
 def printed_spread(_evidence: CatalogEvidence, case: str, query: str) -> Measured:
     """Return the maximum divided by the median of the report's new layer under load, from its own appendix."""
     row = published.row(published.CONCURRENT, case, published.DOCUMENT, query)
-    return _rounded(row.maximum_ms, "maximum").ratio(_rounded(row.median_ms, "median")), TIMES
+    return published.rounded(row.maximum_ms, "maximum").ratio(published.rounded(row.median_ms, "median")), TIMES
 
 
 @measure(OWN)
@@ -139,22 +121,15 @@ def not_here(evidence: CatalogEvidence, mode: str, case: str, layer: str, query:
 def _stand_in(evidence: CatalogEvidence, row: published.Printed) -> str:
     act = row.query.lower()
     name = SORT_OF.get(row.query, f"open-{row.case[:2]} {act}")
-    if name not in {sort.name for sort in SORTS}:
+    sort = next((sort for sort in SORTS if sort.name == name), None)
+    if sort is None:
         return "no catalog here has the operation"
     users = f"{USERS}1" if row.mode == published.SEQUENTIAL else evidence.most_users()
     try:
-        ours = evidence.hot(MEDIAN[name], STAND_IN, users).estimate("ms")
+        ours = evidence.hot(sort.median, STAND_IN, users).estimate("ms")
     except Absent as absent:
         return f"for comparison there would be {STAND_IN} ({absent})"
     return f"for comparison, not judged: {STAND_IN} with {users}, median {estimate_text(ours)}"
-
-
-def _rounded(value: float, name: str) -> Replicates:
-    """Return a printed whole number with the uncertainty of its rounding."""
-    if value <= 0:
-        raise Absent("the report gives no time for requests that failed")
-    draws = generator("printed", name, value).uniform(value - 0.5, value + 0.5, REPLICATES)
-    return Replicates(math.log(value), np.log(draws), 1)
 
 
 MEASURES = GENERAL | OWN

@@ -1,6 +1,6 @@
 """Program that runs the users of a catalog without a server, one process each, with the same barriers as Locust's.
 
-    python -m tidemark.studies.catalogs.load.library ORDER RESULT
+    python -m tidemark.studies.catalogs.window.library ORDER RESULT
 
 It exchanges the same lines as `player`, plays the same phases, and writes the same columns.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.lifetime import die_with_parent
-from tidemark.studies.catalogs import tree
+from tidemark.studies.catalogs import requests as asked
 from tidemark.studies.catalogs.requests import APPENDING, MOST_ATTEMPTS, MOST_RETRIES
 from tidemark.systems.catalogs.library import CONFLICT, Contents, LibraryCatalog, Session
 from tidemark.systems.registry import of_kind
@@ -57,7 +57,7 @@ class Play:
     def take_part(self, user: int, parent: int) -> None:
         """Run one user through all phases."""
         die_with_parent(parent)
-        session = self.system.open_session(self.order["given"], Contents(tree.COLUMNS, tree.PROPERTIES))
+        session = self.system.open_session(self.order["given"], Contents(asked.COLUMNS, asked.PROPERTIES))
         self.here.release()
         for number in range(len(self.phases)):
             self.gates[number].wait()

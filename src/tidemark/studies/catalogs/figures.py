@@ -15,11 +15,10 @@ from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.studies.catalogs.quantities import CREATING, MEDIAN, MIXES, RATE, READ, UPDATE, Sort, response_ms
+from tidemark.studies.catalogs.metrics import CREATE_TABLE, CREATING, MIXES, READ, UPDATE, Sort, response_ms
 from tidemark.studies.catalogs.settings import users_of
 
 SHOWN = (*CREATING, READ, UPDATE)
-TABLES = CREATING[1]
 TAILS = MIXES[:2]  # half reads, half writes, in an open loop
 FEWEST = 20  # responses required to draw a distribution
 
@@ -39,7 +38,7 @@ def _by_system(studio: Studio) -> dict[str, list[Series]]:
         found.setdefault(series.system, []).append(series)
     if not found:
         raise Absent("no catalog was measured")
-    return {name: sorted(each, key=lambda series: users_of(series.mode)) for name, each in found.items()}
+    return {name: sorted(each, key=users_of) for name, each in found.items()}
 
 
 def response(studio: Studio, sort: Sort) -> Drawn:
@@ -49,7 +48,7 @@ def response(studio: Studio, sort: Sort) -> Drawn:
     for found in _by_system(studio).values():
         points: list[plots.Point] = []
         for series in (found[0], found[-1]) if len(found) > 1 else found:
-            value = attempt("ms", partial(studio.measures.hot, MEDIAN[sort.name], series))
+            value = attempt("ms", partial(studio.measures.hot, sort.median, series))
             text = f"{series.mode}: {value.reason}" if isinstance(value, Missing) else value
             points.append((text, series, series is found[0]))
             runs += list(series.hot_runs)
@@ -57,7 +56,7 @@ def response(studio: Studio, sort: Sort) -> Drawn:
     if not runs:
         raise Absent("there is no hot run")
     made = plots.dots(studio, rows, "median response (ms)", log=True)
-    modes = sorted({users_of(series.mode) for series in studio.run_set.select()})
+    modes = sorted({users_of(series) for series in studio.run_set.select()})
     notes = [
         f"Hot runs. Filled: {modes[0]:,} user, hollow: {modes[-1]:,} users. Lines: 95 % intervals. The null catalog "
         "is what the load generator itself takes. Backends do not promise the same: see catalog-durability.",
@@ -89,7 +88,7 @@ def tail(studio: Studio, sort: Sort) -> Drawn:
     axes.grid()
     axes.set_xlabel("response (ms), log scale")
     axes.set_ylabel("share that took longer, log scale")
-    users = max(users_of(series.mode) for series in studio.run_set.select())
+    users = max(users_of(series) for series in studio.run_set.select())
     notes = [
         f"Hot runs with {users:,} users; requests that succeeded, from when each was due. The lower a line ends on the "
         "right, the rarer are slow responses; the level 0.01 is the 99th percentile.",
@@ -106,15 +105,15 @@ def rates(studio: Studio) -> Drawn:
     points: list[dict[str, object]] = []
     for found in _by_system(studio).values():
         for series in found:
-            value = attempt("", partial(studio.measures.hot, RATE[TABLES.name], series))
+            value = attempt("", partial(studio.measures.hot, CREATE_TABLE.rate, series))
             if isinstance(value, Estimate):
-                points += plots.rows_of(value, system=series.title, users=users_of(series.mode))
+                points += plots.rows_of(value, system=series.title, users=users_of(series))
                 runs += list(series.hot_runs)
     if not runs:
         raise Absent("there is no hot run")
     plots.lines(axes, points, "users", "value", studio.look, legend=True)
     plots.legend_beside(axes)
-    plots.log_axis(axes, ticks={users_of(series.mode) for series in studio.run_set.select()})
+    plots.log_axis(axes, ticks={users_of(series) for series in studio.run_set.select()})
     plots.log_axis(axes, "y")
     axes.grid()
     axes.set_xlabel("users, log scale")

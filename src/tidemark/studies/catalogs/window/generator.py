@@ -19,14 +19,13 @@ from tidemark.errors import MachineError
 from tidemark.paths import Workspace
 from tidemark.services.programs.process import LAUNCHER, server_environment, tail
 from tidemark.software.tools import tool_python
-from tidemark.studies.catalogs.requests import FILL, KINDS, MOST_ATTEMPTS, MOST_RETRIES
-from tidemark.studies.catalogs.window.phases import LISTING, Phase
+from tidemark.studies.catalogs.requests import FILL, KINDS, LISTING, MOST_ATTEMPTS, MOST_RETRIES, Phase
 from tidemark.systems.catalogs.base import CatalogSystem, Endpoint
 from tidemark.systems.catalogs.library import LibraryCatalog
 
 TOOL = "locust"
-PLAYER = "tidemark.studies.catalogs.load.player"
-LIBRARY = "tidemark.studies.catalogs.load.library"
+PLAYER = "tidemark.studies.catalogs.window.player"
+LIBRARY = "tidemark.studies.catalogs.window.library"
 READY_S = 60.0
 LOOK_S = 0.2
 

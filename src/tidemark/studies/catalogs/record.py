@@ -1,0 +1,109 @@
+"""Results of a window as its run records them, and the possible outcomes of a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidemark.runs.coding.shapes import Pairs
+
+ACKED, CONFLICT, FAILED, UNKNOWN, CASCADED = "acked", "conflict", "failed", "unknown", "cascaded"
+OUTCOMES = (ACKED, CONFLICT, FAILED, UNKNOWN, CASCADED)
+WRONG = ("lost", "lost_updates", "undead", "phantom", "doubled", "wrong", "torn")  # counters of an oracle
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a window: `elapsed_ns` is the time of its phases, `counted` what backends counted during them."""
+
+    name: str
+    part: str
+    users: int
+    requests: int
+    elapsed_ns: int
+    cpu_s: Pairs[float]  # by process group
+    counted: Pairs[int]
+
+
+@dataclass(slots=True)
+class Differences:
+    """Counted differences between the acknowledged and the existing contents; `named` describes the first of them."""
+
+    lost: int = 0  # acknowledged, but missing
+    lost_updates: int = 0  # properties and snapshots
+    undead: int = 0  # dropped or renamed, but present under that name
+    phantom: int = 0  # present, but neither acknowledged nor unknown
+    doubled: int = 0  # listed twice, acknowledged twice, or present under two names
+    wrong: int = 0  # properties or columns differ from those at creation
+    torn: int = 0  # listed, but cannot be fetched
+    resolved_done: int = 0  # unknown outcomes that were done
+    resolved_not: int = 0
+    named: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        return not any(getattr(self, name) for name in WRONG)
+
+    @property
+    def losses(self) -> int:
+        """Number of entities and updates that are lost or cannot be fetched."""
+        return self.lost + self.lost_updates + self.torn
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One kill and the findings after it. Requests are those since the previous kill; `lost` is of all until then."""
+
+    killed: str  # the name of the server
+    title: str
+    moment_s: float  # after the users began
+    in_flight: int  # requests at that moment
+    acknowledged: int
+    unknown: int
+    errors: int  # of the unknown: the server answered with an error before it was killed
+    done: int  # of the unknown: done, as read back
+    not_done: int
+    lost: int  # acknowledged entities and updates; the updates of a lost entity are not counted in addition
+    holds: bool  # the server is back, and nothing is lost, doubled, wrong or phantom
+    named: tuple[str, ...]  # the first differences
+    answered_s: float | None  # from its restart until a table was read; None if that never succeeded
+    again: int = 0  # writes that all users requested concurrently after that
+    again_acked: int = 0
+    said: str = ""  # why it never answered
+
+
+@dataclass(frozen=True, slots=True)
+class CrashRecord:
+    """Kills after the last window of a series; without any, `excused` is the reason, if one is known."""
+
+    kills: tuple[Kill, ...] = ()
+    window: Differences | None = None  # in the run's own entities after all kills; None if they could not be read
+    excused: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountedStep:
+    """SQL statements of one step, counted after the last window."""
+
+    name: str
+    requests: int
+    statements: int
+    succeeded: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatementsRecord:
+    """Counted steps; without any, `excused` is the reason, if one is known."""
+
+    steps: tuple[CountedStep, ...] = ()
+    excused: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogRecord:
+    """Results of one window, and of the checks after it."""
+
+    steps: tuple[Step, ...]
+    oracle: Differences  # without differences also where the oracle does not apply
+    in_flight: int  # largest number of concurrent requests
+    crash: CrashRecord = CrashRecord()
+    statements: StatementsRecord = StatementsRecord()

@@ -1,0 +1,459 @@
+"""Tables that the report does not have: outcomes, contention, mixes, costs, distance, guarantees, durability."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from statistics import median
+
+import numpy as np
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.statistics import Replicates
+from tidemark.analysis.words import Cell, Missing, attempt
+from tidemark.results.tables.table import (
+    RUN,
+    STATE,
+    SYSTEM,
+    SYSTEM_OF_SERIES,
+    Column,
+    ComputedColumn,
+    Table,
+    Workshop,
+    computed,
+)
+from tidemark.runs.manifest import SystemPart
+from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet, Series
+from tidemark.runs.views import one_a_system
+from tidemark.services.mariadb import MariaDB
+from tidemark.services.postgres import Postgres
+from tidemark.studies.catalogs.metrics import (
+    APPENDED,
+    ATTEMPTS,
+    CHURN,
+    CHURNING,
+    CREATING,
+    CREATION,
+    HOT,
+    MIXES,
+    RACE,
+    READ,
+    STATEMENTS,
+    TRANSACTED,
+    TRIES,
+    UPDATE,
+    Kills,
+    Sort,
+    crashes,
+    is_asked,
+)
+from tidemark.studies.catalogs.published import UNEQUAL
+from tidemark.studies.catalogs.record import (
+    ACKED,
+    CASCADED,
+    CONFLICT,
+    FAILED,
+    OUTCOMES,
+    UNKNOWN,
+    WRONG,
+    CatalogRecord,
+)
+from tidemark.studies.catalogs.settings import COUNTED_DEPTH, COUNTED_REQUESTS, users_of
+
+DATABASES = (Postgres.name, MariaDB.name)  # databases that are separate servers
+RTT = "database_rtt_ms"  # option of a system: the round-trip time to its database
+USERS = Column("users", "Users")
+RESOLVED = ("resolved_done", "resolved_not")
+OF_RUN = (SYSTEM, USERS, RUN, STATE)
+COUNTS = {
+    ACKED: "Succeeded", CONFLICT: "Conflict (409)", FAILED: "Refused", UNKNOWN: "Unknown", CASCADED: "Cascaded",
+}  # fmt: skip
+NOT_HERE = (
+    ("Apache Polaris", "measured where services.polaris_path or polaris_address names one: it is in no registry"),
+    ("Apache Polaris with EclipseLink (the report's old layer)", "in no registry; removed from the sources since"),
+    ("Apache Polaris with MongoDB (the report's new layer)", "a pull request; in no registry"),
+    ("MongoDB", "no registry has the server"),
+    ("Views in PyIceberg's SQL catalog", "it keeps none: what asks for them is not implemented"),
+    ("Creation of catalogs", "no server that is started here creates a catalog by a request; Polaris does"),
+)
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Yield tables catalog-outcomes, -mixed, -contention, -cost, -durability, -not-here, -distance, -crash, -churn."""
+    yield _outcomes(workshop)
+    yield _mixed(workshop)
+    yield _contention(workshop)
+    yield _cost(workshop)
+    yield _durability(workshop)
+    columns = (Column("what", "What"), Column("reason", "Why it is not measured"))
+    yield workshop.table("catalog-not-here", "What cannot run here, and why", columns, NOT_HERE, ())
+    yield _distance(workshop)
+    yield _crash(workshop)
+    yield _churn(workshop)
+
+
+def _runs(workshop: Workshop) -> list[Run]:
+    return [run for series in workshop.run_set.select() for run in series.runs]
+
+
+def _row(series: Series, run: Run) -> list[Cell]:
+    """Return the cells of `OF_RUN`."""
+    return [series.title, users_of(series), run.number, run.state]
+
+
+def _measured(workshop: Workshop, run: Run, *quantities: Quantity) -> list[Cell]:
+    """Return a cell for each of `quantities` of a run."""
+    return [attempt(each.unit, partial(workshop.measures.of_run, each, run)) for each in quantities]
+
+
+def _counts(run: Run, sort: Sort | None = None) -> dict[str, int]:
+    """Return the number of requests by outcome, of one sort or of the whole window."""
+    outcome = run.words("outcome")
+    if sort is not None:
+        outcome = outcome[np.isin(run.words("part"), sort.parts)]
+    return {name: int((outcome == name).sum()) for name in OUTCOMES}
+
+
+def _outcomes(workshop: Workshop) -> Table:
+    """Return table catalog-outcomes: the outcomes of each run's requests, and its oracle's findings."""
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.select():
+        for run in series.runs:
+            record, oracle = run.record(CatalogRecord), run.manifest.oracle
+            differences = record.oracle if oracle.applicable else None
+            asked = _measured(workshop, run, CREATION.success)
+            verdict = "holds" if oracle.verdict else "DOES NOT HOLD"
+            resolved, wrong = ([getattr(differences, name, None) for name in names] for names in (RESOLVED, WRONG))
+            rows.append([
+                *_row(series, run), *_counts(run).values(), *resolved, *asked,
+                verdict if oracle.applicable else "keeps nothing", *wrong, record.in_flight,
+            ])  # fmt: skip
+        if not series.runs:
+            rows.append([series.title, users_of(series), None, Missing(series.missing()), *[None] * 17])
+    columns = (
+        *OF_RUN,
+        *(Column(name, COUNTS[name]) for name in OUTCOMES),
+        Column("resolved_done", "Unknown: was done"), Column("resolved_not", "Unknown: was not"),
+        Column("success", "Creations that succeeded", interval=True), Column("oracle", "Oracle"),
+        Column("lost", "Lost"),
+        Column("lost_updates", "Lost updates"), Column("undead", "Dropped, and there"),
+        Column("phantom", "Phantom"), Column("doubled", "Doubled"),
+        Column("wrong", "Wrong"), Column("torn", "Torn"), Column("in_flight", "In flight, at most"),
+    )  # fmt: skip
+    notes = [
+        "A conflict is an answer: the update or the creation of a name that another user has was not done. "
+        "Cascaded: refused because a parent does not exist, the consequence of another failure. Unknown: no answer, "
+        "or the server's own failure (5xx); what was read back afterwards shows whether it was done. All parts of a "
+        "window are counted; requests until a kill are in catalog-crash.",
+        "The oracle reads everything back through another client. Lost: answered with success, and not there.",
+    ]
+    title = "Final status of the requests, and what exists afterwards"
+    return workshop.table("catalog-outcomes", title, columns, rows, _runs(workshop), notes)
+
+
+def _mixed(workshop: Workshop) -> Table:
+    """Return table catalog-mixed: reads and writes of each mix, in open and closed loops."""
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.select():
+        for sort in MIXES:
+            asked = (sort.median, sort.p99, sort.tail, sort.rate)
+            rows += [
+                [sort.title, *_row(series, run), *_measured(workshop, run, *asked), _late(run, sort)]
+                for run in series.runs
+            ]
+    columns = (
+        Column("mix", "Mix"), *OF_RUN,
+        Column("median", "Median", "ms", interval=True), Column("p99", "p99", "ms", interval=True),
+        Column("tail", "p99 / median", interval=True), Column("rate", "Rate", "requests/s", interval=True),
+        Column("late", "Median lateness", "ms"),
+    )  # fmt: skip
+    notes = [
+        "Open loop: requests arrive by themselves, as a Poisson process; times count from when each was due, "
+        "whether or not one of the 50 places was free. Lateness: from when it was due to when it was sent. Closed "
+        "loop: each user sends the next request when the last was answered.",
+        UNEQUAL,
+    ]
+    return workshop.table("catalog-mixed", "Mixes of reads and writes", columns, rows, _runs(workshop), notes)
+
+
+def _late(run: Run, sort: Sort) -> Cell:
+    """Return the median lateness of a mix in ms; None for a closed loop."""
+    chosen = np.isin(run.words("part"), sort.parts)
+    if not chosen.any() or not sort.parts[0].startswith("open"):
+        return None
+    return float(np.median(run.column("late_ns")[chosen])) / 1e6
+
+
+def _contention(workshop: Workshop) -> Table:
+    """Return table catalog-contention: all users update one table, and all create one name, which one may get."""
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.select():
+        for run in series.runs:
+            hot, race, appended, committed = (_counts(run, sort) for sort in (HOT, RACE, APPENDED, TRANSACTED))
+            transactions = sum(committed.values())
+            rows.append([
+                *_row(series, run), sum(hot.values()), hot[ACKED], hot[CONFLICT], hot[FAILED] + hot[UNKNOWN],
+                *_measured(workshop, run, HOT.rate, ATTEMPTS, HOT.median), _fairness(run),
+                sum(appended.values()), appended[ACKED], appended[CONFLICT],
+                *_measured(workshop, run, APPENDED.rate, TRIES, APPENDED.median),
+                transactions or None, committed[ACKED] if transactions else None,
+                sum(race.values()) // users_of(series), race[ACKED], race[CONFLICT], race[FAILED] + race[UNKNOWN],
+            ])  # fmt: skip
+    columns = (
+        *OF_RUN, Column("updates", "Updates of one table"),
+        Column("acked", "Succeeded"), Column("conflicts", "Conflicts"), Column("other", "Refused or unknown"),
+        Column("rate", "Rate", "requests/s", interval=True), Column("attempts", "Requests an update", interval=True),
+        Column("median", "Median", "ms", interval=True), Column("fairness", "Least over most successes of a user"),
+        Column("appends", "Snapshots for one table"), Column("appended", "Appended"),
+        Column("gave_up", "Given up after 50 attempts"), Column("append_rate", "Rate", "requests/s", interval=True),
+        Column("tries", "Attempts an append", interval=True), Column("append_median", "Median", "ms", interval=True),
+        Column("transactions", "Snapshots by transactions"), Column("committed", "Acknowledged"),
+        Column("names", "Names raced for"), Column("winners", "Winners"), Column("losers", "Got a conflict"),
+        Column("others", "Refused or unknown"),
+    )  # fmt: skip
+    notes = [
+        "Updates carry no requirement and each its own property: the server itself retries those that another one "
+        "overtook (the reference server four times) before it answers 409; the client does not. An append reads the "
+        "table and adds a snapshot on the condition that no other user did since, and starts again if one did: its "
+        "time has all of that. By transactions: the same through the endpoint for changes of several tables, where the "
+        "part append-transaction is asked for; acknowledged ones that do not exist afterwards are lost updates in "
+        "catalog-outcomes. Of each name, one creation may win.",
+        UNEQUAL,
+    ]
+    title = "One table that all users update, and one name that all create"
+    return workshop.table("catalog-contention", title, columns, rows, _runs(workshop), notes)
+
+
+def _fairness(run: Run) -> Cell:
+    chosen = (run.words("part") == HOT.parts[0]) & (run.words("outcome") == ACKED)
+    if not chosen.any():
+        return None
+    counts = np.bincount(run.column("user")[chosen])
+    return float(counts.min() / counts.max())
+
+
+def _cost(workshop: Workshop) -> Table:
+    """Return table catalog-cost: CPU time and database work per request, by step."""
+    rows: list[list[Cell]] = []
+    for series in workshop.run_set.select():
+        for run in series.hot_runs[:1]:
+            for step in run.record(CatalogRecord).steps:
+                cpu = {name: 1000 * spent / step.requests for name, spent in step.cpu_s}
+                counted = {name: value / step.requests for name, value in step.counted}
+                rows.append([
+                    series.title, users_of(series), step.name, step.requests,
+                    sum(value for name, value in cpu.items() if is_asked(name) and name not in DATABASES),
+                    next((value for name, value in cpu.items() if name in DATABASES), None), cpu.get("load generator"),
+                    _statements(workshop.measures, series, step.name), counted.get("write_transactions"),
+                    counted.get("wal_bytes"), 1000 * step.elapsed_ns / 1e9 / step.requests,
+                ])  # fmt: skip
+    columns = (
+        SYSTEM, USERS, Column("step", "Step"), Column("requests", "Requests"),
+        Column("server_cpu", "CPU: server", "ms"),
+        Column("database_cpu", "CPU: database", "ms"), Column("generator_cpu", "CPU: load generator", "ms"),
+        Column("statements", "SQL statements"),
+        Column("transactions", "Transactions that wrote"), Column("wal_bytes", "Log", "bytes"),
+        Column("elapsed", "Time of the step", "ms"),
+    )  # fmt: skip
+    notes = [
+        "First hot run; all but the number of requests is for each request. Processor times are counted in "
+        "hundredths of a second, the programs that a server started and that have ended among them. An embedded "
+        "database is in the server's, and in the load generator's where there is no server: its users are the clients.",
+        "SQL statements are those that the database counted as ended, BEGIN and COMMIT among them and failed ones not. "
+        "PostgreSQL (pg_stat_statements) takes time to count, and does so after the last window alone: it is "
+        f"restarted, and a tree of {COUNTED_DEPTH} levels is created, read and updated by as many users, "
+        f"{COUNTED_REQUESTS} updates of one table and as many appends to one among it. MariaDB counts in the "
+        "windows, as it always does.",
+    ]
+    return workshop.table("catalog-cost", "What a request costs, by step", columns, rows, _runs(workshop), notes)
+
+
+def _statements(measures: Measures, series: Series, step: str) -> Cell:
+    """Return the SQL statements of a request; None for a step whose statements are never counted."""
+    if step not in STATEMENTS:
+        return None
+    try:
+        return measures.hot(STATEMENTS[step], series).value
+    except Absent as absent:
+        return Missing(str(absent))
+
+
+def _durability(workshop: Workshop) -> Table:
+    """Return table catalog-durability: what each backend promises when it answers."""
+
+    def column(key: str, title: str, value: Callable[[SystemPart], Cell]) -> ComputedColumn[Series]:
+        return computed(key, title, lambda series: value(series.runs[0].manifest.system))
+
+    columns = (
+        SYSTEM_OF_SERIES, column("durability", "When a request is answered", lambda system: system.durability),
+        column(
+            "settings", "Read back from the backend",
+            lambda system: ", ".join(f"{name} = {value}" for name, value in system.settings) or None,
+        ),
+        column("source", "Known from", lambda system: system.durability_source),
+        column("notes", "Notes", lambda system: "; ".join(system.notes)),
+    )  # fmt: skip
+    notes = ["Rates of backends that promise different things are no ranking of them."]
+    title, series = "What each backend promises", one_a_system(workshop.run_set)
+    return workshop.computed_table("catalog-durability", title, columns, series, _runs(workshop), notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two series of one system and number of users, the nearest and the farthest from their database."""
+
+    near: Series
+    far: Series
+    near_ms: int
+    far_ms: int
+
+    def round_trips(self, measures: Measures, quantity: Quantity) -> Replicates:
+        """Return the growth in ms of `quantity`, a time in ms, per ms of additional round-trip time."""
+        grown = measures.hot(quantity, self.far).difference(measures.hot(quantity, self.near))
+        return grown.scaled(1 / (self.far_ms - self.near_ms))
+
+
+def pairs(run_set: RunSet) -> Iterator[Pair]:
+    """Yield a pair for each system, number of users and stack with two distances and all other options equal."""
+    placed = []
+    for series in run_set.select(harness=False):
+        if series.hot_runs:
+            system = series.hot_runs[0].manifest.system
+            options = dict(system.options)
+            if (rtt_ms := options.pop(RTT, None)) is not None:
+                key = str((system.base, sorted(options.items()), users_of(series), series.stack))
+                placed.append((key, rtt_ms, series))
+    placed.sort(key=lambda each: each[:2])
+    for _, group in groupby(placed, key=lambda each: each[0]):
+        of_one = list(group)
+        (_, near, first), (_, far, last) = of_one[0], of_one[-1]
+        if far > near:
+            yield Pair(first, last, near, far)
+
+
+def _distance(workshop: Workshop) -> Table:
+    """Return table catalog-distance: the cost of the distance to the database, in time and round trips."""
+    measures = workshop.measures
+    rows: list[list[Cell]] = []
+    runs = []
+    for pair in pairs(workshop.run_set):
+        runs += [*pair.near.runs, *pair.far.runs]
+        for sort in (*CREATING, READ, UPDATE, HOT, APPENDED):
+            row: list[Cell] = [pair.near.title, users_of(pair.near), sort.title, pair.near_ms, pair.far_ms]
+            row += [attempt("ms", partial(measures.hot, sort.median, series)) for series in (pair.near, pair.far)]
+            row.append(attempt("", partial(pair.round_trips, measures, sort.median)))
+            rows.append([*row, _statements(measures, pair.near, sort.name)])
+    if not rows:
+        rows.append([*[None] * 7, Missing(f"no system over PostgreSQL was measured at two distances ({RTT})"), None])
+    columns = (
+        SYSTEM, USERS, Column("request", "Request"),
+        Column("near_rtt", "Round trip, near", "ms"), Column("far_rtt", "Round trip, far", "ms"),
+        Column("near", "Median, near", "ms", interval=True), Column("far", "Median, far", "ms", interval=True),
+        Column("round_trips", "Round trips a request", interval=True), Column("statements", "SQL statements"),
+    )  # fmt: skip
+    notes = [
+        "A proxy puts the database at a distance: it delays each byte by half a round trip in either direction and "
+        "takes some 0.2 ms itself; at 0 ms there is none. Round trips: growth of the median for each millisecond of a "
+        "round trip. With several users, it includes waiting for one of the server's connections.",
+    ]
+    return workshop.table("catalog-distance", "What the distance to the database costs", columns, rows, runs, notes)
+
+
+def _crash(workshop: Workshop) -> Table:
+    """Return table catalog-crash: what exists after the kills of each server or database."""
+    rows: list[list[Cell]] = []
+    found = list(crashes(workshop.run_set))
+    for each in found:
+        if isinstance(each, Kills):
+            rows.append([each.series.title, users_of(each.series), *_kills(each)])
+        else:
+            series, why = each
+            rows.append([series.title, users_of(series), Missing(why), *[None] * 17])
+    columns = (
+        SYSTEM, USERS, Column("killed", "Killed"), Column("kills", "Kills"),
+        Column("telling", "Of them while it took writes"), Column("in_flight", "Requests in flight, median"),
+        Column("acknowledged", "Acknowledged before"), Column("unknown", "Unknown"),
+        Column("errors", "Unknown: an error, before the kill"), Column("done", "Unknown: was done"),
+        Column("not_done", "Unknown: was not"), Column("lost", "Lost"),
+        Column("lost_before", "Lost of the window before"), Column("with_loss", "Kills with a loss"),
+        Column("answered", "Until it answered, median", "s"), Column("answered_most", "Until it answered, most", "s"),
+        Column("again", "Writes at once, then"), Column("again_acked", "Of them acknowledged"),
+        Column("verdict", "Verdict"), Column("at_most", "Probability of a loss, below"),
+    )  # fmt: skip
+    notes = [
+        "After the last window of a series, users create namespaces and tables and update one table, until the server "
+        "(or its database) gets SIGKILL at a random moment; it is started again on the same data, and everything that "
+        "was acknowledged is read back through another client. Unknown: requests without an answer, or that the server "
+        "failed at; of an update that others replaced it is unknown whether it was done. Until it answered: from the "
+        "restart to the first read of a table; then all users write at once. The bound is the upper end of a "
+        "one-sided 95 % interval (exact binomial; 3 / n without a loss), of the kills that hit a server that took "
+        "writes: one that answers most of them with an error has little to lose.",
+        "A killed program loses what it had in memory, and not what it had given to the kernel: a power failure can "
+        "lose more, and is not tried here.",
+        UNEQUAL,
+    ]
+    runs = [each.run for each in found if isinstance(each, Kills)]
+    return workshop.table("catalog-crash", "What is there after a kill", columns, rows, runs, notes)
+
+
+def _kills(found: Kills) -> list[Cell]:
+    back = found.answered_s
+    why = next((kill.said for kill in found.each if kill.said), "")
+    seconds: list[Cell] = [median(back), max(back)] if back else [Missing(f"it never did: {why.splitlines()[0]}"), None]
+    return [
+        found.title,
+        len(found.each),
+        found.telling,
+        median(kill.in_flight for kill in found.each),
+        *(found.total(name) for name in ("acknowledged", "unknown", "errors", "done", "not_done", "lost")),
+        found.lost_of_window,
+        found.with_loss,
+        *seconds,
+        found.total("again"),
+        found.total("again_acked"),
+        "holds" if found.holds else "DOES NOT HOLD",
+        found.at_most,
+    ]
+
+
+def _churn(workshop: Workshop) -> Table:
+    """Return table catalog-churn: tables that users create, rename and drop while all of them are listed."""
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    asked = (*(sort.median for sort in CHURNING), CHURN.rate)
+    for series in workshop.run_set.select():
+        for run in series.runs:
+            churned = run.words("part") == "churn"
+            if not churned.any():
+                reason = Missing("it cannot rename or drop tables, or was not asked to")
+                rows.append([*_row(series, run), reason, *[None] * 12])
+                continue
+            runs.append(run)
+            kind, outcome = (run.words(name)[churned] for name in ("kind", "outcome"))
+            acked = [int((outcome[kind == f"{act} table"] == ACKED).sum()) for act in ("create", "rename", "drop")]
+            counts = _counts(run, CHURN)
+            rows.append([
+                *_row(series, run), *acked, counts[CONFLICT], counts[UNKNOWN], counts[FAILED] + counts[CASCADED],
+                int((kind == "list tables").sum()), int((run.column("doubled")[churned] > 0).sum()),
+                run.record(CatalogRecord).oracle.undead if run.manifest.oracle.applicable else None,
+                *_measured(workshop, run, *asked),
+            ])  # fmt: skip
+    columns = (
+        *OF_RUN, Column("created", "Created"),
+        Column("renamed", "Renamed"), Column("dropped", "Dropped"), Column("conflicts", "Conflicts"),
+        Column("unknown", "Unknown"), Column("refused", "Refused"), Column("listings", "Listings"),
+        Column("twice", "Listings with a name twice"), Column("undead", "Dropped or renamed, and there"),
+        Column("rename", "Rename: median", "ms", interval=True), Column("drop", "Drop: median", "ms", interval=True),
+        Column("list", "List: median", "ms", interval=True), Column("rate", "Rate", "requests/s", interval=True),
+    )  # fmt: skip
+    notes = [
+        "Each user creates its own tables in one namespace, renames each, and drops every other one; between these "
+        "it lists the tables of all users. Refused: also what follows from another failure, as of a table that was "
+        "never created.",
+        UNEQUAL,
+    ]
+    return workshop.table("catalog-churn", "Tables that come and go", columns, rows, runs, notes)
