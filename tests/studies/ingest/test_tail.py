@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,6 +21,8 @@ from tidemark.ingest.policies import STAGED, Staged
 from tidemark.ingest.serve import Order as FrontOrder
 from tidemark.ingest.wire import new_token
 from tidemark.pipeline.plan import make_plan
+from tidemark.runs.coding.fields import Fields
+from tidemark.runs.coding.shapes import read as decoded
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.group.load import Fronted
@@ -32,7 +35,7 @@ from tidemark.studies.ingest.tail import quantities, tables
 from tidemark.studies.ingest.tail.dialogue import Notes, read_notes
 from tidemark.studies.ingest.tail.pace import Pace, closed
 from tidemark.studies.ingest.tail.schedule import CONSTANT, POISSON, Due, intended, work_off
-from tidemark.studies.ingest.tail.settings import ONE, TAIL, TailSettings, cell_of
+from tidemark.studies.ingest.tail.settings import ONE, TAIL, TailSettings
 from tidemark.studies.ingest.tail.stage import CLIENTS, WRITER
 from tidemark.studies.ingest.tail.window import TailWindow
 from tidemark.studies.ingest.tail.writer import Scheduled
@@ -44,6 +47,11 @@ from tidemark.systems.writers import Fate, TableWriter
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 MS, SECOND = 1_000_000, 1_000_000_000
+
+
+def recorded(found: dict[str, Any]) -> Callable[[type[Any]], Any]:
+    """Return a run's `record` for what its window found."""
+    return lambda kind: decoded(kind, Fields("run.json", found, "found."))
 
 
 class Served:
@@ -236,17 +244,16 @@ def run(count: int, *, exact: bool = True, part: str = TAIL, writers: int = 1) -
     columns["writer"] = 1 + np.arange(count) % writers
     loop = [5 * MS] * 199 + [995 * MS]
     found = {
-        "closed": {"requests_per_s": 100.0, "cycle_ns": 5 * MS, "response_ns": loop},
+        "closed": {"requests_per_s": 100.0, "seconds": 1.0, "cycle_ns": 5 * MS, "response_ns": loop},
         "schedule": {"requests_per_s": 50.0, "overloaded": False, "not_begun": 0, "scheduled": count},
     }
     manifest = SimpleNamespace(
         oracle=SimpleNamespace(verdict=exact), found=found.items(), config={"part": part}.items()
     )
     read = columns.__getitem__
-    return cast(
-        Run,
-        SimpleNamespace(label="a/tail/c/run-1", manifest=manifest, column=read, words=read, has=columns.__contains__),
-    )
+    made = SimpleNamespace(label="a/tail/c/run-1", manifest=manifest, column=read, words=read, record=recorded(found))
+    made.has = columns.__contains__
+    return cast(Run, made)
 
 
 def test_quantiles_are_order_statistics_and_need_enough_requests() -> None:
@@ -274,10 +281,10 @@ def series(mode: str, *, overloaded: bool = False, harness: bool = False) -> Ser
     """Return a series with one hot run of a second: requests begin every 0.3 s, and three due ones never do."""
     begins = np.arange(5) * 300 * MS
     columns = {"start_ns": begins, "attempt": np.array([1, 1, 2, 1, 1])}
-    found = {"schedule": {"overloaded": overloaded, "not_begun": 3}}
-    manifest = SimpleNamespace(found=found.items(), elapsed_ns=SECOND)
-    hot = SimpleNamespace(manifest=manifest, column=columns.__getitem__)
-    return cast(Series, SimpleNamespace(mode=mode, is_harness=harness, runs=(hot, hot), hot_runs=(hot,)))
+    found = {"schedule": {"overloaded": overloaded, "not_begun": 3, "requests_per_s": 5.0, "scheduled": 8}}
+    manifest = SimpleNamespace(elapsed_ns=SECOND)
+    hot = SimpleNamespace(manifest=manifest, column=columns.__getitem__, record=recorded(found))
+    return cast(Series, SimpleNamespace(mode=mode, settings=(), is_harness=harness, runs=(hot, hot), hot_runs=(hot,)))
 
 
 def test_table_reports_overload_lateness_and_share_of_the_null_rate() -> None:
@@ -310,7 +317,6 @@ def test_cells_are_targets_rates_and_arrivals() -> None:
     assert {each.name for each in series} == {"delta-rs"} and {each.window_seconds for each in series} == {7}
     modes = {f"tail-{target}-{percent}" for target in ("one", "staged") for percent in (50, 90)}
     assert {each.mode for each in series} == modes | {f"{mode}-constant" for mode in modes}
-    assert cell_of("tail-staged-90-constant") == ("staged", 90, CONSTANT) and cell_of("tail-one-50")[2] == POISSON
     found = {each.mode: settings_of(each) for each in series}
     staged, one = found["tail-staged-90"], found["tail-one-50"]
     assert isinstance(staged, TailSettings) and staged.rules == Staged() and (staged.clients, staged.tries) == (32, 20)

@@ -7,6 +7,7 @@ from tidemark.analysis.words import Cell, Missing, attempt
 from tidemark.results.tables.table import Column, Workshop
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.quantities import ABANDONED, CONFLICTS, ERRORS
+from tidemark.studies.ingest.record import CheckRecord
 
 VERDICT = Column("verdict", "Oracle")
 SHARES = (CONFLICTS, ABANDONED, ERRORS)
@@ -22,7 +23,7 @@ def verdict_of(series: Series) -> Cell:
         return Missing(series.missing())
     if not series.runs[0].manifest.oracle.applicable:
         return "keeps nothing"
-    found = [dict(run.manifest.found)["oracle"]["words"] for run in series.hot_runs]
+    found = [run.record(CheckRecord).oracle.words for run in series.hot_runs]
     return "; ".join(dict.fromkeys(found)) or None
 
 

@@ -9,7 +9,7 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Quantity
 from tidemark.runs.runset import RunSet
 from tidemark.studies.assembly import Tables, Written
-from tidemark.studies.ingest.parts import part_of
+from tidemark.studies.ingest.parts import part_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,4 +30,4 @@ class PartResults:
 
 def of_part(run_set: RunSet, part: str) -> RunSet:
     """Return `run_set` with only the series that belong to `part`."""
-    return replace(run_set, series=tuple(each for each in run_set.series if part_of(each.mode) == part))
+    return replace(run_set, series=tuple(each for each in run_set.series if part_name(each) == part))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
@@ -24,6 +25,7 @@ class FrontSettings(IngestSettings):
     """Clients of a front whose buffer is a commit (staged) and which is killed; a batch is a request."""
 
     words = (FRONT,)
+    label_pattern = re.compile(rf"{FRONT}-(?P<rows>\d+)x(?P<clients>\d+)")
 
     clients: int
     kills: int

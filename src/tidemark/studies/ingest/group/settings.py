@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Self
@@ -22,6 +23,7 @@ class GroupSettings(IngestSettings):
     """Clients behind a front that commits their requests by a policy; a batch is a request."""
 
     words = tuple(POLICIES)
+    label_pattern = re.compile(rf"(?P<policy>{'|'.join(POLICIES)})-(?P<rows>\d+)x(?P<clients>\d+)")
 
     policy: str
     clients: int
@@ -54,7 +56,7 @@ class GroupSettings(IngestSettings):
             one_of(name, section.known, (SECTION, "protocols", section.protocol, GROUP, "systems"), section.origin)
         chosen = [entry for entry in section.systems if entry.name in sizes["systems"]]
         for entry, shape, policy in itertools.product(chosen, sizes["shapes"], sizes["policies"]):
-            _, rows, clients = shape_of(f"{policy}-{shape}")
+            rows, clients = map(int, shape.split("x"))
             several = {DIRECT: min(clients, given["writers"]), STAGED: 1, BUNDLED: given["flushers"]}
             yield (
                 entry,
@@ -80,10 +82,3 @@ class GroupSettings(IngestSettings):
         if self.policy != BUNDLED or not issubclass(system, TableSystem):
             return None
         return system.refuses_bundles(chosen.options)
-
-
-def shape_of(mode: str) -> tuple[str, int, int]:
-    """Return policy, rows per request and number of clients, given the mode of a series of the part."""
-    policy, _, shape = mode.partition("-")
-    rows, _, clients = shape.partition("x")
-    return policy, int(rows), int(clients)

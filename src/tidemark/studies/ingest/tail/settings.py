@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 from tidemark.config import Config
 from tidemark.ingest.policies import STAGED, Policy, Staged
@@ -25,6 +26,7 @@ class TailSettings(IngestSettings):
     """One writer, or the clients of a front that gathers (staged); a batch is a request."""
 
     words = (TAIL,)
+    label_pattern = re.compile(rf"{TAIL}-(?P<target>{ONE}|{STAGED})-(?P<percent>\d+)(-(?P<arrivals>{CONSTANT}))?")
 
     target: str  # ONE or STAGED
     percent: int  # of the closed loop's request rate before the window
@@ -40,6 +42,11 @@ class TailSettings(IngestSettings):
     @property
     def label(self) -> str:
         return "-".join((TAIL, self.target, str(self.percent), *((CONSTANT,) if self.arrivals == CONSTANT else ())))
+
+    @classmethod
+    def _of_label(cls, label: str) -> dict[str, Any]:
+        found = super(TailSettings, cls)._of_label(label)
+        return {**found, "arrivals": found.get("arrivals") or POISSON}
 
     @property
     def has_front(self) -> bool:
@@ -83,9 +90,3 @@ class TailSettings(IngestSettings):
         seconds = section.sizes[TAIL]["window_seconds"]
         own = spec if seconds is None else replace(spec, window_seconds=float(seconds))
         return IngestSettings.series(self, own, section, chosen, config)
-
-
-def cell_of(mode: str) -> tuple[str, int, str]:
-    """Return target, percent of the capacity and arrivals, given the mode of a series of the part."""
-    _, target, percent, *arrivals = mode.split("-")
-    return target, int(percent), arrivals[0] if arrivals else POISSON

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -20,6 +21,7 @@ class WritersSettings(IngestSettings):
     """Many writers, each a separate process; a batch is a commit."""
 
     words: ClassVar[tuple[str, ...]] = (ONE, OWN)
+    label_pattern = re.compile(rf"(?P<tables>{ONE}|{OWN})-(?P<writers>\d+)")
 
     writers: int
     tables: str  # ONE or OWN
