@@ -19,7 +19,6 @@ from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Estimate, Replicates
 from tidemark.config import load
 from tidemark.errors import ConfigError
-from tidemark.ingest.policies import POLICIES, Bundled, Staged
 from tidemark.pipeline.plan import make_plan
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, load_claims
 from tidemark.runs.coding.fields import Fields
@@ -29,6 +28,7 @@ from tidemark.runs.runset import Series
 from tidemark.studies.ingest import published, quantities
 from tidemark.studies.ingest.faults.settings import FAULTS, KILL_SECONDS
 from tidemark.studies.ingest.front.settings import FRONT
+from tidemark.studies.ingest.gateway.policies import POLICIES, FileBundling, GroupCommit
 from tidemark.studies.ingest.group.settings import GROUP, GroupSettings
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.measures import IngestEvidence
@@ -202,7 +202,7 @@ def test_cells_behind_a_front_combine_systems_shapes_and_policies() -> None:
     assert {each.name for each in series if part_of(each.mode) == GROUP} == {"delta-rs"}  # ducklake is not configured
     assert set(found) == {f"{policy}-{shape}" for policy in POLICIES for shape in ("50x32", "9x2")}
     rules = {mode: settings.rules for mode, settings in found.items() if isinstance(settings, GroupSettings)}
-    assert rules["bundled-9x2"] == Bundled(8_000, 16 << 20, 50, 5, 128) and rules["staged-50x32"] == Staged()
+    assert rules["bundled-9x2"] == FileBundling(8_000, 16 << 20, 50, 5, 128) and rules["staged-50x32"] == GroupCommit()
     writers = {mode: settings.writers for mode, settings in found.items() if isinstance(settings, GroupSettings)}
     assert (writers["direct-50x32"], writers["direct-9x2"], writers["staged-9x2"], writers["bundled-9x2"]) == (
         8,

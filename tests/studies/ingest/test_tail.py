@@ -17,14 +17,14 @@ from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Replicates
 from tidemark.config import load
 from tidemark.errors import ConfigError, SystemFailure
-from tidemark.ingest.policies import STAGED, Staged
-from tidemark.ingest.serve import Order as FrontOrder
-from tidemark.ingest.wire import new_token
 from tidemark.pipeline.plan import make_plan
 from tidemark.runs.coding.fields import Fields
 from tidemark.runs.coding.shapes import read as decoded
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.studies.ingest.gateway.policies import STAGED, GroupCommit
+from tidemark.studies.ingest.gateway.protocol import new_token
+from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.group.load import Fronted
 from tidemark.studies.ingest.load.crew import Crew
 from tidemark.studies.ingest.load.records import WIDTH, Records
@@ -207,7 +207,7 @@ def test_processes_load_a_real_table_at_a_share_of_their_capacity(target: str, t
     )
     crew: Crew | Fronted
     if settings.has_front:
-        front = FrontOrder(table.door(), schema, settings.rules, new_token(), 1, 3)
+        front = GatewayConfig(table.door(), schema, settings.rules, new_token(), 1, 3)
         crew = Fronted(front, trips, 5, settings.clients, settings.uncounted, 100_000, tmp_path, CLIENTS)
     else:
         crew = Crew([Order(table.door(), 1, trips, 5, 3, 2, 1, tmp_path / ".records-1", 100_000)], tmp_path, WRITER)
@@ -319,7 +319,11 @@ def test_cells_are_targets_rates_and_arrivals() -> None:
     assert {each.mode for each in series} == modes | {f"{mode}-constant" for mode in modes}
     found = {each.mode: settings_of(each) for each in series}
     staged, one = found["tail-staged-90"], found["tail-one-50"]
-    assert isinstance(staged, TailSettings) and staged.rules == Staged() and (staged.clients, staged.tries) == (32, 20)
+    assert (
+        isinstance(staged, TailSettings)
+        and staged.rules == GroupCommit()
+        and (staged.clients, staged.tries) == (32, 20)
+    )
     assert isinstance(one, TailSettings) and not one.has_front and (one.clients, one.tries) == (1, 50)
     assert {each.window_seconds for each in planned(CELLS % ("delta-rs", ""))} == {3}
     assert not planned("{}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tidemark.analysis.quantities import HIGHER, Absent, Quantity
 from tidemark.analysis.statistics import Replicates
-from tidemark.ingest.policies import STAGED
 from tidemark.results.claims.evidence import positive
 from tidemark.results.report.questions import Answering, Asked, Question
 from tidemark.runs.runset import Series
@@ -13,6 +12,7 @@ from tidemark.studies.ingest.cut.tables import Cuts
 from tidemark.studies.ingest.cut.tables import costly as costly_cuts
 from tidemark.studies.ingest.faults.kills import costly, killed_of, retry_of
 from tidemark.studies.ingest.faults.settings import BLIND, FAULTS
+from tidemark.studies.ingest.gateway.policies import STAGED
 from tidemark.studies.ingest.group.settings import GROUP, GroupSettings
 from tidemark.studies.ingest.group.tables import shape
 from tidemark.studies.ingest.maintenance.kept import is_maintained, kept_of, wrong

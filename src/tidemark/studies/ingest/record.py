@@ -1,4 +1,4 @@
-"""Results of a window that are specific to this study: what run.json keeps of it below `found`."""
+"""Results of a window that are specific to this study, as run.json keeps them below `found`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CommitRecord:
 
 @dataclass(frozen=True, slots=True)
 class CheckRecord:
-    """What another client found in the table after the window."""
+    """The oracle's findings in the table after the window."""
 
     oracle: OracleRecord
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from tidemark.errors import SystemFailure
-from tidemark.ingest.serve import Order
 from tidemark.machine.processes import cpu_seconds
 from tidemark.studies.ingest.front.clients import LastingLoad, leave_port
+from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.group.load import Fronted
 from tidemark.studies.ingest.load.crew import DRAIN_S
 from tidemark.studies.ingest.load.records import FIELDS
@@ -26,7 +26,7 @@ class LastingFront(Fronted):
     name = "front"
     title = "the buffer's process"
 
-    def __init__(self, order: Order, trips: Path, rows: int, clients: int, most: int, folder: Path) -> None:
+    def __init__(self, order: GatewayConfig, trips: Path, rows: int, clients: int, most: int, folder: Path) -> None:
         super().__init__(order, trips, rows, clients, 0, most, folder, CLIENTS)
         self.numbers = list(range(1, clients + 1))
         self._place = folder / PLACE

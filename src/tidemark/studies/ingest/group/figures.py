@@ -8,11 +8,11 @@ import seaborn as sns
 
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.statistics import Estimate
-from tidemark.ingest.policies import BUNDLED, STAGED
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.studies.ingest import published
+from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
 from tidemark.studies.ingest.group.tables import gains, shape
 
 TITLE = "Gathered requests over one commit a request"

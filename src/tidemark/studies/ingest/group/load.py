@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from tidemark.errors import SystemFailure
-from tidemark.ingest.front import HOST
-from tidemark.ingest.serve import Order
+from tidemark.studies.ingest.gateway.server import HOST, GatewayConfig
 from tidemark.studies.ingest.load.crew import DRAIN_S, HEAD_START_NS, LOOK_S, READY_S, Program, noted
 from tidemark.studies.ingest.load.requests import Load
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FRONT, CLIENTS = "tidemark.ingest.serve", "tidemark.studies.ingest.load.requests"
+FRONT, CLIENTS = "tidemark.studies.ingest.gateway.server", "tidemark.studies.ingest.load.requests"
 
 
 class Fronted:
@@ -25,7 +24,7 @@ class Fronted:
 
     def __init__(
         self,
-        order: Order,
+        order: GatewayConfig,
         trips: Path,
         rows: int,
         clients: int,

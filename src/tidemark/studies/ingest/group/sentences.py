@@ -6,9 +6,9 @@ from tidemark.analysis.prose import SentenceWriter
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import estimate_text
-from tidemark.ingest.policies import BUNDLED, STAGED
 from tidemark.runs.runset import Series
 from tidemark.studies.assembly import Written
+from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
 from tidemark.studies.ingest.group.tables import gains, shape
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Self
 
-from tidemark.ingest.policies import BUNDLED, DIRECT, POLICIES, STAGED, Policy
 from tidemark.schema import one_of
+from tidemark.studies.ingest.gateway.policies import BUNDLED, DIRECT, POLICIES, STAGED, Policy
 from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
 from tidemark.systems.base import Variant
 from tidemark.systems.tables import TableSystem

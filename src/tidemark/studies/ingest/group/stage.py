@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidemark.ingest.serve import Order
-from tidemark.ingest.wire import new_token
 from tidemark.measure.workload import Description, Rig, Show
+from tidemark.studies.ingest.gateway.protocol import new_token
+from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.group.load import Fronted
 from tidemark.studies.ingest.group.settings import GroupSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
@@ -66,7 +66,7 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[GroupSta
         show("making the table")
         table = fresh_table(rig, directory / "table-1", stack, ROWS_A_FLUSH)
         show("starting the front and its clients")
-        order = Order(
+        order = GatewayConfig(
             table.door(), rig.workload.trips_schema, settings.rules, new_token(), settings.writers, settings.tries
         )
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted

@@ -10,10 +10,10 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import Cell, Missing, attempt
-from tidemark.ingest.policies import DIRECT, POLICIES
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.columns import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, verdict_of
+from tidemark.studies.ingest.gateway.policies import DIRECT, POLICIES
 from tidemark.studies.ingest.group.settings import GROUP, GroupSettings
 from tidemark.studies.ingest.part import of_part
 from tidemark.studies.ingest.quantities import (

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemark.ingest import wire
-from tidemark.ingest.client import LOST, Connection
-from tidemark.ingest.wire import Outcome
+from tidemark.studies.ingest.gateway import protocol
+from tidemark.studies.ingest.gateway.protocol import LOST, Connection, Outcome
 from tidemark.studies.ingest.load.records import Records
 from tidemark.studies.ingest.load.writer import MOST_KEPT, prepared
 from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, NUMBERS, UNKNOWN
@@ -65,7 +64,7 @@ class Asking:
     async def ask(self, rows: pa.Table) -> Outcome:
         assert self._connection is not None
         clock = time.perf_counter_ns
-        data = wire.request(rows.to_batches()[0])
+        data = protocol.request(rows.to_batches()[0])
         place = self.records.begin(clock(), self.sequence, 1)
         self.sequence += 1
         answer = await self._connection.send(data)

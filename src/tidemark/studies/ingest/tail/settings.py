@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from tidemark.config import Config
-from tidemark.ingest.policies import STAGED, Policy, Staged
 from tidemark.runs.spec import SeriesSpec
 from tidemark.schema import one_of
+from tidemark.studies.ingest.gateway.policies import STAGED, GroupCommit, Policy
 from tidemark.studies.ingest.settings import SECTION, IngestSection, IngestSettings
 from tidemark.studies.ingest.tail.schedule import CONSTANT, POISSON
 from tidemark.systems.base import Variant
@@ -55,7 +55,7 @@ class TailSettings(IngestSettings):
     @property
     def rules(self) -> Policy:
         """The front's policy with its parameters."""
-        return Staged(self.max_rows, self.max_bytes, self.max_age_ms)
+        return GroupCommit(self.max_rows, self.max_bytes, self.max_age_ms)
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tidemark.ingest.serve import Order as FrontOrder
-from tidemark.ingest.wire import new_token
 from tidemark.measure.workload import Description, Rig, Show
+from tidemark.studies.ingest.gateway.protocol import new_token
+from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.group.load import Fronted
 from tidemark.studies.ingest.group.stage import MOST_A_SECOND as MOST_OF_A_CLIENT
 from tidemark.studies.ingest.group.stage import ROWS_A_FLUSH
@@ -100,7 +100,9 @@ def _crew(rig: Rig, table: TableSystem, settings: TailSettings, seconds: float, 
     a_second = MOST_OF_A_CLIENT if settings.has_front else MOST_A_SECOND
     most = MOST_CLOSED + settings.uncounted * settings.tries + math.ceil(seconds * a_second)
     if settings.has_front:
-        gathering = FrontOrder(table.door(), rig.workload.trips_schema, settings.rules, new_token(), 1, settings.tries)
+        gathering = GatewayConfig(
+            table.door(), rig.workload.trips_schema, settings.rules, new_token(), 1, settings.tries
+        )
         sizes = (settings.rows, settings.clients, settings.uncounted, most)
         return Fronted(gathering, rig.workload.trips, *sizes, directory, CLIENTS)
     order = Order(

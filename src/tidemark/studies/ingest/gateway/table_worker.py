@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidemark.ingest.wire import Outcome
+from tidemark.studies.ingest.gateway.protocol import Outcome
 from tidemark.systems.writers import DataFile, Door, Fate, TableWriter
 
 if TYPE_CHECKING:
@@ -23,17 +23,17 @@ OUTCOMES = {Fate.CONFLICT: Outcome.REFUSED, Fate.FAILED: Outcome.FAILED, Fate.UN
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CommitResult:
     """Final status of a commit, with the error message if it was not acknowledged."""
 
     outcome: Outcome
     words: str = ""
 
 
-ACKED = Ended(Outcome.ACKED)
+ACKED = CommitResult(Outcome.ACKED)
 
 
-class Hand:
+class TableWorker:
     """Table client for use from one event loop; its calls run one at a time in a dedicated thread."""
 
     def __init__(self, door: Door, tries: int, seed: int) -> None:
@@ -46,28 +46,28 @@ class Hand:
         """Open the client; errors propagate."""
         await self._in_thread(self._opened)
 
-    async def write(self, batches: Sequence[pa.RecordBatch]) -> Ended:
+    async def write(self, batches: Sequence[pa.RecordBatch]) -> CommitResult:
         """Append all rows of `batches` in one commit."""
 
-        def work() -> Ended:
+        def work() -> CommitResult:
             rows = joined(batches)
             return self._committed(lambda writer: writer.write(rows))
 
         return await self._in_thread(work)
 
-    async def stage(self, batches: Sequence[pa.RecordBatch]) -> DataFile | Ended:
+    async def stage(self, batches: Sequence[pa.RecordBatch]) -> DataFile | CommitResult:
         """Write all rows to a data file that is not yet part of the table; a failure here leaves no commit behind."""
 
-        def work() -> DataFile | Ended:
+        def work() -> DataFile | CommitResult:
             try:
                 return self._opened().stage(joined(batches))
             except Exception as error:
                 self._drop()
-                return Ended(Outcome.FAILED, spelled(error))
+                return CommitResult(Outcome.FAILED, spelled(error))
 
         return await self._in_thread(work)
 
-    async def register(self, files: Sequence[DataFile]) -> Ended:
+    async def register(self, files: Sequence[DataFile]) -> CommitResult:
         """Add `files` to the table in one commit."""
         return await self._in_thread(lambda: self._committed(lambda writer: writer.register(files)))
 
@@ -94,12 +94,12 @@ class Hand:
             with suppress(Exception):  # the client is already broken
                 writer.close()
 
-    def _committed(self, commit: Callable[[TableWriter], None]) -> Ended:
+    def _committed(self, commit: Callable[[TableWriter], None]) -> CommitResult:
         """Retry until the commit is acknowledged, finally refused, or has an unknown outcome."""
         try:
             writer = self._opened()
         except Exception as error:  # nothing was sent
-            return Ended(Outcome.FAILED, spelled(error))
+            return CommitResult(Outcome.FAILED, spelled(error))
         attempt = 0
         while True:
             attempt += 1
@@ -112,9 +112,9 @@ class Hand:
                 writer.refresh()
             except Exception:
                 self._drop()
-                return Ended(OUTCOMES[fate], words)
+                return CommitResult(OUTCOMES[fate], words)
             if fate is not Fate.CONFLICT or attempt >= self._tries:
-                return Ended(OUTCOMES[fate], words)
+                return CommitResult(OUTCOMES[fate], words)
             wait = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**attempt)
             time.sleep(wait + self._waits.uniform(0, wait))
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidemark.ingest.hand import Ended, Hand
-from tidemark.ingest.policies import Bundled, Direct, Policy, Staged
-from tidemark.ingest.wire import Answer, Outcome
+from tidemark.studies.ingest.gateway.policies import FileBundling, GroupCommit, PerRequest, Policy
+from tidemark.studies.ingest.gateway.protocol import Answer, Outcome
+from tidemark.studies.ingest.gateway.table_worker import CommitResult, TableWorker
 from tidemark.systems.writers import DataFile
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Committer(ABC):
     async def drain(self) -> None:
         """Commit everything accepted so far and stop; `submit` must not be called afterwards."""
 
-    def _settle(self, requests: Iterable[Request], ended: Ended) -> None:
+    def _settle(self, requests: Iterable[Request], ended: CommitResult) -> None:
         number = 0
         if ended.outcome is Outcome.ACKED:
             number = next(self._numbers)
@@ -60,10 +60,10 @@ class Committer(ABC):
                 request.answer.set_result(Answer(ended.outcome, number))
 
 
-class DirectCommitter(Committer):
-    """Committer that commits each request separately, in arrival order, on the next free `Hand`."""
+class PerRequestCommitter(Committer):
+    """Committer that commits each request separately, in arrival order, on the next free `TableWorker`."""
 
-    def __init__(self, hands: Sequence[Hand]) -> None:
+    def __init__(self, hands: Sequence[TableWorker]) -> None:
         super().__init__()
         self._waiting: asyncio.Queue[Request | None] = asyncio.Queue()
         self._work = [asyncio.create_task(self._working(hand)) for hand in hands]
@@ -71,7 +71,7 @@ class DirectCommitter(Committer):
     def _take_in(self, request: Request) -> None:
         self._waiting.put_nowait(request)
 
-    async def _working(self, hand: Hand) -> None:
+    async def _working(self, hand: TableWorker) -> None:
         while (request := await self._waiting.get()) is not None:
             self._settle((request,), await hand.write((request.rows,)))
 
@@ -81,10 +81,10 @@ class DirectCommitter(Committer):
         await asyncio.gather(*self._work)
 
 
-class StagedCommitter(Committer):
-    """Committer with a buffer; when a flush is due, the next free `Hand` commits the complete buffer."""
+class GroupCommitter(Committer):
+    """Committer with a buffer; when a flush is due, the next free `TableWorker` commits the complete buffer."""
 
-    def __init__(self, hands: Sequence[Hand], policy: Staged | Bundled) -> None:
+    def __init__(self, hands: Sequence[TableWorker], policy: GroupCommit | FileBundling) -> None:
         super().__init__()
         self._policy = policy
         self._buffer: list[Request] = []
@@ -114,7 +114,7 @@ class StagedCommitter(Committer):
             self._due.clear()
         return taken
 
-    async def _working(self, hand: Hand) -> None:
+    async def _working(self, hand: TableWorker) -> None:
         while True:
             await self._due.wait()
             if taken := self._take_out():
@@ -122,7 +122,7 @@ class StagedCommitter(Committer):
             elif self._ending:
                 return
 
-    async def _flush(self, hand: Hand, taken: list[Request]) -> None:
+    async def _flush(self, hand: TableWorker, taken: list[Request]) -> None:
         self._settle(taken, await hand.write([each.rows for each in taken]))
 
     async def drain(self) -> None:
@@ -131,23 +131,23 @@ class StagedCommitter(Committer):
         await asyncio.gather(*self._work)
 
 
-class BundledCommitter(StagedCommitter):
-    """Committer whose flushes write data files; an additional `Hand` commits all files that arrive in one window."""
+class BundlingCommitter(GroupCommitter):
+    """Committer whose flushes write data files; another `TableWorker` commits all files that arrive in one window."""
 
-    def __init__(self, hands: Sequence[Hand], committing: Hand, policy: Bundled) -> None:
+    def __init__(self, hands: Sequence[TableWorker], committing: TableWorker, policy: FileBundling) -> None:
         self._bundle = policy
         self._files: asyncio.Queue[tuple[DataFile, list[Request]] | None] = asyncio.Queue()
         super().__init__(hands, policy)
         self._commit = asyncio.create_task(self._committing(committing))
 
-    async def _flush(self, hand: Hand, taken: list[Request]) -> None:
+    async def _flush(self, hand: TableWorker, taken: list[Request]) -> None:
         made = await hand.stage([each.rows for each in taken])
-        if isinstance(made, Ended):
+        if isinstance(made, CommitResult):
             self._settle(taken, made)
         else:
             self._files.put_nowait((made, taken))
 
-    async def _committing(self, hand: Hand) -> None:
+    async def _committing(self, hand: TableWorker) -> None:
         loop, last = asyncio.get_running_loop(), False
         while not last:
             first = await self._files.get()
@@ -172,12 +172,12 @@ class BundledCommitter(StagedCommitter):
         await self._commit
 
 
-def committer(policy: Policy, hands: Sequence[Hand]) -> Committer:
-    """Return the committer for `policy` on opened `hands`; with a `Bundled` policy the last one commits."""
+def committer(policy: Policy, hands: Sequence[TableWorker]) -> Committer:
+    """Return the committer for `policy` on opened `hands`; with a `FileBundling` policy the last one commits."""
     match policy:
-        case Direct():
-            return DirectCommitter(hands)
-        case Staged():
-            return StagedCommitter(hands, policy)
-        case Bundled():
-            return BundledCommitter(hands[:-1], hands[-1], policy)
+        case PerRequest():
+            return PerRequestCommitter(hands)
+        case GroupCommit():
+            return GroupCommitter(hands, policy)
+        case FileBundling():
+            return BundlingCommitter(hands[:-1], hands[-1], policy)
