@@ -25,19 +25,15 @@ from tidemark.runs.runset import Series
 from tidemark.studies.ingest.gateway.policies import STAGED, GroupCommit
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
-from tidemark.studies.ingest.group.load import Fronted
-from tidemark.studies.ingest.load.crew import Crew
+from tidemark.studies.ingest.load.crew import Crew, Fronted
 from tidemark.studies.ingest.load.records import WIDTH, Records
 from tidemark.studies.ingest.load.writer import Order
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS
 from tidemark.studies.ingest.parts import part_of, settings_of
 from tidemark.studies.ingest.tail import quantities, tables
-from tidemark.studies.ingest.tail.dialogue import Notes, read_notes
-from tidemark.studies.ingest.tail.pace import Pace, closed
-from tidemark.studies.ingest.tail.schedule import CONSTANT, POISSON, Due, intended, work_off
+from tidemark.studies.ingest.tail.schedule import CONSTANT, POISSON, Due, Notes, intended, read_notes, work_off
 from tidemark.studies.ingest.tail.settings import ONE, TAIL, TailSettings
-from tidemark.studies.ingest.tail.stage import CLIENTS, WRITER
-from tidemark.studies.ingest.tail.window import TailWindow
+from tidemark.studies.ingest.tail.stage import CLIENTS, WRITER, Pace, TailWindow, closed
 from tidemark.studies.ingest.tail.writer import Scheduled
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.base import Context

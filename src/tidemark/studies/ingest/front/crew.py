@@ -11,8 +11,7 @@ from tidemark.errors import SystemFailure
 from tidemark.machine.processes import cpu_seconds
 from tidemark.studies.ingest.front.clients import LastingLoad, leave_port
 from tidemark.studies.ingest.gateway.server import GatewayConfig
-from tidemark.studies.ingest.group.load import Fronted
-from tidemark.studies.ingest.load.crew import DRAIN_S
+from tidemark.studies.ingest.load.crew import DRAIN_S, Fronted
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 

@@ -2,7 +2,7 @@
 
     python -m tidemark.studies.ingest.tail.clients
 
-It reads its `Load`, pickled, from standard input, and follows the protocol of `dialogue`.
+It reads its `Load`, pickled, from standard input, and follows the protocol of `schedule`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from tidemark.studies.ingest.load.requests import Asking, Clients, Load
-from tidemark.studies.ingest.tail.dialogue import follow
-from tidemark.studies.ingest.tail.schedule import Due
+from tidemark.studies.ingest.tail.schedule import Due, follow
 
 
 class Scheduled(Clients):

@@ -2,7 +2,7 @@
 
     python -m tidemark.studies.ingest.tail.writer
 
-It reads a writer's `Order`, pickled, from standard input, and follows the protocol of `dialogue`.
+It reads a writer's `Order`, pickled, from standard input, and follows the protocol of `schedule`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import time
 
 from tidemark.studies.ingest.load.records import Records
 from tidemark.studies.ingest.load.writer import Loop, Order
-from tidemark.studies.ingest.tail.dialogue import follow
-from tidemark.studies.ingest.tail.schedule import Due, work_off
+from tidemark.studies.ingest.tail.schedule import Due, follow, work_off
 
 
 class Scheduled(Loop):

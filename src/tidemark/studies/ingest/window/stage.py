@@ -18,8 +18,7 @@ from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
-from tidemark.studies.ingest.group.load import Fronted
-from tidemark.studies.ingest.load.crew import Crew, Writing
+from tidemark.studies.ingest.load.crew import Crew, Fronted, Writing
 from tidemark.studies.ingest.load.writer import batches
 from tidemark.studies.ingest.parts import settings_of
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
