@@ -29,17 +29,16 @@ from tidemark.studies.ingest import published, quantities
 from tidemark.studies.ingest.faults.settings import FAULTS, KILL_SECONDS
 from tidemark.studies.ingest.front.settings import FRONT
 from tidemark.studies.ingest.gateway.policies import POLICIES, FileBundling, GroupCommit
-from tidemark.studies.ingest.group.settings import GROUP, GroupSettings
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.measures import IngestEvidence
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
 from tidemark.studies.ingest.parts import part_of, settings_of
 from tidemark.studies.ingest.pruning.settings import PRUNING
 from tidemark.studies.ingest.results import RESULTS
+from tidemark.studies.ingest.settings import GROUP, WRITERS, GroupSettings
 from tidemark.studies.ingest.storage.distance import round_trips
 from tidemark.studies.ingest.storage.settings import STORAGE
 from tidemark.studies.ingest.workload import Ingest
-from tidemark.studies.ingest.writers.settings import WRITERS
 from tidemark.systems.apart import PREDICATES, rows_of
 from tidemark.systems.variants import variant_of
 

@@ -12,9 +12,7 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import Cell, attempt, estimate_text, number
 from tidemark.results.tables.table import Column, Table, Workshop
 from tidemark.studies.ingest import published
-from tidemark.studies.ingest.columns import hot_cell
 from tidemark.studies.ingest.group import tables as group
-from tidemark.studies.ingest.group.settings import GroupSettings
 from tidemark.studies.ingest.measures import (
     IngestEvidence,
     printed_files_twice,
@@ -26,9 +24,10 @@ from tidemark.studies.ingest.measures import (
     printed_requests_a_file,
 )
 from tidemark.studies.ingest.outcomes import ACKED
+from tidemark.studies.ingest.part import hot_cell
 from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.quantities import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
-from tidemark.studies.ingest.writers.settings import ONE, WritersSettings
+from tidemark.studies.ingest.settings import ONE, GroupSettings, WritersSettings
 from tidemark.studies.ingest.writers.tables import in_order
 
 NOT_HERE = (

@@ -11,13 +11,18 @@ from tidemark.runs.spec import HasSettings
 from tidemark.studies.ingest.cut.settings import CUT, CutSettings
 from tidemark.studies.ingest.faults.settings import FAULTS, FaultSettings
 from tidemark.studies.ingest.front.settings import FRONT, FrontSettings
-from tidemark.studies.ingest.group.settings import GROUP, GroupSettings
 from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
 from tidemark.studies.ingest.pruning.settings import PRUNING, PruningSettings
-from tidemark.studies.ingest.settings import IngestSettings
+from tidemark.studies.ingest.settings import (
+    GROUP,
+    TAIL,
+    WRITERS,
+    GroupSettings,
+    IngestSettings,
+    TailSettings,
+    WritersSettings,
+)
 from tidemark.studies.ingest.storage.settings import STORAGE, StorageSettings
-from tidemark.studies.ingest.tail.settings import TAIL, TailSettings
-from tidemark.studies.ingest.writers.settings import WRITERS, WritersSettings
 
 PARTS: dict[str, type[IngestSettings]] = {
     WRITERS: WritersSettings,

@@ -18,11 +18,10 @@ from tidemark.runs.run import Run
 from tidemark.studies.ingest.cut.settings import CUT
 from tidemark.studies.ingest.faults.settings import FAULTS
 from tidemark.studies.ingest.front.settings import FRONT
-from tidemark.studies.ingest.group.settings import GROUP
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, REFUSED, UNKNOWN
 from tidemark.studies.ingest.record import CommitRecord
-from tidemark.studies.ingest.tail.settings import TAIL
+from tidemark.studies.ingest.settings import GROUP, TAIL
 
 SERVERLESS = ("harness", "writers", "clients")  # process groups that are not servers
 NOT_COMPARABLE = "not comparable: the table does not hold what was acknowledged"

@@ -13,12 +13,11 @@ from tidemark.studies.ingest.cut.tables import costly as costly_cuts
 from tidemark.studies.ingest.faults.kills import costly, killed_of, retry_of
 from tidemark.studies.ingest.faults.settings import BLIND, FAULTS
 from tidemark.studies.ingest.gateway.policies import STAGED
-from tidemark.studies.ingest.group.settings import GROUP, GroupSettings
 from tidemark.studies.ingest.group.tables import shape
 from tidemark.studies.ingest.maintenance.kept import is_maintained, kept_of, wrong
 from tidemark.studies.ingest.parts import part_name
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, ROWS
-from tidemark.studies.ingest.writers.settings import ONE, WRITERS, WritersSettings
+from tidemark.studies.ingest.settings import GROUP, ONE, WRITERS, GroupSettings, WritersSettings
 from tidemark.systems.base import FULL
 
 PERCENT = 100.0

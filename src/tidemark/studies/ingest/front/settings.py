@@ -11,8 +11,7 @@ from tidemark.config import Config
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.ingest.faults.settings import KILL_SECONDS
 from tidemark.studies.ingest.gateway.policies import GroupCommit, Policy
-from tidemark.studies.ingest.group.settings import GROUP
-from tidemark.studies.ingest.settings import IngestSection, IngestSettings
+from tidemark.studies.ingest.settings import GROUP, IngestSection, IngestSettings
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.variants import SystemEntry
 

@@ -34,10 +34,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidemark.studies.ingest.gateway import protocol
-from tidemark.studies.ingest.gateway.group_commit import Committer, committer
+from tidemark.studies.ingest.gateway.group_commit import Committer, TableWorker, committer
 from tidemark.studies.ingest.gateway.policies import FileBundling, Policy
 from tidemark.studies.ingest.gateway.protocol import Answer, Outcome
-from tidemark.studies.ingest.gateway.table_worker import TableWorker
 from tidemark.systems.writers import Door
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tidemark.measure.workload import Description, Rig, Show
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
-from tidemark.studies.ingest.group.settings import GroupSettings
 from tidemark.studies.ingest.load.crew import Fronted
+from tidemark.studies.ingest.settings import GroupSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.studies.ingest.window.stage import COLD_RUN, IngestStage, fresh_table

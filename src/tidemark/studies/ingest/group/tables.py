@@ -12,10 +12,8 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import Cell, Missing, attempt
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.columns import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, verdict_of
 from tidemark.studies.ingest.gateway.policies import DIRECT, POLICIES
-from tidemark.studies.ingest.group.settings import GROUP, GroupSettings
-from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
 from tidemark.studies.ingest.quantities import (
     COMMITS,
     ERRORS,
@@ -27,6 +25,7 @@ from tidemark.studies.ingest.quantities import (
     REQUESTS_A_FILE,
     ROWS,
 )
+from tidemark.studies.ingest.settings import GROUP, GroupSettings
 
 MEASURED = (ROWS, REQUESTS, COMMITS, P50, P99, P999, ERRORS, REQUESTS_A_COMMIT, REQUESTS_A_FILE)
 

@@ -15,9 +15,9 @@ from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Look, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.studies.ingest.settings import ONE, TailSettings
 from tidemark.studies.ingest.tail.quantities import RESPONSE_P99, Times, closed, corrected, responses
 from tidemark.studies.ingest.tail.schedule import POISSON
-from tidemark.studies.ingest.tail.settings import ONE, TailSettings
 from tidemark.studies.ingest.tail.tables import in_order, overloaded
 
 RATES_TITLE, QUANTILES_TITLE = "99th percentile of responses against the rate", "Times by quantile, three ways"

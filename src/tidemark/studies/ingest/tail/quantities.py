@@ -19,7 +19,7 @@ from tidemark.runs.run import Run
 from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.quantities import NOT_COMPARABLE, outcomes
 from tidemark.studies.ingest.record import ClosedLoop, ClosedLoopRecord, Schedule, ScheduleRecord
-from tidemark.studies.ingest.tail.settings import TAIL
+from tidemark.studies.ingest.settings import TAIL
 
 type Times = NDArray[np.int64]
 

@@ -10,9 +10,9 @@ from tidemark.analysis.words import estimate_text, listed
 from tidemark.runs.runset import Series
 from tidemark.studies.assembly import Written
 from tidemark.studies.ingest.part import PartResults
+from tidemark.studies.ingest.settings import ONE, TailSettings
 from tidemark.studies.ingest.tail import tables
 from tidemark.studies.ingest.tail.quantities import CODE, CORRECTED_P99, QUANTITIES, RESPONSE_P99
-from tidemark.studies.ingest.tail.settings import ONE, TailSettings
 from tidemark.studies.ingest.tail.tables import in_order, overloaded, understated
 
 

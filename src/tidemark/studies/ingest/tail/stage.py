@@ -25,8 +25,8 @@ from tidemark.studies.ingest.load.crew import DRAIN_S, Crew, Fronted, Program
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.load.writer import Order
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+from tidemark.studies.ingest.settings import TailSettings
 from tidemark.studies.ingest.tail.schedule import Notes, read_notes
-from tidemark.studies.ingest.tail.settings import TailSettings
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.studies.ingest.window.stage import MOST_A_SECOND, IngestStage, fresh_table
 

@@ -12,9 +12,9 @@ from tidemark.analysis.words import Cell, Missing, attempt
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.columns import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, verdict_of
-from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
 from tidemark.studies.ingest.record import ScheduleRecord
+from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
 from tidemark.studies.ingest.tail.quantities import (
     CAPACITY,
     CLOSED_P99,
@@ -31,7 +31,6 @@ from tidemark.studies.ingest.tail.quantities import (
     WAIT_P99,
     is_overloaded,
 )
-from tidemark.studies.ingest.tail.settings import ONE, TAIL, TailSettings
 
 RATES = (CAPACITY, OFFERED, UTILISATION)
 TIMES = (

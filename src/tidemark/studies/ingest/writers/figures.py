@@ -14,7 +14,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.part import of_part
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS
-from tidemark.studies.ingest.writers.settings import ONE, OWN, WRITERS, WritersSettings
+from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, WritersSettings
 
 APART = 0.03  # offset from one system to the next, in doublings of writers
 COMMITS_TITLE, CONFLICTS_TITLE = "Commits a second to one table", "Share of commits tried that are refused"

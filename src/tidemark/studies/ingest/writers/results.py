@@ -13,9 +13,8 @@ from tidemark.studies.assembly import Written
 from tidemark.studies.ingest.part import PartResults, of_part
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, P50
 from tidemark.studies.ingest.record import CheckRecord
-from tidemark.studies.ingest.settings import RETRIES
+from tidemark.studies.ingest.settings import ONE, RETRIES, WRITERS, WritersSettings
 from tidemark.studies.ingest.writers import tables
-from tidemark.studies.ingest.writers.settings import ONE, WRITERS, WritersSettings
 
 
 class Writer(SentenceWriter):

@@ -11,9 +11,8 @@ from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import one_a_system
-from tidemark.studies.ingest.columns import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, verdict_of
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
-from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
 from tidemark.studies.ingest.quantities import (
     ABANDONED,
     COMMITS,
@@ -30,7 +29,7 @@ from tidemark.studies.ingest.quantities import (
     refusals,
 )
 from tidemark.studies.ingest.record import CheckRecord, CommitRecord
-from tidemark.studies.ingest.writers.settings import ONE, OWN, WRITERS, WritersSettings
+from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, WritersSettings
 
 COUNT, TABLES = Column("writers", "Writers"), Column("tables", "Tables")
 COUNTED_BY = {
