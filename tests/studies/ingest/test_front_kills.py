@@ -12,7 +12,7 @@ import pytest
 
 from tidemark.studies.ingest.faults.faults import Faults, Look
 from tidemark.studies.ingest.faults.losses import account
-from tidemark.studies.ingest.front.crew import LastingFront
+from tidemark.studies.ingest.front.crew import RestartingGateway
 from tidemark.studies.ingest.front.stage import commits_of
 from tidemark.studies.ingest.gateway.policies import GroupCommit
 from tidemark.studies.ingest.gateway.protocol import new_token
@@ -32,7 +32,7 @@ def test_killing_the_front_loses_only_rows_acknowledged_before_their_commit(
 ) -> None:
     door = early_door(table.door()) if early else table.door()
     order = GatewayConfig(door, pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
-    with LastingFront(order, trips, ROWS, CLIENTS, 100_000, trips.parent) as crew:
+    with RestartingGateway(order, trips, ROWS, CLIENTS, 100_000, trips.parent) as crew:
         first = crew.pids
         start = crew.go()
         faults = Faults(crew, table, [crew], lambda: None, KILLS, "seed", of_writers=False)
@@ -60,7 +60,7 @@ def test_killing_the_front_loses_only_rows_acknowledged_before_their_commit(
 
 def test_unexpected_end_of_a_front_is_detected(table: DeltaRs, trips: Path) -> None:
     order = GatewayConfig(table.door(), pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
-    with LastingFront(order, trips, ROWS, 1, 1_000, trips.parent) as crew:
+    with RestartingGateway(order, trips, ROWS, 1, 1_000, trips.parent) as crew:
         crew.kill()
         assert not crew.has_failed()
         crew.start()

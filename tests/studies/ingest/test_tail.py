@@ -25,9 +25,9 @@ from tidemark.runs.runset import Series
 from tidemark.studies.ingest.gateway.policies import STAGED, GroupCommit
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
-from tidemark.studies.ingest.load.crew import Crew, Fronted
+from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool
 from tidemark.studies.ingest.load.records import WIDTH, Records
-from tidemark.studies.ingest.load.writer import Order
+from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS
 from tidemark.studies.ingest.parts import part_of, settings_of
 from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
@@ -138,7 +138,7 @@ class Stalling(TableWriter):
 def test_window_has_the_waits_that_the_writers_loop_does_not_see(tmp_path: Path) -> None:
     trips = tmp_path / "trips.parquet"
     pq.write_table(pa.table({"id": pa.array(range(7), pa.int64())}), trips)
-    order = Order(NullDoor(), 1, trips, 5, 3, 2, 1, tmp_path / "records", 1000)
+    order = WorkerConfig(NullDoor(), 1, trips, 5, 3, 2, 1, tmp_path / "records", 1000)
     writer = Scheduled(order, Stalling(10 + 3), Records(order.records, order.most))
     writer.in_closed_loop(time.perf_counter_ns() + SECOND, 10)
     start = time.perf_counter_ns()
@@ -201,12 +201,14 @@ def test_processes_load_a_real_table_at_a_share_of_their_capacity(target: str, t
     settings = TailSettings(
         TAIL, 5, 2, target, 50, POISSON, 0.5, 10.0, 4 if target == STAGED else 1, 3, 8000, 1 << 20, 20
     )
-    crew: Crew | Fronted
+    crew: WorkerPool | GatewayPool
     if settings.has_front:
         front = GatewayConfig(table.door(), schema, settings.rules, new_token(), 1, 3)
-        crew = Fronted(front, trips, 5, settings.clients, settings.uncounted, 100_000, tmp_path, CLIENTS)
+        crew = GatewayPool(front, trips, 5, settings.clients, settings.uncounted, 100_000, tmp_path, CLIENTS)
     else:
-        crew = Crew([Order(table.door(), 1, trips, 5, 3, 2, 1, tmp_path / ".records-1", 100_000)], tmp_path, WRITER)
+        crew = WorkerPool(
+            [WorkerConfig(table.door(), 1, trips, 5, 3, 2, 1, tmp_path / ".records-1", 100_000)], tmp_path, WRITER
+        )
     pace = Pace(settings, 2.0, (1,))
     with crew:
         pace.set(crew.asking, crew.records)

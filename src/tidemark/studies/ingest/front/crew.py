@@ -9,9 +9,9 @@ import numpy as np
 
 from tidemark.errors import SystemFailure
 from tidemark.machine.processes import cpu_seconds
-from tidemark.studies.ingest.front.clients import LastingLoad, leave_port
+from tidemark.studies.ingest.front.clients import ReconnectingClientConfig, leave_port
 from tidemark.studies.ingest.gateway.server import GatewayConfig
-from tidemark.studies.ingest.load.crew import DRAIN_S, Fronted
+from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 
@@ -19,8 +19,8 @@ CLIENTS = "tidemark.studies.ingest.front.clients"
 PLACE = ".front"
 
 
-class LastingFront(Fronted):
-    """Context manager like `Fronted`; its front is the victim of kills, its clients record the effect of a kill."""
+class RestartingGateway(GatewayPool):
+    """Context manager like `GatewayPool`; its front is the victim of kills, its clients record the effect of a kill."""
 
     name = "front"
     title = "the buffer's process"
@@ -32,10 +32,10 @@ class LastingFront(Fronted):
         self._ended_seconds = 0.0
         self._is_killed = False  # and not restarted yet
 
-    def _load(self, port: int) -> LastingLoad:
+    def _load(self, port: int) -> ReconnectingClientConfig:
         leave_port(port, self._place)
         load = super()._load(port)
-        return LastingLoad(
+        return ReconnectingClientConfig(
             load.address, load.token, load.trips, load.rows, load.uncounted, load.records, load.most, self._place
         )
 
@@ -87,3 +87,6 @@ class LastingFront(Fronted):
             raise SystemFailure(f"a request was not answered within {DRAIN_S:.0f} s of the window's end")
         self._drain(words)
         return moment
+
+
+LastingFront = RestartingGateway  # old name, which another folder still uses

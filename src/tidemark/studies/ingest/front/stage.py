@@ -15,7 +15,7 @@ from tidemark.measure.workload import Description, Rig, Show
 from tidemark.paths import private_directory
 from tidemark.studies.ingest.faults.faults import BACK_S, Faults
 from tidemark.studies.ingest.faults.stage import KilledStage
-from tidemark.studies.ingest.front.crew import LastingFront
+from tidemark.studies.ingest.front.crew import RestartingGateway
 from tidemark.studies.ingest.front.settings import FrontSettings
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
@@ -69,7 +69,7 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[FrontSta
         )
         most = math.ceil((seconds + settings.kills * BACK_S) * MOST_A_SECOND)
         trips = rig.workload.trips
-        crew = stack.enter_context(LastingFront(order, trips, settings.rows, settings.clients, most, directory))
+        crew = stack.enter_context(RestartingGateway(order, trips, settings.rows, settings.clients, most, directory))
         seed = f"{rig.spec.seed} {rig.spec.repeat} {rig.spec.name} kills of the front"
         faults = Faults(crew, table, [crew], lambda: None, settings.kills, seed, of_writers=False)
         yield FrontStage(rig, directory, table, crew, faults)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tidemark.measure.workload import Description, Rig, Show
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
-from tidemark.studies.ingest.load.crew import Fronted
+from tidemark.studies.ingest.load.crew import GatewayPool
 from tidemark.studies.ingest.settings import GroupSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
 from tidemark.studies.ingest.window.samples import IngestWindow
@@ -40,7 +40,9 @@ class GroupWindow(IngestWindow):
 class GroupStage(IngestStage):
     """Window on one table, a front, and its clients."""
 
-    def __init__(self, rig: Rig, directory: Path, tables: Sequence[TableSystem], crew: Fronted, warms: bool) -> None:
+    def __init__(
+        self, rig: Rig, directory: Path, tables: Sequence[TableSystem], crew: GatewayPool, warms: bool
+    ) -> None:
         super().__init__(rig, directory, tables, crew, warms)
         self._fronted = crew
 
@@ -71,6 +73,6 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[GroupSta
         )
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted
         crew = stack.enter_context(
-            Fronted(order, rig.workload.trips, settings.rows, settings.clients, settings.uncounted, most, directory)
+            GatewayPool(order, rig.workload.trips, settings.rows, settings.clients, settings.uncounted, most, directory)
         )
         yield GroupStage(rig, directory, [table], crew, name != COLD_RUN)

@@ -26,8 +26,8 @@ from tidemark.errors import MachineError, SystemFailure
 from tidemark.services.programs.process import LAUNCHER, server_environment, tail
 from tidemark.studies.ingest.gateway.server import HOST, GatewayConfig
 from tidemark.studies.ingest.load.records import WIDTH
-from tidemark.studies.ingest.load.requests import Load
-from tidemark.studies.ingest.load.writer import Order
+from tidemark.studies.ingest.load.requests import ClientConfig
+from tidemark.studies.ingest.load.writer import WorkerConfig
 
 WRITER = "tidemark.studies.ingest.load.writer"
 READY_S = 120.0
@@ -120,10 +120,10 @@ class Program:
                     stream.close()
 
 
-class Member(Program):
+class Worker(Program):
     """Process of one writer, which runs the module `program`."""
 
-    def __init__(self, order: Order, folder: Path, program: str = WRITER) -> None:
+    def __init__(self, order: WorkerConfig, folder: Path, program: str = WRITER) -> None:
         super().__init__(f"writer {order.number}", program, order, folder)
         self.order = order
 
@@ -133,18 +133,18 @@ class Member(Program):
 
 
 def noted(path: Path, most: int, who: str) -> NDArray[np.int64]:
-    """Return the records in a file, as `Member.records` does; raise MachineError if they filled the file."""
+    """Return the records in a file, as `Worker.records` does; raise MachineError if they filled the file."""
     count = int(np.fromfile(path, np.int64, 1)[0])
     if count >= most:
         raise MachineError(f"{who} tried more than {most:,} commits, for which there is no room")
     return np.fromfile(path, np.int64, WIDTH * count, offset=8 * WIDTH).reshape(count, WIDTH)
 
 
-class Members(ABC):
+class Workers(ABC):
     """Context manager for writers: on entry all have opened their clients, and after exit none runs."""
 
     def __init__(self) -> None:
-        self._members: list[Member] = []  # by writer number
+        self._members: list[Worker] = []  # by writer number
         self.said: tuple[str, ...] = ()
 
     @abstractmethod
@@ -166,7 +166,7 @@ class Members(ABC):
             member.end()
 
     @property
-    def _living(self) -> list[Member]:
+    def _living(self) -> list[Worker]:
         """The writers that were not killed."""
         return self._members
 
@@ -182,10 +182,10 @@ class Members(ABC):
         return [member.records() for member in self._members]
 
 
-class Crew(Members):
+class WorkerPool(Workers):
     """Undisturbed writers, one for each order."""
 
-    def __init__(self, orders: Sequence[Order], folder: Path, program: str = WRITER) -> None:
+    def __init__(self, orders: Sequence[WorkerConfig], folder: Path, program: str = WRITER) -> None:
         """Set up the writers; `program` is the module that each of them runs."""
         super().__init__()
         self._orders, self._folder, self._program = orders, folder, program
@@ -193,7 +193,7 @@ class Crew(Members):
 
     def _start(self) -> None:
         for order in self._orders:
-            self._members.append(Member(order, self._folder, self._program))
+            self._members.append(Worker(order, self._folder, self._program))
 
     @property
     def asking(self) -> Program:
@@ -234,7 +234,7 @@ class Crew(Members):
 FRONT, CLIENTS = "tidemark.studies.ingest.gateway.server", "tidemark.studies.ingest.load.requests"
 
 
-class Fronted:
+class GatewayPool:
     """Context manager for a front and its clients: on entry the front listens and all clients are connected."""
 
     def __init__(
@@ -272,9 +272,9 @@ class Fronted:
     def _front(self) -> Program:
         return Program("front", FRONT, self._order, self._folder)
 
-    def _load(self, port: int) -> Load:
+    def _load(self, port: int) -> ClientConfig:
         """Return the load for the clients of a front that listens at `port`."""
-        return Load(
+        return ClientConfig(
             (HOST, port), self._order.token, self._trips, self._rows, self._uncounted, self._records, self._most
         )
 
@@ -341,3 +341,9 @@ class Fronted:
 
     def _noted(self, number: int) -> NDArray[np.int64]:
         return noted(self._records[number - 1], self._most, f"client {number}")
+
+
+# Old names, which other folders still use.
+Crew = WorkerPool
+Member = Worker
+Members = Workers

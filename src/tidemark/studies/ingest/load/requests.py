@@ -2,8 +2,9 @@
 
     python -m tidemark.studies.ingest.load.requests
 
-It reads its `Load`, pickled, from standard input, and follows the protocol of `writer`. A client sends its next request
-when the previous one is answered; each request is a record of its client, with the number of the commit that holds it.
+It reads its `ClientConfig`, pickled, from standard input, and follows the protocol of `writer`. A client sends its next
+request when the previous one is answered; each request is a record of its client, with the number of the commit that
+holds it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ BUSY_S = 0.01  # pause after a request that was not accepted
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ClientConfig:
     address: tuple[str, int]
     token: str
     trips: Path
@@ -50,12 +51,12 @@ class Load:
 class Asking:
     """One client: its connection, its records, and the number of its next request."""
 
-    def __init__(self, load: Load, number: int) -> None:
+    def __init__(self, load: ClientConfig, number: int) -> None:
         self.number, self.sequence, self.gone = number, 0, False
         self.records = Records(load.records[number - 1], load.most)
         self._connection: Connection | None = None
 
-    async def open(self, load: Load, schema: pa.Schema) -> None:
+    async def open(self, load: ClientConfig, schema: pa.Schema) -> None:
         """Connect to the front; close the previous connection first, if there was one."""
         if self._connection is not None:
             self._connection.close()
@@ -76,7 +77,7 @@ class Asking:
 class Clients:
     """All clients of a front; `said` holds the first outcomes that were not acknowledgements."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: ClientConfig) -> None:
         self.said: list[str] = []
         self._load = load
         self._batch = prepared(load.trips, load.rows)
@@ -114,7 +115,7 @@ class Clients:
 
 
 def main() -> None:
-    load: Load = pickle.load(sys.stdin.buffer)
+    load: ClientConfig = pickle.load(sys.stdin.buffer)
     clients = Clients(load)
     with asyncio.Runner() as runner:
         runner.run(clients.open())

@@ -21,9 +21,9 @@ from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.group.stage import MOST_A_SECOND as MOST_OF_A_CLIENT
 from tidemark.studies.ingest.group.stage import ROWS_A_FLUSH
-from tidemark.studies.ingest.load.crew import DRAIN_S, Crew, Fronted, Program
+from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool, Program, WorkerPool
 from tidemark.studies.ingest.load.records import FIELDS
-from tidemark.studies.ingest.load.writer import Order
+from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.studies.ingest.settings import TailSettings
 from tidemark.studies.ingest.tail.schedule import Notes, read_notes
@@ -142,7 +142,9 @@ WRITER, CLIENTS = "tidemark.studies.ingest.tail.writer", "tidemark.studies.inges
 class TailStage(IngestStage):
     """Window on one table, with its writer or front, and the offered rate."""
 
-    def __init__(self, rig: Rig, directory: Path, table: TableSystem, crew: Crew | Fronted, pace: Pace) -> None:
+    def __init__(
+        self, rig: Rig, directory: Path, table: TableSystem, crew: WorkerPool | GatewayPool, pace: Pace
+    ) -> None:
         super().__init__(rig, directory, [table], crew, warms=False)
         self._pace = pace
 
@@ -180,7 +182,7 @@ class TailStage(IngestStage):
                 "overloaded": notes.overloaded,
             },
         }
-        if isinstance(self._crew, Fronted):
+        if isinstance(self._crew, GatewayPool):
             found |= {name: self._crew.told[name] for name in ("commits", "busy")}
         mark = ("more requests came than were worked off: its times are lower bounds",) if notes.overloaded else ()
         return replace(made, found=found, marks=(*made.marks, *mark))
@@ -196,13 +198,15 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[TailStag
         rows = ROWS_A_FLUSH if settings.has_front else settings.rows
         table = fresh_table(rig, directory / "table-1", stack, rows)
         show("starting writers or clients")
-        crew: Crew | Fronted = _crew(rig, table, settings, seconds, directory)
+        crew: WorkerPool | GatewayPool = _crew(rig, table, settings, seconds, directory)
         stack.enter_context(crew)
         seed = (rig.spec.seed, rig.spec.repeat, *name.encode())
         yield TailStage(rig, directory, table, crew, Pace(settings, seconds, seed))
 
 
-def _crew(rig: Rig, table: TableSystem, settings: TailSettings, seconds: float, directory: Path) -> Crew | Fronted:
+def _crew(
+    rig: Rig, table: TableSystem, settings: TailSettings, seconds: float, directory: Path
+) -> WorkerPool | GatewayPool:
     """Return the writer or the front; its records have room for the closed loop and for a window of `seconds`."""
     a_second = MOST_OF_A_CLIENT if settings.has_front else MOST_A_SECOND
     most = MOST_CLOSED + settings.uncounted * settings.tries + math.ceil(seconds * a_second)
@@ -211,8 +215,8 @@ def _crew(rig: Rig, table: TableSystem, settings: TailSettings, seconds: float, 
             table.door(), rig.workload.trips_schema, settings.rules, new_token(), 1, settings.tries
         )
         sizes = (settings.rows, settings.clients, settings.uncounted, most)
-        return Fronted(gathering, rig.workload.trips, *sizes, directory, CLIENTS)
-    order = Order(
+        return GatewayPool(gathering, rig.workload.trips, *sizes, directory, CLIENTS)
+    order = WorkerConfig(
         door=table.door(),
         number=1,
         trips=rig.workload.trips,
@@ -223,4 +227,4 @@ def _crew(rig: Rig, table: TableSystem, settings: TailSettings, seconds: float, 
         records=directory / ".records-1",
         most=most,
     )
-    return Crew([order], directory, WRITER)
+    return WorkerPool([order], directory, WRITER)

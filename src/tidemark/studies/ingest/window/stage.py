@@ -22,8 +22,8 @@ from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
-from tidemark.studies.ingest.load.crew import Crew, Fronted, Writing
-from tidemark.studies.ingest.load.writer import Order, batches
+from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool, Writing
+from tidemark.studies.ingest.load.writer import WorkerConfig, batches
 from tidemark.studies.ingest.parts import settings_of
 from tidemark.studies.ingest.settings import OWN, WritersSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
@@ -57,7 +57,7 @@ class WrittenStage(Stage[IngestWindow]):
 
     def groups(self) -> Mapping[str, Group]:
         writing = self._writing
-        clients = {CLIENTS: Group(lambda: writing.client_pids)} if isinstance(writing, Fronted) else {}
+        clients = {CLIENTS: Group(lambda: writing.client_pids)} if isinstance(writing, GatewayPool) else {}
         return {WRITERS: Group(lambda: writing.pids, ended=writing.ended_seconds), **clients}
 
     def has_ended(self) -> bool:
@@ -131,7 +131,7 @@ class IngestStage(WrittenStage):
         rig: Rig,
         directory: Path,
         tables: Sequence[TableSystem],
-        crew: Crew | Fronted,
+        crew: WorkerPool | GatewayPool,
         warms: bool,
     ) -> None:
         super().__init__(rig, directory, tables, crew)
@@ -180,7 +180,7 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[IngestSt
         show("starting the writers")
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
         orders = [
-            Order(
+            WorkerConfig(
                 door=tables[number % len(tables)].door(),
                 number=number + 1,
                 trips=rig.workload.trips,
@@ -193,5 +193,5 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[IngestSt
             )
             for number in range(settings.writers)
         ]
-        crew = stack.enter_context(Crew(orders, directory))
+        crew = stack.enter_context(WorkerPool(orders, directory))
         yield IngestStage(rig, directory, tables, crew, name != COLD_RUN)
