@@ -21,7 +21,6 @@ ROOMS = (
     "dataset",
     "services",
     "systems",
-    "ingest",
     "stream",
     "software",
     "measure",

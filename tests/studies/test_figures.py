@@ -15,12 +15,12 @@ from tests.runs.runset import DUCKLAKE, PYICEBERG, write_run_set
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
-from tidemark.ingest.policies import BUNDLED, STAGED
 from tidemark.results.figures import style
 from tidemark.results.figures.studio import Drawn, Studio
 from tidemark.runs.runset import RunSet
 from tidemark.studies.deltars.figures import bars
 from tidemark.studies.freshness.figures import cost, lags
+from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
 from tidemark.studies.ingest.group import figures as group
 from tidemark.studies.ingest.storage import figures as storage
 from tidemark.studies.ingest.tail import figures as tail
@@ -41,8 +41,8 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Studio:
 def series(studio: Studio, title: str, mode: str) -> Any:
     """Return a fake series with the fields that figures read, and the runs of the written series of `title`."""
     real = next(each for each in studio.run_set.series if each.title == title)
-    return SimpleNamespace(title=title, system=real.system, mode=mode, runs=real.runs, hot_runs=real.hot_runs,
-                           is_harness=False)  # fmt: skip
+    return SimpleNamespace(title=title, system=real.system, mode=mode, settings=(), runs=real.runs,
+                           hot_runs=real.hot_runs, is_harness=False)  # fmt: skip
 
 
 def of(values: Values) -> Callable[[str, Any], Estimate]:

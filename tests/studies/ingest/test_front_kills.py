@@ -10,20 +10,20 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.ingest.policies import Staged
-from tidemark.ingest.serve import Order
-from tidemark.ingest.wire import new_token
 from tidemark.studies.ingest.faults.faults import Faults, Look
 from tidemark.studies.ingest.faults.losses import account
-from tidemark.studies.ingest.front.crew import LastingFront
+from tidemark.studies.ingest.front.crew import RestartingGateway
 from tidemark.studies.ingest.front.stage import commits_of
+from tidemark.studies.ingest.gateway.policies import GroupCommit
+from tidemark.studies.ingest.gateway.protocol import new_token
+from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, UNKNOWN
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.writers import Door
 
 ROWS, CLIENTS, KILLS = 2, 4, 2
-POLICY = Staged(max_rows=8_000, max_age_ms=20)
+POLICY = GroupCommit(max_rows=8_000, max_age_ms=20)
 
 
 @pytest.mark.parametrize("early", [False, True])
@@ -31,8 +31,8 @@ def test_killing_the_front_loses_only_rows_acknowledged_before_their_commit(
     early: bool, table: DeltaRs, trips: Path, early_door: Callable[[Door], Door]
 ) -> None:
     door = early_door(table.door()) if early else table.door()
-    order = Order(door, pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
-    with LastingFront(order, trips, ROWS, CLIENTS, 100_000, trips.parent) as crew:
+    order = GatewayConfig(door, pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
+    with RestartingGateway(order, trips, ROWS, CLIENTS, 100_000, trips.parent) as crew:
         first = crew.pids
         start = crew.go()
         faults = Faults(crew, table, [crew], lambda: None, KILLS, "seed", of_writers=False)
@@ -59,8 +59,8 @@ def test_killing_the_front_loses_only_rows_acknowledged_before_their_commit(
 
 
 def test_unexpected_end_of_a_front_is_detected(table: DeltaRs, trips: Path) -> None:
-    order = Order(table.door(), pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
-    with LastingFront(order, trips, ROWS, 1, 1_000, trips.parent) as crew:
+    order = GatewayConfig(table.door(), pq.read_schema(trips), POLICY, new_token(), writers=1, tries=20)
+    with RestartingGateway(order, trips, ROWS, 1, 1_000, trips.parent) as crew:
         crew.kill()
         assert not crew.has_failed()
         crew.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,29 +19,36 @@ from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Estimate, Replicates
 from tidemark.config import load
 from tidemark.errors import ConfigError
-from tidemark.ingest.policies import POLICIES, Bundled, Staged
 from tidemark.pipeline.plan import make_plan
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, load_claims
+from tidemark.runs.coding.fields import Fields
+from tidemark.runs.coding.shapes import read
 from tidemark.runs.run import Run
+from tidemark.runs.runset import Series
 from tidemark.studies.ingest import published, quantities
 from tidemark.studies.ingest.faults.settings import FAULTS, KILL_SECONDS
 from tidemark.studies.ingest.front.settings import FRONT
-from tidemark.studies.ingest.group.settings import GROUP, GroupSettings
+from tidemark.studies.ingest.gateway.policies import POLICIES, FileBundling, GroupCommit
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.measures import IngestEvidence
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
 from tidemark.studies.ingest.parts import part_of, settings_of
 from tidemark.studies.ingest.pruning.settings import PRUNING
 from tidemark.studies.ingest.results import RESULTS
+from tidemark.studies.ingest.settings import GROUP, WRITERS, GroupSettings
 from tidemark.studies.ingest.storage.distance import round_trips
 from tidemark.studies.ingest.storage.settings import STORAGE
 from tidemark.studies.ingest.workload import Ingest
-from tidemark.studies.ingest.writers.settings import WRITERS
 from tidemark.systems.pruning_dataset import PREDICATES, rows_of
 from tidemark.systems.registry import variant_of
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 SECOND = 1_000_000_000
+
+
+def recorded(manifest: SimpleNamespace) -> Callable[[type[Any]], Any]:
+    """Return a run's `record` for what its window found."""
+    return lambda kind: read(kind, Fields("run.json", dict(manifest.found), "found."))
 
 
 def run(
@@ -61,11 +69,13 @@ def run(
     oracle = SimpleNamespace(verdict=exact, applicable=True, missing=0 if exact else 10, duplicated=0, expected=1000)
     found = {"refused": refused, "commits": int(acked.sum()) + 2}
     manifest = SimpleNamespace(oracle=oracle, elapsed_ns=SECOND, found=found.items(), config={"writers": 2}.items())
-    read = columns.__getitem__
+    column = columns.__getitem__
     has = columns.__contains__
-    return cast(
-        Run, SimpleNamespace(label="a/b/c/run-1", manifest=manifest, column=read, words=read, has=has, columns=columns)
+    made = SimpleNamespace(
+        label="a/b/c/run-1", manifest=manifest, column=column, words=column, has=has, columns=columns
     )
+    made.record = recorded(manifest)
+    return cast(Run, made)
 
 
 def of(quantity: Quantity, measured: Run) -> Estimate:
@@ -73,6 +83,18 @@ def of(quantity: Quantity, measured: Run) -> Estimate:
     assert callable(how)
     found: Replicates = how(measured)
     return found.estimate(quantity.unit)
+
+
+def test_labels_of_earlier_plans_tell_the_settings() -> None:
+    def told(mode: str) -> Any:
+        return settings_of(cast(Series, SimpleNamespace(mode=mode, settings=())))
+
+    assert (told("own-8").tables, told("own-8").writers) == ("own", 8)
+    assert (told("staged-50x32").policy, told("staged-50x32").rows, told("staged-50x32").clients) == ("staged", 50, 32)
+    assert (told("front-50x32").rows, told("front-50x32").clients) == (50, 32)
+    constant, poisson = told("tail-staged-90-constant"), told("tail-one-50")
+    assert (constant.target, constant.percent, constant.arrivals) == ("staged", 90, "constant")
+    assert (poisson.target, poisson.percent, poisson.arrivals) == ("one", 50, "poisson")
 
 
 def test_throughput_counts_acknowledgements_inside_the_window() -> None:
@@ -179,7 +201,7 @@ def test_cells_behind_a_front_combine_systems_shapes_and_policies() -> None:
     assert {each.name for each in series if part_of(each.mode) == GROUP} == {"delta-rs"}  # ducklake is not configured
     assert set(found) == {f"{policy}-{shape}" for policy in POLICIES for shape in ("50x32", "9x2")}
     rules = {mode: settings.rules for mode, settings in found.items() if isinstance(settings, GroupSettings)}
-    assert rules["bundled-9x2"] == Bundled(8_000, 16 << 20, 50, 5, 128) and rules["staged-50x32"] == Staged()
+    assert rules["bundled-9x2"] == FileBundling(8_000, 16 << 20, 50, 5, 128) and rules["staged-50x32"] == GroupCommit()
     writers = {mode: settings.writers for mode, settings in found.items() if isinstance(settings, GroupSettings)}
     assert (writers["direct-50x32"], writers["direct-9x2"], writers["staged-9x2"], writers["bundled-9x2"]) == (
         8,
@@ -264,9 +286,11 @@ def test_each_filter_matches_complete_files_and_the_printed_number_of_ten() -> N
 def test_files_read_are_known_only_for_runs_with_queries() -> None:
     columns = {"predicate": np.array(["one hour", "text", "one hour"]), "files": np.array([1, 10, 2])}
     columns |= {"start_ns": np.arange(3), "elapsed_ns": np.ones(3)}
-    read, has = columns.__getitem__, columns.__contains__
+    column, has = columns.__getitem__, columns.__contains__
     manifest = SimpleNamespace(config={"part": PRUNING}.items(), oracle=SimpleNamespace(verdict=True), found={}.items())
-    asked = cast(Run, SimpleNamespace(label="a/b/c/run-1", manifest=manifest, column=read, words=read, has=has))
+    made = SimpleNamespace(label="a/b/c/run-1", manifest=manifest, column=column, words=column, has=has)
+    made.record = recorded(manifest)
+    asked = cast(Run, made)
     named = {each.name: each for each in RESULTS.quantities}
     hour = of(named["files read: one hour"], asked)
     assert (hour.value, hour.low, hour.high) == (2, 2, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,25 +17,23 @@ from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Replicates
 from tidemark.config import load
 from tidemark.errors import ConfigError, SystemFailure
-from tidemark.ingest.policies import STAGED, Staged
-from tidemark.ingest.serve import Order as FrontOrder
-from tidemark.ingest.wire import new_token
 from tidemark.pipeline.plan import make_plan
+from tidemark.runs.coding.fields import Fields
+from tidemark.runs.coding.shapes import read as decoded
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest.group.load import Fronted
-from tidemark.studies.ingest.load.crew import Crew
+from tidemark.studies.ingest.gateway.policies import STAGED, GroupCommit
+from tidemark.studies.ingest.gateway.protocol import new_token
+from tidemark.studies.ingest.gateway.server import GatewayConfig
+from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool
 from tidemark.studies.ingest.load.records import WIDTH, Records
-from tidemark.studies.ingest.load.writer import Order
+from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS
 from tidemark.studies.ingest.parts import part_of, settings_of
+from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
 from tidemark.studies.ingest.tail import quantities, tables
-from tidemark.studies.ingest.tail.dialogue import Notes, read_notes
-from tidemark.studies.ingest.tail.pace import Pace, closed
-from tidemark.studies.ingest.tail.schedule import CONSTANT, POISSON, Due, intended, work_off
-from tidemark.studies.ingest.tail.settings import ONE, TAIL, TailSettings, cell_of
-from tidemark.studies.ingest.tail.stage import CLIENTS, WRITER
-from tidemark.studies.ingest.tail.window import TailWindow
+from tidemark.studies.ingest.tail.schedule import CONSTANT, POISSON, Due, Notes, intended, read_notes, work_off
+from tidemark.studies.ingest.tail.stage import CLIENTS, WRITER, Pace, TailWindow, closed
 from tidemark.studies.ingest.tail.writer import Scheduled
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.systems.base import Context
@@ -44,6 +43,11 @@ from tidemark.systems.writers import Fate, TableWriter
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 MS, SECOND = 1_000_000, 1_000_000_000
+
+
+def recorded(found: dict[str, Any]) -> Callable[[type[Any]], Any]:
+    """Return a run's `record` for what its window found."""
+    return lambda kind: decoded(kind, Fields("run.json", found, "found."))
 
 
 class Served:
@@ -134,7 +138,7 @@ class Stalling(TableWriter):
 def test_window_has_the_waits_that_the_writers_loop_does_not_see(tmp_path: Path) -> None:
     trips = tmp_path / "trips.parquet"
     pq.write_table(pa.table({"id": pa.array(range(7), pa.int64())}), trips)
-    order = Order(NullDoor(), 1, trips, 5, 3, 2, 1, tmp_path / "records", 1000)
+    order = WorkerConfig(NullDoor(), 1, trips, 5, 3, 2, 1, tmp_path / "records", 1000)
     writer = Scheduled(order, Stalling(10 + 3), Records(order.records, order.most))
     writer.in_closed_loop(time.perf_counter_ns() + SECOND, 10)
     start = time.perf_counter_ns()
@@ -197,12 +201,14 @@ def test_processes_load_a_real_table_at_a_share_of_their_capacity(target: str, t
     settings = TailSettings(
         TAIL, 5, 2, target, 50, POISSON, 0.5, 10.0, 4 if target == STAGED else 1, 3, 8000, 1 << 20, 20
     )
-    crew: Crew | Fronted
+    crew: WorkerPool | GatewayPool
     if settings.has_front:
-        front = FrontOrder(table.door(), schema, settings.rules, new_token(), 1, 3)
-        crew = Fronted(front, trips, 5, settings.clients, settings.uncounted, 100_000, tmp_path, CLIENTS)
+        front = GatewayConfig(table.door(), schema, settings.rules, new_token(), 1, 3)
+        crew = GatewayPool(front, trips, 5, settings.clients, settings.uncounted, 100_000, tmp_path, CLIENTS)
     else:
-        crew = Crew([Order(table.door(), 1, trips, 5, 3, 2, 1, tmp_path / ".records-1", 100_000)], tmp_path, WRITER)
+        crew = WorkerPool(
+            [WorkerConfig(table.door(), 1, trips, 5, 3, 2, 1, tmp_path / ".records-1", 100_000)], tmp_path, WRITER
+        )
     pace = Pace(settings, 2.0, (1,))
     with crew:
         pace.set(crew.asking, crew.records)
@@ -236,17 +242,16 @@ def run(count: int, *, exact: bool = True, part: str = TAIL, writers: int = 1) -
     columns["writer"] = 1 + np.arange(count) % writers
     loop = [5 * MS] * 199 + [995 * MS]
     found = {
-        "closed": {"requests_per_s": 100.0, "cycle_ns": 5 * MS, "response_ns": loop},
+        "closed": {"requests_per_s": 100.0, "seconds": 1.0, "cycle_ns": 5 * MS, "response_ns": loop},
         "schedule": {"requests_per_s": 50.0, "overloaded": False, "not_begun": 0, "scheduled": count},
     }
     manifest = SimpleNamespace(
         oracle=SimpleNamespace(verdict=exact), found=found.items(), config={"part": part}.items()
     )
     read = columns.__getitem__
-    return cast(
-        Run,
-        SimpleNamespace(label="a/tail/c/run-1", manifest=manifest, column=read, words=read, has=columns.__contains__),
-    )
+    made = SimpleNamespace(label="a/tail/c/run-1", manifest=manifest, column=read, words=read, record=recorded(found))
+    made.has = columns.__contains__
+    return cast(Run, made)
 
 
 def test_quantiles_are_order_statistics_and_need_enough_requests() -> None:
@@ -274,10 +279,10 @@ def series(mode: str, *, overloaded: bool = False, harness: bool = False) -> Ser
     """Return a series with one hot run of a second: requests begin every 0.3 s, and three due ones never do."""
     begins = np.arange(5) * 300 * MS
     columns = {"start_ns": begins, "attempt": np.array([1, 1, 2, 1, 1])}
-    found = {"schedule": {"overloaded": overloaded, "not_begun": 3}}
-    manifest = SimpleNamespace(found=found.items(), elapsed_ns=SECOND)
-    hot = SimpleNamespace(manifest=manifest, column=columns.__getitem__)
-    return cast(Series, SimpleNamespace(mode=mode, is_harness=harness, runs=(hot, hot), hot_runs=(hot,)))
+    found = {"schedule": {"overloaded": overloaded, "not_begun": 3, "requests_per_s": 5.0, "scheduled": 8}}
+    manifest = SimpleNamespace(elapsed_ns=SECOND)
+    hot = SimpleNamespace(manifest=manifest, column=columns.__getitem__, record=recorded(found))
+    return cast(Series, SimpleNamespace(mode=mode, settings=(), is_harness=harness, runs=(hot, hot), hot_runs=(hot,)))
 
 
 def test_table_reports_overload_lateness_and_share_of_the_null_rate() -> None:
@@ -310,10 +315,13 @@ def test_cells_are_targets_rates_and_arrivals() -> None:
     assert {each.name for each in series} == {"delta-rs"} and {each.window_seconds for each in series} == {7}
     modes = {f"tail-{target}-{percent}" for target in ("one", "staged") for percent in (50, 90)}
     assert {each.mode for each in series} == modes | {f"{mode}-constant" for mode in modes}
-    assert cell_of("tail-staged-90-constant") == ("staged", 90, CONSTANT) and cell_of("tail-one-50")[2] == POISSON
     found = {each.mode: settings_of(each) for each in series}
     staged, one = found["tail-staged-90"], found["tail-one-50"]
-    assert isinstance(staged, TailSettings) and staged.rules == Staged() and (staged.clients, staged.tries) == (32, 20)
+    assert (
+        isinstance(staged, TailSettings)
+        and staged.rules == GroupCommit()
+        and (staged.clients, staged.tries) == (32, 20)
+    )
     assert isinstance(one, TailSettings) and not one.has_front and (one.clients, one.tries) == (1, 50)
     assert {each.window_seconds for each in planned(CELLS % ("delta-rs", ""))} == {3}
     assert not planned("{}")

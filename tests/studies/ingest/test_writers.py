@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.errors import SystemFailure
-from tidemark.studies.ingest.load.crew import Crew, Member
+from tidemark.studies.ingest.load.crew import Worker, WorkerPool
 from tidemark.studies.ingest.load.records import FIELDS, WIDTH, Records
-from tidemark.studies.ingest.load.writer import ID_BITS, Loop, Order, batches
+from tidemark.studies.ingest.load.writer import ID_BITS, WorkerConfig, WriterLoop, batches
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, NUMBERS, SENT, UNKNOWN
 from tidemark.studies.ingest.window.oracle import look, states
 from tidemark.studies.ingest.window.samples import IngestWindow
@@ -56,15 +56,15 @@ def trips(tmp_path: Path) -> Path:
     return path
 
 
-def order(trips: Path, door: Door, number: int = 1, **changed: int) -> Order:
+def order(trips: Path, door: Door, number: int = 1, **changed: int) -> WorkerConfig:
     sizes = {"rows": ROWS, "tries": 3, "uncounted": 2, "seed": 1, "most": 1000, **changed}
-    return Order(door=door, number=number, trips=trips, records=trips.with_name(f"records-{number}"), **sizes)
+    return WorkerConfig(door=door, number=number, trips=trips, records=trips.with_name(f"records-{number}"), **sizes)
 
 
 def work(trips: Path, writer: TableWriter, count: int, **changed: int) -> np.ndarray:
     """Write `count` batches and return the records of the writer, read from the file that it leaves."""
     given = order(trips, NullDoor(), **changed)
-    Loop(given, writer, Records(given.records, given.most)).count(count)
+    WriterLoop(given, writer, Records(given.records, given.most)).count(count)
     whole = np.fromfile(given.records, np.int64).reshape(-1, WIDTH)
     return whole[1 : whole[0, 0] + 1]
 
@@ -166,7 +166,7 @@ def test_writer_that_acknowledges_without_a_commit_is_detected(lossy: bool, tabl
 
 def test_processes_begin_together_and_their_rows_are_stored(table: DeltaRs, trips: Path) -> None:
     orders = [order(trips, table.door(), number, tries=50, most=100_000) for number in (1, 2)]
-    with Crew(orders, trips.parent) as crew:
+    with WorkerPool(orders, trips.parent) as crew:
         assert len(crew.pids) == 2 and not crew.has_failed()
         crew.warm()
         start = crew.write(0.5)
@@ -181,7 +181,7 @@ def test_processes_begin_together_and_their_rows_are_stored(table: DeltaRs, trip
 
 
 def test_killed_writer_is_detected_and_its_records_remain(trips: Path) -> None:
-    with Crew([order(trips, NullDoor(), number, most=5_000_000) for number in (1, 2)], trips.parent) as crew:
+    with WorkerPool([order(trips, NullDoor(), number, most=5_000_000) for number in (1, 2)], trips.parent) as crew:
         crew.warm()
         for member in crew._members:
             member.tell("go", 0, time.perf_counter_ns() + 60_000_000_000)
@@ -197,7 +197,7 @@ def test_killed_writer_is_detected_and_its_records_remain(trips: Path) -> None:
 
 
 def test_program_that_cannot_start_reports_the_reason(trips: Path) -> None:
-    member = Member(order(trips.with_name("gone"), NullDoor()), trips.parent)
+    member = Worker(order(trips.with_name("gone"), NullDoor()), trips.parent)
     try:
         with pytest.raises(SystemFailure, match="FileNotFoundError"):
             member.heard("ready")

@@ -1,44 +1,5 @@
-"""Columns shared by the tables of all parts: the oracle's verdict, and the cell of a quantity."""
+"""Old place of the columns that all parts share."""
 
-from __future__ import annotations
+from tidemark.studies.ingest.part import UNEQUAL, VERDICT, column_of, hot_cell, verdict_of
 
-from tidemark.analysis.quantities import Quantity
-from tidemark.analysis.words import Cell, Missing, attempt
-from tidemark.results.tables.table import Column, Workshop
-from tidemark.runs.runset import Series
-from tidemark.studies.ingest.quantities import ABANDONED, CONFLICTS, ERRORS
-
-VERDICT = Column("verdict", "Oracle")
-SHARES = (CONFLICTS, ABANDONED, ERRORS)
-NEAR = 20.0  # percent of the null system's rate; above it, a rate is limited in part by the harness
-UNEQUAL = (
-    "Systems do not promise the same when a commit is acknowledged: see 'At the acknowledgement' before comparing them."
-)
-
-
-def verdict_of(series: Series) -> Cell:
-    """Return the oracle's verdict on hot runs: Missing if the series has no runs, None if it has no hot runs."""
-    if not series.runs:
-        return Missing(series.missing())
-    if not series.runs[0].manifest.oracle.applicable:
-        return "keeps nothing"
-    found = [dict(run.manifest.found)["oracle"]["words"] for run in series.hot_runs]
-    return "; ".join(dict.fromkeys(found)) or None
-
-
-def hot_cell(workshop: Workshop, quantity: Quantity, series: Series) -> Cell:
-    """Return the cell of a quantity over hot runs; None without runs, as the oracle's column gives the reason."""
-    if not series.runs:
-        return None
-    unit, factor = _as_shown(quantity)
-    return attempt(unit, lambda: workshop.measures.hot(quantity, series).scaled(factor))
-
-
-def _as_shown(quantity: Quantity) -> tuple[str, float]:
-    """Return the unit in tables and the factor that converts to it; shares are shown in percent."""
-    return ("%", 100.0) if quantity in SHARES else (quantity.unit, 1.0)
-
-
-def column_of(quantity: Quantity) -> Column:
-    key = quantity.name.replace(" ", "_").replace(".", "_").lower()
-    return Column(key, quantity.title, _as_shown(quantity)[0], interval=True)
+__all__ = ["UNEQUAL", "VERDICT", "column_of", "hot_cell", "verdict_of"]

@@ -12,9 +12,7 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import Cell, attempt, estimate_text, number
 from tidemark.results.tables.table import Column, Table, Workshop
 from tidemark.studies.ingest import published
-from tidemark.studies.ingest.columns import hot_cell
 from tidemark.studies.ingest.group import tables as group
-from tidemark.studies.ingest.group.settings import shape_of
 from tidemark.studies.ingest.measures import (
     IngestEvidence,
     printed_files_twice,
@@ -26,9 +24,10 @@ from tidemark.studies.ingest.measures import (
     printed_requests_a_file,
 )
 from tidemark.studies.ingest.outcomes import ACKED
+from tidemark.studies.ingest.part import hot_cell
 from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED
 from tidemark.studies.ingest.quantities import COMMITS, P99, REQUESTS, REQUESTS_A_FILE, ROWS, outcomes
-from tidemark.studies.ingest.writers.settings import ONE, mode_of
+from tidemark.studies.ingest.settings import ONE, GroupSettings, WritersSettings
 from tidemark.studies.ingest.writers.tables import in_order
 
 NOT_HERE = (
@@ -60,22 +59,24 @@ def _cells(workshop: Workshop) -> Table:
     runs = []
     batch = dict(workshop.run_set.config.values).get("rows")
     for series in in_order(workshop):
-        tables, writers = mode_of(series.mode)
-        if tables == ONE and series.runs:
+        own = WritersSettings.of(series)
+        if own.tables == ONE and series.runs:
             found = [
                 attempt(quantity.unit, partial(workshop.measures.hot, quantity, series))
                 for quantity in (ROWS, COMMITS, P99)
             ]
-            rows.append([series.title, batch, writers, *found, None, None, None])
+            rows.append([series.title, batch, own.writers, *found, None, None, None])
             runs += list(series.hot_runs)
     for series in group.in_order(workshop.run_set):
         if series.runs and not series.is_harness:
-            policy, size, clients = shape_of(series.mode)
+            given = GroupSettings.of(series)
             gathered = [hot_cell(workshop, quantity, series) for quantity in (ROWS, REQUESTS, P99)]
             files = attempt("", partial(workshop.measures.hot, REQUESTS_A_FILE, series))
             each_file = files.value if isinstance(files, Estimate) else files
             errors = int(sum((~np.isin(outcomes(run), (ACKED,))).sum() for run in series.hot_runs))
-            rows.append([f"{series.title} ({policy})", size, clients, *gathered, None, each_file, errors])
+            rows.append(
+                [f"{series.title} ({given.policy})", given.rows, given.clients, *gathered, None, each_file, errors]
+            )
             runs += list(series.hot_runs)
     columns = (
         Column("system", "System"), Column("rows", "Rows a request"), Column("clients", "Clients"),

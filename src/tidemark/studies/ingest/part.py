@@ -1,4 +1,4 @@
-"""Contribution of a part to the study's results, and the selection of a part's runs."""
+"""Contribution of a part to the study's results, the selection of its runs, and columns that all parts share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from dataclasses import dataclass, replace
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Quantity
-from tidemark.runs.runset import RunSet
+from tidemark.analysis.words import Cell, Missing, attempt
+from tidemark.results.tables.table import Column, Workshop
+from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import Tables, Written
-from tidemark.studies.ingest.parts import part_of
+from tidemark.studies.ingest.parts import part_name
+from tidemark.studies.ingest.quantities import ABANDONED, CONFLICTS, ERRORS
+from tidemark.studies.ingest.record import CheckRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,4 +34,40 @@ class PartResults:
 
 def of_part(run_set: RunSet, part: str) -> RunSet:
     """Return `run_set` with only the series that belong to `part`."""
-    return replace(run_set, series=tuple(each for each in run_set.series if part_of(each.mode) == part))
+    return replace(run_set, series=tuple(each for each in run_set.series if part_name(each) == part))
+
+
+VERDICT = Column("verdict", "Oracle")
+SHARES = (CONFLICTS, ABANDONED, ERRORS)
+NEAR = 20.0  # percent of the null system's rate; above it, a rate is limited in part by the harness
+UNEQUAL = (
+    "Systems do not promise the same when a commit is acknowledged: see 'At the acknowledgement' before comparing them."
+)
+
+
+def verdict_of(series: Series) -> Cell:
+    """Return the oracle's verdict on hot runs: Missing if the series has no runs, None if it has no hot runs."""
+    if not series.runs:
+        return Missing(series.missing())
+    if not series.runs[0].manifest.oracle.applicable:
+        return "keeps nothing"
+    found = [run.record(CheckRecord).oracle.words for run in series.hot_runs]
+    return "; ".join(dict.fromkeys(found)) or None
+
+
+def hot_cell(workshop: Workshop, quantity: Quantity, series: Series) -> Cell:
+    """Return the cell of a quantity over hot runs; None without runs, as the oracle's column gives the reason."""
+    if not series.runs:
+        return None
+    unit, factor = _as_shown(quantity)
+    return attempt(unit, lambda: workshop.measures.hot(quantity, series).scaled(factor))
+
+
+def _as_shown(quantity: Quantity) -> tuple[str, float]:
+    """Return the unit in tables and the factor that converts to it; shares are shown in percent."""
+    return ("%", 100.0) if quantity in SHARES else (quantity.unit, 1.0)
+
+
+def column_of(quantity: Quantity) -> Column:
+    key = quantity.name.replace(" ", "_").replace(".", "_").lower()
+    return Column(key, quantity.title, _as_shown(quantity)[0], interval=True)

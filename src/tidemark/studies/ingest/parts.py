@@ -7,17 +7,22 @@ results.py    RESULTS: its tables, figures, sentences and findings; registered i
 
 from __future__ import annotations
 
-from tidemark.runs.spec import SeriesSpec
+from tidemark.runs.spec import HasSettings
 from tidemark.studies.ingest.cut.settings import CUT, CutSettings
 from tidemark.studies.ingest.faults.settings import FAULTS, FaultSettings
 from tidemark.studies.ingest.front.settings import FRONT, FrontSettings
-from tidemark.studies.ingest.group.settings import GROUP, GroupSettings
 from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
 from tidemark.studies.ingest.pruning.settings import PRUNING, PruningSettings
-from tidemark.studies.ingest.settings import IngestSettings
+from tidemark.studies.ingest.settings import (
+    GROUP,
+    TAIL,
+    WRITERS,
+    GroupSettings,
+    IngestSettings,
+    TailSettings,
+    WritersSettings,
+)
 from tidemark.studies.ingest.storage.settings import STORAGE, StorageSettings
-from tidemark.studies.ingest.tail.settings import TAIL, TailSettings
-from tidemark.studies.ingest.writers.settings import WRITERS, WritersSettings
 
 PARTS: dict[str, type[IngestSettings]] = {
     WRITERS: WritersSettings,
@@ -33,9 +38,14 @@ PARTS: dict[str, type[IngestSettings]] = {
 BY_WORD = {word: part for part, settings in PARTS.items() for word in settings.words}
 
 
-def settings_of(spec: SeriesSpec) -> IngestSettings:
-    """Return the settings of a series, as an instance of its part's class."""
-    return PARTS[dict(spec.settings)["part"]].of(spec)
+def part_name(series: HasSettings) -> str:
+    """Return the part that a planned or measured series belongs to; plans of earlier versions tell it by the mode."""
+    return dict(series.settings).get("part") or part_of(series.mode)
+
+
+def settings_of(series: HasSettings) -> IngestSettings:
+    """Return the settings of a planned or measured series, as an instance of its part's class."""
+    return PARTS[part_name(series)].of(series)
 
 
 def part_of(mode: str) -> str:

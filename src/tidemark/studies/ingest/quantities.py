@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +18,10 @@ from tidemark.runs.run import Run
 from tidemark.studies.ingest.cut.settings import CUT
 from tidemark.studies.ingest.faults.settings import FAULTS
 from tidemark.studies.ingest.front.settings import FRONT
-from tidemark.studies.ingest.group.settings import GROUP
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, REFUSED, UNKNOWN
-from tidemark.studies.ingest.tail.settings import TAIL
+from tidemark.studies.ingest.record import CommitRecord
+from tidemark.studies.ingest.settings import GROUP, TAIL
 
 SERVERLESS = ("harness", "writers", "clients")  # process groups that are not servers
 NOT_COMPARABLE = "not comparable: the table does not hold what was acknowledged"
@@ -105,10 +104,9 @@ def _latency(run: Run, probability: float) -> Replicates:
 
 def refusals(run: Run) -> tuple[int, int, str]:
     """Return the number of commits refused, the number tried, and the counter: "catalog", "client" or "caller"."""
-    found: dict[str, Any] = dict(run.manifest.found)
-    outcome, told = outcomes(run), run.column("commits")
-    if found["refused"] is not None:
-        return found["refused"], found["refused"] + found["commits"], "catalog"
+    found, outcome, told = run.record(CommitRecord), outcomes(run), run.column("commits")
+    if found.refused is not None:
+        return found.refused, found.refused + (found.commits or 0), "catalog"
     acked = int((outcome == ACKED).sum())
     if (told != NOT_TOLD).all():
         tried = int(told.sum())
@@ -185,23 +183,23 @@ def _jain(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _files(run: Run) -> Replicates:
     """Return data files on disk per acknowledged commit; files of refused commits are included."""
-    found: dict[str, Any] = dict(run.manifest.found)
-    if "commits" not in found:
+    commits = run.record(CommitRecord).commits
+    if commits is None:
         raise Absent("nothing is committed in the window")
     if run.footprint.data_files == 0:
         raise Absent("no data file is kept")
-    return known(run.footprint.data_files / max(found["commits"], 1))
+    return known(run.footprint.data_files / max(commits, 1))
 
 
 def _of_the_table(run: Run, by: str) -> Replicates:
     """Return acknowledged requests, including those before the window, per commit or per data file (`by`)."""
-    found: dict[str, Any] = dict(_sound(run).manifest.found)
+    found = _sound(run).record(CommitRecord)
     if not is_group(run):
         raise Absent("there is no front")
-    count = found["commits"] if by == "commits" else found["referenced_files"] - 1  # less that of the first commit
-    if count < 1:
+    count = found.commits if by == "commits" else found.referenced_files - 1  # less that of the first commit
+    if not count or count < 1 or found.requests is None:
         raise Absent("no data file is kept")
-    return known(found["requests"] / count)
+    return known(found.requests / count)
 
 
 def _cpu(run: Run, groups: Callable[[str], bool]) -> Replicates:

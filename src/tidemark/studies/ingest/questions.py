@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tidemark.analysis.quantities import HIGHER, Absent, Quantity
 from tidemark.analysis.statistics import Replicates
-from tidemark.ingest.policies import STAGED
 from tidemark.results.claims.evidence import positive
 from tidemark.results.report.questions import Answering, Asked, Question
 from tidemark.runs.runset import Series
@@ -13,11 +12,12 @@ from tidemark.studies.ingest.cut.tables import Cuts
 from tidemark.studies.ingest.cut.tables import costly as costly_cuts
 from tidemark.studies.ingest.faults.kills import costly, killed_of, retry_of
 from tidemark.studies.ingest.faults.settings import BLIND, FAULTS
-from tidemark.studies.ingest.group.settings import GROUP, shape_of
+from tidemark.studies.ingest.gateway.policies import STAGED
+from tidemark.studies.ingest.group.tables import shape
 from tidemark.studies.ingest.maintenance.kept import is_maintained, kept_of, wrong
-from tidemark.studies.ingest.parts import part_of
+from tidemark.studies.ingest.parts import part_name
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, ROWS
-from tidemark.studies.ingest.writers.settings import ONE, WRITERS, mode_of
+from tidemark.studies.ingest.settings import GROUP, ONE, WRITERS, GroupSettings, WritersSettings
 from tidemark.systems.base import FULL
 
 PERCENT = 100.0
@@ -25,17 +25,17 @@ PERCENT = 100.0
 
 def _shared(asked: Asked) -> list[Series]:
     """Return the series with one table for all writers, by number of writers; raise Absent if none has runs."""
-    own = [each for each in asked.series if part_of(each.mode) == WRITERS]
-    found = [each for each in own if mode_of(each.mode)[0] == ONE and each.runs]
+    own = [each for each in asked.series if part_name(each) == WRITERS]
+    found = [each for each in own if WritersSettings.of(each).tables == ONE and each.runs]
     if not found:
         raise Absent(own[0].missing() if own else "not measured")
-    return sorted(found, key=lambda each: mode_of(each.mode)[1])
+    return sorted(found, key=lambda each: WritersSettings.of(each).writers)
 
 
 def _alone(quantity: Quantity) -> Answering:
     def answer(asked: Asked, _mode: str | None) -> Replicates:
         first = _shared(asked)[0]
-        if mode_of(first.mode)[1] != 1:
+        if WritersSettings.of(first).writers != 1:
             raise Absent("not measured with one writer")
         return positive(asked.measures.hot(quantity, first))
 
@@ -53,11 +53,11 @@ def _many(quantity: Quantity, factor: float = 1.0) -> Answering:
 
 
 def _writers(asked: Asked, _mode: str | None) -> str:
-    return f"{mode_of(_shared(asked)[-1].mode)[1]:,} writers"
+    return f"{WritersSettings.of(_shared(asked)[-1]).writers:,} writers"
 
 
 def _with_kills(asked: Asked) -> Series:
-    found = [each for each in asked.series if part_of(each.mode) == FAULTS and retry_of(each) != BLIND]
+    found = [each for each in asked.series if part_name(each) == FAULTS and retry_of(each) != BLIND]
     if not found:
         raise Absent("nothing was killed")
     return found[0]
@@ -73,7 +73,7 @@ def _kills(asked: Asked, _mode: str | None) -> str:
 
 def _with_cuts(asked: Asked) -> Series:
     """Return the power-cut series with the configured durability, not the one with full durability; or raise Absent."""
-    found = [each for each in asked.series if part_of(each.mode) == CUT and not each.mode.endswith(FULL)]
+    found = [each for each in asked.series if part_name(each) == CUT and not each.mode.endswith(FULL)]
     if not found:
         raise Absent("its power was not cut")
     return found[0]
@@ -90,11 +90,11 @@ def _cuts(asked: Asked, _mode: str | None) -> str:
 
 def _gathered(asked: Asked) -> Series:
     """Return the series of staged requests with the most clients; raise Absent if none has runs."""
-    own = [each for each in asked.series if part_of(each.mode) == GROUP and shape_of(each.mode)[0] == STAGED]
+    own = [each for each in asked.series if part_name(each) == GROUP and GroupSettings.of(each).policy == STAGED]
     found = [each for each in own if each.runs]
     if not found:
         raise Absent(own[0].missing() if own else "no requests were gathered in front of it")
-    return max(found, key=lambda each: shape_of(each.mode)[1:][::-1])
+    return max(found, key=lambda each: shape(each)[::-1])
 
 
 def _staged(quantity: Quantity) -> Answering:
@@ -102,7 +102,7 @@ def _staged(quantity: Quantity) -> Answering:
 
 
 def _shape(asked: Asked, _mode: str | None) -> str:
-    _, rows, clients = shape_of(_gathered(asked).mode)
+    rows, clients = shape(_gathered(asked))
     return f"{rows:,} rows a request, {clients:,} clients"
 
 

@@ -13,12 +13,12 @@ from tidemark.results.publication import Publication
 from tidemark.runs.runset import RunSet
 from tidemark.studies.assembly import Written, claims_of, sketches_of, tables_of
 from tidemark.studies.ingest import kyma, published
-from tidemark.studies.ingest.columns import UNEQUAL
 from tidemark.studies.ingest.cut import results as cut
 from tidemark.studies.ingest.faults import results as faults
 from tidemark.studies.ingest.group import results as group
 from tidemark.studies.ingest.maintenance import results as maintenance
 from tidemark.studies.ingest.measures import MEASURES, IngestEvidence
+from tidemark.studies.ingest.part import UNEQUAL
 from tidemark.studies.ingest.pruning import results as pruning
 from tidemark.studies.ingest.quantities import QUANTITIES as OF_COMMITS
 from tidemark.studies.ingest.questions import QUESTIONS

@@ -1,15 +1,20 @@
-"""The section `ingest` of the configuration, and the settings common to the series of all parts."""
+"""The section `ingest` of the configuration, and the settings of series: all, and those of writers, group and tail."""
 
 from __future__ import annotations
 
+import itertools
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from tidemark.config import Config
+from tidemark.errors import ConfigError
 from tidemark.runs.spec import SeriesSpec, WorkloadSettings
 from tidemark.schema import Origin, one_of
+from tidemark.studies.ingest.gateway.policies import BUNDLED, DIRECT, POLICIES, STAGED, GroupCommit, Policy
+from tidemark.studies.ingest.tail.schedule import CONSTANT, POISSON
 from tidemark.systems.base import Variant
 from tidemark.systems.registry import SystemEntry, of_kind, registry
 from tidemark.systems.tables import TableSystem
@@ -102,3 +107,189 @@ class IngestSettings(WorkloadSettings):
         """Return why the part cannot measure a system, in words for tables, or None if it can."""
         del chosen
         return None
+
+
+WRITERS = "writers"
+ONE, OWN = "one", "own"  # all write one table, or each a separate one; ONE in `tail`: a writer without a front
+
+
+@dataclass(frozen=True, slots=True)
+class WritersSettings(IngestSettings):
+    """Many writers, each a separate process; a batch is a commit."""
+
+    words: ClassVar[tuple[str, ...]] = (ONE, OWN)
+    label_pattern = re.compile(rf"(?P<tables>{ONE}|{OWN})-(?P<writers>\d+)")
+
+    writers: int
+    tables: str  # ONE or OWN
+    tries: int  # per batch, while the client reports that another commit came first
+
+    @property
+    def label(self) -> str:
+        return f"{self.tables}-{self.writers}"
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        sizes = section.sizes
+        alone = sorted(set(sizes["own"]) - set(sizes["writers"]))
+        if alone:
+            raise ConfigError(
+                f"{section.origin.place((SECTION, 'protocols', section.protocol, 'own'))}: found {alone[0]}; allowed: "
+                f"numbers that 'writers' has as well ({', '.join(map(str, sizes['writers']))}): a table each is the "
+                "control of one table for all"
+            )
+        common = {name: section.given[name] for name in ("rows", "uncounted", "tries")}
+        counts = [*((ONE, count) for count in sizes["writers"]), *((OWN, count) for count in sizes["own"])]
+        for entry, (tables, writers) in itertools.product(section.systems, counts):
+            if only_retries(entry) and (tables == OWN or writers == 1):
+                continue  # without conflicts, there is nothing to retry
+            yield entry, cls(part=WRITERS, writers=writers, tables=tables, **common)
+
+
+def mode_of(mode: str) -> tuple[str, int]:
+    """Return ONE or OWN and the number of writers, given the mode of a series of the part."""
+    tables, _, writers = mode.partition("-")
+    return tables, int(writers)
+
+
+GROUP = "group"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings(IngestSettings):
+    """Clients behind a front that commits their requests by a policy; a batch is a request."""
+
+    words = tuple(POLICIES)
+    label_pattern = re.compile(rf"(?P<policy>{'|'.join(POLICIES)})-(?P<rows>\d+)x(?P<clients>\d+)")
+
+    policy: str
+    clients: int
+    writers: int  # table clients of the front, one thread each; a bundled policy has one more
+    tries: int  # of the front, per commit, while other commits come first
+    max_rows: int
+    max_bytes: int
+    max_age_ms: float
+    window_ms: float
+    max_files: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.policy}-{self.rows}x{self.clients}"
+
+    @property
+    def has_front(self) -> bool:
+        return True
+
+    @property
+    def rules(self) -> Policy:
+        """The policy with its parameters."""
+        chosen = POLICIES[self.policy]
+        return chosen(**{field.name: getattr(self, field.name) for field in fields(chosen)})
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        sizes, given = section.sizes[GROUP], section.given[GROUP]
+        for name in sizes["systems"]:
+            one_of(name, section.known, (SECTION, "protocols", section.protocol, GROUP, "systems"), section.origin)
+        chosen = [entry for entry in section.systems if entry.name in sizes["systems"]]
+        for entry, shape, policy in itertools.product(chosen, sizes["shapes"], sizes["policies"]):
+            rows, clients = map(int, shape.split("x"))
+            several = {DIRECT: min(clients, given["writers"]), STAGED: 1, BUNDLED: given["flushers"]}
+            yield (
+                entry,
+                cls(
+                    part=GROUP,
+                    rows=rows,
+                    uncounted=section.given["uncounted"],
+                    policy=policy,
+                    clients=clients,
+                    writers=several[policy],
+                    tries=given["tries"],
+                    max_rows=given["max_rows"],
+                    max_bytes=given["max_bytes"],
+                    max_age_ms=float(given["max_age_ms"]),
+                    window_ms=float(given["window_ms"]),
+                    max_files=given["max_files"],
+                ),
+            )
+
+    def refused_by(self, chosen: Variant) -> str | None:
+        """Return why a client cannot commit several files at once, or None if it can or the policy does not need it."""
+        system = chosen.system
+        if self.policy != BUNDLED or not issubclass(system, TableSystem):
+            return None
+        return system.refuses_bundles(chosen.options)
+
+
+TAIL = "tail"
+
+
+@dataclass(frozen=True, slots=True)
+class TailSettings(IngestSettings):
+    """One writer, or the clients of a front that gathers (staged); a batch is a request."""
+
+    words = (TAIL,)
+    label_pattern = re.compile(rf"{TAIL}-(?P<target>{ONE}|{STAGED})-(?P<percent>\d+)(-(?P<arrivals>{CONSTANT}))?")
+
+    target: str  # ONE or STAGED
+    percent: int  # of the closed loop's request rate before the window
+    arrivals: str
+    closed_seconds: float
+    longest_wait_seconds: float  # of a due request: beyond it, the window is overloaded
+    clients: int  # connections of the front; 1 without a front
+    tries: int
+    max_rows: int  # of the front's buffer, as the following; without effect if there is no front
+    max_bytes: int
+    max_age_ms: float
+
+    @property
+    def label(self) -> str:
+        return "-".join((TAIL, self.target, str(self.percent), *((CONSTANT,) if self.arrivals == CONSTANT else ())))
+
+    @classmethod
+    def _of_label(cls, label: str) -> dict[str, Any]:
+        found = super(TailSettings, cls)._of_label(label)
+        return {**found, "arrivals": found.get("arrivals") or POISSON}
+
+    @property
+    def has_front(self) -> bool:
+        return self.target == STAGED
+
+    @property
+    def rules(self) -> Policy:
+        """The front's policy with its parameters."""
+        return GroupCommit(self.max_rows, self.max_bytes, self.max_age_ms)
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        sizes, given, front = section.sizes[TAIL], section.given[TAIL], section.given["group"]
+        for name in sizes["systems"]:
+            one_of(name, section.known, (SECTION, "protocols", section.protocol, TAIL, "systems"), section.origin)
+        chosen = [entry for entry in section.systems if entry.name in sizes["systems"]]
+        for entry, target, percent, arrivals in itertools.product(
+            chosen, sizes["targets"], sizes["percents"], sizes["arrivals"]
+        ):
+            yield (
+                entry,
+                cls(
+                    part=TAIL,
+                    rows=section.given["rows"],
+                    uncounted=section.given["uncounted"],
+                    target=target,
+                    percent=percent,
+                    arrivals=arrivals,
+                    closed_seconds=float(sizes["closed_seconds"]),
+                    longest_wait_seconds=float(given["longest_wait_seconds"]),
+                    clients=given["clients"] if target == STAGED else 1,
+                    tries=front["tries"] if target == STAGED else section.given["tries"],
+                    max_rows=front["max_rows"],
+                    max_bytes=front["max_bytes"],
+                    max_age_ms=float(front["max_age_ms"]),
+                ),
+            )
+
+    def series(self, spec: SeriesSpec, section: IngestSection, chosen: Variant, config: Config) -> list[SeriesSpec]:
+        """Return the series, with the part's own window length if the protocol sets one."""
+        seconds = section.sizes[TAIL]["window_seconds"]
+        own = spec if seconds is None else replace(spec, window_seconds=float(seconds))
+        return IngestSettings.series(self, own, section, chosen, config)

@@ -17,10 +17,10 @@ from tidemark.systems.tables import TableSystem
 
 # Modules with the measurement window of each part. Full names, since the digest of measuring code follows such names.
 STAGES = {
-    "writers": "tidemark.studies.ingest.writers.stage",
+    "writers": "tidemark.studies.ingest.window.stage",
     "group": "tidemark.studies.ingest.group.stage",
     "tail": "tidemark.studies.ingest.tail.stage",
-    "storage": "tidemark.studies.ingest.writers.stage",
+    "storage": "tidemark.studies.ingest.window.stage",
     "pruning": "tidemark.studies.ingest.pruning.stage",
     "faults": "tidemark.studies.ingest.faults.stage",
     "front": "tidemark.studies.ingest.front.stage",

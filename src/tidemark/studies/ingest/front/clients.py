@@ -2,7 +2,7 @@
 
     python -m tidemark.studies.ingest.front.clients
 
-It reads its `LastingLoad`, pickled, from standard input, and then exchanges lines:
+It reads its `ReconnectingClientConfig`, pickled, from standard input, and then exchanges lines:
 
     prints "ready", reads "go", and later "end", prints "done <errors as JSON>"
 
@@ -19,13 +19,13 @@ import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tidemark.studies.ingest.load.requests import Asking, Clients, Load
+from tidemark.studies.ingest.load.requests import Asking, ClientConfig, Clients
 
 BACK_OFF_S = 0.05  # before a client reconnects
 
 
 @dataclass(frozen=True, slots=True)
-class LastingLoad(Load):
+class ReconnectingClientConfig(ClientConfig):
     """Load of reconnecting clients. `place` is a file with the front's current port: a restarted front has another."""
 
     place: Path
@@ -38,10 +38,10 @@ def leave_port(port: int, place: Path) -> None:
     beside.replace(place)
 
 
-class LastingClients(Clients):
+class ReconnectingClients(Clients):
     """All clients of a front, running until they are stopped."""
 
-    def __init__(self, load: LastingLoad) -> None:
+    def __init__(self, load: ReconnectingClientConfig) -> None:
         super().__init__(load)
         self._place = load.place
         self._is_over = False
@@ -71,14 +71,14 @@ class LastingClients(Clients):
             self._keep(f"{type(error).__name__} on the way to the front")
 
 
-def _until_told(clients: LastingClients) -> None:
+def _until_told(clients: ReconnectingClients) -> None:
     sys.stdin.buffer.readline()  # "end", or end of file if the parent is gone
     clients.end()
 
 
 def main() -> None:
-    load: LastingLoad = pickle.load(sys.stdin.buffer)
-    clients = LastingClients(load)
+    load: ReconnectingClientConfig = pickle.load(sys.stdin.buffer)
+    clients = ReconnectingClients(load)
     with asyncio.Runner() as runner:
         runner.run(clients.open())
         print("ready", flush=True)

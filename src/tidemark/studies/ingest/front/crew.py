@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from tidemark.errors import SystemFailure
-from tidemark.ingest.serve import Order
 from tidemark.machine.processes import cpu_seconds
-from tidemark.studies.ingest.front.clients import LastingLoad, leave_port
-from tidemark.studies.ingest.group.load import Fronted
-from tidemark.studies.ingest.load.crew import DRAIN_S
+from tidemark.studies.ingest.front.clients import ReconnectingClientConfig, leave_port
+from tidemark.studies.ingest.gateway.server import GatewayConfig
+from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 
@@ -20,23 +19,23 @@ CLIENTS = "tidemark.studies.ingest.front.clients"
 PLACE = ".front"
 
 
-class LastingFront(Fronted):
-    """Context manager like `Fronted`; its front is the victim of kills, its clients record the effect of a kill."""
+class RestartingGateway(GatewayPool):
+    """Context manager like `GatewayPool`; its front is the victim of kills, its clients record the effect of a kill."""
 
     name = "front"
     title = "the buffer's process"
 
-    def __init__(self, order: Order, trips: Path, rows: int, clients: int, most: int, folder: Path) -> None:
+    def __init__(self, order: GatewayConfig, trips: Path, rows: int, clients: int, most: int, folder: Path) -> None:
         super().__init__(order, trips, rows, clients, 0, most, folder, CLIENTS)
         self.numbers = list(range(1, clients + 1))
         self._place = folder / PLACE
         self._ended_seconds = 0.0
         self._is_killed = False  # and not restarted yet
 
-    def _load(self, port: int) -> LastingLoad:
+    def _load(self, port: int) -> ReconnectingClientConfig:
         leave_port(port, self._place)
         load = super()._load(port)
-        return LastingLoad(
+        return ReconnectingClientConfig(
             load.address, load.token, load.trips, load.rows, load.uncounted, load.records, load.most, self._place
         )
 
@@ -88,3 +87,6 @@ class LastingFront(Fronted):
             raise SystemFailure(f"a request was not answered within {DRAIN_S:.0f} s of the window's end")
         self._drain(words)
         return moment
+
+
+LastingFront = RestartingGateway  # old name, which another folder still uses

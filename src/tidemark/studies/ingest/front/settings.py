@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
 from tidemark.config import Config
-from tidemark.ingest.policies import Policy, Staged
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.ingest.faults.settings import KILL_SECONDS
-from tidemark.studies.ingest.group.settings import GROUP
-from tidemark.studies.ingest.settings import IngestSection, IngestSettings
+from tidemark.studies.ingest.gateway.policies import GroupCommit, Policy
+from tidemark.studies.ingest.settings import GROUP, IngestSection, IngestSettings
 from tidemark.systems.base import Capability, Variant
 from tidemark.systems.registry import SystemEntry
 
@@ -24,6 +24,7 @@ class FrontSettings(IngestSettings):
     """Clients of a front whose buffer is a commit (staged) and which is killed; a batch is a request."""
 
     words = (FRONT,)
+    label_pattern = re.compile(rf"{FRONT}-(?P<rows>\d+)x(?P<clients>\d+)")
 
     clients: int
     kills: int
@@ -43,7 +44,7 @@ class FrontSettings(IngestSettings):
     @property
     def rules(self) -> Policy:
         """The front's policy with its parameters."""
-        return Staged(self.max_rows, self.max_bytes, self.max_age_ms)
+        return GroupCommit(self.max_rows, self.max_bytes, self.max_age_ms)
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:

@@ -11,14 +11,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.ingest.serve import Order
-from tidemark.ingest.wire import new_token
 from tidemark.measure.workload import Description, Rig, Show
 from tidemark.paths import private_directory
 from tidemark.studies.ingest.faults.faults import BACK_S, Faults
 from tidemark.studies.ingest.faults.stage import KilledStage
-from tidemark.studies.ingest.front.crew import LastingFront
+from tidemark.studies.ingest.front.crew import RestartingGateway
 from tidemark.studies.ingest.front.settings import FrontSettings
+from tidemark.studies.ingest.gateway.protocol import new_token
+from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.group.stage import ROWS_A_FLUSH, GroupWindow
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
@@ -64,10 +64,12 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[FrontSta
         show("making the table")
         table = fresh_table(rig, directory / "table-1", stack, ROWS_A_FLUSH)
         show("starting the front and its clients")
-        order = Order(table.door(), rig.workload.trips_schema, settings.rules, new_token(), WRITERS, settings.tries)
+        order = GatewayConfig(
+            table.door(), rig.workload.trips_schema, settings.rules, new_token(), WRITERS, settings.tries
+        )
         most = math.ceil((seconds + settings.kills * BACK_S) * MOST_A_SECOND)
         trips = rig.workload.trips
-        crew = stack.enter_context(LastingFront(order, trips, settings.rows, settings.clients, most, directory))
+        crew = stack.enter_context(RestartingGateway(order, trips, settings.rows, settings.clients, most, directory))
         seed = f"{rig.spec.seed} {rig.spec.repeat} {rig.spec.name} kills of the front"
         faults = Faults(crew, table, [crew], lambda: None, settings.kills, seed, of_writers=False)
         yield FrontStage(rig, directory, table, crew, faults)

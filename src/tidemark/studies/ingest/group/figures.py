@@ -8,13 +8,12 @@ import seaborn as sns
 
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.statistics import Estimate
-from tidemark.ingest.policies import BUNDLED, STAGED
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.studies.ingest import published
-from tidemark.studies.ingest.group.settings import shape_of
-from tidemark.studies.ingest.group.tables import gains
+from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
+from tidemark.studies.ingest.group.tables import gains, shape
 
 TITLE = "Gathered requests over one commit a request"
 ROW, LEFT, GAP = 0.26, 1.55, 0.25  # inches
@@ -31,7 +30,7 @@ def group(studio: Studio) -> Drawn:
     runs: list[Run] = []
     for policy in (STAGED, BUNDLED):
         for series, rate, tail in gains(studio.measures, policy):
-            key = (series.title, *shape_of(series.mode)[1:])
+            key = (series.title, *shape(series))
             found.setdefault(key, {})[policy] = (rate, tail)
             runs += list(series.hot_runs)
     if not found:

@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidemark.ingest.serve import Order
-from tidemark.ingest.wire import new_token
 from tidemark.measure.workload import Description, Rig, Show
-from tidemark.studies.ingest.group.load import Fronted
-from tidemark.studies.ingest.group.settings import GroupSettings
+from tidemark.studies.ingest.gateway.protocol import new_token
+from tidemark.studies.ingest.gateway.server import GatewayConfig
+from tidemark.studies.ingest.load.crew import GatewayPool
+from tidemark.studies.ingest.settings import GroupSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.studies.ingest.window.stage import COLD_RUN, IngestStage, fresh_table
@@ -40,7 +40,9 @@ class GroupWindow(IngestWindow):
 class GroupStage(IngestStage):
     """Window on one table, a front, and its clients."""
 
-    def __init__(self, rig: Rig, directory: Path, tables: Sequence[TableSystem], crew: Fronted, warms: bool) -> None:
+    def __init__(
+        self, rig: Rig, directory: Path, tables: Sequence[TableSystem], crew: GatewayPool, warms: bool
+    ) -> None:
         super().__init__(rig, directory, tables, crew, warms)
         self._fronted = crew
 
@@ -66,11 +68,11 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[GroupSta
         show("making the table")
         table = fresh_table(rig, directory / "table-1", stack, ROWS_A_FLUSH)
         show("starting the front and its clients")
-        order = Order(
+        order = GatewayConfig(
             table.door(), rig.workload.trips_schema, settings.rules, new_token(), settings.writers, settings.tries
         )
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted
         crew = stack.enter_context(
-            Fronted(order, rig.workload.trips, settings.rows, settings.clients, settings.uncounted, most, directory)
+            GatewayPool(order, rig.workload.trips, settings.rows, settings.clients, settings.uncounted, most, directory)
         )
         yield GroupStage(rig, directory, [table], crew, name != COLD_RUN)

@@ -10,12 +10,10 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import Cell, Missing, attempt
-from tidemark.ingest.policies import DIRECT, POLICIES
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.columns import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, verdict_of
-from tidemark.studies.ingest.group.settings import GROUP, shape_of
-from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.gateway.policies import DIRECT, POLICIES
+from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
 from tidemark.studies.ingest.quantities import (
     COMMITS,
     ERRORS,
@@ -27,6 +25,7 @@ from tidemark.studies.ingest.quantities import (
     REQUESTS_A_FILE,
     ROWS,
 )
+from tidemark.studies.ingest.settings import GROUP, GroupSettings
 
 MEASURED = (ROWS, REQUESTS, COMMITS, P50, P99, P999, ERRORS, REQUESTS_A_COMMIT, REQUESTS_A_FILE)
 
@@ -43,7 +42,8 @@ def build(workshop: Workshop) -> Iterator[Table]:
     all_series = in_order(workshop.run_set)
     rows: list[list[Cell]] = []
     for series in all_series:
-        policy, size, clients = shape_of(series.mode)
+        given = GroupSettings.of(series)
+        policy = given.policy
         direct = of_shape(all_series, series, DIRECT) if policy != DIRECT else None
         over = [
             attempt("x", partial(workshop.measures.ratio, quantity, series, direct)) if direct and series.runs else None
@@ -52,7 +52,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
         share = null_share(workshop.measures, all_series, series)
         is_near = not isinstance(share, float) or share > NEAR
         rows.append([
-            series.title, f"{size:,} x {clients}", policy, verdict_of(series),
+            series.title, f"{given.rows:,} x {given.clients}", policy, verdict_of(series),
             *(hot_cell(workshop, quantity, series) for quantity in MEASURED), *over, share,
             None if share is None or isinstance(share, Missing) else "harness-bound" if is_near else "no",
         ])  # fmt: skip
@@ -88,22 +88,28 @@ def in_order(run_set: RunSet) -> list[Series]:
     systems = list(dict.fromkeys(each.system for each in found))
 
     def place(series: Series) -> tuple[int, int, int, int]:
-        policy, rows, clients = shape_of(series.mode)
-        return -rows, clients, systems.index(series.system), policies.index(policy)
+        given = GroupSettings.of(series)
+        return -given.rows, given.clients, systems.index(series.system), policies.index(given.policy)
 
     return sorted(found, key=place)
 
 
+def shape(series: Series) -> tuple[int, int]:
+    """Return rows per request and number of clients."""
+    given = GroupSettings.of(series)
+    return given.rows, given.clients
+
+
 def of_shape(all_series: list[Series], series: Series, policy: str) -> Series | None:
     """Return the series of the same system and shape under `policy`, or None."""
-    wanted = (policy, *shape_of(series.mode)[1:])
-    return next((each for each in all_series if each.system == series.system and shape_of(each.mode) == wanted), None)
+    own = [each for each in all_series if each.system == series.system and GroupSettings.of(each).policy == policy]
+    return next((each for each in own if shape(each) == shape(series)), None)
 
 
 def null_share(measures: Measures, all_series: list[Series], series: Series) -> Cell:
     """Return requests per second in percent of the null system's with one commit per request; None if not available."""
-    wanted = (DIRECT, *shape_of(series.mode)[1:])
-    null = next((each for each in all_series if each.is_harness and shape_of(each.mode) == wanted), None)
+    nulls = [each for each in all_series if each.is_harness and GroupSettings.of(each).policy == DIRECT]
+    null = next((each for each in nulls if shape(each) == shape(series)), None)
     if null is None or series.is_harness or not series.runs:
         return None
     try:
@@ -119,7 +125,7 @@ def gains(measures: Measures, policy: str) -> list[tuple[Series, Estimate, Estim
     found = []
     for series in all_series:
         direct = of_shape(all_series, series, DIRECT)
-        if shape_of(series.mode)[0] == policy and not series.is_harness:
+        if GroupSettings.of(series).policy == policy and not series.is_harness:
             rate, tail = (attempt("x", partial(measures.ratio, quantity, series, direct)) for quantity in (ROWS, P99))
             if isinstance(rate, Estimate):
                 found.append((series, rate, tail if isinstance(tail, Estimate) else None))

@@ -1,4 +1,7 @@
-"""Control of the writers' processes: started with their orders, released together, awaited, and reliably stopped."""
+"""Control of the load's processes: started with their orders, released together, awaited, and reliably stopped.
+
+They are writers, each with its own client of the table, or a front and one process with all of its clients.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +24,10 @@ from numpy.typing import NDArray
 from tidemark.code import PACKAGE
 from tidemark.errors import MachineError, SystemFailure
 from tidemark.services.programs.process import LAUNCHER, server_environment, tail
+from tidemark.studies.ingest.gateway.server import HOST, GatewayConfig
 from tidemark.studies.ingest.load.records import WIDTH
-from tidemark.studies.ingest.load.writer import Order
+from tidemark.studies.ingest.load.requests import ClientConfig
+from tidemark.studies.ingest.load.writer import WorkerConfig
 
 WRITER = "tidemark.studies.ingest.load.writer"
 READY_S = 120.0
@@ -115,10 +120,10 @@ class Program:
                     stream.close()
 
 
-class Member(Program):
+class Worker(Program):
     """Process of one writer, which runs the module `program`."""
 
-    def __init__(self, order: Order, folder: Path, program: str = WRITER) -> None:
+    def __init__(self, order: WorkerConfig, folder: Path, program: str = WRITER) -> None:
         super().__init__(f"writer {order.number}", program, order, folder)
         self.order = order
 
@@ -128,18 +133,18 @@ class Member(Program):
 
 
 def noted(path: Path, most: int, who: str) -> NDArray[np.int64]:
-    """Return the records in a file, as `Member.records` does; raise MachineError if they filled the file."""
+    """Return the records in a file, as `Worker.records` does; raise MachineError if they filled the file."""
     count = int(np.fromfile(path, np.int64, 1)[0])
     if count >= most:
         raise MachineError(f"{who} tried more than {most:,} commits, for which there is no room")
     return np.fromfile(path, np.int64, WIDTH * count, offset=8 * WIDTH).reshape(count, WIDTH)
 
 
-class Members(ABC):
+class Workers(ABC):
     """Context manager for writers: on entry all have opened their clients, and after exit none runs."""
 
     def __init__(self) -> None:
-        self._members: list[Member] = []  # by writer number
+        self._members: list[Worker] = []  # by writer number
         self.said: tuple[str, ...] = ()
 
     @abstractmethod
@@ -161,7 +166,7 @@ class Members(ABC):
             member.end()
 
     @property
-    def _living(self) -> list[Member]:
+    def _living(self) -> list[Worker]:
         """The writers that were not killed."""
         return self._members
 
@@ -177,10 +182,10 @@ class Members(ABC):
         return [member.records() for member in self._members]
 
 
-class Crew(Members):
+class WorkerPool(Workers):
     """Undisturbed writers, one for each order."""
 
-    def __init__(self, orders: Sequence[Order], folder: Path, program: str = WRITER) -> None:
+    def __init__(self, orders: Sequence[WorkerConfig], folder: Path, program: str = WRITER) -> None:
         """Set up the writers; `program` is the module that each of them runs."""
         super().__init__()
         self._orders, self._folder, self._program = orders, folder, program
@@ -188,7 +193,7 @@ class Crew(Members):
 
     def _start(self) -> None:
         for order in self._orders:
-            self._members.append(Member(order, self._folder, self._program))
+            self._members.append(Worker(order, self._folder, self._program))
 
     @property
     def asking(self) -> Program:
@@ -224,3 +229,121 @@ class Crew(Members):
     def abandon(self) -> None:
         """Make `write` end; called from another thread."""
         self._abandoned = True
+
+
+FRONT, CLIENTS = "tidemark.studies.ingest.gateway.server", "tidemark.studies.ingest.load.requests"
+
+
+class GatewayPool:
+    """Context manager for a front and its clients: on entry the front listens and all clients are connected."""
+
+    def __init__(
+        self,
+        order: GatewayConfig,
+        trips: Path,
+        rows: int,
+        clients: int,
+        uncounted: int,
+        most: int,
+        folder: Path,
+        program: str = CLIENTS,
+    ) -> None:
+        """Set up both; records have room for `most` requests per client; `program` is the module of all clients."""
+        self._order, self._trips, self._rows, self._folder, self._program = order, trips, rows, folder, program
+        self._uncounted, self._most = uncounted, most
+        self._records = tuple(folder / f".records-{number}" for number in range(1, clients + 1))
+        self._programs: list[Program] = []
+        self._abandoned = False
+        self.said: tuple[str, ...] = ()
+        self.told: dict[str, Any] = {}  # final report of the front
+
+    def __enter__(self) -> Self:
+        try:
+            front = self._front()
+            self._programs.append(front)
+            clients = Program("clients", self._program, self._load(int(front.heard("ready"))), self._folder)
+            self._programs.append(clients)
+            clients.heard("ready")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _front(self) -> Program:
+        return Program("front", FRONT, self._order, self._folder)
+
+    def _load(self, port: int) -> ClientConfig:
+        """Return the load for the clients of a front that listens at `port`."""
+        return ClientConfig(
+            (HOST, port), self._order.token, self._trips, self._rows, self._uncounted, self._records, self._most
+        )
+
+    def __exit__(self, *_: object) -> None:
+        for program in reversed(self._programs):
+            program.end()
+
+    @property
+    def pids(self) -> list[int]:
+        """Pids of the front."""
+        return [each.process.pid for each in self._programs[:1]]
+
+    @property
+    def client_pids(self) -> list[int]:
+        return [each.process.pid for each in self._programs[1:]]
+
+    @property
+    def asking(self) -> Program:
+        """The program of all clients."""
+        return self._programs[1]
+
+    def ended_seconds(self) -> float:
+        return 0.0
+
+    def has_failed(self) -> bool:
+        return any(each.process.poll() not in (None, 0) for each in self._programs)
+
+    def warm(self) -> None:
+        _, clients = self._programs
+        clients.tell("write")
+        clients.heard("warm")
+
+    def write(self, seconds: float) -> int | None:
+        """Run all clients for `seconds`; return the start time (ns), or None if abandoned."""
+        _, clients = self._programs
+        start = time.perf_counter_ns() + HEAD_START_NS
+        clients.tell("go", start, start + round(seconds * 1e9))
+        deadline = time.monotonic() + seconds + DRAIN_S
+        while (words := clients.hear("done", time.monotonic() + LOOK_S)) is None:
+            if self._abandoned:
+                return None
+            if time.monotonic() > deadline:
+                raise SystemFailure(f"a request was not answered within {DRAIN_S:.0f} s of the window's end")
+        self._drain(words)
+        return start
+
+    def _drain(self, words: str) -> None:
+        """End the front, once the clients have ended; `words` are the clients' errors as JSON."""
+        front = self._programs[0]
+        front.process.terminate()
+        ended = front.hear("done", time.monotonic() + READY_S)
+        if ended is None:
+            raise SystemFailure(f"the front did not end within {READY_S:.0f} s")
+        self.told = json.loads(ended)
+        self.said = tuple(dict.fromkeys((*self.told["said"], *json.loads(words))))
+
+    def abandon(self) -> None:
+        """Make `write` end; called from another thread."""
+        self._abandoned = True
+
+    def records(self) -> list[NDArray[np.int64]]:
+        """Return the records of each client, by client number."""
+        return [self._noted(number) for number in range(1, len(self._records) + 1)]
+
+    def _noted(self, number: int) -> NDArray[np.int64]:
+        return noted(self._records[number - 1], self._most, f"client {number}")
+
+
+# Old names, which other folders still use.
+Crew = WorkerPool
+Member = Worker
+Members = Workers

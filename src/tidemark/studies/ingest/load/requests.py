@@ -2,8 +2,9 @@
 
     python -m tidemark.studies.ingest.load.requests
 
-It reads its `Load`, pickled, from standard input, and follows the protocol of `writer`. A client sends its next request
-when the previous one is answered; each request is a record of its client, with the number of the commit that holds it.
+It reads its `ClientConfig`, pickled, from standard input, and follows the protocol of `writer`. A client sends its next
+request when the previous one is answered; each request is a record of its client, with the number of the commit that
+holds it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemark.ingest import wire
-from tidemark.ingest.client import LOST, Connection
-from tidemark.ingest.wire import Outcome
+from tidemark.studies.ingest.gateway import protocol
+from tidemark.studies.ingest.gateway.protocol import LOST, Connection, Outcome
 from tidemark.studies.ingest.load.records import Records
 from tidemark.studies.ingest.load.writer import MOST_KEPT, prepared
 from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, NUMBERS, UNKNOWN
@@ -38,7 +38,7 @@ BUSY_S = 0.01  # pause after a request that was not accepted
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ClientConfig:
     address: tuple[str, int]
     token: str
     trips: Path
@@ -51,12 +51,12 @@ class Load:
 class Asking:
     """One client: its connection, its records, and the number of its next request."""
 
-    def __init__(self, load: Load, number: int) -> None:
+    def __init__(self, load: ClientConfig, number: int) -> None:
         self.number, self.sequence, self.gone = number, 0, False
         self.records = Records(load.records[number - 1], load.most)
         self._connection: Connection | None = None
 
-    async def open(self, load: Load, schema: pa.Schema) -> None:
+    async def open(self, load: ClientConfig, schema: pa.Schema) -> None:
         """Connect to the front; close the previous connection first, if there was one."""
         if self._connection is not None:
             self._connection.close()
@@ -65,7 +65,7 @@ class Asking:
     async def ask(self, rows: pa.Table) -> Outcome:
         assert self._connection is not None
         clock = time.perf_counter_ns
-        data = wire.request(rows.to_batches()[0])
+        data = protocol.request(rows.to_batches()[0])
         place = self.records.begin(clock(), self.sequence, 1)
         self.sequence += 1
         answer = await self._connection.send(data)
@@ -77,7 +77,7 @@ class Asking:
 class Clients:
     """All clients of a front; `said` holds the first outcomes that were not acknowledgements."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: ClientConfig) -> None:
         self.said: list[str] = []
         self._load = load
         self._batch = prepared(load.trips, load.rows)
@@ -115,7 +115,7 @@ class Clients:
 
 
 def main() -> None:
-    load: Load = pickle.load(sys.stdin.buffer)
+    load: ClientConfig = pickle.load(sys.stdin.buffer)
     clients = Clients(load)
     with asyncio.Runner() as runner:
         runner.run(clients.open())

@@ -2,7 +2,7 @@
 
     python -m tidemark.studies.ingest.load.writer
 
-It reads its `Order`, pickled, from standard input, and then exchanges lines:
+It reads its `WorkerConfig`, pickled, from standard input, and then exchanges lines:
 
     prints "ready", reads "write", prints "warm", reads "go <start> <end>", prints "done <errors as JSON>"
 
@@ -37,7 +37,7 @@ ID_BITS = 40  # low bits of a row's id, below its writer's number
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class WorkerConfig:
     door: Door
     number: int  # of the writer, from 1
     trips: Path
@@ -76,10 +76,10 @@ def prepared(trips: Path, rows: int) -> Callable[[int, int], pa.Table]:
     return batch
 
 
-class Loop:
+class WriterLoop:
     """Loop of a writer; its attempts are in its records, the first errors in `said`."""
 
-    def __init__(self, order: Order, writer: TableWriter, records: Records) -> None:
+    def __init__(self, order: WorkerConfig, writer: TableWriter, records: Records) -> None:
         self.said: list[str] = []
         self._order, self._writer, self._records = order, writer, records
         self._batch = batches(order.trips, order.rows, order.number)
@@ -143,9 +143,14 @@ class Loop:
             self.said.append(f"{type(error).__name__}: {error}"[:LONGEST])
 
 
+# Old names, which other folders still use.
+Order = WorkerConfig
+Loop = WriterLoop
+
+
 def main() -> None:
-    order: Order = pickle.load(sys.stdin.buffer)
-    loop = Loop(order, writer := order.door.open(), Records(order.records, order.most))
+    order: WorkerConfig = pickle.load(sys.stdin.buffer)
+    loop = WriterLoop(order, writer := order.door.open(), Records(order.records, order.most))
     print("ready", flush=True)
     for line in sys.stdin.buffer:
         match line.decode().split():

@@ -2,7 +2,7 @@
 
     python -m tidemark.studies.ingest.tail.clients
 
-It reads its `Load`, pickled, from standard input, and follows the protocol of `dialogue`.
+It reads its `ClientConfig`, pickled, from standard input, and follows the protocol of `schedule`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
-from tidemark.studies.ingest.load.requests import Asking, Clients, Load
-from tidemark.studies.ingest.tail.dialogue import follow
-from tidemark.studies.ingest.tail.schedule import Due
+from tidemark.studies.ingest.load.requests import Asking, ClientConfig, Clients
+from tidemark.studies.ingest.tail.schedule import Due, follow
 
 
 class Scheduled(Clients):
     """Clients that all share one schedule, or each run a closed loop; `runner` has their event loop."""
 
-    def __init__(self, load: Load, runner: asyncio.Runner) -> None:
+    def __init__(self, load: ClientConfig, runner: asyncio.Runner) -> None:
         super().__init__(load)
         self._runner = runner
         runner.run(self.open())
@@ -58,7 +57,7 @@ class Scheduled(Clients):
 
 
 def main() -> None:
-    load: Load = pickle.load(sys.stdin.buffer)
+    load: ClientConfig = pickle.load(sys.stdin.buffer)
     with asyncio.Runner() as runner:
         follow(Scheduled(load, runner))
 

@@ -15,9 +15,9 @@ from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Look, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
+from tidemark.studies.ingest.settings import ONE, TailSettings
 from tidemark.studies.ingest.tail.quantities import RESPONSE_P99, Times, closed, corrected, responses
 from tidemark.studies.ingest.tail.schedule import POISSON
-from tidemark.studies.ingest.tail.settings import ONE, cell_of
 from tidemark.studies.ingest.tail.tables import in_order, overloaded
 
 RATES_TITLE, QUANTILES_TITLE = "99th percentile of responses against the rate", "Times by quantile, three ways"
@@ -45,7 +45,8 @@ def rates(studio: Studio) -> Drawn:
     bounds: list[dict[str, object]] = []  # points that are lower bounds
     look, dashes = Look({}, {}), {}
     for place, line in enumerate(found):
-        target, _, arrivals = cell_of(line[0].mode)
+        given = TailSettings.of(line[0])
+        target, arrivals = given.target, given.arrivals
         more = [*([] if target == ONE else [target]), *([] if arrivals == POISSON else [arrivals])]
         name = ", ".join([line[0].title, *more])
         look.colours[name], look.shapes[name] = studio.colour(line[0]), studio.look.shapes[line[0].title]
@@ -55,7 +56,7 @@ def rates(studio: Studio) -> Drawn:
             if isinstance(value, Missing):
                 without.setdefault(value.reason, []).append(f"{series.title} {series.mode}")
                 continue
-            percents.add(percent := cell_of(series.mode)[1])
+            percents.add(percent := TailSettings.of(series).percent)
             x = percent + BESIDE * (place - (len(found) - 1) / 2)  # so that intervals do not hide one another
             points += (rows := plots.rows_of(value, system=name, percent=x))
             runs += list(series.hot_runs)
@@ -87,8 +88,8 @@ def _lines(studio: Studio) -> list[list[Series]]:
     found: dict[tuple[str, str, str], list[Series]] = {}
     for series in in_order(studio.run_set):
         if not series.is_harness:
-            target, _, arrivals = cell_of(series.mode)
-            found.setdefault((series.system, target, arrivals), []).append(series)
+            given = TailSettings.of(series)
+            found.setdefault((series.system, given.target, given.arrivals), []).append(series)
     return list(found.values())
 
 
@@ -119,9 +120,9 @@ def quantiles(studio: Studio) -> Drawn:
         plots.log_axis(axes, "y")
         axes.grid()
         axes.set(xlabel="", ylabel="" if place % columns else "ms, log scale", title="")
-        target, percent, _ = cell_of(series.mode)
-        name = series.title + ("" if target == ONE else f", {target}")
-        axes.set_title(f"{name}, {percent} %", fontsize=style.SMALL, color=colour, loc="left", pad=3)
+        given = TailSettings.of(series)
+        name = series.title + ("" if given.target == ONE else f", {given.target}")
+        axes.set_title(f"{name}, {given.percent} %", fontsize=style.SMALL, color=colour, loc="left", pad=3)
     notes = [
         "First hot run of each system, at the highest rate that was not overloaded (its share of the closed loop's "
         "next to the name); half of all times are below the value at 50 %. Solid: responses by schedule; dotted, dark: "

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,37 +18,44 @@ from tidemark.analysis.statistics import Replicates, generator, known, quantile,
 from tidemark.runs.run import Run
 from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.quantities import NOT_COMPARABLE, outcomes
-from tidemark.studies.ingest.tail.settings import TAIL
+from tidemark.studies.ingest.record import ClosedLoop, ClosedLoopRecord, Schedule, ScheduleRecord
+from tidemark.studies.ingest.settings import TAIL
 
 type Times = NDArray[np.int64]
 
 SPARSE = 0.99  # a quantile above it needs ten longer samples, one up to it needs one
 
 
-def _found(run: Run) -> dict[str, Any]:
-    """Return the findings; raise Absent for a run of another part, or whose table lacks what was acknowledged."""
+def _sound(run: Run) -> Run:
+    """Return the run; raise Absent for a run of another part, or whose table lacks what was acknowledged."""
     if dict(run.manifest.config).get("part") != TAIL:
         raise Absent("requests came when those before were answered, and by no schedule")
     if not run.manifest.oracle.verdict:
         raise Absent(NOT_COMPARABLE)
-    return dict(run.manifest.found)
+    return run
+
+
+def _closed_loop(run: Run) -> ClosedLoop:
+    return _sound(run).record(ClosedLoopRecord).closed
+
+
+def _schedule(run: Run) -> Schedule:
+    return _sound(run).record(ScheduleRecord).schedule
 
 
 def is_overloaded(run: Run) -> bool:
-    return bool(dict(run.manifest.found)["schedule"]["overloaded"])
+    return run.record(ScheduleRecord).schedule.overloaded
 
 
 def responses(run: Run) -> Times:
     """Return the times (ns) from intended start to acknowledgement, of all acknowledged requests due in the window."""
-    _found(run)
-    found: Times = run.column("response_ns")[outcomes(run) == ACKED]
+    found: Times = _sound(run).column("response_ns")[outcomes(run) == ACKED]
     return found
 
 
 def waits(run: Run) -> Times:
     """Return the times (ns) from intended start to first try, of the same requests."""
-    _found(run)
-    found: Times = run.column("wait_ns")[outcomes(run) == ACKED]
+    found: Times = _sound(run).column("wait_ns")[outcomes(run) == ACKED]
     return found
 
 
@@ -60,12 +66,12 @@ def services(run: Run) -> Times:
 
 def closed(run: Run) -> Times:
     """Return the raw times (ns) of the closed loop before the window."""
-    return np.array(_found(run)["closed"]["response_ns"], np.int64)
+    return np.array(_closed_loop(run).response_ns, np.int64)
 
 
 def corrected(run: Run) -> Times:
     """Return the same with HdrHistogram's correction, for an expected interval of the median cycle."""
-    return with_omitted(closed(run), int(_found(run)["closed"]["cycle_ns"]))
+    return with_omitted(closed(run), _closed_loop(run).cycle_ns)
 
 
 def with_omitted(times: Times, expected: int) -> Times:
@@ -96,7 +102,7 @@ def _longest(run: Run) -> Replicates:
 
 def _utilisation(run: Run) -> Replicates:
     """Return the offered rate times the mean service time, in percent, of one writer that serves serially."""
-    rate = float(_found(run)["schedule"]["requests_per_s"])
+    rate = _schedule(run).requests_per_s
     if len(set(run.column("writer").tolist())) > 1:
         raise Absent("the requests of many clients share a commit")
     times = services(run)
@@ -106,16 +112,20 @@ def _utilisation(run: Run) -> Replicates:
     return mean.scaled(1e-9 * 100 * rate)
 
 
-def _rate(run: Run, of: str) -> Replicates:
-    return known(float(_found(run)[of]["requests_per_s"]))
+def _capacity(run: Run) -> Replicates:
+    return known(_closed_loop(run).requests_per_s)
+
+
+def _offered(run: Run) -> Replicates:
+    return known(_schedule(run).requests_per_s)
 
 
 def _of(name: str, title: str, times: Callable[[Run], Times], probability: float) -> Quantity:
     return Quantity(name, "ms", title, partial(_quantile, times=times, probability=probability), LOWER)
 
 
-CAPACITY = Quantity("closed rate", "requests/s", "Closed loop: requests", partial(_rate, of="closed"))
-OFFERED = Quantity("offered rate", "requests/s", "Offered", partial(_rate, of="schedule"))
+CAPACITY = Quantity("closed rate", "requests/s", "Closed loop: requests", _capacity)
+OFFERED = Quantity("offered rate", "requests/s", "Offered", _offered)
 UTILISATION = Quantity("utilisation", "%", "Offered, of what the service allows", _utilisation, LOWER)
 RESPONSE_P50, RESPONSE_P90, RESPONSE_P99, RESPONSE_P999, RESPONSE_P9999 = (
     _of(f"response {name}", f"Response: {title}", responses, probability)

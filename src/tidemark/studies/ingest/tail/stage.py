@@ -1,32 +1,139 @@
-"""Measurement window of the part `tail`: a table, and a writer or a front with its clients, on a schedule."""
+"""Measurement window of the part `tail`: a table, and a writer or a front with its clients, on a schedule.
+
+The offered rate is a share of the rate that the same clients reach in a closed loop before the window. The samples of a
+window have a row per attempt, timed from the intended start of its request.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidemark.ingest.serve import Order as FrontOrder
-from tidemark.ingest.wire import new_token
+import numpy as np
+
+from tidemark.errors import SystemFailure
 from tidemark.measure.workload import Description, Rig, Show
-from tidemark.studies.ingest.group.load import Fronted
+from tidemark.studies.ingest.gateway.protocol import new_token
+from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.group.stage import MOST_A_SECOND as MOST_OF_A_CLIENT
 from tidemark.studies.ingest.group.stage import ROWS_A_FLUSH
-from tidemark.studies.ingest.load.crew import Crew
-from tidemark.studies.ingest.load.writer import Order
-from tidemark.studies.ingest.tail.dialogue import read_notes
-from tidemark.studies.ingest.tail.pace import MOST_CLOSED, Pace
-from tidemark.studies.ingest.tail.settings import TailSettings
-from tidemark.studies.ingest.tail.window import TailWindow
+from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool, Program, WorkerPool
+from tidemark.studies.ingest.load.records import FIELDS
+from tidemark.studies.ingest.load.writer import WorkerConfig
+from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+from tidemark.studies.ingest.settings import TailSettings
+from tidemark.studies.ingest.tail.schedule import Notes, read_notes
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.studies.ingest.window.stage import MOST_A_SECOND, IngestStage, fresh_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from tidemark.systems.tables import TableSystem
+
+MOST_CLOSED = 20_000  # requests of the closed loop: enough for its tail, and its times fit into run.json
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Requests of all clients in the closed loop before the window, in time order."""
+
+    seconds: float  # from the first start to the last end
+    response_ns: NDArray[np.int64]  # of acknowledged requests, from their first try on
+    cycle_ns: int  # median time between two starts of one client: the expected duration of a request
+
+    @property
+    def rate(self) -> float:
+        """Acknowledged requests per second: the capacity."""
+        return len(self.response_ns) / self.seconds
+
+
+def closed(records: Sequence[NDArray[np.int64]], since_ns: int) -> Closed:
+    """Return the requests that began at `since_ns` or later; raise SystemFailure if too few were acknowledged."""
+    import numpy as np
+
+    starts, ends, cycles, last = [], [], [], since_ns
+    for noted in records:
+        own = dict(zip(FIELDS, noted[noted[:, 0] >= since_ns].T, strict=True))
+        first = own["attempt"] == 1
+        begun = own["start_ns"][first]
+        acked = own["outcome"] == NUMBERS[ACKED]
+        starts.append(begun[np.searchsorted(own["sequence"][first], own["sequence"][acked])])
+        ends.append((own["start_ns"] + own["elapsed_ns"])[acked])
+        cycles.append(np.diff(begun))
+        last = max(last, int((own["start_ns"] + own["elapsed_ns"]).max(initial=0)))
+    start, end, cycle = (np.concatenate(parts) for parts in (starts, ends, cycles))
+    if not len(start) or not len(cycle):
+        raise SystemFailure("next to nothing was acknowledged in a closed loop, so that no rate is a share of it")
+    order = np.argsort(start, kind="stable")
+    return Closed((last - int(start[order[0]])) / 1e9, (end - start)[order], int(np.median(cycle)))
+
+
+@dataclass(slots=True)
+class Pace:
+    """Rate of a window, which is known once `set` was called."""
+
+    settings: TailSettings
+    seconds: float  # of the window
+    seed: tuple[int, ...]
+    closed: Closed | None = None
+
+    @property
+    def rate(self) -> float:
+        """Requests per second of the schedule."""
+        assert self.closed is not None, "the closed loop comes first"
+        return self.closed.rate * self.settings.percent / 100
+
+    def set(self, asking: Program, records: Callable[[], Sequence[NDArray[np.int64]]]) -> None:
+        """Have `asking` warm up, then run a closed loop, then make its schedule."""
+        given = self.settings
+        asking.tell("write")
+        asking.heard("warm")
+        since = time.perf_counter_ns()
+        asking.tell("close", given.closed_seconds, MOST_CLOSED)
+        if asking.hear("closed", time.monotonic() + given.closed_seconds + DRAIN_S) is None:
+            raise SystemFailure(f"a commit did not return within {DRAIN_S:.0f} s of the closed loop's end")
+        self.closed = closed(records(), since)
+        asking.tell("pace", given.arrivals, self.rate, self.seconds, given.longest_wait_seconds, *self.seed)
+        asking.heard("paced")
+
+
+@dataclass(slots=True)
+class TailWindow(IngestWindow):
+    """Window in which `response_ns` counts from the intended start; `wait_ns` is the part of it before the first try.
+
+    Attempts that were due in the window and began after its end are included; leaving them out would omit the longest
+    waits. A window that was given up as overloaded ends with its last attempt.
+    """
+
+    notes: Notes | None = None
+    of_front: bool = False  # its answers name the commit that holds a request
+
+    def take(self, records: Sequence[NDArray[np.int64]], start_ns: int) -> None:
+        IngestWindow.take(self, records, start_ns)
+        assert self.notes is not None, "a schedule's notes are read before its records"
+        columns = self.columns
+        meant = np.zeros(self.operations, np.int64)
+        for number, starts in enumerate(self.notes.meant, 1):
+            own = columns["writer"] == number
+            if own.any():
+                sequence = columns["sequence"][own]
+                meant[own] = starts[sequence - sequence.min()] - start_ns
+        ends = columns["start_ns"] + columns["elapsed_ns"]
+        service = columns["response_ns"]  # from the first try on, as in the closed loop
+        columns["response_ns"] = ends - meant
+        columns["wait_ns"] = columns["response_ns"] - service
+        if self.of_front:
+            columns["commit"], columns["commits"] = columns["commits"], columns["commit"]
+        if self.notes.overloaded:
+            self.elapsed_ns = min(self.elapsed_ns, int(ends.max()))
+
 
 # Modules that run as stand-alone programs.
 WRITER, CLIENTS = "tidemark.studies.ingest.tail.writer", "tidemark.studies.ingest.tail.clients"
@@ -35,7 +142,9 @@ WRITER, CLIENTS = "tidemark.studies.ingest.tail.writer", "tidemark.studies.inges
 class TailStage(IngestStage):
     """Window on one table, with its writer or front, and the offered rate."""
 
-    def __init__(self, rig: Rig, directory: Path, table: TableSystem, crew: Crew | Fronted, pace: Pace) -> None:
+    def __init__(
+        self, rig: Rig, directory: Path, table: TableSystem, crew: WorkerPool | GatewayPool, pace: Pace
+    ) -> None:
         super().__init__(rig, directory, [table], crew, warms=False)
         self._pace = pace
 
@@ -73,7 +182,7 @@ class TailStage(IngestStage):
                 "overloaded": notes.overloaded,
             },
         }
-        if isinstance(self._crew, Fronted):
+        if isinstance(self._crew, GatewayPool):
             found |= {name: self._crew.told[name] for name in ("commits", "busy")}
         mark = ("more requests came than were worked off: its times are lower bounds",) if notes.overloaded else ()
         return replace(made, found=found, marks=(*made.marks, *mark))
@@ -89,21 +198,25 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[TailStag
         rows = ROWS_A_FLUSH if settings.has_front else settings.rows
         table = fresh_table(rig, directory / "table-1", stack, rows)
         show("starting writers or clients")
-        crew: Crew | Fronted = _crew(rig, table, settings, seconds, directory)
+        crew: WorkerPool | GatewayPool = _crew(rig, table, settings, seconds, directory)
         stack.enter_context(crew)
         seed = (rig.spec.seed, rig.spec.repeat, *name.encode())
         yield TailStage(rig, directory, table, crew, Pace(settings, seconds, seed))
 
 
-def _crew(rig: Rig, table: TableSystem, settings: TailSettings, seconds: float, directory: Path) -> Crew | Fronted:
+def _crew(
+    rig: Rig, table: TableSystem, settings: TailSettings, seconds: float, directory: Path
+) -> WorkerPool | GatewayPool:
     """Return the writer or the front; its records have room for the closed loop and for a window of `seconds`."""
     a_second = MOST_OF_A_CLIENT if settings.has_front else MOST_A_SECOND
     most = MOST_CLOSED + settings.uncounted * settings.tries + math.ceil(seconds * a_second)
     if settings.has_front:
-        gathering = FrontOrder(table.door(), rig.workload.trips_schema, settings.rules, new_token(), 1, settings.tries)
+        gathering = GatewayConfig(
+            table.door(), rig.workload.trips_schema, settings.rules, new_token(), 1, settings.tries
+        )
         sizes = (settings.rows, settings.clients, settings.uncounted, most)
-        return Fronted(gathering, rig.workload.trips, *sizes, directory, CLIENTS)
-    order = Order(
+        return GatewayPool(gathering, rig.workload.trips, *sizes, directory, CLIENTS)
+    order = WorkerConfig(
         door=table.door(),
         number=1,
         trips=rig.workload.trips,
@@ -114,4 +227,4 @@ def _crew(rig: Rig, table: TableSystem, settings: TailSettings, seconds: float, 
         records=directory / ".records-1",
         most=most,
     )
-    return Crew([order], directory, WRITER)
+    return WorkerPool([order], directory, WRITER)

@@ -12,8 +12,9 @@ from tidemark.analysis.words import Cell, Missing, attempt
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.columns import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, verdict_of
-from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
+from tidemark.studies.ingest.record import ScheduleRecord
+from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
 from tidemark.studies.ingest.tail.quantities import (
     CAPACITY,
     CLOSED_P99,
@@ -30,7 +31,6 @@ from tidemark.studies.ingest.tail.quantities import (
     WAIT_P99,
     is_overloaded,
 )
-from tidemark.studies.ingest.tail.settings import ONE, TAIL, cell_of
 
 RATES = (CAPACITY, OFFERED, UTILISATION)
 TIMES = (
@@ -44,12 +44,12 @@ def build(workshop: Workshop) -> Iterator[Table]:
     all_series = in_order(workshop.run_set)
     rows: list[list[Cell]] = []
     for series in all_series:
-        target, percent, arrivals = cell_of(series.mode)
+        given = TailSettings.of(series)
         share = null_share(workshop.measures, all_series, series)
         near = ("harness-bound" if share > NEAR else "no") if isinstance(share, float) else None
         ratio = partial(understated, workshop.measures, series)
         rows.append([
-            series.title, target, arrivals, percent, verdict_of(series), overload(series),
+            series.title, given.target, given.arrivals, given.percent, verdict_of(series), overload(series),
             *(hot_cell(workshop, quantity, series) for quantity in (*RATES, *TIMES)),
             attempt("x", ratio) if series.runs else None, late(series), share, near,
         ])  # fmt: skip
@@ -90,8 +90,8 @@ def in_order(run_set: RunSet) -> list[Series]:
     systems = list(dict.fromkeys(each.system for each in found))
 
     def place(series: Series) -> tuple[bool, int, str, int]:
-        target, percent, arrivals = cell_of(series.mode)
-        return target != ONE, systems.index(series.system), arrivals, percent
+        given = TailSettings.of(series)
+        return given.target != ONE, systems.index(series.system), given.arrivals, given.percent
 
     return sorted(found, key=place)
 
@@ -114,7 +114,7 @@ def late(series: Series) -> Cell:
     for run in series.hot_runs:
         begins = run.column("start_ns")[run.column("attempt") == 1]
         after = int((begins > run.manifest.elapsed_ns).sum())
-        counts.append(after + dict(run.manifest.found)["schedule"]["not_begun"])
+        counts.append(after + run.record(ScheduleRecord).schedule.not_begun)
     return sum(counts) if counts else None
 
 
@@ -125,8 +125,8 @@ def understated(measures: Measures, series: Series) -> Replicates:
 
 def null_share(measures: Measures, all_series: list[Series], series: Series) -> Cell:
     """Return the offered rate in percent of the null system's closed loop; None behind a front, as its timer waits."""
-    null = next((each for each in all_series if each.is_harness and cell_of(each.mode)[0] == ONE), None)
-    if null is None or series.is_harness or not series.runs or cell_of(series.mode)[0] != ONE:
+    null = next((each for each in all_series if each.is_harness and TailSettings.of(each).target == ONE), None)
+    if null is None or series.is_harness or not series.runs or TailSettings.of(series).target != ONE:
         return None
     try:
         return 100 * measures.hot(OFFERED, series).value / measures.hot(CAPACITY, null).value

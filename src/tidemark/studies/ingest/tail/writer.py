@@ -2,7 +2,7 @@
 
     python -m tidemark.studies.ingest.tail.writer
 
-It reads a writer's `Order`, pickled, from standard input, and follows the protocol of `dialogue`.
+It reads a writer's `WorkerConfig`, pickled, from standard input, and follows the protocol of `schedule`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import sys
 import time
 
 from tidemark.studies.ingest.load.records import Records
-from tidemark.studies.ingest.load.writer import Loop, Order
-from tidemark.studies.ingest.tail.dialogue import follow
-from tidemark.studies.ingest.tail.schedule import Due, work_off
+from tidemark.studies.ingest.load.writer import WorkerConfig, WriterLoop
+from tidemark.studies.ingest.tail.schedule import Due, follow, work_off
 
 
-class Scheduled(Loop):
+class Scheduled(WriterLoop):
     """Writer loop, closed or by a schedule; a request is a batch, with as many tries as in a closed loop."""
 
     def warm(self) -> None:
@@ -34,7 +33,7 @@ class Scheduled(Loop):
 
 
 def main() -> None:
-    order: Order = pickle.load(sys.stdin.buffer)
+    order: WorkerConfig = pickle.load(sys.stdin.buffer)
     writer = order.door.open()
     follow(Scheduled(order, writer, Records(order.records, order.most)))
     writer.close()

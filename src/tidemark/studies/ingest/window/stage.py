@@ -1,11 +1,15 @@
-"""Measurement window: new tables with a first commit in each, and writers' processes with open clients."""
+"""Measurement window: new tables with a first commit in each, and writers' processes with open clients.
+
+The base of the windows of all parts, and the window of undisturbed writers.
+"""
 
 from __future__ import annotations
 
+import math
 import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +22,10 @@ from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
-from tidemark.studies.ingest.group.load import Fronted
-from tidemark.studies.ingest.load.crew import Crew, Writing
-from tidemark.studies.ingest.load.writer import batches
+from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool, Writing
+from tidemark.studies.ingest.load.writer import WorkerConfig, batches
 from tidemark.studies.ingest.parts import settings_of
+from tidemark.studies.ingest.settings import OWN, WritersSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, OF_TABLE, Finding, look, states
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.systems.base import Capability
@@ -30,7 +34,6 @@ from tidemark.systems.tables import TableSystem
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
 
 WRITERS, CLIENTS = "writers", "clients"  # process groups: writers of the table, and clients of a front
 MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for; the null system reaches 130,000
@@ -54,7 +57,7 @@ class WrittenStage(Stage[IngestWindow]):
 
     def groups(self) -> Mapping[str, Group]:
         writing = self._writing
-        clients = {CLIENTS: Group(lambda: writing.client_pids)} if isinstance(writing, Fronted) else {}
+        clients = {CLIENTS: Group(lambda: writing.client_pids)} if isinstance(writing, GatewayPool) else {}
         return {WRITERS: Group(lambda: writing.pids, ended=writing.ended_seconds), **clients}
 
     def has_ended(self) -> bool:
@@ -128,7 +131,7 @@ class IngestStage(WrittenStage):
         rig: Rig,
         directory: Path,
         tables: Sequence[TableSystem],
-        crew: Crew | Fronted,
+        crew: WorkerPool | GatewayPool,
         warms: bool,
     ) -> None:
         super().__init__(rig, directory, tables, crew)
@@ -161,3 +164,34 @@ def fresh_table(rig: Rig, folder: Path, stack: ExitStack, rows_per_write: int) -
     # Some clients do not check for a conflict when they make the first commit to an empty table.
     table.write(batches(rig.workload.trips, settings_of(rig.spec).rows, OF_TABLE)(0))
     return table
+
+
+@contextmanager
+def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[IngestStage]:
+    """Yield a stage: tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
+    settings = WritersSettings.of(rig.spec)
+    with ExitStack() as stack:
+        directory = stack.enter_context(rig.folder(name))
+        show("making the tables")
+        tables = [
+            fresh_table(rig, directory / f"table-{number}", stack, settings.rows)
+            for number in range(1, 1 + (settings.writers if settings.tables == OWN else 1))
+        ]
+        show("starting the writers")
+        most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries
+        orders = [
+            WorkerConfig(
+                door=tables[number % len(tables)].door(),
+                number=number + 1,
+                trips=rig.workload.trips,
+                rows=settings.rows,
+                tries=settings.tries,
+                uncounted=settings.uncounted,
+                seed=rig.spec.seed,
+                records=directory / f".records-{number + 1}",
+                most=most,
+            )
+            for number in range(settings.writers)
+        ]
+        crew = stack.enter_context(WorkerPool(orders, directory))
+        yield IngestStage(rig, directory, tables, crew, name != COLD_RUN)

@@ -14,7 +14,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.part import of_part
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS
-from tidemark.studies.ingest.writers.settings import ONE, OWN, WRITERS, mode_of
+from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, WritersSettings
 
 APART = 0.03  # offset from one system to the next, in doublings of writers
 COMMITS_TITLE, CONFLICTS_TITLE = "Commits a second to one table", "Share of commits tried that are refused"
@@ -57,7 +57,8 @@ def _lines(studio: Studio, quantity: Quantity, title: str, what: str, notes: lis
     for place, series in enumerate(systems):
         beside = 2 ** (APART * (place - (len(systems) - 1) / 2))  # so that intervals do not hide one another
         for each in series:
-            tables, writers = mode_of(each.mode)
+            given = WritersSettings.of(each)
+            tables, writers = given.tables, given.writers
             if tables == OWN and not log:
                 continue
             value = attempt("", partial(studio.measures.hot, quantity, each))
@@ -93,4 +94,4 @@ def _by_system(studio: Studio) -> list[list[Series]]:
         found.setdefault(series.system, []).append(series)
     if not found:
         raise Absent("no system was measured")
-    return [sorted(each, key=lambda series: mode_of(series.mode)[1]) for each in found.values()]
+    return [sorted(each, key=lambda series: WritersSettings.of(series).writers) for each in found.values()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.words import Cell, Missing, attempt
@@ -12,9 +11,8 @@ from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.runs.views import one_a_system
-from tidemark.studies.ingest.columns import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, verdict_of
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
-from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.part import NEAR, UNEQUAL, VERDICT, column_of, hot_cell, of_part, verdict_of
 from tidemark.studies.ingest.quantities import (
     ABANDONED,
     COMMITS,
@@ -30,7 +28,8 @@ from tidemark.studies.ingest.quantities import (
     outcomes,
     refusals,
 )
-from tidemark.studies.ingest.writers.settings import ONE, OWN, WRITERS, mode_of
+from tidemark.studies.ingest.record import CheckRecord, CommitRecord
+from tidemark.studies.ingest.settings import ONE, OWN, WRITERS, WritersSettings
 
 COUNT, TABLES = Column("writers", "Writers"), Column("tables", "Tables")
 COUNTED_BY = {
@@ -50,13 +49,22 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 def in_order(workshop: Workshop) -> list[Series]:
     """Return all series of the part `writers`: those of one table by number of writers, then those of a table each."""
-    found = of_part(workshop.run_set, WRITERS).select()
-    return sorted(found, key=lambda each: (mode_of(each.mode)[0] == OWN, mode_of(each.mode)[1]))
+
+    def place(series: Series) -> tuple[bool, int]:
+        given = WritersSettings.of(series)
+        return given.tables == OWN, given.writers
+
+    return sorted(of_part(workshop.run_set, WRITERS).select(), key=place)
+
+
+def _cell(series: Series) -> tuple[str, int]:
+    given = WritersSettings.of(series)
+    return given.tables, given.writers
 
 
 def _mode(series: Series) -> list[Cell]:
-    tables, writers = mode_of(series.mode)
-    return [series.title, writers, "one" if tables == ONE else "one each"]
+    given = WritersSettings.of(series)
+    return [series.title, given.writers, "one" if given.tables == ONE else "one each"]
 
 
 def _null_share(workshop: Workshop, series: Series) -> Cell:
@@ -108,10 +116,10 @@ def _writers(workshop: Workshop) -> Table:
 def _scaling(workshop: Workshop) -> Table:
     """Return the table of gains from more writers, and from a table for each of them."""
     all_series = in_order(workshop)
-    found = {(series.system, *mode_of(series.mode)): series for series in all_series}
+    found = {(series.system, *_cell(series)): series for series in all_series}
     rows: list[list[Cell]] = []
     for series in all_series:
-        tables, writers = mode_of(series.mode)
+        tables, writers = _cell(series)
         row = [*_mode(series), attempt(COMMITS.unit, partial(workshop.measures.hot, COMMITS, series))]
         others = (
             found.get((series.system, ONE, 1)) if writers > 1 else None,
@@ -142,13 +150,13 @@ def _outcomes(workshop: Workshop) -> Table:
         for run in series.runs:
             told = outcomes(run)
             counts = [int((told == name).sum()) for name in (ACKED, CONFLICT, GIVEN_UP, FAILED, UNKNOWN)]
-            found: dict[str, Any] = dict(run.manifest.found)
-            oracle, (refused, tried, by) = found["oracle"], refusals(run)
-            verdict = oracle["words"] if run.manifest.oracle.applicable else "keeps nothing"
+            oracle, found = run.record(CheckRecord).oracle, run.record(CommitRecord)
+            refused, tried, by = refusals(run)
+            verdict = oracle.words if run.manifest.oracle.applicable else "keeps nothing"
             rows.append([
                 *_mode(series), run.number, run.state, verdict, len(told), *counts, tried, refused, COUNTED_BY[by],
-                *(oracle[name] for name in ("lost", "doubled", "risen", "phantom", "partial", "done", "not_done")),
-                run.footprint.data_files, found["referenced_files"], "; ".join(found["first_errors"])[:200] or None,
+                oracle.lost, oracle.doubled, oracle.risen, oracle.phantom, oracle.partial, oracle.done, oracle.not_done,
+                run.footprint.data_files, found.referenced_files, "; ".join(found.first_errors)[:200] or None,
             ])  # fmt: skip
         if not series.runs:
             rows.append([*_mode(series), None, Missing(series.missing()), *[None] * 20])

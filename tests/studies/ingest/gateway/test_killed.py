@@ -16,20 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tidemark.ingest import wire
-from tidemark.ingest.client import Connection, FrontClient
-from tidemark.ingest.committers import Request, StagedCommitter
-from tidemark.ingest.front import Front
-from tidemark.ingest.policies import Bundled, Direct, Policy, Staged
-from tidemark.ingest.serve import Order
-from tidemark.ingest.wire import Answer, Outcome
+from tidemark.studies.ingest.gateway import protocol
+from tidemark.studies.ingest.gateway.group_commit import GroupCommitter, Request
+from tidemark.studies.ingest.gateway.policies import FileBundling, GroupCommit, PerRequest, Policy
+from tidemark.studies.ingest.gateway.protocol import Answer, Connection, GatewayClient, Outcome
+from tidemark.studies.ingest.gateway.server import Gateway, GatewayConfig
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, REFUSED_BATCH, UNKNOWN_BATCH, Finding, look
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs
 
 SCHEMA = pa.schema([("id", pa.int64()), ("fare", pa.float64())])
-TOKEN = wire.new_token()
+TOKEN = protocol.new_token()
 ROWS, CLIENTS = 5, 4
 STATES = {Outcome.ACKED: ACKED_BATCH, Outcome.UNKNOWN: UNKNOWN_BATCH}
 
@@ -62,7 +60,7 @@ class Asking(threading.Thread):
     def __init__(self, number: int, port: int) -> None:
         super().__init__()
         self.number, self.answers = number, list[Answer]()
-        self._client = FrontClient(("127.0.0.1", port), TOKEN, SCHEMA)
+        self._client = GatewayClient(("127.0.0.1", port), TOKEN, SCHEMA)
 
     def run(self) -> None:
         while not self.answers or self.answers[-1].outcome is Outcome.ACKED:
@@ -70,14 +68,14 @@ class Asking(threading.Thread):
         self._client.close()
 
 
-@pytest.mark.parametrize("policy", [Direct(), Staged(), Bundled()], ids=lambda policy: policy.name)
+@pytest.mark.parametrize("policy", [PerRequest(), GroupCommit(), FileBundling()], ids=lambda policy: policy.name)
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
 def test_ended_front_has_committed_all_acknowledged_requests(
     table: DeltaRs, policy: Policy, by: signal.Signals
 ) -> None:
-    order = Order(table.door(), SCHEMA, policy, TOKEN, writers=2, tries=20)
+    order = GatewayConfig(table.door(), SCHEMA, policy, TOKEN, writers=2, tries=20)
     with subprocess.Popen(
-        [sys.executable, "-m", "tidemark.ingest.serve"],
+        [sys.executable, "-m", "tidemark.studies.ingest.gateway.server"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -104,7 +102,7 @@ def test_ended_front_has_committed_all_acknowledged_requests(
     assert said.startswith(b"done") == (by is signal.SIGTERM) == (front.returncode == 0)
 
 
-class TooEarly(StagedCommitter):
+class TooEarly(GroupCommitter):
     """Committer that acknowledges a request that has only joined its buffer."""
 
     def _take_in(self, request: Request) -> None:
@@ -115,17 +113,17 @@ class TooEarly(StagedCommitter):
 @pytest.mark.parametrize("early", [True, False])
 def test_policy_that_acknowledges_before_the_commit_is_detected_when_it_dies(table: DeltaRs, early: bool) -> None:
     """Let the buffer die: it is not drained."""
-    policy = Staged(max_rows=2 * ROWS * CLIENTS, max_age_ms=60_000)
+    policy = GroupCommit(max_rows=2 * ROWS * CLIENTS, max_age_ms=60_000)
 
     async def run() -> dict[int, list[Answer]]:
-        front = Front(table.door(), SCHEMA, policy, token=TOKEN)
+        front = Gateway(table.door(), SCHEMA, policy, token=TOKEN)
         port = await front.start()
         if early:
             front._committer = TooEarly(front._hands, policy)
         connections = [await Connection.open(("127.0.0.1", port), TOKEN, SCHEMA) for _ in range(CLIENTS)]
         told: dict[int, list[Answer]] = {}
         for sequence in range(3 if early else 1):
-            asking = [each.send(wire.request(batch(n, sequence))) for n, each in enumerate(connections, 1)]
+            asking = [each.send(protocol.request(batch(n, sequence))) for n, each in enumerate(connections, 1)]
             answers = asyncio.gather(*asking)
             await asyncio.wait([answers], timeout=5 if early else 0.3)
             for client in range(1, CLIENTS + 1):

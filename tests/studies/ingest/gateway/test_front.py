@@ -12,15 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tidemark.ingest import wire
-from tidemark.ingest.client import Connection, FrontClient
-from tidemark.ingest.front import Front, Limits
-from tidemark.ingest.policies import Bundled, Direct, Policy, Staged
-from tidemark.ingest.wire import Answer, Outcome
+from tidemark.studies.ingest.gateway import protocol
+from tidemark.studies.ingest.gateway.policies import FileBundling, GroupCommit, PerRequest, Policy
+from tidemark.studies.ingest.gateway.protocol import Answer, Connection, GatewayClient, Outcome
+from tidemark.studies.ingest.gateway.server import Gateway, Limits
 from tidemark.systems.writers import DataFile, Door, Fate, TableWriter
 
 SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string())])
-TOKEN = wire.new_token()
+TOKEN = protocol.new_token()
 LONG_MS = 60_000.0
 
 
@@ -73,12 +72,12 @@ def batch(first: int, rows: int = 2, text: str = "") -> pa.RecordBatch:
 
 
 def fronted(
-    table: Planted, policy: Policy, work: Callable[[Front, int], Awaitable[Any]], writers: int = 1, **given: Any
+    table: Planted, policy: Policy, work: Callable[[Gateway, int], Awaitable[Any]], writers: int = 1, **given: Any
 ) -> Any:
     """Return the result of `work`, called with a front and its port; drain the front afterwards."""
 
     async def run() -> Any:
-        front = Front(table, SCHEMA, policy, token=TOKEN, writers=writers, **given)
+        front = Gateway(table, SCHEMA, policy, token=TOKEN, writers=writers, **given)
         port = await front.start()
         try:
             return await asyncio.wait_for(work(front, port), 20)
@@ -95,7 +94,7 @@ async def opened(port: int) -> Connection:
 
 async def asked(port: int, rows: pa.RecordBatch) -> Answer:
     connection = await opened(port)
-    answer = await connection.send(wire.request(rows))
+    answer = await connection.send(protocol.request(rows))
     connection.close()
     return answer
 
@@ -110,7 +109,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.002)
 
 
-POLICIES = (Direct(), Staged(max_age_ms=1), Bundled(max_age_ms=1, window_ms=1))
+POLICIES = (PerRequest(), GroupCommit(max_age_ms=1), FileBundling(max_age_ms=1, window_ms=1))
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
@@ -118,7 +117,7 @@ def test_nothing_is_acknowledged_before_its_commit_returns(policy: Policy) -> No
     table = Planted()
     table.gate.clear()
 
-    async def work(_: Front, port: int) -> tuple[list[Answer], bool]:
+    async def work(_: Gateway, port: int) -> tuple[list[Answer], bool]:
         answers = at_once(port, *(batch(10 * number) for number in range(4)))
         await until(lambda: table.tried > 0)
         _, waiting = await asyncio.wait([answers], timeout=0.1)
@@ -131,41 +130,41 @@ def test_nothing_is_acknowledged_before_its_commit_returns(policy: Policy) -> No
     assert sorted(ids) == sorted([10 * n + i for n in range(4) for i in range(2)])
     numbers = [each.commit for each in answers]
     assert set(numbers) == set(range(1, len(table.commits) + 1))
-    assert (len(set(numbers)) == 4) == isinstance(policy, Direct)
+    assert (len(set(numbers)) == 4) == isinstance(policy, PerRequest)
 
 
 def test_direct_commits_each_request_with_the_given_number_of_clients() -> None:
     table = Planted()
     table.gate.clear()
 
-    async def work(_: Front, port: int) -> list[Answer]:
+    async def work(_: Gateway, port: int) -> list[Answer]:
         answers = at_once(port, *(batch(10 * number) for number in range(6)))
         await until(lambda: table.tried == 3)
         await asyncio.sleep(0.05)
         table.gate.set()
         return await answers
 
-    answers = fronted(table, Direct(), work, writers=3)
+    answers = fronted(table, PerRequest(), work, writers=3)
     assert sorted(each.commit for each in answers) == [1, 2, 3, 4, 5, 6]
     assert table.most_at_once == 3 and all(len(ids) == 2 for ids in table.commits) and table.closed == 3
 
 
-BYTES = len(wire.request(batch(0))) - wire.LENGTH.size
+BYTES = len(protocol.request(batch(0))) - protocol.LENGTH.size
 
 
 @pytest.mark.parametrize(
     ("policy", "together"),
     [
-        (Staged(max_rows=6, max_age_ms=LONG_MS), 3),
-        (Staged(max_bytes=4 * BYTES, max_age_ms=LONG_MS), 4),
-        (Bundled(max_rows=6, max_age_ms=LONG_MS), 3),
+        (GroupCommit(max_rows=6, max_age_ms=LONG_MS), 3),
+        (GroupCommit(max_bytes=4 * BYTES, max_age_ms=LONG_MS), 4),
+        (FileBundling(max_rows=6, max_age_ms=LONG_MS), 3),
     ],
     ids=["rows", "bytes", "bundled"],
 )
-def test_buffer_is_flushed_at_its_limit_of_rows_or_bytes(policy: Staged, together: int) -> None:
+def test_buffer_is_flushed_at_its_limit_of_rows_or_bytes(policy: GroupCommit, together: int) -> None:
     table = Planted()
 
-    async def work(front: Front, port: int) -> None:
+    async def work(front: Gateway, port: int) -> None:
         for first in (0, 100):
             some = at_once(port, *(batch(first + 10 * number) for number in range(together - 1)))
             await until(lambda: front.limits.waiting_bytes - front.room.free == (together - 1) * BYTES)
@@ -181,7 +180,7 @@ def test_buffer_is_flushed_at_its_limit_of_rows_or_bytes(policy: Staged, togethe
 def test_buffer_is_flushed_at_the_age_limit_of_its_oldest_request() -> None:
     table = Planted()
 
-    async def work(front: Front, port: int) -> tuple[float, list[Answer]]:
+    async def work(front: Gateway, port: int) -> tuple[float, list[Answer]]:
         began = asyncio.get_running_loop().time()
         first = at_once(port, batch(0))
         await until(lambda: front.room.free < front.limits.waiting_bytes)
@@ -190,7 +189,7 @@ def test_buffer_is_flushed_at_the_age_limit_of_its_oldest_request() -> None:
         found = await first + await second
         return asyncio.get_running_loop().time() - began, found
 
-    took, answers = fronted(table, Staged(max_age_ms=400), work)
+    took, answers = fronted(table, GroupCommit(max_age_ms=400), work)
     assert 0.4 <= took < 10 and answers == [Answer(Outcome.ACKED, 1)] * 2 and table.commits == [[0, 1, 10, 11]]
 
 
@@ -198,11 +197,13 @@ def test_buffer_is_flushed_at_the_age_limit_of_its_oldest_request() -> None:
     ("end", "outcome"),
     [(Fate.FAILED, Outcome.FAILED), (Fate.UNKNOWN, Outcome.UNKNOWN), (Fate.CONFLICT, Outcome.REFUSED)],
 )
-@pytest.mark.parametrize("policy", [Staged(max_rows=6, max_age_ms=LONG_MS), Bundled(6, max_age_ms=LONG_MS)], ids=str)
+@pytest.mark.parametrize(
+    "policy", [GroupCommit(max_rows=6, max_age_ms=LONG_MS), FileBundling(6, max_age_ms=LONG_MS)], ids=str
+)
 def test_failed_commit_is_reported_to_all_its_requests(policy: Policy, end: Fate, outcome: Outcome) -> None:
     table = Planted([end, end])
 
-    async def work(front: Front, port: int) -> tuple[list[Answer], list[Answer], tuple[str, ...]]:
+    async def work(front: Gateway, port: int) -> tuple[list[Answer], list[Answer], tuple[str, ...]]:
         requests = [batch(10 * number) for number in range(3)]
         return await at_once(port, *requests), await at_once(port, *requests), front.said
 
@@ -215,21 +216,21 @@ def test_failed_commit_is_reported_to_all_its_requests(policy: Policy, end: Fate
 
 def test_conflict_is_retried_and_acknowledged_once() -> None:
     table = Planted([Fate.CONFLICT, Fate.CONFLICT])
-    answer = fronted(table, Direct(), lambda _, port: asked(port, batch(1)), tries=3)
+    answer = fronted(table, PerRequest(), lambda _, port: asked(port, batch(1)), tries=3)
     assert answer == Answer(Outcome.ACKED, 1) and table.tried == 3 and table.commits == [[1, 2]]
 
 
 def test_bundled_files_are_one_commit_and_a_file_that_fails_fails_alone() -> None:
     table = Planted()
 
-    async def work(front: Front, port: int) -> list[Answer]:
+    async def work(front: Gateway, port: int) -> list[Answer]:
         asking = []
         for number, rows in enumerate((batch(10), batch(20), batch(-9), batch(30)), 1):  # one flush each
             asking.append(asyncio.create_task(asked(port, rows)))
             await until(lambda number=number: len(table.staged) + len(front.said) == number)  # type: ignore[misc]
         return await asyncio.gather(*asking)
 
-    policy = Bundled(max_rows=2, max_age_ms=LONG_MS, window_ms=LONG_MS, max_files=3)
+    policy = FileBundling(max_rows=2, max_age_ms=LONG_MS, window_ms=LONG_MS, max_files=3)
     answers = fronted(table, policy, work, writers=2)
     assert [each.outcome for each in answers] == [Outcome.ACKED, Outcome.ACKED, Outcome.FAILED, Outcome.ACKED]
     assert len(table.staged) == 3 and len(table.commits) == 1 and {each.commit for each in answers} == {0, 1}
@@ -238,10 +239,10 @@ def test_bundled_files_are_one_commit_and_a_file_that_fails_fails_alone() -> Non
 def test_full_front_stops_reading_answers_busy_and_bounds_its_memory() -> None:
     table = Planted()
     table.gate.clear()
-    size = len(wire.request(batch(0, text="x" * 50_000))) - wire.LENGTH.size
+    size = len(protocol.request(batch(0, text="x" * 50_000))) - protocol.LENGTH.size
     limits = Limits(waiting_bytes=2 * size, request_bytes=size, busy_after_s=0.3)
 
-    async def work(front: Front, port: int) -> tuple[list[Answer], Answer]:
+    async def work(front: Gateway, port: int) -> tuple[list[Answer], Answer]:
         answers = at_once(port, *(batch(10 * number, text="x" * 50_000) for number in range(8)))
         await until(lambda: front.busy == 6)
         assert front.room.least_free == front.room.free == 0
@@ -250,68 +251,70 @@ def test_full_front_stops_reading_answers_busy_and_bounds_its_memory() -> None:
         await until(lambda: front.room.free == 2 * size)
         return found, await asked(port, batch(99))
 
-    answers, after = fronted(table, Direct(), work, limits=limits)
+    answers, after = fronted(table, PerRequest(), work, limits=limits)
     told = sorted(each.outcome for each in answers)
     assert told == [Outcome.ACKED] * 2 + [Outcome.BUSY] * 6 and after.outcome is Outcome.ACKED
     written = {number for ids in table.commits for number in ids}
     acked = {10 * n for n, each in enumerate(answers) if each.outcome is Outcome.ACKED}
     assert written == {first + i for first in acked for i in range(2)} | {99, 100}
     with pytest.raises(ValueError, match="never be taken in"):
-        Front(table, SCHEMA, Direct(), token=TOKEN, limits=Limits(waiting_bytes=1))
+        Gateway(table, SCHEMA, PerRequest(), token=TOKEN, limits=Limits(waiting_bytes=1))
 
 
 def test_requests_that_wait_for_room_are_all_acknowledged() -> None:
     table = Planted()
     table.gate.clear()
-    size = len(wire.request(batch(0))) - wire.LENGTH.size
+    size = len(protocol.request(batch(0))) - protocol.LENGTH.size
     limits = Limits(waiting_bytes=size, request_bytes=size, busy_after_s=10)
 
-    async def work(_: Front, port: int) -> list[Answer]:
+    async def work(_: Gateway, port: int) -> list[Answer]:
         answers = at_once(port, *(batch(10 * number) for number in range(5)))
         await until(lambda: table.tried == 1)
         table.gate.set()
         return await answers
 
-    assert {each.outcome for each in fronted(table, Direct(), work, limits=limits)} == {Outcome.ACKED}
+    assert {each.outcome for each in fronted(table, PerRequest(), work, limits=limits)} == {Outcome.ACKED}
     assert table.most_at_once == 1
 
 
 def test_invalid_request_is_refused_and_affects_no_other() -> None:
     table = Planted()
 
-    async def work(front: Front, port: int) -> None:
+    async def work(front: Gateway, port: int) -> None:
         connection = await opened(port)
-        assert (await connection.send(wire.LENGTH.pack(4) + b"junk")).outcome is Outcome.FAILED
-        too_long = wire.LENGTH.pack(front.limits.request_bytes + 1) + bytes(front.limits.request_bytes + 1)
+        assert (await connection.send(protocol.LENGTH.pack(4) + b"junk")).outcome is Outcome.FAILED
+        too_long = protocol.LENGTH.pack(front.limits.request_bytes + 1) + bytes(front.limits.request_bytes + 1)
         assert (await connection.send(too_long)).outcome is Outcome.FAILED
         other = pa.record_batch([["x"]], names=["id"])
-        assert (await connection.send(wire.request(other))).outcome is Outcome.FAILED
-        assert await connection.send(wire.request(batch(1))) == Answer(Outcome.ACKED, 1)
+        assert (await connection.send(protocol.request(other))).outcome is Outcome.FAILED
+        assert await connection.send(protocol.request(batch(1))) == Answer(Outcome.ACKED, 1)
         with suppress(ConnectionError):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"GET / HTTP/1.1\r\n" + bytes(100))
             assert await reader.read() == b""
-        for token, schema in ((wire.new_token(), SCHEMA), (TOKEN, other.schema)):
+        for token, schema in ((protocol.new_token(), SCHEMA), (TOKEN, other.schema)):
             with pytest.raises(PermissionError):
                 await Connection.open(("127.0.0.1", port), token, schema)
 
-    fronted(table, Direct(), work)
+    fronted(table, PerRequest(), work)
     assert table.commits == [[1, 2]]
 
 
-@pytest.mark.parametrize("policy", [Staged(max_age_ms=LONG_MS), Bundled(max_age_ms=LONG_MS)], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "policy", [GroupCommit(max_age_ms=LONG_MS), FileBundling(max_age_ms=LONG_MS)], ids=lambda p: p.name
+)
 def test_drained_front_commits_and_answers_accepted_requests(policy: Policy) -> None:
     table = Planted()
 
     async def run() -> tuple[list[Answer], Answer]:
-        front = Front(table, SCHEMA, policy, token=TOKEN)
+        front = Gateway(table, SCHEMA, policy, token=TOKEN)
         port = await front.start()
         idle = await opened(port)
         answers = at_once(port, batch(1), batch(10))
         await until(lambda: front.room.free < front.limits.waiting_bytes)
         await asyncio.sleep(0.05)
         await front.drain()
-        return await answers, await idle.send(wire.request(batch(20)))
+        return await answers, await idle.send(protocol.request(batch(20)))
 
     answers, late = asyncio.run(asyncio.wait_for(run(), 20))
     assert [each.outcome for each in answers] == [Outcome.ACKED] * 2 and late.outcome is Outcome.UNKNOWN
@@ -321,16 +324,16 @@ def test_drained_front_commits_and_answers_accepted_requests(policy: Policy) -> 
 def test_blocking_client_is_answered_and_a_disconnected_one_does_no_harm() -> None:
     table = Planted()
 
-    async def work(_: Front, port: int) -> tuple[Answer, Answer]:
+    async def work(_: Gateway, port: int) -> tuple[Answer, Answer]:
         with socket.create_connection(("127.0.0.1", port)) as gone:
-            gone.sendall(wire.hello(TOKEN, SCHEMA) + wire.request(batch(50)))
+            gone.sendall(protocol.hello(TOKEN, SCHEMA) + protocol.request(batch(50)))
 
         def ask() -> tuple[Answer, Answer]:
-            with FrontClient(("127.0.0.1", port), TOKEN, SCHEMA) as client:
+            with GatewayClient(("127.0.0.1", port), TOKEN, SCHEMA) as client:
                 return client.send(batch(1)), client.send(batch(3))
 
         return await asyncio.to_thread(ask)
 
-    answers = fronted(table, Staged(max_age_ms=1), work)
+    answers = fronted(table, GroupCommit(max_age_ms=1), work)
     assert {each.outcome for each in answers} == {Outcome.ACKED}
     assert sorted(number for ids in table.commits for number in ids) == [1, 2, 3, 4, 50, 51]

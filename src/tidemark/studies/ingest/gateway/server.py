@@ -11,22 +11,32 @@ Guarantees:
   copy of the rows exists while they are committed, and each connection takes about 128 KiB; there are at most
   `Limits.connections` connections.
 - `drain` accepts no further requests, immediately commits those already accepted, and answers them.
+
+It is also a program that runs a gateway until it is asked to stop:
+
+    python -m tidemark.studies.ingest.gateway.server
+
+It reads a pickled `GatewayConfig` from standard input and prints "ready <port>". On SIGTERM, or at the end of standard
+input, it drains the gateway, prints "done <JSON: commits, busy, said>" and exits.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import json
+import pickle
+import signal
+import sys
+from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidemark.ingest import wire
-from tidemark.ingest.committers import Committer, committer
-from tidemark.ingest.hand import Hand
-from tidemark.ingest.policies import Bundled, Policy
-from tidemark.ingest.room import Room
-from tidemark.ingest.wire import Answer, Outcome
+from tidemark.studies.ingest.gateway import protocol
+from tidemark.studies.ingest.gateway.group_commit import Committer, TableWorker, committer
+from tidemark.studies.ingest.gateway.policies import FileBundling, Policy
+from tidemark.studies.ingest.gateway.protocol import Answer, Outcome
 from tidemark.systems.writers import Door
 
 if TYPE_CHECKING:
@@ -47,7 +57,51 @@ class Limits:
     connections: int = 1024
 
 
-class Front:
+class MemoryBudget:
+    """Bytes of requests that were accepted and not yet answered; served first come, first served."""
+
+    def __init__(self, size: int) -> None:
+        self.size = self.free = size
+        self.least_free = size
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    async def take(self, size: int, seconds: float) -> bool:
+        """Take `size` bytes, which must not exceed the total; return False if they did not become free in `seconds`."""
+        if not self._waiting and size <= self.free:
+            self._give(size)
+            return True
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((size, turn))
+        try:
+            async with asyncio.timeout(seconds):
+                await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled():  # granted at the same moment
+                self.put_back(size)
+            self._waiting = deque(each for each in self._waiting if each[1] is not turn)
+            self._next()
+            if isinstance(error, TimeoutError):
+                return False
+            raise
+        return True
+
+    def put_back(self, size: int) -> None:
+        self.free += size
+        self._next()
+
+    def _next(self) -> None:
+        while self._waiting and self._waiting[0][0] <= self.free:
+            size, turn = self._waiting.popleft()
+            if not turn.done():
+                self._give(size)
+                turn.set_result(None)
+
+    def _give(self, size: int) -> None:
+        self.free -= size
+        self.least_free = min(self.least_free, self.free)
+
+
+class Gateway:
     """Ingest server in one event loop; started by `start`, stopped by `drain`."""
 
     def __init__(
@@ -63,15 +117,15 @@ class Front:
     ) -> None:
         """Configure the front; raise ValueError if `limits` contradict each other.
 
-        `writers`: concurrent table clients, one thread each (plus one for `Bundled`); `tries`: attempts on conflict.
+        `writers`: concurrent table clients, a thread each (plus one for `FileBundling`); `tries`: attempts on conflict.
         """
         self.limits = limits or Limits()
         if self.limits.request_bytes > self.limits.waiting_bytes:
             raise ValueError("request_bytes is more than waiting_bytes: such a request could never be taken in")
         self._schema, self._policy, self._token = schema, policy, token.encode()
-        count = writers + isinstance(policy, Bundled)
-        self._hands = [Hand(door, tries, number) for number in range(count)]
-        self.room = Room(self.limits.waiting_bytes)
+        count = writers + isinstance(policy, FileBundling)
+        self._hands = [TableWorker(door, tries, number) for number in range(count)]
+        self.room = MemoryBudget(self.limits.waiting_bytes)
         self.busy = 0  # requests answered BUSY
         self._committer: Committer | None = None
         self._server: asyncio.Server | None = None
@@ -119,7 +173,7 @@ class Front:
                 async with asyncio.timeout(self.limits.greeting_s):
                     known = await self._greeted(reader)
                 if known:
-                    writer.write(wire.WELCOME)
+                    writer.write(protocol.WELCOME)
                     await self._serve(reader, writer, task)
         except (asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError, TimeoutError):
             pass  # the client finds its connection closed
@@ -133,10 +187,10 @@ class Front:
         """Return True if the client sent the correct token and the table's schema."""
         import pyarrow as pa
 
-        said = await reader.readexactly(len(wire.MAGIC) + wire.TOKEN_BYTES)
-        if not hmac.compare_digest(said, wire.MAGIC + self._token):
+        said = await reader.readexactly(len(protocol.MAGIC) + protocol.TOKEN_BYTES)
+        if not hmac.compare_digest(said, protocol.MAGIC + self._token):
             return False
-        (length,) = wire.LENGTH.unpack(await reader.readexactly(wire.LENGTH.size))
+        (length,) = protocol.LENGTH.unpack(await reader.readexactly(protocol.LENGTH.size))
         if length > LONGEST_SCHEMA:
             return False
         try:
@@ -149,7 +203,7 @@ class Front:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, task: asyncio.Task[None]
     ) -> None:
         while True:
-            (length,) = wire.LENGTH.unpack(await reader.readexactly(wire.LENGTH.size))
+            (length,) = protocol.LENGTH.unpack(await reader.readexactly(protocol.LENGTH.size))
             answer = await self._answered(reader, length, task)
             writer.write(answer.packed())
             await writer.drain()
@@ -187,3 +241,43 @@ class Front:
         while length:
             length -= len(await reader.readexactly(min(length, PIECE)))
         return Answer(outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayConfig:
+    door: Door
+    schema: pa.Schema
+    policy: Policy
+    token: str
+    writers: int
+    tries: int
+    limits: Limits = field(default_factory=Limits)
+
+
+async def serve(order: GatewayConfig) -> None:
+    front = Gateway(
+        order.door,
+        order.schema,
+        order.policy,
+        token=order.token,
+        writers=order.writers,
+        tries=order.tries,
+        limits=order.limits,
+    )
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, ended.set)
+    port = await front.start()
+    loop.add_reader(sys.stdin.fileno(), ended.set)  # end of standard input: stop
+    print("ready", port, flush=True)
+    await ended.wait()
+    loop.remove_reader(sys.stdin.fileno())
+    await front.drain()
+    print("done", json.dumps({"commits": front.commits, "busy": front.busy, "said": front.said}), flush=True)
+
+
+def main() -> None:
+    asyncio.run(serve(pickle.load(sys.stdin.buffer)))
+
+
+if __name__ == "__main__":
+    main()

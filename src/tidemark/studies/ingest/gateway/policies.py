@@ -11,14 +11,14 @@ DIRECT, STAGED, BUNDLED = "direct", "staged", "bundled"
 
 
 @dataclass(frozen=True, slots=True)
-class Direct:
+class PerRequest:
     """One commit per request."""
 
     name = DIRECT
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class GroupCommit:
     """Buffered requests: a limit on the buffer's rows, bytes or age triggers one commit of all of them."""
 
     max_rows: int = 8_000
@@ -29,8 +29,8 @@ class Staged:
 
 
 @dataclass(frozen=True, slots=True)
-class Bundled:
-    """Policy like `Staged`, but each flush writes a data file; files that arrive in a window share one commit."""
+class FileBundling:
+    """Policy like `GroupCommit`, but each flush writes a data file; files that arrive in a window share one commit."""
 
     max_rows: int = 8_000
     max_bytes: int = 16 << 20
@@ -41,5 +41,9 @@ class Bundled:
     name = BUNDLED
 
 
-type Policy = Direct | Staged | Bundled
-POLICIES: dict[str, type[Direct | Staged | Bundled]] = {DIRECT: Direct, STAGED: Staged, BUNDLED: Bundled}
+type Policy = PerRequest | GroupCommit | FileBundling
+POLICIES: dict[str, type[PerRequest | GroupCommit | FileBundling]] = {
+    DIRECT: PerRequest,
+    STAGED: GroupCommit,
+    BUNDLED: FileBundling,
+}
