@@ -18,11 +18,10 @@ from tidemark.errors import ServiceError, TidemarkError
 from tidemark.paths import Workspace
 from tidemark.services.spark.before import SparkBefore
 from tidemark.software.tools import provide_tool
-from tidemark.studies.lhbench.judge.calls import TOOL, Judge
-from tidemark.studies.lhbench.judge.readers import HUDI
-from tidemark.studies.lhbench.second.calls import asked
-from tidemark.studies.lhbench.second.ways import WAYS
-from tidemark.studies.lhbench.window.script import QUERY, Phase, Step
+from tidemark.studies.lhbench.script import QUERY, Phase, Step
+from tidemark.studies.lhbench.verifier.calls import TOOL, Verifier
+from tidemark.studies.lhbench.verifier.readers import HUDI, WAYS
+from tidemark.studies.lhbench.window import second_engine
 from tidemark.systems.base import Context
 from tidemark.systems.registry import of_kind
 from tidemark.systems.spark_sql.base import COPY_ON_WRITE, MERGE_ON_READ, SqlEngineTable
@@ -91,7 +90,7 @@ def held(system: SqlEngineTable, files: Sequence[Path]) -> dict[str, Any]:
 
 
 def words(
-    judge: Judge, system: SqlEngineTable, files: Sequence[Path], answers: dict[str, Any]
+    judge: Verifier, system: SqlEngineTable, files: Sequence[Path], answers: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     """Return the judge's words on that table, and those on `answers`."""
     order = {
@@ -106,10 +105,10 @@ def words(
     return said["tables"]["sales"]["words"], said["answers"]
 
 
-def times(judge: Judge, system: SqlEngineTable, files: Sequence[Path]) -> dict[str, int]:
+def times(judge: Verifier, system: SqlEngineTable, files: Sequence[Path]) -> dict[str, int]:
     """Return, for each way to that table, the number of times that another engine measured for a query."""
     steps = tuple(Step(QUERY, "by day", number, (BY_DAY,), BY_DAY) for number in (1, 2))
-    said = asked(judge, system.reader, Phase("queries", steps), {"sales": held(system, files)})
+    said = second_engine(judge, system.reader, Phase("queries", steps), {"sales": held(system, files)})
     assert ("reason" in said) == (system.reader == HUDI), said
     found = {way: told["queries"]["by day"] for way, told in said.get("ways", {}).items()}
     assert all(bool(each["ns"]) != bool(each["words"]) for each in found.values()), found
@@ -120,7 +119,7 @@ def test_loaded_merged_and_compacted_table_is_read_independently_of_the_engine(
     system: SqlEngineTable, files: list[Path], workspace: Workspace, tmp_path: Path
 ) -> None:
     provide_tool(TOOL, workspace)
-    judge = Judge.of(workspace, tmp_path / "judge")
+    judge = Verifier.of(workspace, tmp_path / "judge")
     run(system, system.create("sales", f"SELECT * FROM {system.parquet(files[0])} WHERE day IS NOT NULL", KEY))
     answer = {"by day": {"text": BY_DAY, "rows": system.run(BY_DAY, "by day").rows}}
     said, answers = words(judge, system, files[:1], answer)

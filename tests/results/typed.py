@@ -14,7 +14,7 @@ from tidemark.studies.catalogs.settings import USERS
 from tidemark.studies.deltars import published as deltars
 from tidemark.studies.ingest import published as ingest
 from tidemark.studies.lhbench import published as lhbench
-from tidemark.studies.lhbench.files.answers import SELECTIVE
+from tidemark.studies.lhbench.script import SELECTIVE
 from tidemark.studies.streams import published as streams
 
 MS = 1e-3  # of a second

@@ -17,6 +17,7 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.statistics import Estimate
 from tidemark.results.figures import style
 from tidemark.results.figures.studio import Drawn, Studio
+from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
 from tidemark.studies.deltars.figures import bars
 from tidemark.studies.freshness.figures import cost, lags
@@ -25,7 +26,7 @@ from tidemark.studies.ingest.group import figures as group
 from tidemark.studies.ingest.storage import figures as storage
 from tidemark.studies.ingest.tail import figures as tail
 from tidemark.studies.ingest.writers import figures as writers
-from tidemark.studies.lhbench.figures import files, panels
+from tidemark.studies.lhbench import figures as lakes
 from tidemark.studies.streams.quantities import QUANTITIES
 
 TITLES = (DUCKLAKE.title, PYICEBERG.title)
@@ -41,8 +42,8 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Studio:
 def series(studio: Studio, title: str, mode: str) -> Any:
     """Return a fake series with the fields that figures read, and the runs of the written series of `title`."""
     real = next(each for each in studio.run_set.series if each.title == title)
-    return SimpleNamespace(title=title, system=real.system, mode=mode, settings=(), runs=real.runs,
-                           hot_runs=real.hot_runs, is_harness=False)  # fmt: skip
+    return SimpleNamespace(title=title, system=real.system, mode=mode, runs=real.runs, hot_runs=real.hot_runs,
+                           is_harness=False, settings=())  # fmt: skip
 
 
 def of(values: Values) -> Callable[[str, Any], Estimate]:
@@ -166,19 +167,20 @@ def test_lags_over_time(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None
 def test_loads_and_merges(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {(TITLES[0], "merge-100-10"): 7.0, (TITLES[1], "merge-100-10"): 11.0}
     every = [series(studio, *key) for key in values]
-    monkeypatch.setattr(panels, "in_part", lambda *_: every)
-    monkeypatch.setattr(panels, "attempt", of(values))
-    monkeypatch.setattr(panels, "found", lambda _: {"data": {"sets": {"1000": {}, "10": {}}}})
-    shown = axes_of(partial(panels.stages, studio, "load", "Loads", panels.OF_LOAD[:4]))
+    monkeypatch.setattr(lakes, "in_part", lambda *_: every)
+    monkeypatch.setattr(lakes, "attempt", of(values))
+    sets = SimpleNamespace(data=SimpleNamespace(sets=(("1000", None), ("10", None))))
+    monkeypatch.setattr(Run, "record", lambda *_: sets)
+    shown = axes_of(partial(lakes.stages, studio, "load", "Loads", lakes.OF_LOAD[:4]))
     assert [marks(axes, TITLES[0], studio) for axes in shown] == [[(7.0, 0.0)]] * 4
     assert [marks(axes, TITLES[1], studio) for axes in shown] == [[(11.0, 1.0)]] * 4
-    merge, slower = axes_of(partial(panels.merges, studio))
+    merge, slower = axes_of(partial(lakes.merges, studio))
     assert marks(merge, TITLES[0], studio) == [(1.0, 7.0), (100.0, 7.0)]
     assert marks(slower, TITLES[1], studio) == [(1.0, 11.0), (100.0, 11.0)]
 
 
 def test_the_papers_axis_is_read_in_two_ways(studio: Studio) -> None:
-    (axes,) = axes_of(partial(panels.axis, studio))
+    (axes,) = axes_of(partial(lakes.axis, studio))
     drawn = [each for each in axes.collections if isinstance(each, PathCollection)]
     assert sum(len(each.get_offsets()) for each in drawn) == 8
     assert len(axes.get_legend().texts) == 2
@@ -187,10 +189,9 @@ def test_the_papers_axis_is_read_in_two_ways(studio: Studio) -> None:
 def test_queries_by_files(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {(TITLES[0], "files-100"): 0.4, (TITLES[0], "files-1000"): 0.9, (TITLES[1], "files-100"): 0.2}
     every = [series(studio, *key) for key in values]
-    monkeypatch.setattr(files, "in_part", lambda *_: every)
-    monkeypatch.setattr(files, "size_of", lambda mode: int(mode.split("-")[1]))
-    monkeypatch.setattr(files, "attempt", of(values))
-    ours = axes_of(partial(files.files, studio))[0]
+    monkeypatch.setattr(lakes, "in_part", lambda *_: every)
+    monkeypatch.setattr(lakes, "attempt", of(values))
+    ours = axes_of(partial(lakes.files, studio))[0]
     heights = [round(bar.get_height(), 3) for bar in ours.patches if bar.get_height() > 0]
     assert sorted(heights) == [200.0, 200.0, 400.0, 400.0, 900.0, 900.0]  # startup bars overlap the totals
     assert [text.get_text() for text in ours.get_xticklabels()] == ["0.1K", "1K"]

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tidemark.studies.lhbench.data.tpcds import for_spark
-from tidemark.studies.lhbench.judge.answers import canonical, difference, numeric
+from tidemark.studies.lhbench.verifier.comparison import answer_difference, canonical_answer, numeric
 
 OURS: list[tuple[Any, ...]] = [("a", Decimal("1.50"), 3), ("b", None, 4), (None, Decimal("2.25"), 5)]
 
 
 def held(rows: list[tuple[Any, ...]]) -> str:
-    return difference(canonical(OURS), canonical(rows, numeric(OURS)))
+    return answer_difference(canonical_answer(OURS), canonical_answer(rows, numeric(OURS)))
 
 
 def test_equal_rows_match_in_any_order_and_representation() -> None:
@@ -40,11 +40,11 @@ def test_differences_are_reported(rows: list[tuple[Any, ...]], words: str) -> No
 def test_numbers_with_differing_last_digits_do_not_change_the_row_order() -> None:
     expected = [(1.00000001, "x"), (1.00000002, "y")]
     found = [(1.00000002, "x"), (1.00000001, "y")]
-    assert difference(canonical(expected), canonical(found)) == ""
+    assert answer_difference(canonical_answer(expected), canonical_answer(found)) == ""
 
 
 def test_dates_become_text_and_text_is_no_number() -> None:
-    assert canonical([(date(2001, 2, 3), "7 ")]) == [("2001-02-03", "7")]
+    assert canonical_answer([(date(2001, 2, 3), "7 ")]) == [("2001-02-03", "7")]
     assert numeric([(date(2001, 2, 3), "7", 7)]) == frozenset({2})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from tidemark.studies.lhbench.judge.checksum import Checksum, canonical, checksum, difference
+from tidemark.studies.lhbench.verifier.comparison import Checksum, canonical_column, checksum
 
 COLUMNS = {"k": "INTEGER", "price": "DECIMAL(7,2)", "word": "VARCHAR", "day": "DATE"}
 ROWS = "(1, 1.50, 'one', DATE '2001-01-01'), (2, NULL, 'two', NULL), (3, 3.25, 'three', DATE '2003-03-03')"
@@ -25,14 +25,13 @@ def of(connection: duckdb.DuckDBPyConnection, query: str) -> Checksum:
 
 
 def said(connection: duckdb.DuckDBPyConnection, query: str) -> str:
-    return difference(of(connection, "FROM expected"), of(connection, query))
+    return of(connection, "FROM expected").difference(of(connection, query))
 
 
 def test_counts_are_those_of_the_rows(connection: duckdb.DuckDBPyConnection) -> None:
     found = of(connection, "FROM expected")
     assert (found.rows, found.keys, found.different_keys) == (3, 3, 3)
     assert {name: count for name, (count, _) in found.columns.items()} == {"k": 3, "price": 2, "word": 3, "day": 2}
-    assert Checksum.of(found.plain()) == found
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,7 @@ def test_pair_of_duplicated_rows_does_not_cancel_out(connection: duckdb.DuckDBPy
     """An exclusive or alone would not detect a pair."""
     pair = of(connection, "FROM expected UNION ALL FROM expected WHERE k = 1 UNION ALL FROM expected WHERE k = 1")
     whole = of(connection, "FROM expected")
-    assert pair.parity == whole.parity and pair.total != whole.total and difference(whole, pair)
+    assert pair.parity == whole.parity and pair.total != whole.total and whole.difference(pair)
 
 
 def test_an_empty_table_has_a_checksum(connection: duckdb.DuckDBPyConnection) -> None:
@@ -81,7 +80,7 @@ def test_an_empty_table_has_a_checksum(connection: duckdb.DuckDBPyConnection) ->
 
 
 def test_types_are_normalised() -> None:
-    assert canonical("a", "integer") == "CAST(a AS BIGINT)"
-    assert canonical("a", "DECIMAL(5,2)") == "CAST(a AS DECIMAL(18, 2))"
-    assert canonical("a", "VARCHAR") == "rtrim(CAST(a AS VARCHAR))"
-    assert canonical("a", "DATE") == "CAST(a AS DATE)"
+    assert canonical_column("a", "integer") == "CAST(a AS BIGINT)"
+    assert canonical_column("a", "DECIMAL(5,2)") == "CAST(a AS DECIMAL(18, 2))"
+    assert canonical_column("a", "VARCHAR") == "rtrim(CAST(a AS VARCHAR))"
+    assert canonical_column("a", "DATE") == "CAST(a AS DATE)"

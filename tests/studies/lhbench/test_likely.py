@@ -8,7 +8,7 @@ from tidemark.config import load
 from tidemark.pipeline.effort import likely_seconds
 from tidemark.pipeline.plan import make_plan
 from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.lhbench.parts import part_of
+from tidemark.studies.lhbench.settings import settings_of
 from tidemark.studies.lhbench.workload import Lhbench
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
@@ -24,7 +24,7 @@ def test_quick_takes_an_hour_and_a_half_at_most() -> None:
 
 def test_quick_has_one_system_per_format_in_load_and_all_in_refresh() -> None:
     found = series("protocol=quick")
-    by_part = {part: {each.name for each in found if part_of(each.mode) == part} for part in ("load", "refresh")}
+    by_part = {part: {each.name for each in found if settings_of(each).part == part} for part in ("load", "refresh")}
     assert by_part["load"] == {f"{name}-on-spark-cow" for name in ("delta", "iceberg", "hudi")} | {"parquet-on-spark"}
     assert len(by_part["refresh"]) == 8
 

@@ -7,13 +7,14 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from tests.studies.lhbench.records import record_of
 
 from tidemark.analysis.quantities import Absent
 from tidemark.runs.run import Run
-from tidemark.studies.lhbench import quantities
-from tidemark.studies.lhbench.quantities import GROWTH, MERGING, merge_s, merging
+from tidemark.studies.lhbench import metrics
+from tidemark.studies.lhbench.metrics import GROWTH, MERGING, merge_s, merging
 
-WEIGHED = {"sales": {"data_bytes": 100, "metadata_bytes": 0}}
+WEIGHED = {"sales": {"data_files": 1, "data_bytes": 100, "metadata_files": 0, "metadata_bytes": 0}}
 
 
 def merged(phases: dict[str, float], iterations: list[int], footprints: list[str]) -> Run:
@@ -22,15 +23,14 @@ def merged(phases: dict[str, float], iterations: list[int], footprints: list[str
     words["subject"] = np.array(["sales"] * len(phases))
     columns = {"iteration": np.array(iterations), "elapsed_ns": np.array([1e9 * each for each in phases.values()])}
     stages = dict.fromkeys(footprints, WEIGHED)
-    stages[footprints[-1]] = {"sales": {"data_bytes": 150, "metadata_bytes": 50}}
-    manifest = SimpleNamespace(found=(("footprints", stages),))
-    made = SimpleNamespace(words=words.__getitem__, column=columns.__getitem__, manifest=manifest)
+    stages[footprints[-1]] = {"sales": {**WEIGHED["sales"], "data_bytes": 150, "metadata_bytes": 50}}
+    made = SimpleNamespace(words=words.__getitem__, column=columns.__getitem__, record=record_of(footprints=stages))
     return cast(Run, made)
 
 
 @pytest.fixture(autouse=True)
 def believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantities, "sound", lambda run: run)
+    monkeypatch.setattr(metrics, "sound", lambda run: run)
 
 
 def test_refreshes_have_a_median_and_growth_but_no_size() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidemark.studies.lhbench import published
-from tidemark.studies.lhbench.axis import reading
-from tidemark.studies.lhbench.measures import printed
+from tidemark.studies.lhbench.published import printed, reading
 
 
 def test_numbers_are_those_of_the_figures() -> None:

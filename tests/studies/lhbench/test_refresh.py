@@ -9,11 +9,9 @@ import duckdb
 import pytest
 
 from tidemark.errors import MachineError
-from tidemark.studies.lhbench.data import micro, refresh
-from tidemark.studies.lhbench.data.refresh import Mix
-from tidemark.studies.lhbench.data.tables import FACTS, TABLES, key_of, measures, named_in
-from tidemark.studies.lhbench.judge.checksum import checksum, difference
-from tidemark.studies.lhbench.judge.expected import state
+from tidemark.studies.lhbench.data import micro
+from tidemark.studies.lhbench.data.tpcds import FACTS, TABLES, Mix, key_of, make_set, measures, named_in
+from tidemark.studies.lhbench.verifier.comparison import checksum, create_expected
 
 SALES = FACTS["store_sales"]
 
@@ -44,7 +42,7 @@ def test_set_has_updates_with_other_measures_and_inserts_with_new_orders(
 ) -> None:
     for number in (1, 2):
         path = tmp_path / f"{number}.parquet"
-        made = refresh.make(connection, "store_sales", number, 7, Mix(0.2, 0.5), path)
+        made = make_set(connection, "store_sales", number, 7, Mix(0.2, 0.5), path)
         assert made == {"updates": 10, "inserts": 10}
         connection.execute(f"CREATE TABLE set_{number} AS FROM '{path}'")
         same = " AND ".join(f"o.{each} = n.{each}" for each in SALES.key)
@@ -61,7 +59,7 @@ def test_new_rows_of_inventory_have_weeks_that_the_base_lacks(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     path = tmp_path / "set.parquet"
-    made = refresh.make(connection, "inventory", 2, 7, Mix(0.5, 0.4), path)
+    made = make_set(connection, "inventory", 2, 7, Mix(0.5, 0.4), path)
     assert made == {"updates": 12, "inserts": 18}
     new = rows(connection, f"SELECT inv_date_sk FROM '{path}' WHERE inv_date_sk > 2450063")
     weeks = [(int(str(day)) - 2450063) / 7 for (day,) in new]
@@ -73,7 +71,7 @@ def test_same_seed_makes_the_same_set_and_another_seed_another(
 ) -> None:
     paths = [tmp_path / name for name in ("a", "b", "c")]
     for path, seed in zip(paths, (7, 7, 8), strict=True):
-        refresh.make(connection, "store_sales", 1, seed, Mix(0.2, 0.5), path)
+        make_set(connection, "store_sales", 1, seed, Mix(0.2, 0.5), path)
     first, again, other = (rows(connection, f"FROM read_parquet('{path}') ORDER BY ALL") for path in paths)
     assert first == again != other
 
@@ -81,7 +79,7 @@ def test_same_seed_makes_the_same_set_and_another_seed_another(
 def test_set_with_a_duplicate_key_is_refused(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     connection.execute("INSERT INTO store_sales FROM store_sales")
     with pytest.raises(MachineError, match=r"refresh 1 of store_sales: found \(200, .* allowed: a key a row"):
-        refresh.make(connection, "store_sales", 1, 7, Mix(1.0, 1.0), tmp_path / "set.parquet")
+        make_set(connection, "store_sales", 1, 7, Mix(1.0, 1.0), tmp_path / "set.parquet")
 
 
 @pytest.fixture
@@ -95,7 +93,7 @@ def merged(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> tuple[str, 
 
 
 def test_expected_table_after_two_merges(connection: duckdb.DuckDBPyConnection, merged: tuple[str, list[Path]]) -> None:
-    state(connection, "held", *merged, ("k",))
+    create_expected(connection, "held", *merged, ("k",))
     assert rows(connection, "FROM held ORDER BY k") == [(1, "A"), (2, "B"), (3, "c"), (4, "DD"), (5, "E")]
 
 
@@ -111,11 +109,11 @@ def test_expected_table_after_two_merges(connection: duckdb.DuckDBPyConnection, 
 def test_results_of_wrong_merges_are_detected(
     connection: duckdb.DuckDBPyConnection, merged: tuple[str, list[Path]], wrong: str
 ) -> None:
-    state(connection, "held", *merged, ("k",))
+    create_expected(connection, "held", *merged, ("k",))
     columns = {"k": "INTEGER", "v": "VARCHAR"}
     right = checksum(connection, "held", columns, ("k",))
     other = checksum(connection, f"(SELECT * FROM (VALUES {wrong}) AS t(k, v))", columns, ("k",))
-    assert difference(right, other)
+    assert right.difference(other)
 
 
 def test_set_of_the_synthetic_table_touches_the_expected_files(

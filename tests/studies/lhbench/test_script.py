@@ -5,26 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import duckdb
 import pytest
 
+from tidemark.runs.spec import HasSettings
 from tidemark.schema import Origin
 from tidemark.services.base import Service
 from tidemark.studies.lhbench.data.store import Store
-from tidemark.studies.lhbench.files import script as files
-from tidemark.studies.lhbench.files.settings import FilesSettings
-from tidemark.studies.lhbench.judge.calls import DONE
-from tidemark.studies.lhbench.load import script as load
-from tidemark.studies.lhbench.load.settings import LoadSettings
-from tidemark.studies.lhbench.merge import script as merge
-from tidemark.studies.lhbench.merge.settings import MergeSettings
-from tidemark.studies.lhbench.parts import part_of, size_of
-from tidemark.studies.lhbench.refresh import script as refresh
-from tidemark.studies.lhbench.refresh.settings import RefreshSettings
-from tidemark.studies.lhbench.settings import LhbenchSection, LhbenchSettings, scale_of, scale_word
-from tidemark.studies.lhbench.window.script import Phase
+from tidemark.studies.lhbench.script import Phase, script
+from tidemark.studies.lhbench.settings import (
+    PARTS,
+    FilesSettings,
+    LhbenchSection,
+    LhbenchSettings,
+    LoadSettings,
+    MergeSettings,
+    RefreshSettings,
+    scale_word,
+    settings_of,
+)
+from tidemark.studies.lhbench.verifier.calls import DONE
 from tidemark.systems.base import Context
 from tidemark.systems.registry import of_kind
 from tidemark.systems.spark_sql.base import SqlEngineTable, Written
@@ -44,7 +47,8 @@ SECTION = LhbenchSection({"protocols": {"smoke": SIZES}, "systems": {}}, "smoke"
 
 def cells[S: LhbenchSettings](kind: type[S], system: str = "any") -> Iterator[S]:
     """Yield the settings of the series of a system in a part."""
-    sizes = SECTION.part(kind.word, system)
+    part = next(name for name, each in PARTS.items() if each is kind)
+    sizes = SECTION.part(part, system)
     return kind.cells(SECTION, sizes) if sizes is not None else iter(())
 
 
@@ -86,7 +90,7 @@ def texts(phase: Phase) -> list[str]:
 def test_tables_named_by_queries_are_loaded_and_then_all_queries_run_twice(tmp_path: Path, store: Store) -> None:
     settings = next(cells(LoadSettings))
     assert settings.label == "load-sf0p01" and settings.numbers == ("3", "9")
-    first, second = load.script(system("parquet-on-spark", tmp_path), settings, store)
+    first, second = script(system("parquet-on-spark", tmp_path), settings, store)
     assert [step.subject for step in first.steps] == ["item", "reason", "store_sales"] and first.judged
     assert texts(first)[2] == (
         f"CREATE TABLE store_sales USING parquet LOCATION '{tmp_path}/tables/store_sales' "
@@ -100,7 +104,7 @@ def test_tables_named_by_queries_are_loaded_and_then_all_queries_run_twice(tmp_p
 
 def test_refresh_is_merged_by_all_key_columns_and_checked_with_all_earlier_sets(tmp_path: Path, store: Store) -> None:
     settings = next(cells(RefreshSettings))
-    phases = refresh.script(system("delta-on-spark", tmp_path, mode="copy-on-write"), settings, store)
+    phases = script(system("delta-on-spark", tmp_path, mode="copy-on-write"), settings, store)
     assert [phase.name for phase in phases] == [
         "load", "queries before", "merge 1", "merge 2", "queries after", "compact", "queries compacted",
     ]  # fmt: skip
@@ -121,7 +125,7 @@ def test_refresh_is_merged_by_all_key_columns_and_checked_with_all_earlier_sets(
 def test_compaction_is_skipped_if_there_is_nothing_to_compact(tmp_path: Path, store: Store) -> None:
     settings = next(cells(RefreshSettings))
     copying, reading = (
-        [phase.name for phase in refresh.script(system("hudi-on-spark", tmp_path, mode=mode), settings, store)]
+        [phase.name for phase in script(system("hudi-on-spark", tmp_path, mode=mode), settings, store)]
         for mode in ("copy-on-write", "merge-on-read")
     )
     assert "compact" not in copying and "compact" in reading
@@ -131,7 +135,7 @@ def test_each_size_has_a_table_in_the_order_of_its_repeat_after_a_warm_up(tmp_pa
     settings = next(cells(MergeSettings))
     orders = set()
     for repeat in range(1, 9):
-        warm, *phases = merge.script(system("iceberg-on-spark", tmp_path), settings, store, repeat)
+        warm, *phases = script(system("iceberg-on-spark", tmp_path), settings, store, repeat)
         assert not warm.counts and all(phase.counts for phase in phases)
         orders.add(tuple(phase.name for phase in phases if phase.name.startswith("load")))
     assert orders == {("load 4", "load 35"), ("load 35", "load 4")}
@@ -149,7 +153,7 @@ def test_table_of_many_files_is_registered_and_queried_after_a_warm_up(tmp_path:
     vars(asked)["register"] = known.__setitem__
     store.many(fewer).mkdir(parents=True)
     (store.many(fewer) / DONE).write_text(json.dumps({"data_bytes": 7}))
-    warm, queries = files.script(asked, fewer, store)
+    warm, queries = script(asked, fewer, store)
     assert known == {"many_files": store.written(fewer)}
     assert not warm.counts and queries.judged and queries.read
     assert [(step.subject, step.number) for step in queries.steps] == [
@@ -166,8 +170,17 @@ def test_a_protocol_may_leave_a_system_out_of_a_part_or_measure_less_of_it() -> 
     assert [each["repeats"] for name in ("slow", "any") if (each := SECTION.part("merge", name))] == [1, 2]
 
 
-def test_modes_encode_parts_and_sizes() -> None:
-    assert [scale_of(scale_word(scale)) for scale in (0.01, 0.1, 1, 10)] == [0.01, 0.1, 1, 10]
-    assert [settings.label for settings in cells(LoadSettings)] == ["load-sf0p01", "load-sf1"]
-    assert (part_of("merge-1000-10"), size_of("merge-1000-10"), size_of("refresh-sf0p1-5")) == ("merge", 1_000, 0.1)
-    assert (part_of("files-200"), size_of("files-200")) == ("files", 200)
+@pytest.mark.parametrize("kind", PARTS.values())
+def test_labels_of_plans_without_settings_tell_part_and_size(kind: type[LhbenchSettings]) -> None:
+    for settings in cells(kind):
+        known = settings_of(cast(HasSettings, SimpleNamespace(mode=settings.label, settings=())))
+        assert type(known) is kind and (known.part, known.size) == (settings.part, settings.size)
+        assert known.label == settings.label
+        assert settings_of(cast(HasSettings, SimpleNamespace(mode=settings.label, settings=settings.pairs))) == settings
+    assert [each.label for each in cells(LoadSettings)] == ["load-sf0p01", "load-sf1"]
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.1, 1, 10, 2.5])
+def test_scale_factors_are_read_from_labels(scale: float) -> None:
+    series = cast(HasSettings, SimpleNamespace(mode=f"load-{scale_word(scale)}", settings=()))
+    assert settings_of(series).size == scale

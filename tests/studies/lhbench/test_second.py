@@ -12,16 +12,17 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
+from tests.studies.lhbench.records import record_of
 
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.words import Missing
 from tidemark.results.tables.table import Workshop
 from tidemark.runs.run import Run
-from tidemark.studies.lhbench.judge import readers
-from tidemark.studies.lhbench.judge.readers import DELTA, DUCKLAKE, PARQUET
-from tidemark.studies.lhbench.second import program, table
-from tidemark.studies.lhbench.second.quantities import LOADED, LOADED_TABLES, query_s, total_by
-from tidemark.studies.lhbench.window.script import BEFORE
+from tidemark.studies.lhbench import tables as lake_tables
+from tidemark.studies.lhbench.metrics import LOADED, LOADED_TABLES, second_s, total_by
+from tidemark.studies.lhbench.script import BEFORE
+from tidemark.studies.lhbench.verifier import duckdb_queries, readers
+from tidemark.studies.lhbench.verifier.readers import DELTA, DUCKLAKE, PARQUET
 
 BASE = {
     "item": "SELECT range AS k, CAST(range / 4 AS DECIMAL(7, 2)) AS price, 'w' || range AS word FROM range(100)",
@@ -59,7 +60,7 @@ def tamper(path: Path) -> None:
 
 def ask(tables: dict[str, Any], folder: Path, reader: str = PARQUET) -> dict[str, Any]:
     order = {"folder": str(folder), "reader": reader, "tables": tables, "queries": QUERIES, "passes": 2}
-    said: dict[str, Any] = program.ask({**order, "memory_mb": 512})["ways"]
+    said: dict[str, Any] = duckdb_queries.ask({**order, "memory_mb": 512})["ways"]
     return said
 
 
@@ -103,12 +104,12 @@ def test_a_wrong_row_leaves_queries_of_its_table_without_a_time(
 def test_lake_that_lost_or_changed_rows_has_no_times(
     tables: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load = program.load
+    load = duckdb_queries.load
 
     def tampered(folder: Path, bases: dict[str, str], memory_mb: int) -> dict[str, int]:
         return load(folder, {**bases, "item": f"SELECT * REPLACE (k + 1 AS k) FROM ({bases['item']})"}, memory_mb)
 
-    monkeypatch.setattr(program, "load", tampered)
+    monkeypatch.setattr(duckdb_queries, "load", tampered)
     told = ask(tables, tmp_path)[DUCKLAKE]
     assert times(told) == {"q1": 0, "q2": 2, "q3": 0} and "k" in told["tables"]["item"]
 
@@ -116,8 +117,8 @@ def test_lake_that_lost_or_changed_rows_has_no_times(
 def test_an_answer_that_differs_has_no_time() -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t AS SELECT 1 AS k")
-        known = program.Known({"q": [(2,)], "right": [(1,)]})
-        asked = program.answered(connection, {"q": "FROM t", "right": "FROM t"}, 3, {}, known)
+        known = duckdb_queries.Known({"q": [(2,)], "right": [(1,)]})
+        asked = duckdb_queries.answered(connection, {"q": "FROM t", "right": "FROM t"}, 3, {}, known)
     assert {name: each.told()["ns"] == [] for name, each in asked.items()} == {"q": True, "right": False}
     assert asked["q"].words.startswith("1 of 1 rows differ") and len(asked["right"].ns) == 3
 
@@ -130,9 +131,8 @@ def test_missing_reader_is_a_reason(tables: dict[str, Any], tmp_path: Path, monk
 
 def run_of(second: dict[str, Any], *, verdict: bool = True) -> Run:
     """Return a run whose second engine was queried after the load."""
-    return cast(Run, SimpleNamespace(manifest=SimpleNamespace(
-        found={"second": {BEFORE: second}}, oracle=SimpleNamespace(verdict=verdict)
-    )))  # fmt: skip
+    manifest = SimpleNamespace(oracle=SimpleNamespace(verdict=verdict))
+    return cast(Run, SimpleNamespace(manifest=manifest, record=record_of(second={BEFORE: second})))
 
 
 def told(ns: Sequence[int], words: str = "") -> dict[str, Any]:
@@ -144,7 +144,8 @@ def test_times_are_medians_and_reasons_are_no_numbers() -> None:
     lake = {"load_ns": {"item": 5_000_000, "reason": 1_000_000}, "tables": {}, "queries": right}
     wrong = {"load_ns": {}, "tables": {}, "queries": {**right, "q2": told([], "item is read wrong: 2 rows of 3")}}
     run = run_of({"ways": {PARQUET: wrong, DUCKLAKE: lake}})
-    assert query_s(run, BEFORE, PARQUET, "q1") == query_s(run, BEFORE, None, "q1") == pytest.approx(0.004)
+    for way in (PARQUET, None):
+        assert second_s(run, BEFORE, way, ("q1",)).value == pytest.approx(0.004)
     assert cast(Any, total_by(DUCKLAKE, BEFORE).how)(run).value == pytest.approx(0.005)
     assert cast(Any, LOADED.how)(run).value == pytest.approx(0.006)
     for how in (LOADED_TABLES.how, total_by(PARQUET, BEFORE).how):
@@ -157,7 +158,7 @@ def test_times_are_medians_and_reasons_are_no_numbers() -> None:
     [
         (run_of({"reason": "nobody reads it"}), "nobody reads it"),
         (
-            cast(Run, SimpleNamespace(manifest=SimpleNamespace(found={}, oracle=SimpleNamespace(verdict=True)))),
+            cast(Run, SimpleNamespace(manifest=run_of({}).manifest, record=record_of())),
             "no second engine",
         ),
         (run_of({"ways": {}}, verdict=False), "not what it must be"),
@@ -186,16 +187,16 @@ def rows_of(*found: tuple[str, dict[str, Any]]) -> dict[tuple[str, str, str], li
     """Return the table's rows by system, way and query: times of both engines, and the ratio."""
     series = [
         SimpleNamespace(
-            title=title, mode="load-sf0p01", hot_runs=(), runs=[Asked(manifest=run_of(second).manifest)],
+            title=title, mode="load-sf0p01", settings=(), hot_runs=(), runs=[Asked(**vars(run_of(second)))],
         )
         for title, second in found
     ]  # fmt: skip
     workshop = SimpleNamespace(
         run_set=SimpleNamespace(select=lambda **_: series),
-        measures=SimpleNamespace(cold=lambda quantity, each: quantity.how(each.runs[0])),
+        measures=SimpleNamespace(value=lambda quantity, each: quantity.how(each.runs[0])),
         table=lambda _name, _title, _columns, rows, _runs, _notes: rows,
     )
-    (rows,) = cast(Any, table.build(cast(Workshop, workshop)))
+    rows = cast(Any, lake_tables.second_engine(cast(Workshop, workshop)))
     return {(title, way, query): rest for title, _, _, way, query, *rest in rows}
 
 

@@ -14,11 +14,10 @@ from tidemark.errors import MachineError, ServiceError, SystemFailure
 from tidemark.measure.workload import Rig
 from tidemark.runs.manifest import Footprint
 from tidemark.services.spark.events import Job, Stage
-from tidemark.studies.lhbench.files.answers import COUNT, Closed
-from tidemark.studies.lhbench.judge.calls import Judge
-from tidemark.studies.lhbench.window.samples import NOT_TOLD, LakeWindow
-from tidemark.studies.lhbench.window.script import BEFORE, LOAD, QUERIED, QUERY, Held, Phase, Step
-from tidemark.studies.lhbench.window.stage import LakeStage
+from tidemark.studies.lhbench.record import NOT_TOLD, LakeWindow
+from tidemark.studies.lhbench.script import BEFORE, COUNT, LOAD, QUERIED, QUERY, Closed, Held, Phase, Step
+from tidemark.studies.lhbench.verifier.calls import Verifier
+from tidemark.studies.lhbench.window import LakeStage
 from tidemark.systems.spark_sql.base import Ran, SqlEngineTable
 
 HELD = (Held("t", ("k",), "SELECT 1 AS k"),)
@@ -75,7 +74,7 @@ def stage(phases: Sequence[Phase], engine: Engine, judge: Asked) -> LakeStage:
     servers = SimpleNamespace(check=lambda: None, ended=lambda: False)
     rig = SimpleNamespace(servers=servers, groups=lambda _stage: {}, variant=SimpleNamespace(needs=()))
     system = cast(SqlEngineTable, engine)
-    return LakeStage(cast(Rig, rig), Path("/w/run-0"), system, phases, cast(Judge, judge), lambda _words: None)
+    return LakeStage(cast(Rig, rig), Path("/w/run-0"), system, phases, cast(Verifier, judge), lambda _words: None)
 
 
 def window_of(made: LakeStage) -> LakeWindow:

@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from tidemark.services.spark.events import Job, read_jobs
-from tidemark.studies.lhbench.window.samples import NOT_TOLD, Done
-from tidemark.studies.lhbench.window.startup import tell
+from tidemark.studies.lhbench.record import NOT_TOLD, Done, tell
 
 MS = 1_000_000
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from tidemark.config import Config
 from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.lhbench.parts import PARTS
-from tidemark.studies.lhbench.settings import SECTION, LhbenchSection, LhbenchSettings
+from tidemark.studies.lhbench.settings import PARTS, SECTION, LhbenchSection, LhbenchSettings
 from tidemark.systems.registry import spec_of, variant, with_defaults
 from tidemark.systems.spark_sql.base import SqlEngineTable
 

@@ -2,15 +2,25 @@
 
 A number is printed on its bar (`printed`) or was read off the figure (`read off`): merges to 5 s, slowdowns to 5 %,
 totals of figure 4 to 10 %. The paper measured loads and merges once and reports no variance.
+
+Figure 3 is read in two ways of its axis labels, each with a linear fit to the printed merge times. The cost of a
+copy-on-write merge grows with the files it touches. With uniformly drawn rows, the share of files touched follows from
+the number of updates per file. Under the labels as printed, all four points touch every file.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
+from tidemark.analysis.blocks import REPLICATES
+from tidemark.analysis.statistics import Replicates, generator
 from tidemark.results.publication import printed_rows
+from tidemark.studies.lhbench.data.micro import expected_share
 
 ORIGIN = "LHBench"
 KEY = "lhbench"
@@ -20,6 +30,9 @@ PRINTED = "printed"
 SCALE = 3000  # scale factor of load and queries; the paper shows the total and four queries
 FILES = 1_000  # files of the table in figure 3
 LABELLED = 100  # factor by which the labels of figure 3 are suspected to be too large
+UPDATES = 0.5  # share of the labelled rows that are updates; the other half are inserts
+# Error bounds of a figure's numbers: rounding to whole units if printed; seconds, or a share by figure, if read off.
+ROUNDED, SECONDS_BY_EYE, SHARE_BY_EYE = 0.5, 5.0, {3: 0.05, 4: 0.10}
 HARDWARE = {
     "CPU": "16 workers of 8 vCPU (EC2 i3.2xlarge)",
     "Memory": "61 GiB each",
@@ -52,15 +65,74 @@ def numbers() -> tuple[Printed, ...]:
     return printed_rows(Path(__file__).with_name("published.csv"), Printed)
 
 
-def number(figure: int, panel: str, system: str, x: int | None = None) -> float:
-    """Return one printed number; KeyError if the paper has none."""
+def find(figure: int, panel: str, system: str, x: int | None = None) -> Printed:
+    """Return one number with its unit and source; KeyError if the paper has none."""
     for each in numbers():
         if (each.figure, each.panel, each.system, each.x) == (figure, panel, system, x):
-            return each.value
+            return each
     raise KeyError(f"figure {figure}: {panel} of {system} at {x}")
+
+
+def number(figure: int, panel: str, system: str, x: int | None = None) -> float:
+    """Return the value of one number; KeyError if the paper has none."""
+    return find(figure, panel, system, x).value
+
+
+def printed(figure: int, panel: str, system: str, x: int | None = None) -> Replicates:
+    """Return one number with draws over its rounding or reading error; KeyError if the paper has none."""
+    each = find(figure, panel, system, x)
+    by_eye = SECONDS_BY_EYE if each.unit == "s" else SHARE_BY_EYE.get(figure, 0.0) * each.value
+    off = ROUNDED if each.tag == PRINTED else by_eye
+    draws = generator("printed", figure, panel, system, x).uniform(
+        max(each.value - off, 0.1 * each.value), each.value + off, REPLICATES
+    )
+    return Replicates(math.log(each.value), np.log(draws), 1)
 
 
 def along(figure: int, panel: str, system: str) -> list[tuple[int, float]]:
     """Return the (x, value) pairs of a system along the axis of a figure."""
     found = [each for each in numbers() if (each.figure, each.panel, each.system) == (figure, panel, system)]
     return [(each.x, each.value) for each in found if each.x is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One reading of the labels, divided by `factor`: the figure's times, and the fit `fixed_s` + `whole_s` x share."""
+
+    factor: float
+    labels: tuple[int, ...]
+    shares: tuple[float, ...]  # share of files touched, per point
+    times_s: tuple[float, ...]
+    fitted_s: tuple[float, ...]
+    fixed_s: float
+    whole_s: float  # added time if every file is touched
+
+    @property
+    def worst(self) -> float:
+        """Largest distance of a point from the line, as a share of the point's time."""
+        pairs = zip(self.times_s, self.fitted_s, strict=True)
+        return max(abs(fitted - time) / time for time, fitted in pairs)
+
+    @property
+    def explained(self) -> float:
+        """Share of the variance of the times that the line explains."""
+        times = np.array(self.times_s)
+        left = float(((times - np.array(self.fitted_s)) ** 2).sum())
+        return 1 - left / float(((times - times.mean()) ** 2).sum())
+
+
+def reading(factor: float) -> Reading:
+    """Return a least-squares fit of the figure's copy-on-write merge times, with its labels divided by `factor`."""
+    points = along(3, "merge", COPY)
+    shares = np.array([expected_share(FILES, UPDATES * label / factor) for label, _ in points])
+    times = np.array([seconds for _, seconds in points])
+    whole, fixed = np.polyfit(shares, times, 1)
+    return Reading(
+        factor=factor,
+        labels=tuple(label for label, _ in points),
+        shares=tuple(map(float, shares)),
+        times_s=tuple(map(float, times)),
+        fitted_s=tuple(map(float, fixed + whole * shares)),
+        fixed_s=float(fixed),
+        whole_s=float(whole),
+    )

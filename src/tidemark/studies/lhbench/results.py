@@ -1,18 +1,20 @@
-"""Results of the study: its quantities, tables, figures, claims, questions and chapter of the paper."""
+"""Results of the study: its metrics, tables, figures, claims, questions and chapter of the paper."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.results.publication import Publication
-from tidemark.runs.runset import RunSet
+from tidemark.results.report.questions import Asked, Question, of_series
+from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, sketches_of, tables_of
-from tidemark.studies.lhbench import published
-from tidemark.studies.lhbench.measures import MEASURES, LhbenchEvidence
-from tidemark.studies.lhbench.quantities import QUANTITIES
-from tidemark.studies.lhbench.questions import QUESTIONS
-from tidemark.studies.lhbench.second import table
-from tidemark.studies.lhbench.sentences import Writer
+from tidemark.studies.lhbench import paper_tables, published, tables
+from tidemark.studies.lhbench.claims import MEASURES, LhbenchEvidence
+from tidemark.studies.lhbench.findings import Writer
+from tidemark.studies.lhbench.metrics import LOADING, MERGING, QUANTITIES, QUERIES_AFTER, TOTAL, of_part
+from tidemark.studies.lhbench.settings import LOAD, REFRESH, settings_of
 from tidemark.studies.lhbench.study import STUDY
-from tidemark.studies.lhbench.tables import engine, measured, paper
 from tidemark.studies.study import Results
 
 
@@ -31,20 +33,55 @@ def _values(run_set: RunSet) -> dict[str, str]:
     }
 
 
+def _largest(part: str) -> Callable[[Asked], Series]:
+    """Return a function that selects the series of a part with the largest measured scale."""
+
+    def select(asked: Asked) -> Series:
+        own = of_part(asked.series, part)
+        ran = [each for each in own if each.runs]
+        if not ran:
+            raise Absent(own[0].missing() if own else "not measured")
+        return ran[-1]
+
+    return select
+
+
+def _question(
+    key: str, title: str, quantity: Quantity, part: str, hint: str, asks: str | None = None, *, usual: bool = True
+) -> Question:
+    """Return a question about the series of a part with the largest scale, which is a remark on the answer."""
+    largest = _largest(part)
+
+    def scale(asked: Asked, _mode: str | None) -> str:
+        return f"scale factor {settings_of(largest(asked)).size:g}"
+
+    return Question(key, title, "s", of_series(quantity, largest), hint, usual=usual, note=scale, asks=asks)
+
+
+QUESTIONS = (
+    _question("lake-load", "Load", LOADING, LOAD, "Tables of TPC-DS made of Parquet files, all together.",
+              "Fastest load of TPC-DS"),
+    _question("lake-queries", "Queries", TOTAL, LOAD, "The sum over queries of the median of each.",
+              "Fastest queries of TPC-DS"),
+    _question("lake-merge", "A refresh", MERGING, REFRESH,
+              "MERGE of a refresh set into fact tables, the median over refreshes.", "Fastest refresh by MERGE"),
+    _question("lake-after", "Queries after merges", QUERIES_AFTER, REFRESH,
+              "The sum over queries of the median of each, after all refreshes and before compaction.", usual=False),
+)  # fmt: skip
 RESULTS = Results(
     quantities=QUANTITIES,
     publication=Publication(
         key=published.KEY, origin=published.ORIGIN, hardware=published.HARDWARE, software=published.SOFTWARE
     ),
-    tables=tables_of(measured, engine, table, paper),
-    sketches=sketches_of("tidemark.studies.lhbench.figures.panels"),
-    claims=claims_of(STUDY, QUANTITIES, MEASURES, LhbenchEvidence, set_up_bytes=3.6e9, remarks=(measured.LARGE_SAID,)),
+    tables=tables_of(tables, paper_tables),
+    sketches=sketches_of("tidemark.studies.lhbench.figures"),
+    claims=claims_of(STUDY, QUANTITIES, MEASURES, LhbenchEvidence, set_up_bytes=3.6e9, remarks=(tables.LARGE_SAID,)),
     paper=chapter_of(
         STUDY,
         _values,
         Writer,
         lambda writer: (writer.loads, writer.queries, writer.refreshes, writer.files, writer.oracle),
     ),
-    notes=lambda _run_set: (measured.LARGE_SAID,),
+    notes=lambda _run_set: (tables.LARGE_SAID,),
     questions=QUESTIONS,
 )

@@ -1,24 +1,79 @@
-"""Workload of the study: a session on an engine loads tables, runs queries and merges; a judge checks the results."""
+"""Workload of the study: a session on an engine loads tables, runs queries and merges; a verifier checks the results.
+
+The likely duration of a window includes reading and comparing its tables. Its seconds hold for two processors without
+other load; a format's values are means over the steps of a window.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 from tidemark.measure.workload import Files, Workload
 from tidemark.paths import Workspace
 from tidemark.runs.spec import SeriesSpec
 from tidemark.studies.lhbench.data.store import Store
-from tidemark.studies.lhbench.files.settings import FilesSettings
-from tidemark.studies.lhbench.judge.calls import TOOL, Judge
-from tidemark.studies.lhbench.likely import likely_seconds
-from tidemark.studies.lhbench.load.settings import LoadSettings
-from tidemark.studies.lhbench.parts import MERGING, settings_of
-from tidemark.studies.lhbench.refresh.settings import RefreshSettings
-from tidemark.studies.lhbench.settings import LhbenchSettings
+from tidemark.studies.lhbench.data.tpcds import TABLES
+from tidemark.studies.lhbench.settings import (
+    MERGING,
+    FilesSettings,
+    LhbenchSettings,
+    LoadSettings,
+    MergeSettings,
+    RefreshSettings,
+    settings_of,
+)
+from tidemark.studies.lhbench.verifier.calls import TOOL, Verifier
+from tidemark.studies.lhbench.verifier.readers import DELTA, HUDI, ICEBERG, PARQUET
 from tidemark.systems.base import Variant
 from tidemark.systems.registry import variant_of
 from tidemark.systems.spark_sql.base import SqlEngineTable
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Seconds per step at scale factor 0.1: loading a table, a query, a merge; `size`: one size of the part `merge`."""
+
+    load: float
+    query: float
+    merge: float = 0.0
+    size: float = 0.0
+
+
+STEPS: Mapping[str, Steps] = {
+    PARQUET: Steps(1.2, 0.75),
+    DELTA: Steps(1.7, 1.0, 6.4, 11.5),
+    ICEBERG: Steps(1.4, 0.9, 2.3, 11.5),
+    HUDI: Steps(4.5, 0.9, 14.0, 70.0),
+}
+SESSION_S = 18.0  # until a session has compiled what it needs
+JUDGING_S = 1.5  # per phase whose tables or answers are compared
+FEW_TABLES = 8  # tables that a handful of queries names
+SCALE, ROWS = 0.1, 2_000_000  # scale factor and rows that `STEPS` were measured at
+FILES_S, FILE_S = 22.0, 0.0011  # per session that queries many files, and the addition per file
+PHASES = 4  # phases per size of the part `merge`
+
+
+def likely_seconds(settings: LhbenchSettings, reader: str) -> float:
+    """Return the likely duration of a window of `settings` in seconds, for the format of `reader`."""
+    steps = STEPS[reader]
+    if isinstance(settings, FilesSettings):
+        return FILES_S + FILE_S * settings.files + JUDGING_S
+    if isinstance(settings, MergeSettings):
+        size = steps.size * max(1.0, settings.rows / ROWS)
+        return SESSION_S + size + len(settings.sizes) * (size + PHASES * JUDGING_S)
+    assert isinstance(settings, LoadSettings | RefreshSettings)
+    # Ten times the rows took three times as long; below `SCALE`, the number of rows does not determine the time.
+    grown = math.sqrt(max(1.0, settings.scale / SCALE))
+    asked = len(settings.numbers) * settings.iterations * steps.query
+    if isinstance(settings, LoadSettings):
+        tables = len(TABLES) if settings.whole else FEW_TABLES
+        return SESSION_S + grown * (tables * steps.load + asked) + 2 * JUDGING_S
+    merges = settings.refreshes * len(settings.tables) * steps.merge
+    return SESSION_S + grown * (FEW_TABLES * steps.load + 3 * asked + merges) + (settings.refreshes + 5) * JUDGING_S
 
 
 class Lhbench(Workload):
@@ -26,7 +81,7 @@ class Lhbench(Workload):
 
     name = "lhbench"
     measurement = 1
-    stage = "tidemark.studies.lhbench.window.stage"
+    stage = "tidemark.studies.lhbench.window"
     takes_trips = False
     ends_by_itself = True
     tools = (TOOL,)
@@ -59,19 +114,11 @@ class Lhbench(Workload):
 
     def placed(self, work: Path) -> AbstractContextManager[object]:
         """Generate the input data if they are missing; they are generated once per workspace."""
-        self.store.make(Judge.of(Workspace(self.private.parent), work / "data"), self.settings)
+        self.store.make(Verifier.of(Workspace(self.private.parent), work / "data"), self.settings)
         return nullcontext()
 
     def inputs(self) -> Files:
-        return {"data": self.store.files(self.settings, self._tables())}
-
-    def _tables(self) -> tuple[str, ...]:
-        from tidemark.studies.lhbench.load import script as load
-        from tidemark.studies.lhbench.refresh import script as refresh
-
-        if isinstance(self.settings, LoadSettings):
-            return load.tables_of(self.settings, self.store)
-        return refresh.tables_of(self.settings, self.store) if isinstance(self.settings, RefreshSettings) else ()
+        return {"data": self.store.files(self.settings)}
 
     @property
     def warms_up(self) -> bool:

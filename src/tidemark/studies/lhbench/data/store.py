@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,19 @@ from typing import Any
 from tidemark.paths import Workspace
 from tidemark.services.programs.provision import sha256_of
 from tidemark.services.programs.tools import tool_lock
-from tidemark.studies.lhbench.data import registered
-from tidemark.studies.lhbench.data.tables import loaded
-from tidemark.studies.lhbench.files.settings import FilesSettings
-from tidemark.studies.lhbench.judge.calls import DONE, TOOL, Judge
-from tidemark.studies.lhbench.judge.readers import DELTA, ICEBERG
-from tidemark.studies.lhbench.load.settings import LoadSettings
-from tidemark.studies.lhbench.merge.settings import MergeSettings
-from tidemark.studies.lhbench.refresh.settings import RefreshSettings
-from tidemark.studies.lhbench.settings import LhbenchSettings, scale_word
+from tidemark.studies.lhbench.data import many_files
+from tidemark.studies.lhbench.data.tpcds import TABLES, loaded, named_in
+from tidemark.studies.lhbench.settings import (
+    FilesSettings,
+    LhbenchSettings,
+    LoadSettings,
+    MergeSettings,
+    RefreshSettings,
+    TpcdsSettings,
+    scale_word,
+)
+from tidemark.studies.lhbench.verifier.calls import DONE, TOOL, Verifier
+from tidemark.studies.lhbench.verifier.readers import DELTA, ICEBERG
 from tidemark.systems.spark_sql.base import Written
 
 
@@ -52,16 +56,21 @@ class Store:
     def written(self, settings: FilesSettings) -> Written:
         """Return the existing files of the part `files`, and the folders of the formats' metadata."""
         folder = self.many(settings)
-        table = folder / registered.TABLE
-        metadata = {DELTA: table / registered.LOG, ICEBERG: folder / registered.MANIFESTS}
-        return Written(table, settings.files, self.told(folder)["data_bytes"], metadata)
+        table = folder / many_files.TABLE
+        metadata = {DELTA: table / many_files.LOG, ICEBERG: folder / many_files.MANIFESTS}
+        return Written(table, settings.files, self._told(folder)["data_bytes"], metadata)
 
-    def make(self, judge: Judge, settings: LhbenchSettings) -> None:
+    def make(self, verifier: Verifier, settings: LhbenchSettings) -> None:
         """Generate the input data of series with `settings`, unless they exist."""
-        if isinstance(settings, LoadSettings | RefreshSettings):
-            judge.kept(self.base(settings.scale), {"do": "base", "scale": settings.scale})
+        for folder, order in self._orders(settings):
+            verifier.kept(folder, order)
+
+    def _orders(self, settings: LhbenchSettings) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """Yield the folders of the input data, each with the order that generates it."""
+        if isinstance(settings, TpcdsSettings):
+            yield self.base(settings.scale), {"do": "base", "scale": settings.scale}
         if isinstance(settings, RefreshSettings):
-            judge.kept(
+            yield (
                 self.refreshes(settings),
                 {
                     "do": "refreshes",
@@ -74,27 +83,17 @@ class Store:
                 },
             )
         if isinstance(settings, MergeSettings):
-            judge.kept(
-                self.sets(settings),
-                {
-                    "do": "micro",
-                    "rows": settings.rows,
-                    "files": settings.files,
-                    "updates": list(settings.sizes),
-                    "seed": settings.seed,
-                },
-            )
-
+            sizes = {"rows": settings.rows, "files": settings.files, "updates": list(settings.sizes)}
+            yield self.sets(settings), {"do": "micro", **sizes, "seed": settings.seed}
         if isinstance(settings, FilesSettings):
             place = self.many(settings)
-            order = {"do": "files", "files": settings.files, "rows": settings.rows, "place": str(place)}
-            judge.kept(place, order)
+            yield place, {"do": "files", "files": settings.files, "rows": settings.rows, "place": str(place)}
 
-    def files(self, settings: LhbenchSettings, tables: Sequence[str]) -> tuple[Path, ...]:
+    def files(self, settings: LhbenchSettings) -> tuple[Path, ...]:
         """Return the existing files that series with `settings` read: Parquet, or metadata in the part `files`."""
         found: list[Path] = []
-        if isinstance(settings, LoadSettings | RefreshSettings):
-            found += [self.file(settings.scale, name) for name in tables]
+        if isinstance(settings, TpcdsSettings):
+            found += [self.file(settings.scale, name) for name in self.tables(settings)]
         if isinstance(settings, RefreshSettings):
             found += sorted(self.refreshes(settings).glob("*.parquet"))
         if isinstance(settings, MergeSettings):
@@ -103,18 +102,38 @@ class Store:
             found += [path for folder in self.written(settings).metadata.values() for path in sorted(folder.iterdir())]
         return tuple(found)
 
+    def described(self, settings: LhbenchSettings) -> dict[str, Any]:
+        """Return the description of the input data: rows of tables and sets, without the texts of queries."""
+        if isinstance(settings, FilesSettings):
+            return {"many": self._told(self.many(settings))}
+        if isinstance(settings, MergeSettings):
+            return {"sets": self._told(self.sets(settings))}
+        assert isinstance(settings, TpcdsSettings)
+        tables = {"tables": self._told(self.base(settings.scale))["tables"]}
+        if isinstance(settings, RefreshSettings):
+            return {**tables, "sets": self._told(self.refreshes(settings))}
+        return tables
+
     def file(self, scale: float, table: str) -> Path:
         return self.base(scale) / f"{table}.parquet"
 
-    def told(self, folder: Path) -> Mapping[str, Any]:
+    def _told(self, folder: Path) -> Mapping[str, Any]:
         """Return the description of the data in `folder`, recorded when they were generated."""
         found: Mapping[str, Any] = json.loads((folder / DONE).read_text())
         return found
 
     def texts(self, scale: float) -> Mapping[str, str]:
         """Return the texts of the queries by number, from the generator's release."""
-        found: Mapping[str, str] = self.told(self.base(scale))["queries"]
+        found: Mapping[str, str] = self._told(self.base(scale))["queries"]
         return found
+
+    def tables(self, settings: TpcdsSettings) -> tuple[str, ...]:
+        """Return the tables that are loaded, sorted: those that queries name or that are merged into, or all."""
+        if isinstance(settings, LoadSettings) and settings.whole:
+            return TABLES
+        texts = self.texts(settings.scale)
+        needed = {table for number in settings.numbers for table in named_in(texts[number])}
+        return tuple(sorted(needed | set(settings.tables if isinstance(settings, RefreshSettings) else ())))
 
     def rows(self, scale: float, table: str) -> str:
         """Return a DuckDB query for the rows of a table that are loaded."""

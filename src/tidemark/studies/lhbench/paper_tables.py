@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 from tidemark.analysis.quantities import Quantity
 from tidemark.analysis.statistics import Replicates
 from tidemark.analysis.words import Cell, Missing, attempt
 from tidemark.results.tables.table import Column, Table, Workshop
 from tidemark.studies.lhbench import published
-from tidemark.studies.lhbench.axis import reading
-from tidemark.studies.lhbench.load.settings import LOAD
-from tidemark.studies.lhbench.measures import LhbenchEvidence, printed, printed_change, printed_ratio
-from tidemark.studies.lhbench.quantities import LOADING, MERGING, QUERIES_AFTER, QUERYING, TOTAL
-from tidemark.studies.lhbench.refresh.settings import REFRESH
+from tidemark.studies.lhbench.claims import LhbenchEvidence, ratio
+from tidemark.studies.lhbench.metrics import LOADING, MERGING, QUERIES_AFTER, QUERYING, TOTAL
+from tidemark.studies.lhbench.published import printed, reading
+from tidemark.studies.lhbench.settings import LOAD, REFRESH
 
 DELTA = "delta-on-spark-cow"  # copies files on merge, as the paper's Delta did
 # PANELS: panels of figures 1 and 2, the measured quantity, its part. IN_PLACE: Tidemark's system for each of theirs.
@@ -63,10 +63,10 @@ def _beside(workshop: Workshop) -> Table:
     for figure, panel, quantity, part in PANELS:
         for theirs, ours in IN_PLACE[figure].items():
             told = printed(figure, panel, theirs).ratio(printed(figure, panel, BASE[figure])).estimate("x")
-            now = attempt("x", _over(evidence, quantity, ours, DELTA, part))
+            now = attempt("x", partial(ratio, evidence, quantity, ours, DELTA, part))
             then: Cell = Missing(NO_HUDI)
             if theirs in AS_THEN:
-                then = attempt("x", _over(evidence, quantity, AS_THEN[theirs], DELTA_BEFORE, part))
+                then = attempt("x", partial(ratio, evidence, quantity, AS_THEN[theirs], DELTA_BEFORE, part))
             rows.append([figure, panel, theirs, told, ours, now, then])
     columns = (
         Column("figure", "Figure"), Column("panel", "Panel"), Column("theirs", "The paper's system"),
@@ -84,30 +84,22 @@ def _beside(workshop: Workshop) -> Table:
     )
 
 
-def _over(
-    evidence: LhbenchEvidence, quantity: Quantity, system: str, delta: str, part: str
-) -> Callable[[], Replicates]:
-    return lambda: evidence.value(quantity, system, part).ratio(evidence.value(quantity, delta, part))
-
-
 def _contradictions(workshop: Workshop) -> Table:
     """Return a table that checks the paper's sentences against its own figures."""
-    evidence = LhbenchEvidence(workshop.measures)
-    files = {
-        panel: printed_ratio(evidence, 4, f"{panel} total", published.ICEBERG, published.DELTA, 200_000)[0]
-        for panel in ("limit", "partition", "value")
+    at_files = {
+        panel: _ratio(4, panel, published.ICEBERG, published.DELTA, 200_000)
+        for panel in ("limit startup", "limit total", "partition total", "value total")
     }
-    start = printed_ratio(evidence, 4, "limit startup", published.ICEBERG, published.DELTA, 200_000)[0]
-    merges = {
-        x: printed_ratio(evidence, 3, "merge", published.COPY, published.IN_READ, x)[0] for x in (70_000, 7_000_000)
-    }
-    cause = printed_change(evidence, 2, "queries after", "queries before", "Hudi MoR 0.12.0", "Hudi CoW 0.12.0")[0]
+    start = at_files.pop("limit startup")
+    merges = {x: _ratio(3, "merge", published.COPY, published.IN_READ, x) for x in (70_000, 7_000_000)}
+    hudi = ("Hudi MoR 0.12.0", "Hudi CoW 0.12.0")
+    cause = _ratio(2, "queries after", *hudi).ratio(_ratio(2, "queries before", *hudi))
     releases = printed(2, "merge", "Iceberg CoW 1.1.0").ratio(printed(2, "merge", "Iceberg MoR 0.14.0"))
     said: list[tuple[str, str, Replicates, str]] = [
         ('"7-12× for a 200K file table"', "startup, one row", start, "the range is that of startup times"),
         *(
-            ('"7-12× for a 200K file table"', f"total, filter: {panel}", ratio, "what a user waits for")
-            for panel, ratio in files.items()
+            ('"7-12× for a 200K file table"', f"total, filter: {panel.split()[0]}", ratio, "what a user waits for")
+            for panel, ratio in at_files.items()
         ),
         ('"1.48× faster at the largest merge configuration"', "its bars", merges[7_000_000],
          "more than the sentence states"),
@@ -139,3 +131,8 @@ def _contradictions(workshop: Workshop) -> Table:
     ]
     title = "The paper's statements, compared with its own figures"
     return workshop.table("lhb-contradictions", title, columns, rows, (), notes)
+
+
+def _ratio(figure: int, panel: str, line: str, beside: str, x: int | None = None) -> Replicates:
+    """Return the ratio of two numbers in one panel of a figure."""
+    return printed(figure, panel, line, x).ratio(printed(figure, panel, beside, x))

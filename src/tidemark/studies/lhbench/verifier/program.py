@@ -1,6 +1,6 @@
 """Separate program, in the environment of `envs/tools/lhbench.lock`: generates data, and checks tables against them.
 
-    python -m tidemark.studies.lhbench.judge.program ORDER RESULT
+    python -m tidemark.studies.lhbench.verifier.program ORDER RESULT
 
 ORDER is JSON, as `calls` writes it: what to `do`, and its arguments. RESULT is JSON too. The program imports the
 standard library, DuckDB and, for some formats, their readers; it never runs while a phase of a window is timed.
@@ -16,10 +16,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tidemark.studies.lhbench.data import micro, refresh, registered, tpcds
-from tidemark.studies.lhbench.judge import answers, readers
-from tidemark.studies.lhbench.judge.tables import Held, connect, expect, know
-from tidemark.studies.lhbench.second.program import ask
+from tidemark.studies.lhbench.data import many_files, micro, tpcds
+from tidemark.studies.lhbench.verifier import readers
+from tidemark.studies.lhbench.verifier.comparison import (
+    Held,
+    answer_difference,
+    canonical_answer,
+    connect,
+    expect,
+    know,
+    numeric,
+)
+from tidemark.studies.lhbench.verifier.duckdb_queries import ask
 
 
 def make_base(order: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,12 +43,12 @@ def make_refreshes(order: Mapping[str, Any]) -> dict[str, Any]:
     folder, base = Path(order["folder"]), Path(order["base"])
     connection = connect(folder)
     tpcds.views(connection, {name: base / f"{name}.parquet" for name in order["tables"]})
-    mix = refresh.Mix(order["share"], order["updates"])
+    mix = tpcds.Mix(order["share"], order["updates"])
     made = {}
     for name in order["tables"]:
         for number in range(1, order["count"] + 1):
             path = folder / f"{name}-{number}.parquet"
-            made[path.name] = refresh.make(connection, name, number, order["seed"], mix, path)
+            made[path.name] = tpcds.make_set(connection, name, number, order["seed"], mix, path)
     return made
 
 
@@ -58,7 +66,7 @@ def make_micro(order: Mapping[str, Any]) -> dict[str, Any]:
 def make_files(order: Mapping[str, Any]) -> dict[str, Any]:
     """Generate many small files, and the metadata that formats need to make them a table."""
     folder = Path(order["folder"])
-    return dict(registered.make(connect(folder), order["files"], order["rows"], folder, Path(order["place"])))
+    return dict(many_files.make(connect(folder), order["files"], order["rows"], folder, Path(order["place"])))
 
 
 def judge(order: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +91,7 @@ def judge(order: Mapping[str, Any]) -> dict[str, Any]:
     know(connection, order["tables"])
     for name, each in order["answers"].items():
         rows = connection.execute(each["text"]).fetchall()
-        words = answers.difference(answers.canonical(rows), answers.canonical(each["rows"], answers.numeric(rows)))
+        words = answer_difference(canonical_answer(rows), canonical_answer(each["rows"], numeric(rows)))
         asked[name] = {"rows": len(rows), "words": words}
     said = {"tables": tables, "beside": beside, "answers": asked, "versions": readers.versions(reader)}
     return {**said, "seconds": time.perf_counter() - began}

@@ -1,4 +1,4 @@
-"""DuckDB as a second engine runs the queries on the tables that the first engine wrote; a call of the judge's program.
+"""DuckDB as a second engine runs the queries on the tables that the first engine wrote; a call of the program.
 
 A wrong result has no time. This holds for a query whose answer differs from the one on the base files, and for a query
 of a table that is not read correctly, even if its answer is right.
@@ -15,10 +15,16 @@ from typing import Any, Self
 
 import duckdb
 
-from tidemark.studies.lhbench.data.tables import named_in
-from tidemark.studies.lhbench.judge import answers, readers
-from tidemark.studies.lhbench.judge.tables import Held, connect, expect, know
-from tidemark.studies.lhbench.second.ways import WAYS
+from tidemark.studies.lhbench.data.tpcds import named_in
+from tidemark.studies.lhbench.verifier import readers
+from tidemark.studies.lhbench.verifier.comparison import (
+    Held,
+    answer_difference,
+    canonical_answer,
+    connect,
+    expect,
+    know,
+)
 
 
 @dataclass(slots=True)
@@ -63,7 +69,7 @@ def ask(order: Mapping[str, Any]) -> dict[str, Any]:
         known = Known.of(judging, order["queries"])
         threads = judging.execute("SELECT current_setting('threads')").fetchall()[0][0]
     engine = {"DuckDB": duckdb.__version__, "threads": threads, "memory_mb": order["memory_mb"]}
-    return {"engine": engine, "ways": {way: _by(way, order, tables, known) for way in WAYS[order["reader"]]}}
+    return {"engine": engine, "ways": {way: _by(way, order, tables, known) for way in readers.WAYS[order["reader"]]}}
 
 
 def _by(way: str, order: Mapping[str, Any], tables: Mapping[str, Held], known: Known) -> dict[str, Any]:
@@ -142,7 +148,7 @@ def answered(
             each.ns.append(time.perf_counter_ns() - start)
         for name, rows in found.items():  # after the pass, so that nothing runs between its queries
             asked[name].rows = len(rows)
-            asked[name].words = answers.difference(answers.canonical(known.answers[name]), answers.canonical(rows))
+            asked[name].words = answer_difference(canonical_answer(known.answers[name]), canonical_answer(rows))
     return asked
 
 

@@ -2,68 +2,65 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from tidemark.analysis.blocks import REPLICATES
 from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.statistics import Replicates, generator
+from tidemark.analysis.statistics import Replicates
 from tidemark.results.claims.evidence import Evidence, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.runs.runset import Series
-from tidemark.studies.lhbench import published
-from tidemark.studies.lhbench.axis import reading
-from tidemark.studies.lhbench.files.answers import SELECTIVE
-from tidemark.studies.lhbench.files.settings import FILES
-from tidemark.studies.lhbench.load.settings import LOAD
-from tidemark.studies.lhbench.merge.settings import MERGE
-from tidemark.studies.lhbench.parts import size_of
-from tidemark.studies.lhbench.quantities import QUERYING, TOTAL, in_part, merging, of, slowdown, subjects
-from tidemark.studies.lhbench.refresh.settings import REFRESH
-from tidemark.studies.lhbench.window.script import BEFORE
+from tidemark.studies.lhbench.metrics import QUERYING, TOTAL, in_part, merging, slowdown, subjects
+from tidemark.studies.lhbench.published import printed, reading
+from tidemark.studies.lhbench.script import BEFORE, SELECTIVE
+from tidemark.studies.lhbench.settings import FILES, LOAD, MERGE, REFRESH, settings_of
 
 OWN: dict[str, Measure] = {}
-# Error bounds of a figure's numbers: rounding to whole units if printed; seconds, or a share by figure, if read off.
-ROUNDED, SECONDS_BY_EYE, SHARE_BY_EYE = 0.5, 5.0, {3: 0.05, 4: 0.10}
 
 
 class LhbenchEvidence(Evidence):
     """Evidence by part; for a part with several scales, the largest that was measured."""
 
+    def _in_part(self, system: str, part: str) -> list[Series]:
+        return [each for each in in_part(self.measures.run_set, part, self.stack) if each.system == system]
+
     def of_part(self, system: str, part: str) -> Series:
-        own = [each for each in in_part(self.measures.run_set, part, self.stack) if each.system == system]
+        own = self._in_part(system, part)
         ran = [each for each in own if each.runs]
         return self.noted(ran[-1:] or own, f"{system} in the part '{part}'")
 
     def of_files(self, system: str, files: int) -> Series:
         """Return the series of the part `files` with `files` files; Absent if the protocol plans none."""
-        own = [each for each in in_part(self.measures.run_set, FILES, self.stack) if each.system == system]
-        chosen = [each for each in own if size_of(each.mode) == files]
+        chosen = [each for each in self._in_part(system, FILES) if settings_of(each).size == files]
         if not chosen:
             raise Absent(f"no table of {files:,} files is planned under this protocol")
         return self.noted(chosen, f"{system} with {files:,} files")
 
     def at_files(self, quantity: Quantity, system: str, files: int) -> Replicates:
-        return positive(of(self.measures, quantity, self.of_files(system, files)))
+        return positive(self.measures.value(quantity, self.of_files(system, files)))
 
     def along_files(self, quantity: Quantity, system: str) -> list[tuple[float, Replicates]]:
         """Return (number of files, quantity) for each measured number of files; Absent if there are fewer than two."""
-        own = [each for each in in_part(self.measures.run_set, FILES, self.stack) if each.system == system]
-        ran = [self.noted([each], system) for each in own if each.runs]
+        ran = [self.noted([each], system) for each in self._in_part(system, FILES) if each.runs]
         if len(ran) < 2:
             raise Absent(f"{system} was measured with {len(ran)} number{'s' * (len(ran) != 1)} of files")
-        return [(size_of(each.mode), of(self.measures, quantity, each)) for each in ran]
+        return [(settings_of(each).size, self.measures.value(quantity, each)) for each in ran]
 
     def value(self, quantity: Quantity, system: str, part: str) -> Replicates:
-        return positive(of(self.measures, quantity, self.of_part(system, part)))
+        return positive(self.measures.value(quantity, self.of_part(system, part)))
+
+
+def ratio(evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: str, part: str) -> Replicates:
+    """Return the quantity of one format divided by that of another, in one part."""
+    return evidence.value(quantity, system, part).ratio(evidence.value(quantity, vs, part))
 
 
 @measure(OWN)
 def part_ratio(evidence: LhbenchEvidence, quantity: Quantity, system: str, vs: str, part: str) -> Measured:
     """Return the quantity of one format divided by that of another, in one part."""
-    return evidence.value(quantity, system, part).ratio(evidence.value(quantity, vs, part)), TIMES
+    return ratio(evidence, quantity, system, vs, part), TIMES
 
 
 @measure(OWN)
@@ -93,9 +90,7 @@ def part_ratio_to_smallest(
 @measure(OWN)
 def ratio_of_parts(evidence: LhbenchEvidence, quantity: Quantity, over: Quantity, system: str, vs: str) -> Measured:
     """Return the ratio of two formats in `quantity`, divided by their ratio in `over`, both in the part `refresh`."""
-    ratios = [evidence.value(each, system, REFRESH).ratio(evidence.value(each, vs, REFRESH)) for each in
-              (quantity, over)]  # fmt: skip
-    return ratios[0].ratio(ratios[1]), TIMES
+    return ratio(evidence, quantity, system, vs, REFRESH).ratio(ratio(evidence, over, system, vs, REFRESH)), TIMES
 
 
 @measure(OWN)
@@ -107,9 +102,8 @@ def query_spread(evidence: LhbenchEvidence, systems: list[str]) -> Measured:
 @measure(OWN)
 def query_margin(evidence: LhbenchEvidence, query: str, system: str, vs: str) -> Measured:
     """Return the ratio of two formats in one query, divided by their ratio over all queries."""
-    ratios = [evidence.value(each, system, LOAD).ratio(evidence.value(each, vs, LOAD)) for each in
-              (QUERYING[query], TOTAL)]  # fmt: skip
-    return ratios[0].ratio(ratios[1]), TIMES
+    margin = ratio(evidence, QUERYING[query], system, vs, LOAD).ratio(ratio(evidence, TOTAL, system, vs, LOAD))
+    return margin, TIMES
 
 
 @measure(OWN)
@@ -121,15 +115,13 @@ def query_share(evidence: LhbenchEvidence, query: str, system: str) -> Measured:
 @measure(OWN)
 def size_ratio(evidence: LhbenchEvidence, system: str, vs: str, updates: int) -> Measured:
     """Return the ratio of two formats' times to merge `updates` updates into the synthetic table."""
-    quantity = merging(updates)
-    return evidence.value(quantity, system, MERGE).ratio(evidence.value(quantity, vs, MERGE)), TIMES
+    return ratio(evidence, merging(updates), system, vs, MERGE), TIMES
 
 
 @measure(OWN)
 def size_slowdown(evidence: LhbenchEvidence, system: str, vs: str, updates: int) -> Measured:
     """Return the ratio of two formats' query slowdowns after a merge of `updates` updates."""
-    quantity = slowdown(updates)
-    return evidence.value(quantity, system, MERGE).ratio(evidence.value(quantity, vs, MERGE)), TIMES
+    return ratio(evidence, slowdown(updates), system, vs, MERGE), TIMES
 
 
 @measure(OWN)
@@ -197,21 +189,6 @@ def axis_error(_evidence: LhbenchEvidence, factor: float) -> Measured:
 def not_here(_evidence: LhbenchEvidence, reason: str) -> Measured:
     """Raise Absent with `reason`, for a claim that cannot be measured here."""
     raise Absent(reason)
-
-
-def printed(figure: int, panel: str, system: str, x: int | None = None) -> Replicates:
-    """Return a number of the paper, with draws over its rounding or reading error; KeyError if there is none."""
-    for each in published.numbers():
-        if (each.figure, each.panel, each.system, each.x) == (figure, panel, system, x):
-            break
-    else:
-        raise KeyError(f"figure {figure}: {panel} of {system} at {x}")
-    by_eye = SECONDS_BY_EYE if each.unit == "s" else SHARE_BY_EYE.get(figure, 0.0) * each.value
-    off = ROUNDED if each.tag == published.PRINTED else by_eye
-    draws = generator("printed", figure, panel, system, x).uniform(
-        max(each.value - off, 0.1 * each.value), each.value + off, REPLICATES
-    )
-    return Replicates(math.log(each.value), np.log(draws), 1)
 
 
 def _spread(parts: Sequence[Replicates]) -> Replicates:

@@ -1,4 +1,4 @@
-"""Stage of a window: a session on an engine, fresh tables, and a judge that reads them without the engine."""
+"""A window: a session on an engine, fresh tables, and a verifier that reads them without the engine."""
 
 from __future__ import annotations
 
@@ -12,28 +12,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidemark.errors import ServiceError, SystemFailure
+from tidemark.errors import MachineError, ServiceError, SystemFailure
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
+from tidemark.services.spark.server import Spark
 from tidemark.studies.lhbench.data.store import Store
-from tidemark.studies.lhbench.files import script as files
-from tidemark.studies.lhbench.files.settings import FilesSettings
-from tidemark.studies.lhbench.judge.calls import Judge
-from tidemark.studies.lhbench.load import script as load
-from tidemark.studies.lhbench.load.settings import LoadSettings
-from tidemark.studies.lhbench.merge import script as merge
-from tidemark.studies.lhbench.merge.settings import MergeSettings
-from tidemark.studies.lhbench.parts import settings_of
-from tidemark.studies.lhbench.refresh import script as refresh
-from tidemark.studies.lhbench.refresh.settings import RefreshSettings
-from tidemark.studies.lhbench.second.calls import asked
-from tidemark.studies.lhbench.settings import LhbenchSettings
-from tidemark.studies.lhbench.window.samples import NOT_TOLD, Done, LakeWindow
-from tidemark.studies.lhbench.window.script import QUERY, Held, Phase, Step
-from tidemark.studies.lhbench.window.startup import tell
+from tidemark.studies.lhbench.record import NOT_TOLD, Done, LakeWindow, tell
+from tidemark.studies.lhbench.script import QUERY, Held, Phase, Step, script
+from tidemark.studies.lhbench.settings import settings_of
+from tidemark.studies.lhbench.verifier.calls import Verifier
+from tidemark.studies.lhbench.verifier.readers import NO_WAY, WAYS
 from tidemark.systems.base import Context
 from tidemark.systems.spark_sql.base import Ran, SqlEngineTable
 
@@ -43,7 +34,7 @@ EVENTS = ".events"  # folder of the engine's log, removed with the window's fold
 
 @dataclass(slots=True)
 class Verdicts:
-    """The judge's results so far: tables by phase, answers by phase and query."""
+    """The verifier's results so far: tables by phase, answers by phase and query."""
 
     tables: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     answers: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
@@ -71,10 +62,10 @@ class LakeStage(Stage[LakeWindow]):
     """Stage of a session's window; `staged` creates it."""
 
     def __init__(
-        self, rig: Rig, directory: Path, system: SqlEngineTable, phases: Sequence[Phase], judge: Judge, show: Show
+        self, rig: Rig, directory: Path, system: SqlEngineTable, phases: Sequence[Phase], verifier: Verifier, show: Show
     ) -> None:
         self.directory = directory
-        self._rig, self._system, self._phases, self._judge, self._show = rig, system, phases, judge, show
+        self._rig, self._system, self._phases, self._verifier, self._show = rig, system, phases, verifier, show
         self._phase: Phase | None = None
         self._answers: dict[str, tuple[Step, Sequence[Sequence[Any]]]] = {}  # first answer in the phase, by query
         self._labels: list[str] = []  # labels of the completed steps
@@ -156,7 +147,7 @@ class LakeStage(Stage[LakeWindow]):
             self._footprints[phase.name] = {name: asdict(self._system.footprint(name)) for name in tables}
         if phase.second:
             self._show(f"{phase.name}: asking a second engine")
-            self.second[phase.name] = asked(self._judge, self._system.reader, phase, tables)
+            self.second[phase.name] = second_engine(self._verifier, self._system.reader, phase, tables)
         closed = {
             name: {"rows": len(rows), "words": step.closed.difference(rows)}
             for name, (step, rows) in self._answers.items()
@@ -171,13 +162,13 @@ class LakeStage(Stage[LakeWindow]):
         self._show(f"{phase.name}: comparing")
         order = {
             "do": "judge",
-            "folder": str(self._judge.folder),
+            "folder": str(self._verifier.folder),
             "reader": self._system.reader,
             "tables": tables,
             "read": read,
             "answers": answers,
         }
-        said = self._judge.ask(order)
+        said = self._verifier.ask(order)
         self._verdicts.seconds += said["seconds"]
         self._verdicts.versions = said["versions"]
         if read:
@@ -232,7 +223,7 @@ class LakeStage(Stage[LakeWindow]):
             "footprints": self._footprints,
             "words": "; ".join(wrong) or "exact",
             "failed": failed,
-            "data": described(settings_of(self._rig.spec), Store.of(self._rig.workload.workspace)),
+            "data": Store.of(self._rig.workload.workspace).described(settings_of(self._rig.spec)),
             "in_force": dict(self._system.in_force()),
         }
         return Description(
@@ -259,31 +250,28 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[LakeStag
         stack.callback(system.close)
         system.open()
         system.log_events(private_directory(directory / EVENTS))
-        judge = Judge.of(rig.workload.workspace, directory / ".judge")
+        verifier = Verifier.of(rig.workload.workspace, directory / ".judge")
         phases = script(system, settings_of(rig.spec), Store.of(rig.workload.workspace), rig.spec.repeat)
-        yield LakeStage(rig, directory, system, phases, judge, show)
+        yield LakeStage(rig, directory, system, phases, verifier, show)
 
 
-def script(system: SqlEngineTable, settings: LhbenchSettings, store: Store, repeat: int) -> Sequence[Phase]:
-    """Return the phases of a window."""
-    if isinstance(settings, LoadSettings):
-        return load.script(system, settings, store)
-    if isinstance(settings, RefreshSettings):
-        return refresh.script(system, settings, store)
-    if isinstance(settings, FilesSettings):
-        return files.script(system, settings, store)
-    assert isinstance(settings, MergeSettings)
-    return merge.script(system, settings, store, repeat)
+def second_engine(verifier: Verifier, reader: str, phase: Phase, tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a second engine's results for the queries of `phase`, repeated as often; or the `reason` for none.
 
-
-def described(settings: LhbenchSettings, store: Store) -> Mapping[str, Any]:
-    """Return the description of the input data: rows of tables and sets, without the texts of queries."""
-    if isinstance(settings, LoadSettings):
-        return {"tables": store.told(store.base(settings.scale))["tables"]}
-    if isinstance(settings, RefreshSettings):
-        sets = store.told(store.refreshes(settings))
-        return {"tables": store.told(store.base(settings.scale))["tables"], "sets": sets}
-    if isinstance(settings, FilesSettings):
-        return {"many": store.told(store.many(settings))}
-    assert isinstance(settings, MergeSettings)
-    return {"sets": store.told(store.sets(settings))}
+    A failure of the second engine is a finding, and not an error of the measured system.
+    """
+    if reader not in WAYS:
+        return {"reason": NO_WAY[reader]}
+    order = {
+        "do": "second",
+        "folder": str(verifier.folder),
+        "reader": reader,
+        "tables": tables,
+        "queries": {step.subject: step.text for step in phase.steps},
+        "passes": max(step.number for step in phase.steps),
+        "memory_mb": Spark.heap_mb,
+    }
+    try:
+        return verifier.ask(order)
+    except MachineError as error:
+        return {"reason": str(error).splitlines()[0]}

@@ -1,9 +1,14 @@
-"""Readers of tables without Spark, one per format: each makes a relation that DuckDB can read."""
+"""Readers of tables without Spark, one per format: each makes a relation that DuckDB can read.
+
+DuckDB is also the second engine that runs queries on the tables; `WAYS` are those in which it reads them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tidemark.errors import MachineError
@@ -19,6 +24,13 @@ EXTENSIONS = {DELTA: ("delta",), ICEBERG_SCAN: ("avro", "httpfs", "iceberg"), DU
 LAKE = "lake"  # name under which a DuckLake is attached
 HINT = "version-hint.text"
 OWN_OF_HUDI = "_hoodie_"  # prefix of columns that Hudi adds
+# The first engine writes no DuckLake tables: DuckDB loads its own from the same files, in the case without a format.
+WAYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {PARQUET: (PARQUET, DUCKLAKE), DELTA: (DELTA,), ICEBERG: (ICEBERG_SCAN,)}
+)
+NO_WAY = {HUDI: "DuckDB has no reader of Hudi's tables"}
+CALLED = {PARQUET: "read_parquet", DELTA: "delta_scan", ICEBERG_SCAN: "iceberg_scan", DUCKLAKE: "DuckLake"}
+NOT_ASKED = "these runs had no second engine"
 
 
 def relation(connection: duckdb.DuckDBPyConnection, name: str, reader: str, location: Path) -> str:

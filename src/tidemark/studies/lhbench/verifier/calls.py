@@ -1,4 +1,4 @@
-"""Orders to the program that generates data and judges tables, from the harness's side."""
+"""Orders to the program that generates data and verifies tables, from the side of the measuring process."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from tidemark.services.programs.process import LAUNCHER, server_environment, tai
 from tidemark.software.tools import tool_python
 
 TOOL = "lhbench"
-PROGRAM = "tidemark.studies.lhbench.judge.program"
+PROGRAM = "tidemark.studies.lhbench.verifier.program"
 DONE = "done.json"  # in a folder of data, once it is complete
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
-    """The judge's program: the interpreter of the tool's environment, and a folder for orders and logs."""
+class Verifier:
+    """The verifier's program: the interpreter of the tool's environment, and a folder for orders and logs."""
 
     python: Path
     folder: Path
 
     @classmethod
-    def of(cls, workspace: Workspace, folder: Path) -> Judge:
+    def of(cls, workspace: Workspace, folder: Path) -> Verifier:
         return cls(tool_python(TOOL, workspace), private_directory(folder))
 
     def ask(self, order: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,28 +1,38 @@
-"""Quantities of the study: times of loads, queries, merges and compaction, and sizes of tables.
+"""Metrics of the study: times of loads, queries, merges and compaction, and sizes of tables.
 
-A run with a wrong table or a wrong answer has no quantities: they are Absent.
+A run with a wrong table or a wrong answer has no metrics: they are Absent. So has a second engine without a correct
+answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import LOWER, Absent, Quantities, Quantity
 from tidemark.analysis.statistics import Replicates, known
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.lhbench.files.answers import QUERIES as ASKED_OF_FILES
-from tidemark.studies.lhbench.files.answers import SELECTIVE
-from tidemark.studies.lhbench.load.settings import QUERIES
-from tidemark.studies.lhbench.parts import part_of, size_of
-from tidemark.studies.lhbench.window.samples import NOT_TOLD
-from tidemark.studies.lhbench.window.script import AFTER, BEFORE, COMPACT, COMPACTED, LOAD, MERGE, QUERIED, QUERY
+from tidemark.studies.lhbench.record import NOT_TOLD, LakeRecord, Second, Way
+from tidemark.studies.lhbench.script import (
+    AFTER,
+    BEFORE,
+    COMPACT,
+    COMPACTED,
+    COUNT,
+    FILES_QUERIES,
+    LOAD,
+    MERGE,
+    QUERIED,
+    QUERY,
+    SELECTIVE,
+)
+from tidemark.studies.lhbench.settings import QUERIES, settings_of
+from tidemark.studies.lhbench.verifier.readers import DUCKLAKE, NOT_ASKED
 
 NO_JOB = "answered without its own job"
 NOT_COMPARABLE = "not comparable: a table or an answer is not what it must be"
@@ -37,10 +47,6 @@ def sound(run: Run) -> Run:
     if not run.manifest.oracle.verdict:
         raise Absent(NOT_COMPARABLE)
     return run
-
-
-def found(run: Run) -> dict[str, Any]:
-    return dict(run.manifest.found)
 
 
 def _chosen(run: Run, kind: str, phase: str | None = None, subject: str | None = None) -> NDArray[np.bool_]:
@@ -83,13 +89,11 @@ def _load(run: Run, column: str = "elapsed_ns") -> Replicates:
     return known(float(values.sum()) * SECONDS)
 
 
-def _query(run: Run, subject: str, phase: str = BEFORE) -> Replicates:
-    return known(query_s(run, phase, subject))
-
-
-def _total(run: Run, phase: str = BEFORE, column: str = "elapsed_ns", first: int = 1) -> Replicates:
-    """Return the sum of the queries' medians; Absent if one of them failed."""
-    return known(sum(query_s(run, phase, each, column, first) for each in subjects(run, phase)))
+def _total(
+    run: Run, phase: str = BEFORE, asked: Sequence[str] = (), column: str = "elapsed_ns", first: int = 1
+) -> Replicates:
+    """Return the sum of the medians of queries (all, if none is named); Absent if one of them failed."""
+    return known(sum(query_s(run, phase, each, column, first) for each in asked or subjects(run, phase)))
 
 
 def startup_s(run: Run, phase: str, subject: str, first: int = 1) -> float:
@@ -97,19 +101,15 @@ def startup_s(run: Run, phase: str, subject: str, first: int = 1) -> float:
     return max(query_s(run, phase, subject, "startup_ns", first), CLOCK_S / 2)
 
 
-def _startup(run: Run, phase: str, asked: Sequence[str] | None = None, first: int = 1) -> Replicates:
+def _startup(run: Run, phase: str, asked: Sequence[str] = (), first: int = 1) -> Replicates:
     return known(sum(startup_s(run, phase, each, first) for each in asked or subjects(run, phase)))
 
 
-def _execution(run: Run, phase: str, asked: Sequence[str] | None = None, first: int = 1) -> Replicates:
+def _execution(run: Run, phase: str, asked: Sequence[str] = (), first: int = 1) -> Replicates:
     """Return the total time of the queries minus their startup."""
     names = asked or subjects(run, phase)
     left = [query_s(run, phase, each, first=first) - startup_s(run, phase, each, first) for each in names]
     return known(max(sum(left), CLOCK_S / 2))
-
-
-def _answer(run: Run, asked: Sequence[str]) -> Replicates:
-    return known(sum(query_s(run, QUERIED, each, first=AGAIN) for each in asked))
 
 
 def _first(run: Run, asked: Sequence[str]) -> Replicates:
@@ -129,7 +129,7 @@ def _scanned(run: Run, column: str, subject: str | None = None, factor: float = 
 
 def _is_refreshed(run: Run) -> bool:
     """Return True if merges go one after the other into tables loaded once, False if each has a separate table."""
-    return LOAD in found(run)["footprints"]
+    return LOAD in run.record(LakeRecord).sizes
 
 
 def merges_s(run: Run) -> list[float]:
@@ -166,25 +166,55 @@ def slowdown_of(run: Run, size: int) -> Replicates:
 
 def _weight(run: Run, what: str, phase: str) -> Replicates:
     """Return the size of all tables judged after a phase, data and metadata; `what` is bytes or files."""
-    tables = found(sound(run))["footprints"].get(phase)
+    tables = sound(run).record(LakeRecord).sizes.get(phase)
     if not tables:
         raise Absent(f"no table was weighed after the phase '{phase}'")
-    return known(float(sum(each[f"data_{what}"] + each[f"metadata_{what}"] for each in tables.values())))
-
-
-def _last_merge(run: Run) -> str:
-    return f"{MERGE} {len(merges_s(run))}"
+    return known(float(sum(getattr(each, what) for each in tables.values())))
 
 
 def _growth(run: Run) -> Replicates:
     """Return the bytes of the merged tables after all refreshes, divided by their bytes when loaded."""
-    stages = found(sound(run))["footprints"]
-    after = stages[_last_merge(run)]
-    sums = [
-        sum(tables[name]["data_bytes"] + tables[name]["metadata_bytes"] for name in after)
-        for tables in (after, stages[LOAD])
-    ]
-    return known(sums[0] / sums[1])
+    phases = sound(run).record(LakeRecord).sizes
+    after = phases[f"{MERGE} {len(merges_s(run))}"]
+    bytes_after, before = (sum(tables[name].bytes for name in after) for tables in (after, phases[LOAD]))
+    return known(bytes_after / before)
+
+
+def ways_of(run: Run, phase: str) -> dict[str, Way]:
+    """Return the second engine's results after a phase, by way of reading the tables; Absent if no query ran."""
+    found = dict(sound(run).record(LakeRecord).second).get(phase, Second(reason=NOT_ASKED))
+    if found.ways is None:
+        raise Absent(found.reason)
+    return dict(found.ways)
+
+
+def _by_way(run: Run, phase: str, way: str | None) -> Way:
+    """Return the results of one way; `way` None: the way that reads the first engine's own tables."""
+    ways = ways_of(run, phase)
+    chosen = next((each for each in ways if each != DUCKLAKE), DUCKLAKE) if way is None else way
+    if chosen not in ways:
+        raise Absent(NOT_ASKED)
+    return ways[chosen]
+
+
+def second_s(run: Run, phase: str, way: str | None, asked: Sequence[str] = ()) -> Replicates:
+    """Return the sum of the medians of queries (all, if none is named) over the second engine's passes, in seconds."""
+    queries = dict(_by_way(run, phase, way).queries)
+    total = 0.0
+    for name in asked or queries:
+        if name not in queries:
+            raise Absent(f"{name} was not asked")
+        if queries[name].words:
+            raise Absent(f"{name}: {queries[name].words}")
+        total += float(np.median(queries[name].ns)) * SECONDS
+    return known(total)
+
+
+def _second_load(run: Run) -> Replicates:
+    loads = dict(_by_way(run, BEFORE, DUCKLAKE).load_ns)
+    if not loads:
+        raise Absent("nothing was loaded")
+    return known(sum(loads.values()) * SECONDS)
 
 
 def _seconds(name: str, title: str, how: Callable[[Run], Replicates], subject: str) -> Quantity:
@@ -202,13 +232,13 @@ def slowdown(size: int) -> Quantity:
 
 def querying(phase: str, query: str) -> Quantity:
     """Return the quantity of one query in a phase."""
-    return _seconds(f"{query}, {phase}", query, partial(_query, subject=query, phase=phase), "Queries")
+    return _seconds(f"{query}, {phase}", query, partial(_total, phase=phase, asked=(query,)), "Queries")
 
 
 LOADING = _seconds("load", "Load", _load, "Loads")
 LOADING_CPU = _seconds("load CPU", "Processor time of the load", partial(_load, column="cpu_ns"), "Loads")
 QUERYING = {
-    f"q{number}": _seconds(f"q{number}", f"Query {number}", partial(_query, subject=f"q{number}"), "Queries")
+    f"q{number}": _seconds(f"q{number}", f"Query {number}", partial(_total, asked=(f"q{number}",)), "Queries")
     for number in range(1, QUERIES + 1)
 }
 TOTAL = _seconds("queries", "Queries, sum of medians", _total, "Queries")
@@ -241,24 +271,39 @@ def _of_files(name: str, asked: Sequence[str], title: str) -> tuple[Quantity, Qu
     return (
         _seconds(f"startup of {name}", f"Startup, {title}", partial(_startup, **told), "Startups"),
         _seconds(f"execution of {name}", f"Execution, {title}", partial(_execution, **told), "Queries"),
-        _seconds(f"answer to {name}", f"Whole, {title}", partial(_answer, asked=asked), "Queries"),
+        _seconds(f"answer to {name}", f"Whole, {title}", partial(_total, **told), "Queries"),
         _seconds(f"first answer to {name}", f"First time, {title}", partial(_first, asked=asked), "Queries"),
     )
 
 
 OF_FILES = {
-    query: _of_files(query, (query,), "all rows counted" if query == "count" else f"filter: {query}")
-    for query in ASKED_OF_FILES
+    query: _of_files(query, (query,), "all rows counted" if query == COUNT else f"filter: {query}")
+    for query in FILES_QUERIES
 }
 OF_SELECTIVE = _of_files("selective", SELECTIVE, "the three selective queries together")
+
+
+def query_by(way: str, phase: str, query: str) -> Quantity:
+    how = partial(second_s, phase=phase, way=way, asked=(query,))
+    return Quantity(f"{query} by DuckDB, {way}, {phase}", "s", query, how, LOWER)
+
+
+def total_by(way: str | None, phase: str) -> Quantity:
+    """Return the quantity of all queries, the sum of their medians; `way` None: on the first engine's own tables."""
+    name = f"queries by DuckDB, {way or 'its own way'}, {phase}"
+    return Quantity(name, "s", "Queries by DuckDB", partial(second_s, phase=phase, way=way), LOWER)
+
+
+LOADED = Quantity("load of DuckLake", "s", "Load of DuckLake", _second_load, LOWER)
+LOADED_TABLES, MERGED_TABLES = total_by(None, BEFORE), total_by(None, AFTER)
 BYTES = Quantity("bytes", "B", "Bytes loaded", partial(_weight, what="bytes", phase=LOAD), LOWER)
-FILES = Quantity("files", "files", "Files loaded", partial(_weight, what="files", phase=LOAD), LOWER)
+FILE_COUNT = Quantity("files", "files", "Files loaded", partial(_weight, what="files", phase=LOAD), LOWER)
 GROWTH = Quantity("growth", "x", "Bytes after merges over before", _growth, LOWER)
 
 
 def _all() -> Iterator[Quantity]:
     yield from (LOADING, LOADING_CPU, TOTAL, LATER, PLANNING, QUERIES_AFTER, QUERIES_COMPACTED, MERGING, COMPACTING)
-    yield from (BYTES, FILES, GROWTH, *QUERYING.values())
+    yield from (BYTES, FILE_COUNT, GROWTH, *QUERYING.values())
     yield from (STARTUP, EXECUTION, SCAN_TIME, SCANNED, *SCANS_OF.values(), *OF_SELECTIVE)
     for told in OF_FILES.values():
         yield from told
@@ -270,20 +315,26 @@ def _all() -> Iterator[Quantity]:
 QUANTITIES = Quantities(
     all=tuple(_all()),
     headline=(LOADING, TOTAL, MERGING),
-    code=(
-        "studies/lhbench/quantities.py",
-        "studies/lhbench/files/answers.py",
-        "studies/lhbench/window/samples.py",
-    ),
+    code=("studies/lhbench/metrics.py", "studies/lhbench/record.py", "studies/lhbench/script.py"),
 )
 
 
-def of(measures: Measures, quantity: Quantity, series: Series) -> Replicates:
-    """Return `quantity` of `series` over its hot runs, or of run 0 if the session has one window."""
-    return measures.hot(quantity, series) if series.hot_runs else measures.cold(quantity, series)
+def of_part(series: Iterable[Series], part: str) -> list[Series]:
+    """Return those of `series` that are of a part, sorted by size; series of one size keep their order."""
+    chosen = [each for each in series if settings_of(each).part == part]
+    return sorted(chosen, key=lambda each: settings_of(each).size)
 
 
 def in_part(run_set: RunSet, part: str, stack: str | None = None) -> list[Series]:
-    """Return the series of a part sorted by size; series of one size keep the order of tables."""
-    chosen = [each for each in run_set.select(stack=stack) if part_of(each.mode) == part]
-    return sorted(chosen, key=lambda each: size_of(each.mode))
+    """Return the series of a part under one stack, sorted by size; series of one size keep the order of tables."""
+    return of_part(run_set.select(stack=stack), part)
+
+
+def largest(series: Iterable[Series]) -> list[Series]:
+    """Return the last of each system's series, which has the largest size."""
+    return list({each.system: each for each in series}.values())
+
+
+def all_runs(series: Iterable[Series]) -> list[Run]:
+    """Return the runs of all `series`."""
+    return [run for each in series for run in each.runs]

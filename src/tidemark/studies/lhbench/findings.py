@@ -1,0 +1,120 @@
+"""Findings of the study: each sentence takes its numbers from runs, or states why there are none."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from tidemark.analysis.prose import SentenceWriter, or_why
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.words import estimate_text, listed, number
+from tidemark.runs.runset import Series
+from tidemark.studies.lhbench import published
+from tidemark.studies.lhbench.metrics import (
+    LOADED,
+    LOADED_TABLES,
+    LOADING,
+    MERGING,
+    OF_SELECTIVE,
+    TOTAL,
+    all_runs,
+    in_part,
+    largest,
+    total_by,
+)
+from tidemark.studies.lhbench.record import LakeRecord
+from tidemark.studies.lhbench.script import BEFORE
+from tidemark.studies.lhbench.settings import FILES, LOAD, REFRESH, settings_of
+from tidemark.studies.lhbench.verifier.readers import DUCKLAKE
+
+
+class Writer(SentenceWriter):
+    def sentences(self) -> dict[str, str]:
+        """Return all sentences by name."""
+        parts = {
+            "loads": self.loads,
+            "queries": self.queries,
+            "second": self.second,
+            "refreshes": self.refreshes,
+            "files": self.files,
+            "oracle": self.oracle,
+            "axis": self.axis,
+        }
+        return {f"lhbench-{name}": or_why(write) for name, write in parts.items()}
+
+    def _series(self, part: str) -> list[Series]:
+        """Return each system's series with the largest scale that has runs; Absent if there is none."""
+        chosen = largest(each for each in in_part(self.run_set, part) if each.runs)
+        if not chosen:
+            raise Absent(f"the part '{part}' was not measured")
+        return chosen
+
+    def _values(self, quantity: Quantity, part: str) -> str:
+        """Return each system's value of `quantity` in words, smallest first; Absent if no system has one."""
+        values = []
+        for each in self._series(part):
+            with suppress(Absent):
+                estimate = self.measures.value(quantity, each).estimate(quantity.unit)
+                values.append((estimate.value, f"{estimate_text(estimate)} ({each.title})"))
+        if not values:
+            raise Absent("no system has it")
+        return listed([words for _, words in sorted(values)])
+
+    def loads(self) -> str:
+        return f"The tables were loaded in {self._values(LOADING, LOAD)}."
+
+    def queries(self) -> str:
+        return f"The queries took, as the sum of their medians, {self._values(TOTAL, LOAD)}."
+
+    def second(self) -> str:
+        """Report DuckDB's times on tables that Spark wrote and on tables it loaded itself, or why there are none."""
+        words, without = "", []
+        for each in self._series(LOAD):
+            try:
+                self.measures.value(LOADED_TABLES, each)
+            except Absent as absent:
+                without.append(f"{each.title}: {absent}")
+            with suppress(Absent):
+                loaded, asked = (
+                    estimate_text(self.measures.value(what, each).estimate("s"))
+                    for what in (LOADED, total_by(DUCKLAKE, BEFORE))
+                )
+                words += f" DuckLake's tables it loaded of the same files in {loaded}; there the queries took {asked}."
+        times = self._values(LOADED_TABLES, LOAD) + (f" (without a time: {'; '.join(without)})" if without else "")
+        return f"To the same queries of the same tables DuckDB answered in {times}.{words}"
+
+    def refreshes(self) -> str:
+        return f"A refresh took {self._values(MERGING, REFRESH)}."
+
+    def files(self) -> str:
+        """Report startup and total time of the selective queries, at the largest measured number of files."""
+        most = max(settings_of(each).size for each in self._series(FILES))
+        startup, whole = (self._values(OF_SELECTIVE[place], FILES) for place in (0, 2))
+        return (
+            f"With {most:,.0f} files the startup of the three selective queries together took {startup}; whole queries "
+            f"{whole}."
+        )
+
+    def oracle(self) -> str:
+        """Report whether all tables and answers are correct."""
+        runs = all_runs(self.run_set.select())
+        if not runs:
+            raise Absent("nothing was measured")
+        told = [(run, run.record(LakeRecord)) for run in runs]
+        tables = sum(len(phase) for _, record in told for _, phase in record.tables)
+        answers = sum(len(phase) for _, record in told for _, phase in record.answers)
+        titles = {f"{run.manifest.system.title} ({record.words})" for run, record in told
+                  if not run.manifest.oracle.verdict}  # fmt: skip
+        failed = sorted({f"{run.manifest.system.title}, {words}" for run, record in told for words in record.failed})
+        whole = f"{tables:,} times a table was read without the engine, and {answers:,} answers were compared: "
+        verdict = f"not so: {'; '.join(sorted(titles))}" if titles else "all are what they must be"
+        return f"{whole}{verdict}." + (f" Queries that failed: {'; '.join(failed)}." if failed else "")
+
+    def axis(self) -> str:
+        labelled, hundredth = published.reading(1), published.reading(published.LABELLED)
+        return (
+            "With the labels of its figure 3 as they stand, "
+            f"{number(100 * min(labelled.shares), 3)} % of the files or more are touched at every point, and a line "
+            f"through them misses a time by {number(100 * labelled.worst, 2)} %; with a hundredth of them shares are "
+            f"{listed([f'{number(100 * share, 3)} %' for share in hundredth.shares])}, and it misses none by more than "
+            f"{number(100 * hundredth.worst, 2)} %."
+        )
