@@ -170,14 +170,14 @@ def test_sweep_has_a_table_while_the_plan_has_its_series(tmp_path: Path) -> None
     assert not made(results / "tables", "sweep-threads.csv").exists()
 
 
-def lock(results: Path, content: str) -> None:
-    """Make `content` the lock that all runs were measured with."""
-    path = results.parent / "envs" / "thesis.lock"
-    path.parent.mkdir()
+def lock(results: Path, content: str, name: str = "envs/thesis.lock", **others: str) -> None:
+    """Make `content` the lock `name` that all runs were measured with; `others` are digests of other locks."""
+    path = results.parent / name
+    path.parent.mkdir(parents=True)
     path.write_text(content)
     for manifest in results.glob("runs/*/*/*/run-*/run.json"):
         values: dict[str, Any] = json.loads(manifest.read_text())
-        values["lock_digests"] = {"envs/thesis.lock": hashlib.sha256(content.encode()).hexdigest()}
+        values["lock_digests"] = {name: hashlib.sha256(content.encode()).hexdigest(), **others}
         manifest.write_text(json.dumps(values))
 
 
@@ -198,6 +198,13 @@ def test_software_that_contradicts_its_lock_ends_the_analysis(tmp_path: Path) ->
 
 def test_unavailable_lock_is_reported_as_missing(tables: Path) -> None:
     assert "not available" in row(tables, "table-4.2", software="duckdb")["locked_missing"]
+
+
+def test_a_tools_lock_is_not_taken_for_that_of_a_stack_that_is_not_available(tmp_path: Path) -> None:
+    results = write_run_set(tmp_path, [DUCKLAKE], window_s=1)
+    lock(results, "duckdb==9.9.9 --hash=sha256:aa  # x\n", "envs/tools/t.lock", **{"envs/thesis.lock": "0" * 64})
+    build_tables(results)
+    assert "not available" in row(results / "tables", "table-4.2", software="duckdb")["locked_missing"]
 
 
 def test_two_versions_in_one_stack_end_the_analysis(tmp_path: Path) -> None:
