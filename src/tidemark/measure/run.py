@@ -15,7 +15,7 @@ from tidemark.machine import cold
 from tidemark.machine.disk import settle
 from tidemark.machine.watch import Watch
 from tidemark.measure.describe import client_versions, series_part
-from tidemark.measure.files import files_of, warm
+from tidemark.measure.warmup import files_of, warm
 from tidemark.measure.workload import Rig, Show, Stage, Window
 from tidemark.runs.circumstances import Harness, Interference, WarmUp
 from tidemark.runs.coding.shapes import pairs

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tidemark.errors import DiskFull, OracleError, TidemarkError, is_disk_full
 from tidemark.machine import cold
 from tidemark.machine.inventory import inventory
-from tidemark.measure.files import files_of, warm
+from tidemark.measure.warmup import files_of, medians_ms, warm, warm_up
 from tidemark.measure.workload import Rig, Show, Workload
 from tidemark.paths import Workspace, private_directory
 from tidemark.runs.proofs import ColdProof
@@ -131,7 +131,6 @@ def _provenance(spec: SeriesSpec, workspace: Workspace) -> Provenance | None:
 
 def _runs(rig: Rig, missing: list[int], proof: ColdProof, method: cold.Method, show: Show) -> None:
     from tidemark.measure.run import Before, measure_run
-    from tidemark.measure.warmup import medians_ms, warm_up
 
     spec = rig.spec
     history = ["cold start"] if missing[0] == 0 else ["interrupted before"]

@@ -1,21 +1,26 @@
-"""Warm-up until the system is steady; it is not counted."""
+"""Warm-up until the system is steady, which is not counted, and the files whose residency makes it cold or hot."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from tidemark.machine import cold
 from tidemark.machine.sampler import Sampler
 from tidemark.measure.workload import Rig, Show, Stage, Window
 from tidemark.runs.circumstances import WarmUp
+from tidemark.services.servers import Servers
+from tidemark.systems.base import Variant
 
 # A server is warm when it gets no faster: none of the last `LOOKED_AT` stretches has a median latency more than
 # `WITHIN` above that of the last one. A stretch is a fifth of a window; warm-up ends after `MOST_WINDOWS` windows.
 STRETCHES, LOOKED_AT = 5, 3
 WITHIN = 0.05
 MOST_WINDOWS = 2
+CLIENT = "client libraries"
 
 
 def is_steady(medians: Sequence[float]) -> bool:
@@ -64,3 +69,21 @@ def uncounted[W: Window](rig: Rig, stage: Stage[W], window: W, until_seconds: fl
         with Sampler(rig.work, {}, on_second=each_second):
             stage.advance(window, until_seconds)
     return window
+
+
+def files_of(servers: Servers, variant: Variant) -> dict[str, tuple[Path, ...]]:
+    """Return the files that make a system cold or hot: those of the servers, and the libraries of the client."""
+    packages = variant.system.libraries
+    return {**servers.files(), CLIENT: cold.library_files([*packages, "pyarrow"]) if packages else ()}
+
+
+def warm(files: Iterable[Path]) -> None:
+    """Read files once, so that they are in the page cache."""
+    buffer = bytearray(1 << 20)
+    for path in files:
+        try:
+            with path.open("rb", buffering=0) as file:
+                while file.readinto(buffer):
+                    pass
+        except OSError:
+            continue  # a running server may remove its files
