@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tidemark.analysis.costs import Cell, Cost, rtt_of
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Replicates
+from tidemark.planner.cost_model import Cell, Cost, rtt_of
 from tidemark.results.paper.contribution import Contribution
 from tidemark.results.publication import Publication
 from tidemark.runs.names import BATCH, MAIN, SINGLE
