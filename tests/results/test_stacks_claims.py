@@ -25,7 +25,7 @@ from tidemark.pipeline.build import (
 )
 from tidemark.pipeline.build import claim as find_row
 from tidemark.results.claims.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
-from tidemark.results.claims.forms import describe, listed, overview
+from tidemark.results.claims.export import describe, listed, overview
 from tidemark.results.claims.judge import Row
 from tidemark.results.paper.stacks import StackWriter
 from tidemark.runs.runset import RunSet

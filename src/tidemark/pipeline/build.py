@@ -16,12 +16,12 @@ from tidemark.analysis.words import estimate_text
 from tidemark.errors import AnalysisError, ConfigError
 from tidemark.planner import accuracy
 from tidemark.results.claims.claims import Claim, ClaimBook, load_claims
-from tidemark.results.claims.forms import Listed, listed
+from tidemark.results.claims.export import Listed, listed
 from tidemark.results.claims.judge import Row, from_elsewhere, unjudged
 from tidemark.results.claims.ledger import find_claim, not_measured, row_of, write_claims
 from tidemark.results.reference.content import FILE, folders, read_references
 from tidemark.results.reference.findings import DECLARED, Finding, declared
-from tidemark.results.report.matrix_table import matrix_table
+from tidemark.results.report.summary_table import matrix_table
 from tidemark.results.tables import setup, stacks, sweeps
 from tidemark.results.tables.table import Table, Workshop, write_tables
 from tidemark.runs.runset import RunSet
@@ -31,7 +31,7 @@ from tidemark.studies.study import Results, Study, no_costs
 if TYPE_CHECKING:
     from tidemark.planner.cost_model import Age, Cost
     from tidemark.planner.prediction import Answer, Load
-    from tidemark.results.report.matrix import Subject
+    from tidemark.results.report.summary_table import Subject
 
 CLAIMS = "claims.json"
 USUAL = Path("results")  # may not exist before the first run
@@ -170,7 +170,7 @@ def build_report(results: Path) -> Path:
 
 def subjects(made: Sequence[Part]) -> list[Subject]:
     """Return the studies as subjects of a report."""
-    from tidemark.results.report.matrix import Subject
+    from tidemark.results.report.summary_table import Subject
 
     return [Subject(part.measures, part.results.questions) for part in made]
 
@@ -188,7 +188,7 @@ def claim(place: Path, identity: str) -> Row:
     If these do not cover the claim, the row has the reason, and how to test it. Raises ConfigError for an unknown
     claim, and for a place that does not exist.
     """
-    from tidemark.results.archive.opening import opened
+    from tidemark.results.archive.unpack import opened
 
     wanted, book = find_claim(identity, books())
     if kept := folders(place):
@@ -236,7 +236,7 @@ def plan_for(place: Path, load: Load, bound: float) -> list[Answer]:
     Raises AnalysisError if no study in it measures the cost of a commit.
     """
     from tidemark.planner.prediction import answers
-    from tidemark.results.archive.opening import opened
+    from tidemark.results.archive.unpack import opened
 
     with opened(place) as run_set:
         found = answers(load, costs(parts(run_set)), bound)

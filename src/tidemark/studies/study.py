@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidemark.results.figures.studio import Sketch
     from tidemark.results.paper.contribution import Contribution
     from tidemark.results.publication import Publication
-    from tidemark.results.report.questions import Question
+    from tidemark.results.report.summary_table import Question
     from tidemark.results.tables.table import Table, Workshop
     from tidemark.runs.runset import RunSet
     from tidemark.runs.spec import SeriesSpec

@@ -10,7 +10,7 @@ from tidemark.analysis.measures import Measures
 from tidemark.errors import ConfigError
 from tidemark.paths import write_if_changed
 from tidemark.results.claims.claims import Claim, ClaimBook, load_claims
-from tidemark.results.claims.forms import to_csv, to_json, to_markdown
+from tidemark.results.claims.export import to_csv, to_json, to_markdown
 from tidemark.results.claims.judge import Row, judge_all, judged, unjudged
 from tidemark.runs.runset import RunSet
 

@@ -19,7 +19,7 @@ from tidemark.results.figures import style
 from tidemark.results.report.answer import answers
 from tidemark.results.report.facts import facts
 from tidemark.results.report.first import read_first
-from tidemark.results.report.matrix import Subject, asking, comparisons, question_data
+from tidemark.results.report.summary_table import Subject, asking, comparisons, question_data
 from tidemark.runs.names import STAGES
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series

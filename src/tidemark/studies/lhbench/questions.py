@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Replicates
-from tidemark.results.report.questions import Answering, Asked, Question
+from tidemark.results.report.summary_table import Answering, Asked, Question
 from tidemark.runs.runset import Series
 from tidemark.studies.lhbench.load.settings import LOAD
 from tidemark.studies.lhbench.parts import part_of, size_of
