@@ -20,7 +20,6 @@ from tidemark.studies.streams.findings import findings
 from tidemark.studies.streams.measures import MEASURES, StreamEvidence
 from tidemark.studies.streams.quantities import FILES_PER_COMMIT, GROWTH, QUANTITIES, SYSTEM_RATE
 from tidemark.studies.streams.questions import QUESTIONS
-from tidemark.studies.streams.sentences import WAY
 from tidemark.studies.streams.study import STUDY
 from tidemark.studies.streams.tables import age, inlining, performance, storage
 from tidemark.studies.streams.tables import published as of_thesis
@@ -95,7 +94,6 @@ RESULTS = Results(
     paper=Contribution(
         chapter=HERE / "chapter.typ",
         front=HERE / "front.typ",
-        ways=WAY,
         values=paper.values,
         sentences=paper.sentences,
         parts=paper.parts,
