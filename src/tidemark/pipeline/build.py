@@ -16,9 +16,8 @@ from tidemark.analysis.words import estimate_text
 from tidemark.errors import AnalysisError, ConfigError
 from tidemark.planner import accuracy
 from tidemark.results.claims.claims import Claim, ClaimBook, load_claims
-from tidemark.results.claims.export import Listed, listed
-from tidemark.results.claims.judge import Row, from_elsewhere, unjudged
-from tidemark.results.claims.ledger import find_claim, not_measured, row_of, write_claims
+from tidemark.results.claims.export import Listed, listed, write_claims
+from tidemark.results.claims.judge import Row, find_claim, from_elsewhere, not_measured, row_of, unjudged
 from tidemark.results.reference.content import FILE, folders, read_references
 from tidemark.results.reference.findings import DECLARED, Finding, declared
 from tidemark.results.report.summary_table import matrix_table
