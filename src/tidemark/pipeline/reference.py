@@ -13,8 +13,7 @@ from tidemark.pipeline.build import Part, all_findings, books, parts, tables
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import judge_all, unjudged
 from tidemark.results.reference.content import About, Figure, Reference, of_ledger, read_references, write_reference
-from tidemark.results.reference.findings import shown
-from tidemark.results.reference.findings_page import page
+from tidemark.results.reference.findings import page, shown
 from tidemark.results.reference.front import front, overview
 from tidemark.results.report.summary_table import usual_columns
 from tidemark.results.tables.table import Table, write_tables

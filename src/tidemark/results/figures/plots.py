@@ -17,8 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
-from tidemark.analysis.slopes import intercept_of, slope_of
-from tidemark.analysis.statistics import Estimate, Replicates
+from tidemark.analysis.statistics import Estimate, Replicates, intercept_of, slope_of
 from tidemark.analysis.words import number
 from tidemark.results.figures import style
 from tidemark.results.figures.studio import Drawn, Group, Look, Studio
