@@ -26,7 +26,7 @@ ROOMS = (
     "measure",
     "analysis",
 )
-ROOMS += ("results", "studies", "pipeline", "cli")
+ROOMS += ("results", "planner", "studies", "pipeline", "cli")
 DOORS = ("__init__", "__main__")  # the version and the entry point; they belong to no layer
 MOST_FILES = 30  # directly in one folder
 MOST_LINES = 500  # in one file

@@ -16,7 +16,7 @@ from tidemark.pipeline.build import all_claims, build_claims, build_database
 from tidemark.results.archive.pack import write_archive
 from tidemark.results.claims import ledger
 from tidemark.results.claims.claims import load_claims
-from tidemark.results.claims.forms import describe
+from tidemark.results.claims.export import describe
 from tidemark.results.reference.content import read_references
 from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry

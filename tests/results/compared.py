@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tidemark.analysis.measures import Measures
 from tidemark.results.archive.compare import Comparison, Side, compare
-from tidemark.results.archive.opening import opened
+from tidemark.results.archive.unpack import opened
 from tidemark.studies.streams.quantities import QUANTITIES
 
 

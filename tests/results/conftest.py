@@ -11,7 +11,7 @@ import pytest
 from tests.results.browser import Browser, Page
 from tests.results.page_data import data_of, first_screen, gallery, with_data, write_report
 
-from tidemark.results.report.thin import STEPS, thin
+from tidemark.results.report.page import STEPS, thin
 
 
 @pytest.fixture(scope="session")

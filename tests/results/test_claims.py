@@ -24,7 +24,7 @@ from tidemark.results.claims.claims import (
     Region,
     load_claims,
 )
-from tidemark.results.claims.forms import describe
+from tidemark.results.claims.export import describe
 from tidemark.results.claims.judge import Row
 from tidemark.studies.streams.measures import MEASURES
 from tidemark.studies.streams.results import RESULTS

@@ -31,9 +31,9 @@ from tidemark.results.reference.findings import (
     counted,
     declared,
     digest_of,
+    page,
     shown,
 )
-from tidemark.results.reference.findings_page import page
 from tidemark.results.reference.front import BEGIN, END, NONE, OF
 from tidemark.runs.coding.shapes import to_json
 from tidemark.services.programs.provision import jar_lock, read_jar_lock

@@ -16,7 +16,15 @@ from tidemark.pipeline.build import build_claims, build_report
 from tidemark.results.report.answer import answers, in_lines
 from tidemark.results.report.answer_file import NAME
 from tidemark.results.report.first import read_first
-from tidemark.results.report.matrix import Group, Subject, asking, comparisons, groups, matrix_data, question_data
+from tidemark.results.report.summary_table import (
+    Group,
+    Subject,
+    asking,
+    comparisons,
+    groups,
+    matrix_data,
+    question_data,
+)
 from tidemark.runs.manifest import SystemPart
 from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry

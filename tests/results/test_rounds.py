@@ -20,7 +20,7 @@ from tidemark.errors import AnalysisError
 from tidemark.pipeline.build import all_claims, build_claims, build_report, build_tables
 from tidemark.results.archive.pack import METADATA, write_archive
 from tidemark.results.archive.unpack import unpack_archive
-from tidemark.results.claims.forms import to_markdown
+from tidemark.results.claims.export import to_markdown
 from tidemark.results.claims.retest import retest
 from tidemark.results.figures.studio import Studio
 from tidemark.results.paper.setting import setting

@@ -16,7 +16,7 @@ from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, NULL, PYICEBERG
 from tidemark.paths import REPOSITORY
 from tidemark.results.paper.sheets import without_runs
 from tidemark.results.report import page as report
-from tidemark.results.report.thin import OVER_TIME, STEPS, thin
+from tidemark.results.report.page import OVER_TIME, STEPS, thin
 
 pytestmark = pytest.mark.timeout(1800)  # for a busy machine; on an idle one it takes a minute or two
 REPEATS = 20

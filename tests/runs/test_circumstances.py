@@ -24,7 +24,7 @@ from tidemark.results.claims.claims import NOT_TESTABLE
 from tidemark.results.claims.judge import judged
 from tidemark.results.paper.setting import setting
 from tidemark.results.report.data import report_data
-from tidemark.results.report.matrix import Subject
+from tidemark.results.report.summary_table import Subject
 from tidemark.results.tables import proofs as tables_proofs
 from tidemark.results.tables import setup as tables_setup
 from tidemark.results.tables.table import Table

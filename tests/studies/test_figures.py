@@ -120,8 +120,8 @@ def test_commits_by_distance(studio: Studio, monkeypatch: pytest.MonkeyPatch) ->
     every = {title: [series(studio, title, "")] for title in TITLES}
     monkeypatch.setattr(storage, "far", lambda _: every)
     monkeypatch.setattr(storage, "medians", lambda _, each: points[each[0].title])
-    monkeypatch.setattr("tidemark.results.figures.fitted.slope_of", lambda _: Estimate(3.0, None, None, 3, ""))
-    monkeypatch.setattr("tidemark.results.figures.fitted.intercept_of", lambda *_: 10.0)
+    monkeypatch.setattr("tidemark.results.figures.plots.slope_of", lambda _: Estimate(3.0, None, None, 3, ""))
+    monkeypatch.setattr("tidemark.results.figures.plots.intercept_of", lambda *_: 10.0)
     (axes,) = axes_of(partial(storage.distance, studio))
     assert marks(axes, TITLES[0], studio) == [(0.0, 10.0), (20.0, 70.0)]
     assert marks(axes, TITLES[1], studio) == [(0.0, 20.0), (20.0, 80.0)]

@@ -171,7 +171,7 @@ def claim(
 ) -> None:
     """Show one claim: the published value, the measured one, the verdict, and how to test it alone."""
     from tidemark.pipeline.build import claim as row_of
-    from tidemark.results.claims.forms import describe
+    from tidemark.results.claims.export import describe
 
     print(describe(row_of(results, identity)))
 

@@ -11,7 +11,7 @@ import typer
 from tidemark.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tidemark.analysis.planning import Answer, Load
+    from tidemark.planner.prediction import Answer, Load
 
 SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0}
 NUMBER = r"\d+(?:\.\d+)?"
@@ -60,8 +60,8 @@ def plan(
     bound = share("--error", error)
     if fresh_s <= 0:
         raise ConfigError(f"--fresh: found '{fresh}'; allowed: more than 0")
-    from tidemark.analysis.planning import Load
     from tidemark.pipeline.build import plan_for
+    from tidemark.planner.prediction import Load
 
     load = Load(rate, fresh_s, writers, rtt_ms, batch, commits)
     found = plan_for(results, load, bound)
@@ -75,7 +75,7 @@ def _print_json(load: Load, bound: float, found: list[Answer]) -> None:
     import json
     from dataclasses import asdict
 
-    from tidemark.analysis.planning import REACH, ROOM
+    from tidemark.planner.prediction import REACH, ROOM
 
     rules = {"most_utilisation": ROOM, "most_error": bound, "reach": REACH}
     print(json.dumps({"load": asdict(load), "rules": rules, "systems": [asdict(each) for each in found]}, indent=1))
@@ -86,7 +86,7 @@ def _print_table(load: Load, found: list[Answer]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from tidemark.analysis.planning import NOT_PREDICTED, REACH, ROOM
+    from tidemark.planner.prediction import NOT_PREDICTED, REACH, ROOM
 
     console = Console()
     several = len({each.stack for each in found}) > 1

@@ -14,23 +14,23 @@ from tidemark.analysis.database import write_database
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.words import estimate_text
 from tidemark.errors import AnalysisError, ConfigError
+from tidemark.planner import accuracy
 from tidemark.results.claims.claims import Claim, ClaimBook, load_claims
-from tidemark.results.claims.forms import Listed, listed
-from tidemark.results.claims.judge import Row, from_elsewhere, unjudged
-from tidemark.results.claims.ledger import find_claim, not_measured, row_of, write_claims
+from tidemark.results.claims.export import Listed, listed, write_claims
+from tidemark.results.claims.judge import Row, find_claim, from_elsewhere, not_measured, row_of, unjudged
 from tidemark.results.reference.content import FILE, folders, read_references
 from tidemark.results.reference.findings import DECLARED, Finding, declared
-from tidemark.results.report.matrix_table import matrix_table
-from tidemark.results.tables import planning, setup, stacks, sweeps
+from tidemark.results.report.summary_table import matrix_table
+from tidemark.results.tables import setup, stacks, sweeps
 from tidemark.results.tables.table import Table, Workshop, write_tables
 from tidemark.runs.runset import RunSet
 from tidemark.studies.registry import registry
 from tidemark.studies.study import Results, Study, no_costs
 
 if TYPE_CHECKING:
-    from tidemark.analysis.costs import Age, Cost
-    from tidemark.analysis.planning import Answer, Load
-    from tidemark.results.report.matrix import Subject
+    from tidemark.planner.cost_model import Age, Cost
+    from tidemark.planner.prediction import Answer, Load
+    from tidemark.results.report.summary_table import Subject
 
 CLAIMS = "claims.json"
 USUAL = Path("results")  # may not exist before the first run
@@ -100,7 +100,7 @@ def build_tables(results: Path) -> Path:
     run_set = RunSet.load(results)
     made = parts(run_set)
     general = whole(run_set, made)
-    groups: dict[str, list[Table]] = {"": [*setup.build(general), *planning.build(general, costs(made))]}
+    groups: dict[str, list[Table]] = {"": [*setup.build(general), *accuracy.build(general, costs(made))]}
     groups |= {part.study.name: tables(part) for part in made}
     write_tables(groups, results / "tables")
     return results / "tables" / "index.json"
@@ -144,32 +144,32 @@ def build_claims(results: Path) -> Path:
 
 def build_paper(results: Path, sources: Path | None = None) -> Path:
     """Write results/paper/values.json, typeset the paper of `sources`, and return the path of results/paper.pdf."""
-    from tidemark.analysis.standing import conclusion, standings
     from tidemark.results.paper.compile import PAPER, write_paper
     from tidemark.results.paper.contribution import Chapter
 
     run_set = RunSet.load(results)
     made = parts(run_set)
     chapters = [Chapter(part.study.name, part.study.title, part.results.paper, part.measures) for part in made]
-    return write_paper(run_set, chapters, {"planning": conclusion(standings(costs(made)))}, sources or PAPER)
+    return write_paper(
+        run_set, chapters, {"planning": accuracy.conclusion(accuracy.standings(costs(made)))}, sources or PAPER
+    )
 
 
 def build_report(results: Path) -> Path:
     """Write results/report.html and answer.txt from the run files and results/claims.json; return the first's path."""
-    from tidemark.analysis.standing import conclusion, standings
     from tidemark.results.report.page import write_report
 
     run_set = RunSet.load(results)
     made = parts(run_set)
     notes = [note for part in made for note in part.results.notes(part.measures.run_set)]
-    found = standings(costs(made))
-    notes += [conclusion(found)] if found else []
+    found = accuracy.standings(costs(made))
+    notes += [accuracy.conclusion(found)] if found else []
     return write_report(run_set, subjects(made), notes)
 
 
 def subjects(made: Sequence[Part]) -> list[Subject]:
     """Return the studies as subjects of a report."""
-    from tidemark.results.report.matrix import Subject
+    from tidemark.results.report.summary_table import Subject
 
     return [Subject(part.measures, part.results.questions) for part in made]
 
@@ -187,7 +187,7 @@ def claim(place: Path, identity: str) -> Row:
     If these do not cover the claim, the row has the reason, and how to test it. Raises ConfigError for an unknown
     claim, and for a place that does not exist.
     """
-    from tidemark.results.archive.opening import opened
+    from tidemark.results.archive.unpack import opened
 
     wanted, book = find_claim(identity, books())
     if kept := folders(place):
@@ -234,8 +234,8 @@ def plan_for(place: Path, load: Load, bound: float) -> list[Answer]:
 
     Raises AnalysisError if no study in it measures the cost of a commit.
     """
-    from tidemark.analysis.planning import answers
-    from tidemark.results.archive.opening import opened
+    from tidemark.planner.prediction import answers
+    from tidemark.results.archive.unpack import opened
 
     with opened(place) as run_set:
         found = answers(load, costs(parts(run_set)), bound)

@@ -38,7 +38,7 @@ def refuse_unusable(config: Config) -> None:
     Arrow in memory.
     """
     if config.archive is not None:
-        from tidemark.results.archive.opening import opened
+        from tidemark.results.archive.unpack import opened
 
         with opened(config.archive):
             return

@@ -13,10 +13,9 @@ from tidemark.pipeline.build import Part, all_findings, books, parts, tables
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.judge import judge_all, unjudged
 from tidemark.results.reference.content import About, Figure, Reference, of_ledger, read_references, write_reference
-from tidemark.results.reference.findings import shown
-from tidemark.results.reference.findings_page import page
+from tidemark.results.reference.findings import page, shown
 from tidemark.results.reference.front import front, overview
-from tidemark.results.report.matrix_table import usual_columns
+from tidemark.results.report.summary_table import usual_columns
 from tidemark.results.tables.table import Table, write_tables
 from tidemark.studies.registry import registry
 
@@ -32,8 +31,8 @@ def build_reference(archive: Path, target: Path) -> list[Path]:
 
     A results folder is packed first, as an archive names no folder of the machine.
     """
-    from tidemark.results.archive.opening import opened
     from tidemark.results.archive.pack import digest, write_archive
+    from tidemark.results.archive.unpack import opened
 
     if archive.is_dir():
         with tempfile.TemporaryDirectory() as place:
@@ -111,7 +110,7 @@ def build_agreement(a: Path, b: Path, target: Path) -> tuple[Table, list[Path]]:
 
     Each is a folder of reference results, a results folder or an archive.
     """
-    from tidemark.results.archive.opening import opened
+    from tidemark.results.archive.unpack import opened
     from tidemark.results.reference.agreement import agreement
     from tidemark.results.reference.content import folders
 
@@ -140,7 +139,7 @@ def build_comparison(a: Path, b: Path, target: Path) -> tuple[list[Table], list[
         return [table], written, []
     from tidemark.results.archive.compare import Side, compare
     from tidemark.results.archive.compare_plot import write_comparison
-    from tidemark.results.archive.opening import opened
+    from tidemark.results.archive.unpack import opened
 
     made, written, left_out = [], [], []
     with opened(a) as first, opened(b) as second:

@@ -40,7 +40,7 @@ INTERRUPTED = 130
 MEND = "Mend that and run the command again: what is done is not repeated."
 GOES_ON = "The measurement goes on, and results are made again at its end."
 # Packages whose code makes results from run files: if one of their files changes, the rules make results again.
-RESULT_ROOMS = ("analysis", "results", "runs", "studies", "pipeline/build.py")
+RESULT_ROOMS = ("analysis", "results", "planner", "runs", "studies", "pipeline/build.py")
 _held: list[int] = []  # locks held for the lifetime of this process
 
 

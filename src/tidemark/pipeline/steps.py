@@ -162,7 +162,7 @@ def analyse_results(what: str, results: Path) -> None:
 def list_claims(results: Path) -> None:
     """Print a line for each claim: name, section, verdict if the runs were judged, and statement."""
     from tidemark.pipeline.build import all_claims, judged_claims
-    from tidemark.results.claims.forms import overview
+    from tidemark.results.claims.export import overview
 
     print(overview(all_claims(), judged_claims(results)))
 

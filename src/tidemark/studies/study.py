@@ -22,16 +22,16 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidemark.analysis.costs import Age, Cost
     from tidemark.analysis.measures import Measures
     from tidemark.analysis.quantities import Quantities
     from tidemark.config import Config
     from tidemark.measure.workload import Workload
+    from tidemark.planner.cost_model import Age, Cost
     from tidemark.results.claims.claims import ClaimBook
     from tidemark.results.figures.studio import Sketch
     from tidemark.results.paper.contribution import Contribution
     from tidemark.results.publication import Publication
-    from tidemark.results.report.questions import Question
+    from tidemark.results.report.summary_table import Question
     from tidemark.results.tables.table import Table, Workshop
     from tidemark.runs.runset import RunSet
     from tidemark.runs.spec import SeriesSpec

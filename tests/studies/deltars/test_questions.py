@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from tidemark.analysis.quantities import Absent
-from tidemark.results.report.questions import Asked
+from tidemark.results.report.summary_table import Asked
 from tidemark.studies.deltars import questions
 from tidemark.studies.deltars.questions import QUESTIONS
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from tidemark.analysis.costs import Age
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import known
+from tidemark.planner.cost_model import Age
 from tidemark.studies.freshness.costs import costs
 from tidemark.studies.freshness.quantities import MADE_P50, ROWS
 

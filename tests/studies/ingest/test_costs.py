@@ -6,9 +6,9 @@ import math
 from types import SimpleNamespace
 from typing import Any, cast
 
-from tidemark.analysis.costs import Cell
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import known
+from tidemark.planner.cost_model import Cell
 from tidemark.studies.ingest.quantities import COMMITS
 from tidemark.studies.ingest.storage.costs import costs
 

@@ -19,7 +19,7 @@ from tidemark import __version__
 from tidemark.errors import AnalysisError
 from tidemark.paths import REPOSITORY
 from tidemark.progress import Progress
-from tidemark.results.archive.discretion import Discretion
+from tidemark.results.archive.redaction import Discretion
 from tidemark.runs.provenance import unfinished
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet

@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tidemark.errors import AnalysisError, DiskFull, is_disk_full
+from tidemark.errors import AnalysisError, ConfigError, DiskFull, is_disk_full
 from tidemark.paths import sync_directory
 from tidemark.progress import Progress
 from tidemark.results.archive.pack import DERIVED, METADATA
 from tidemark.runs.coding.fields import Fields, loaded
 from tidemark.runs.plan import PlanFile
+from tidemark.runs.runset import RunSet
 
 AT_ONCE = 1 << 20
 MOST_IN_MEMORY = 64 << 20  # largest size of a file that is read into memory: JSON, YAML, a lock
@@ -239,3 +240,24 @@ def _checked(archive: Path, file: zipfile.ZipFile, member: Member) -> Iterator[b
             f"{archive}: '{member.name}': its list names sha256 {member.sha256}, the file has {summed.hexdigest()}. "
             "It was damaged or changed since it was packed; nothing of this archive was unpacked."
         )
+
+
+@contextmanager
+def opened(place: Path) -> Iterator[RunSet]:
+    """Yield the run set of a results folder, of a workspace that has one, or of an archive (unpacked temporarily).
+
+    Raise ConfigError if `place` does not exist; AnalysisError, naming the file, if it is none of these, or if the
+    archive is damaged.
+    """
+    if place.is_file():
+        with tempfile.TemporaryDirectory(prefix="tidemark-archive-") as folder:
+            yield RunSet.load(unpack_archive(place, Path(folder)).parent)
+        return
+    if not place.exists():
+        raise ConfigError(f"{place}: is not there; allowed: a results folder, or an archive of './tidemark archive'")
+    found = next((folder for folder in (place, place / "results") if (folder / "plan.json").is_file()), None)
+    if found is None:
+        raise AnalysisError(
+            f"{place}: found no plan.json; allowed: a results folder, or an archive of './tidemark archive'"
+        )
+    yield RunSet.load(found)

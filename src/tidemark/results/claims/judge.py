@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import estimate_text
+from tidemark.errors import ConfigError
 from tidemark.progress import Progress
 from tidemark.results.claims.claims import NOT_TESTABLE, UNTESTED, VERDICTS, Claim, ClaimBook, load_claims
 from tidemark.results.claims.evidence import Evidence
@@ -160,3 +162,25 @@ def _long_enough(claim: Claim, evidence: Evidence) -> None:
         raise Absent(
             f"depends on how much a run writes: needs windows of {claim.window_seconds:g} s, these had {shortest:.0f} s"
         )
+
+
+def find_claim(identity: str, books: Sequence[ClaimBook]) -> tuple[Claim, ClaimBook]:
+    """Return the claim with this id and its book; raise ConfigError for an unknown id."""
+    claims = {claim.id: (claim, book) for book in books for claim in load_claims(book)}
+    if identity not in claims:
+        close = difflib.get_close_matches(identity, claims, 3, 0.4)
+        hint = f"did you mean {' or '.join(close)}? " if close else ""
+        raise ConfigError(f"found no claim '{identity}'; {hint}'./tidemark claims' lists them")
+    return claims[identity]
+
+
+def row_of(run_set: RunSet, claim: Claim, book: ClaimBook) -> Row:
+    """Return the row of one claim from the runs of its study, or an untested row if `run_set` has none."""
+    if book.study not in run_set.studies:
+        return unjudged(claim, book, not_measured(run_set.studies))
+    return judged(claim, book, Measures(run_set.of(book.study), book.quantities))
+
+
+def not_measured(studies: Iterable[str]) -> str:
+    """Return the reason why results of other studies cannot test a claim."""
+    return f"not measured in these results, which are of {' and '.join(dict.fromkeys(studies))}"

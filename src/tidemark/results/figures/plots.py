@@ -17,10 +17,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
-from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.statistics import Estimate, Replicates, intercept_of, slope_of
 from tidemark.analysis.words import number
 from tidemark.results.figures import style
-from tidemark.results.figures.studio import Group, Look, Studio
+from tidemark.results.figures.studio import Drawn, Group, Look, Studio
+from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 
 Floats = NDArray[np.float64]
@@ -312,3 +313,92 @@ def dots(
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(plain_ticks())
     return made
+
+
+# By system title: pairs of setting and quantity on the linear scale, in order.
+type Points = Mapping[str, Sequence[tuple[float, Replicates]]]
+
+
+def fitted(
+    studio: Studio, title: str, systems: Points, labels: tuple[str, str], notes: Sequence[str], runs: Sequence[Run]
+) -> Drawn:
+    """Draw the plot. `labels` are for the setting and the quantity; the vertical axis starts at 0."""
+    made = style.frame(style.PAGE, 2.3)
+    axes = made.axes(0.55, 2.35)
+    rows = [
+        row for name, points in systems.items() for setting, quantity in points
+        for row in rows_of(quantity.estimate(""), system=name, setting=setting)
+    ]  # fmt: skip
+    lines(axes, rows, "setting", "value", studio.look, joined=False, legend=True)
+    words = {}
+    for name, points in systems.items():
+        if len(points) > 1:
+            slope = slope_of(points).value
+            start, ends = intercept_of(points, slope), [points[0][0], points[-1][0]]
+            sns.lineplot(x=ends, y=[start + slope * end for end in ends], color=style.ink(studio.look.colours[name]),
+                         ax=axes)  # fmt: skip
+            words[name] = f"{name}: {slope:.1f}"
+    legend_beside(axes, words)
+    axes.set_ylim(bottom=0)
+    axes.grid()
+    axes.set_xlabel(labels[0])
+    axes.set_ylabel(labels[1])
+    return studio.finish(made, title, [*notes, studio.run_set.coverage], runs)
+
+
+type StackedRow = tuple[str, tuple[tuple[str, float], ...], str]  # title, parts, note or reason
+
+
+def stacked(
+    rows: list[StackedRow],
+    what: str,
+    *,
+    total: bool = True,
+    most: float | None = None,
+    width: float = style.COLUMN,
+) -> style.Frame:
+    """Draw one bar of named parts per row, with a legend above; a row without parts shows the reason."""
+    tall, left = (ROW, LEFT) if width == style.COLUMN else (0.2, 2.4)
+    made = style.frame(width, tall * len(rows) + 0.24)
+    axes = made.axes(left, 0.8, height=tall * len(rows))
+    frame = pd.DataFrame([dict(parts) for _, parts, _ in rows], dtype=float).fillna(0.0)
+    # Use pandas: seaborn has no stacked bars of given values.
+    frame.plot.barh(
+        stacked=True, width=0.66, color=[style.PARTS[part] for part in frame], edgecolor=style.FAINT, linewidth=0.3,
+        legend=False, ax=axes,
+    )  # fmt: skip
+    longest = most or float(frame.sum(axis=1).max()) or 1.0
+    for row, (_, parts, note) in enumerate(rows):
+        if not parts:
+            missing(axes, row, note)
+            continue
+        end = sum(size for _, size in parts)
+        axes.text(end + 0.012 * longest, row, f"{number(end, 3)} {note}".strip() if total else note,
+                  fontsize=style.SMALL, va="center_baseline")  # fmt: skip
+    axes.set_xlim(0, longest * (1.0 if most else 1.05))
+    names = [title for title, _, _ in rows]
+    titles(axes, names)
+    if width != style.COLUMN:
+        axes.set_yticks(range(len(rows)), names)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(plain_ticks())
+    axes.set_xlabel(what)
+    labels = [part.replace("_", " ") for part in frame]
+    axes.legend(labels, loc="lower left", bbox_to_anchor=(0, 0.98), ncols=7, handlelength=0.7, handleheight=0.7,
+                handletextpad=0.3, columnspacing=1.0, borderaxespad=0.2)  # fmt: skip
+    return made
+
+
+def heat(
+    studio: Studio, title: str, counts: pd.DataFrame, most: Sequence[int], notes: Sequence[str], runs: Sequence[Run]
+) -> Drawn:
+    """Draw a heat map of `counts`, int64[rows, columns] with labels; `most` is the largest possible count per row."""
+    made = style.frame(style.PAGE, 0.9 + 0.28 * len(counts))
+    axes = made.axes(1.75, 0.1)
+    sns.heatmap(
+        counts.div(most, axis=0), annot=counts, fmt=",d", cmap="Blues", vmin=0, vmax=1.4, cbar=False, linewidths=0.5,
+        annot_kws={"fontsize": style.SMALL, "color": style.INK}, ax=axes,
+    )  # fmt: skip
+    axes.tick_params(length=0, labelsize=style.SMALL)
+    axes.tick_params(axis="x", rotation=20)
+    return studio.finish(made, title, [*notes, studio.run_set.coverage], runs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,11 @@ class Contribution:
 
     `chapter` is the Typst source. `findings` are sentences for the box on the first page. `parts` returns objects that
     the chapter reads in addition to values and sentences, from the measures and from bench.json (None if missing).
-    `ways` maps modes to phrases that can begin a sentence.
     """
 
     chapter: Path
     values: Callable[[RunSet], Mapping[str, str]]
     sentences: Callable[[Measures], Mapping[str, str]]
-    ways: Mapping[str, str] = field(default_factory=dict)
     parts: Callable[[Measures, Mapping[str, Any] | None], Mapping[str, Any]] = lambda _measures, _bench: {}
     findings: Callable[[Measures], Sequence[str]] = lambda _measures: ()
     # Title, abstract and the text before and after the chapters, as Typst; used for the first study of a paper.

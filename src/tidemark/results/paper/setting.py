@@ -14,9 +14,7 @@ def setting(run_set: RunSet) -> dict[str, str]:
     """Return the sentences by name."""
     return {
         "repeats": _repeats(run_set),
-        "spread": _spread(run_set),
-        "few-runs": _few_runs(run_set),
-        "cold-runs": _cold_runs(run_set),
+        "coverage": run_set.coverage,
         "missing": _missing(run_set),
         "oracle": _oracle(run_set),
         "proofs": _proofs(run_set),
@@ -44,44 +42,6 @@ def _repeats(run_set: RunSet) -> str:
         f"Each series is measured {repeats(run_set):,} times, with new servers and a cold start each time; no series "
         "is repeated before all have been measured."
     )
-
-
-def _spread(run_set: RunSet) -> str:
-    """Return a sentence on the variance that a series' interval covers in addition to noise within runs."""
-    hot = max(len(repeat.hot_runs) for repeat in run_set.repeats)
-    if repeats(run_set) == 1:
-        return (
-            f"The interval of a series also covers the variance between its {hot:,} hot runs. This variance is "
-            "estimated from all systems of a mode, and the interval is widened for the small number of runs"
-        )
-    return (
-        f"A series is summarised by its {repeats(run_set):,} repeats, each the mean of {hot:,} hot runs, and its "
-        "interval also covers the variance between repeats. This variance is estimated from all systems of a mode, "
-        "and the interval is widened for the small number of repeats"
-    )
-
-
-def _few_runs(run_set: RunSet) -> str:
-    if repeats(run_set) > 1:
-        return (
-            f"With {repeats(run_set):,} repeats per series, the variance between repeats is mostly estimated from "
-            "other systems. A system that varies more than the others has intervals that are too narrow."
-        )
-    return (
-        "With one series per system, the variance between runs is mostly estimated from other systems. A system that "
-        "varies more than the others has intervals that are too narrow. No interval covers the variance between series "
-        "of one system, which other guests of the host and the placement of files on the disk cause; a protocol that "
-        "repeats each series measures it."
-    )
-
-
-def _cold_runs(run_set: RunSet) -> str:
-    if repeats(run_set) > 1:
-        return (
-            "The variance of cold runs is estimated from the repeats of all systems, each compared with its own hot "
-            "runs."
-        )
-    return "One cold run per series does not show how much cold runs vary."
 
 
 def _missing(run_set: RunSet) -> str:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.prose import conclusion, sentence
 from tidemark.analysis.quantities import Absent
-from tidemark.analysis.statistics import Estimate
-from tidemark.analysis.words import Missing, against, comparison, estimate_text, listed, number
+from tidemark.analysis.words import Missing, attempt, comparison, estimate_text, listed
 from tidemark.results.claims.claims import NOT_TESTABLE
 from tidemark.results.claims.judge import counts_text, needs_label
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.runs.views import counterparts, in_order
+from tidemark.runs.views import counterparts, in_order, modes
 
 # Descriptions of declared capabilities; those without an entry are shown by name.
 ABILITIES = {
@@ -32,36 +29,15 @@ LAKE = "DuckLake version"
 NOT_TOLD = "not "  # how a version begins that was not reported
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A series under two stacks: the ratio of its leading quantity, now to then, or the reason why there is none."""
-
-    then: Series
-    now: Series
-    ratio: Estimate | None
-    reason: str
-
-    @property
-    def title(self) -> str:
-        return self.then.title
-
-    @property
-    def size(self) -> float:
-        """Distance from no change on a log scale, where half and double are equally far."""
-        return abs(math.log(self.ratio.value)) if self.ratio else 0.0
-
-
 class StackWriter:
     """Writer of sentences that compare several stacks; for a single stack, they only name it."""
 
-    def __init__(self, measures: Measures, claims: Mapping[str, Any], ways: Mapping[str, str]) -> None:
-        """Take `claims` from claims.json; `ways` maps modes to phrases that can begin a sentence."""
+    def __init__(self, measures: Measures, claims: Mapping[str, Any]) -> None:
+        """Take `claims` from claims.json."""
         self._measures = measures
         self._leading = measures.quantities.leading
         self._claims = claims
-        self._ways = ways
         self._stacks = in_order(measures.run_set)
-        self._changes = list(self._compared())
 
     @property
     def several(self) -> bool:
@@ -69,11 +45,9 @@ class StackWriter:
 
     def sentences(self) -> dict[str, str]:
         """Return all sentences by name, empty if there is nothing to compare."""
-        made = {f"stacks-{mode}": self.changes(mode) for mode in self._ways}
-        return made | {
+        return {
             "stacks": self.versions(),
             "stacks-scope": self.scope(),
-            "stacks-extremes": self.extremes(),
             "stacks-abilities": self.abilities(),
             "stacks-claims": self.verdicts(),
             "stacks-counts": self.counts(),
@@ -83,13 +57,14 @@ class StackWriter:
         """Return system, mode, both medians, their ratio and its verdict, as text."""
         title, subjects = self._leading.title, self._leading.subjects
         heads = ["System", "Mode", f"{title}, then", f"{title}, now", "Now / then", f"{subjects} now"]
-        rows = []
-        for change in self._changes:
-            name = change.then.title if len(self._stacks) == 2 else f"{change.then.title}, {change.now.stack}"
-            medians = [self._median(series) for series in (change.then, change.now)]
-            ratio = change.reason if change.ratio is None else estimate_text(change.ratio)
-            word = comparison(change.ratio or Missing(change.reason), *self._leading.words) or "not comparable"
-            rows.append([name, change.then.mode_title, *medians, ratio, str(word)])
+        run_set, rows = self._measures.run_set, []
+        for then, now in (pair for mode in modes(run_set) for pair in counterparts(run_set, mode)):
+            ratio = attempt("x", partial(self._measures.ratio, self._leading, now, then))
+            name = then.title if len(self._stacks) == 2 else f"{then.title}, {now.stack}"
+            medians = [self._median(series) for series in (then, now)]
+            word = comparison(ratio, *self._leading.words) or "not comparable"
+            text = ratio.reason if isinstance(ratio, Missing) else estimate_text(ratio)
+            rows.append([name, then.mode_title, *medians, text, str(word)])
         return {"heads": heads, "rows": rows}
 
     # Sentences
@@ -113,41 +88,6 @@ class StackWriter:
             return ""
         also = " A later section compares it with the other stacks." if self.several else ""
         return f"Values are those of the software stack '{self._stacks[0]}' unless the text names another one.{also}"
-
-    def changes(self, mode: str) -> str:
-        """Return, for each later stack in one mode, the systems whose leading quantity is lower, higher or the same."""
-        made = []
-        for stack in self._stacks[1:]:
-            groups: dict[str, list[str]] = {"is lower": [], "is higher": [], "shows no difference": []}
-            lower, higher, same = groups
-            unknown = []
-            for change in self._changes:
-                if (change.now.stack, change.now.mode) != (stack, mode):
-                    continue
-                if change.ratio is None:
-                    unknown.append(f"{change.title} cannot be compared ({change.reason}).")
-                else:
-                    groups[against(change.ratio, higher, lower, same)].append(change.title)
-            if said := conclusion(f"the {self._leading.noun}", "it", groups):
-                which = f"with '{stack}' instead of '{self._stacks[0]}'"
-                made.append(sentence(f"{self._ways[mode]}, {which}, {said}"))
-            made += unknown
-        return " ".join(made)
-
-    def extremes(self) -> str:
-        """Return a sentence with the largest and the smallest change."""
-        known = sorted((change for change in self._changes if change.ratio), key=lambda change: change.size)
-        if not known:
-            return "No system has runs with more than one stack." if self.several else ""
-        least, most = (
-            f"{change.title} {self._inside(change.then.mode)}, to "
-            f"{number(change.ratio.value, 3) if change.ratio else ''} times the {self._leading.noun} "
-            f"under '{change.then.stack}'"
-            for change in (known[0], known[-1])
-        )
-        if len(known) == 1:
-            return f"Only one change can be measured, that of {most}."
-        return f"The largest change is that of {most}; the smallest is that of {least}."
 
     def abilities(self) -> str:
         """Return sentences on capabilities that systems gain or lose with later stacks, compared with the first."""
@@ -202,19 +142,6 @@ class StackWriter:
         return f"These counts are those of the software stack '{counted[0]['stack']}'; {'; '.join(others)}."
 
     # Inputs of the sentences
-
-    def _compared(self) -> Iterator[Change]:
-        for mode in self._ways:
-            for then, now in counterparts(self._measures.run_set, mode):
-                try:
-                    ratio = self._measures.ratio(self._leading, now, then).estimate("x")
-                    yield Change(then, now, ratio, "")
-                except Absent as absent:
-                    yield Change(then, now, None, str(absent))
-
-    def _inside(self, mode: str) -> str:
-        """Return the phrase for a mode as used inside a sentence."""
-        return self._ways[mode][:1].lower() + self._ways[mode][1:]
 
     def _median(self, series: Series) -> str:
         try:

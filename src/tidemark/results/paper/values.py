@@ -67,7 +67,7 @@ def values(run_set: RunSet, sources: Sources, chapters: Sequence[Chapter], more:
     `run_set` has the runs of all studies; `more` maps names to sentences that concern several studies.
     """
     first = chapters[0]
-    stacks = StackWriter(first.measures, sources.claims, first.brings.ways)
+    stacks = StackWriter(first.measures, sources.claims)
     moment = newest(run_set)
     return {
         "synthetic": any(dataset.synthetic for dataset in run_set.datasets),

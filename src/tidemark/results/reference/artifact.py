@@ -9,6 +9,7 @@ from tidemark.analysis.words import estimate_text
 from tidemark.progress import duration
 from tidemark.results.claims.judge import Row
 from tidemark.results.reference.content import About, Held, Reference
+from tidemark.results.tables.table import markdown_grid
 
 NOT_KEPT = "no reference"
 FOLDERS = (
@@ -188,7 +189,5 @@ def _list(title: str, items: Sequence[str]) -> Iterator[str]:
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     if title:
         yield f"## {title}\n"
-    yield f"| {' | '.join(head)} |"
-    yield "|" + " --- |" * len(head)
-    yield from (f"| {' | '.join(cell.replace('|', '\\|') for cell in row)} |" for row in rows)
+    yield markdown_grid(head, rows)
     yield ""

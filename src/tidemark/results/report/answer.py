@@ -7,8 +7,7 @@ from typing import Any
 
 from tidemark.analysis.statistics import Replicates
 from tidemark.analysis.words import estimate_text, listed
-from tidemark.results.report.matrix import Group, Row
-from tidemark.results.report.questions import Question
+from tidemark.results.report.summary_table import Group, Question, Row
 
 BEST = "best"
 LEVEL = 0.95  # simultaneous confidence level of all comparisons of an answer

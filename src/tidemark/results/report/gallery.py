@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.progress import Progress
-from tidemark.results.archive.opening import opened
+from tidemark.results.archive.unpack import opened
 from tidemark.results.figures import style
 from tidemark.results.report.answer import answers
 from tidemark.results.report.first import read_first
-from tidemark.results.report.matrix import Subject, asking, comparisons, question_data
 from tidemark.results.report.page import write_page
+from tidemark.results.report.summary_table import Subject, asking, comparisons, question_data
 from tidemark.runs.runset import RunSet
 from tidemark.runs.views import dataset_label
 

@@ -44,12 +44,6 @@ def baseline(run_set: RunSet, series: Series, axis: str) -> Series | None:
     return None
 
 
-def of_series(workshop: Workshop, quantity: Quantity, series: Series) -> Replicates:
-    """Return `quantity` of the hot runs of a series, or of run 0 if there are none."""
-    measures = workshop.measures
-    return measures.hot(quantity, series) if series.hot_runs else measures.cold(quantity, series)
-
-
 def compared(workshop: Workshop, quantity: Quantity, series: Series, base: Series | None) -> Replicates:
     """Return `quantity` of `series` over that of `base`: of hot runs if both have them, else of run 0."""
     measures = workshop.measures
@@ -120,7 +114,7 @@ def _row(workshop: Workshop, series: Series, axis: str, runs: list[Run]) -> list
     if not series.runs:
         return [*row, Missing(series.missing()), *[None] * (5 + len(quantities.headline) + len(ratios) + len(verdicts))]
     row += [value_of(series, axis), HOT if series.hot_runs else COLD, series.runs[0].manifest.window_s]
-    row += [attempt(each.unit, partial(of_series, workshop, each, series)) for each in quantities.headline]
+    row += [attempt(each.unit, partial(workshop.measures.value, each, series)) for each in quantities.headline]
     runs += series.hot_runs or series.runs
     base = baseline(workshop.run_set, series, axis)
     if base is series:

@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,11 +121,9 @@ class Table:
 
     def grid(self) -> str:
         """Return only the header and the rows, as Markdown."""
-        lines = ["| " + " | ".join(column.heading for column in self.columns) + " |"]
-        lines.append("|" + "|".join(" --- " for _ in self.columns) + "|")
         units = [column.unit for column in self.columns]
-        cells = ([_escaped(shown(*pair)) for pair in zip(row, units, strict=True)] for row in self.rows)
-        return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in cells)])
+        rows = [[_text(shown(*pair)) for pair in zip(row, units, strict=True)] for row in self.rows]
+        return markdown_grid([column.heading for column in self.columns], rows)
 
     def json(self) -> str:
         columns = [{"key": c.key, "title": c.title, "unit": c.unit, "interval": c.interval} for c in self.columns]
@@ -163,8 +161,10 @@ def _cell(plain: Any) -> Cell:
     return Estimate(**plain)
 
 
-def _escaped(text: str) -> str:
-    return _text(text).replace("|", "\\|").replace("\n", " ")
+def markdown_grid(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table of texts, each on one line and with its pipes escaped."""
+    lines = ([cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *lines))
 
 
 def _text(text: str) -> str:

@@ -8,7 +8,7 @@ from tidemark.analysis.quantities import HIGHER, Absent, Quantity
 from tidemark.analysis.statistics import Replicates
 from tidemark.results.claims.evidence import positive
 from tidemark.results.publication import Publication
-from tidemark.results.report.questions import Answering, Asked, Question
+from tidemark.results.report.summary_table import Answering, Asked, Question
 from tidemark.runs.names import MAIN
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, sketches_of, tables_of

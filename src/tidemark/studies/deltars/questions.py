@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.results.report.questions import Answering, Asked, Question
+from tidemark.results.report.summary_table import Answering, Asked, Question
 from tidemark.runs.runset import Series
 from tidemark.studies.deltars.parts import most_common, of
 from tidemark.studies.deltars.quantities import BYTES, READ_MEDIAN, WRITE_MEDIAN

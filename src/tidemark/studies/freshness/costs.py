@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from tidemark.analysis.costs import Age
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent
+from tidemark.planner.cost_model import Age
 from tidemark.studies.freshness.parts import of
 from tidemark.studies.freshness.quantities import MADE_P50, ROWS
 from tidemark.studies.freshness.settings import shape_of

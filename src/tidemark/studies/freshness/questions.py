@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidemark.analysis.quantities import HIGHER, Absent, Quantity
 from tidemark.analysis.statistics import Replicates
-from tidemark.results.report.questions import Answering, Asked, Question
+from tidemark.results.report.summary_table import Answering, Asked, Question
 from tidemark.runs.runset import Series
 from tidemark.studies.freshness.climbs import capacity
 from tidemark.studies.freshness.parts import of, policy_of, runs_of

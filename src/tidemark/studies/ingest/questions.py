@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidemark.analysis.quantities import HIGHER, Absent, Quantity
 from tidemark.analysis.statistics import Replicates
 from tidemark.results.claims.evidence import positive
-from tidemark.results.report.questions import Answering, Asked, Question
+from tidemark.results.report.summary_table import Answering, Asked, Question
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.cut.settings import CUT
 from tidemark.studies.ingest.cut.tables import Cuts

@@ -9,7 +9,7 @@ import numpy as np
 
 from tidemark.analysis.quantities import HIGHER, LOWER, Absent
 from tidemark.analysis.statistics import Floats, Replicates
-from tidemark.results.report.questions import Asked, Question, cold, hot
+from tidemark.results.report.summary_table import Asked, Question, cold, hot
 from tidemark.runs.names import BATCH, MAIN, MODES, SINGLE
 from tidemark.runs.runset import Series
 from tidemark.studies.streams.quantities import (

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tidemark.analysis.costs import Cell, Cost, rtt_of
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.statistics import Replicates
+from tidemark.planner.cost_model import Cell, Cost, rtt_of
 from tidemark.results.paper.contribution import Contribution
 from tidemark.results.publication import Publication
 from tidemark.runs.names import BATCH, MAIN, SINGLE
@@ -20,7 +20,6 @@ from tidemark.studies.streams.findings import findings
 from tidemark.studies.streams.measures import MEASURES, StreamEvidence
 from tidemark.studies.streams.quantities import FILES_PER_COMMIT, GROWTH, QUANTITIES, SYSTEM_RATE
 from tidemark.studies.streams.questions import QUESTIONS
-from tidemark.studies.streams.sentences import WAY
 from tidemark.studies.streams.study import STUDY
 from tidemark.studies.streams.tables import age, inlining, performance, storage
 from tidemark.studies.streams.tables import published as of_thesis
@@ -118,7 +117,6 @@ RESULTS = Results(
     paper=Contribution(
         chapter=HERE / "chapter.typ",
         front=HERE / "front.typ",
-        ways=WAY,
         values=paper.values,
         sentences=paper.sentences,
         parts=paper.parts,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tidemark.analysis.quantities import Absent
 from tidemark.results.figures import style
-from tidemark.results.figures.parted import StackedRow, stacked
+from tidemark.results.figures.plots import StackedRow, stacked
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.studies.deltars import published

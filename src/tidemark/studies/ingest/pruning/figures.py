@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tidemark.analysis.quantities import Absent
-from tidemark.results.figures.heat import heat
+from tidemark.results.figures.plots import heat
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.studies.ingest.pruning.settings import files_of
 from tidemark.studies.ingest.pruning.tables import files_read, series_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tidemark.analysis.costs import Cell, Cost, rtt_of
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent
+from tidemark.planner.cost_model import Cell, Cost, rtt_of
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.parts import part_of
 from tidemark.studies.ingest.quantities import COMMITS, NOT_COMPARABLE

@@ -6,8 +6,7 @@ from contextlib import suppress
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent
-from tidemark.analysis.slopes import slope_of
-from tidemark.analysis.statistics import Replicates
+from tidemark.analysis.statistics import Replicates, slope_of
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.parts import part_of
 from tidemark.studies.ingest.quantities import P50

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidemark.analysis.quantities import Absent
-from tidemark.results.figures.fitted import fitted
+from tidemark.results.figures.plots import fitted
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.studies.ingest.storage.distance import far, medians
 

@@ -14,7 +14,7 @@ from tidemark.analysis.quantities import Quantity
 from tidemark.analysis.statistics import Estimate, Replicates
 from tidemark.analysis.words import Missing, attempt, number
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.parted import StackedRow, stacked
+from tidemark.results.figures.plots import StackedRow, stacked
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.names import MODES, SINGLE, STAGES
 from tidemark.runs.run import Run

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from tidemark.analysis.words import Cell, Missing, attempt
-from tidemark.results.tables.sweeps import of_series
 from tidemark.results.tables.table import SWEEP, SYSTEM, Column, Table, Workshop
 from tidemark.runs.run import Run
 from tidemark.studies.streams.quantities import WRITE_MEDIAN
@@ -43,7 +42,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
         if run is None or run.manifest.system.format != FORMAT:
             continue
         runs.append(run)
-        write = attempt(WRITE_MEDIAN.unit, partial(of_series, workshop, WRITE_MEDIAN, series))
+        write = attempt(WRITE_MEDIAN.unit, partial(workshop.measures.value, WRITE_MEDIAN, series))
         rows.append([series.title, series.sweep, series.batch_size, *line(run, write)])
     if rows:
         rows.sort(key=lambda row: (str(row[1]), str(row[3]), str(row[4]), str(row[0]), row[2]))

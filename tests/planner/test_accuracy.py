@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from tests.analysis.test_planning import FAR, MANY, PLAIN, measured, with_times
+from tests.planner.test_prediction import FAR, MANY, PLAIN, measured, with_times
 
-from tidemark.analysis.costs import Age, Cell, Cost, Law
-from tidemark.analysis.planning import Load, answers
-from tidemark.analysis.standing import conclusion, standings
 from tidemark.analysis.words import Missing
-from tidemark.results.tables.planning import COLUMNS, PREDICTED, line
+from tidemark.planner.accuracy import COLUMNS, PREDICTED, conclusion, line, standings
+from tidemark.planner.cost_model import Age, Cell, Cost, Law
+from tidemark.planner.prediction import Load, answers
 
 LAW = Law(fixed_ms=20.0, row_ms=0.05, offset_ms=5.0, trips=4.0, waiting=0.6)
 

@@ -1,4 +1,4 @@
-"""Output formats of the claims ledger: JSON, CSV, Markdown, and lines for a terminal."""
+"""Output formats of the claims ledger: files in JSON, CSV and Markdown, and lines for a terminal."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
+from tidemark.analysis.measures import Measures
 from tidemark.errors import AnalysisError
+from tidemark.paths import write_if_changed
 from tidemark.progress import duration
-from tidemark.results.claims.claims import UNTESTED, Claim
-from tidemark.results.claims.judge import THESIS, Judgement, Ledger, Row, counts_text, needs_label
+from tidemark.results.claims.claims import UNTESTED, Claim, ClaimBook
+from tidemark.results.claims.judge import THESIS, Judgement, Ledger, Row, counts_text, judge_all, needs_label
+from tidemark.results.tables.table import markdown_grid
+from tidemark.runs.runset import RunSet
 
 
 class Listed(NamedTuple):
@@ -23,6 +27,15 @@ class Listed(NamedTuple):
     stack: str
     verdict: str
     ours: str
+
+
+def write_claims(run_set: RunSet, judged_by: Sequence[tuple[ClaimBook, Measures]]) -> Path:
+    """Write claims.json, .csv and .md to the results folder, and return the path of the first."""
+    results = run_set.results
+    ledger = judge_all(run_set, judged_by)
+    for ending, content in (("csv", to_csv(ledger)), ("md", to_markdown(ledger)), ("json", to_json(ledger))):
+        write_if_changed(results / f"claims.{ending}", content)
+    return results / "claims.json"
 
 
 def to_json(ledger: Ledger) -> str:
@@ -156,19 +169,15 @@ def to_markdown(ledger: Ledger) -> str:
     for place, stack in enumerate(ledger.stacks):
         suffix = f", stack {stack}" if named else ""
         heads += [f"Ours [95 %]{suffix}", *(["Reproduced would be"] if place == 0 else []), f"Verdict{suffix}"]
-    lines += [_line(heads), "|" + " --- |" * len(heads)]
+    rows = []
     for row in ledger.rows:
         cells = [f"`{row.claim.id}`: {row.claim.statement}", row.claim.section, row.published_text]
         for place, judgement in enumerate(row.judgements):
             cells.append(judgement.ours_text or (judgement.reason or ""))
             cells += [row.claim.criterion.words] if place == 0 else []
             cells.append(judgement.verdict)
-        lines.append(_line(cells))
-    return "\n".join([*lines, "", f"- Dataset: {ledger.dataset}"]) + "\n"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+        rows.append(cells)
+    return "\n".join([*lines, markdown_grid(heads, rows), "", f"- Dataset: {ledger.dataset}"]) + "\n"
 
 
 def describe(row: Row) -> str:

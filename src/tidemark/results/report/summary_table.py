@@ -1,23 +1,128 @@
-"""First table of the report: one row per system, one column per question, each answer compared with the best.
+"""Summary table: one row per system, one column per question, each answer compared with the best.
 
-Systems are compared only within a group: one stack of one result set, with the same durability.
+A study declares its questions:
+
+    RATE = Question("rate-single", "Events/s", "events/s", hot(HARNESS_RATE), "...", mode="single", better=HIGHER)
+
+A question covers all series of one system under one stack and one level of durability. Systems are compared only
+within a group: one stack of one result set, with the same durability. The table is shown by the report, and written as
+CSV, Markdown and JSON.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.quantities import HIGHER, Absent
+from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantity
 from tidemark.analysis.statistics import Estimate, Replicates
-from tidemark.results.report.questions import Asked, Question
+from tidemark.analysis.words import Cell, Missing
+from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.manifest import DEFAULT_DURABILITY
+from tidemark.runs.names import MAIN
 from tidemark.runs.runset import Series
 from tidemark.runs.views import in_order
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One system under one stack: its series in all sweeps, and their measures."""
+
+    measures: Measures
+    system: str
+    series: tuple[Series, ...]
+
+    def main(self, mode: str | None) -> Series:
+        """Return the series of the main configuration in a mode; raise Absent if there is none with runs."""
+        found = [each for each in self.series if each.sweep == MAIN and mode in (None, each.mode)]
+        if not found:
+            raise Absent(f"not measured in the mode '{mode}'")
+        if not found[0].runs:
+            raise Absent(found[0].missing())
+        return found[0]
+
+    def first(self, is_meant: Callable[[Series], bool], otherwise: str) -> Series:
+        """Return the first series for which `is_meant` holds; raise Absent, with a reason, if it has no runs."""
+        found = next((each for each in self.series if is_meant(each)), None)
+        if found is None or not found.runs:
+            raise Absent(found.missing() if found else otherwise)
+        return found
+
+
+type Answering = Callable[[Asked, str | None], Replicates]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A column of the table. If `signed`, systems are compared by difference, otherwise by ratio."""
+
+    key: str
+    title: str
+    unit: str
+    of: Answering
+    hint: str  # a sentence describing the number and how it is counted
+    mode: str | None = None
+    better: str = LOWER
+    signed: bool = False
+    usual: bool = True  # shown by default
+    note: Callable[[Asked, str | None], str] = lambda _asked, _mode: ""  # remark on one answer
+    # Title of a headline question, which the report answers in words with the best or worst system; else None.
+    asks: str | None = None
+    extreme: str = "best"  # or "worst"
+    none: str = "None was seen"  # answer to a signed question if no system is above zero
+
+    def ask(self, asked: Asked) -> Replicates:
+        """Return the answer in `unit`; raise Absent if there is none."""
+        return self.of(asked, self.mode)
+
+    def noted(self, asked: Asked) -> str:
+        """Return the remark on the answer; empty if there is none."""
+        try:
+            return self.note(asked, self.mode)
+        except Absent:
+            return ""
+
+    def worse(self, one: Replicates, other: Replicates) -> Replicates:
+        """Return the factor (if `signed`, the difference) by which `one` is worse than `other`, or raise Absent."""
+        first, second = (one, other) if self.better == LOWER else (other, one)
+        if self.signed:
+            return first.difference(second)
+        if not (first.log and second.log):
+            raise Absent("a quantity that may be zero has no ratio")
+        return first.ratio(second)
+
+
+def hot(quantity: Quantity) -> Answering:
+    """Return a function that answers with `quantity` of the main configuration's hot runs."""
+
+    def answer(asked: Asked, mode: str | None) -> Replicates:
+        return asked.measures.hot(quantity, asked.main(mode))
+
+    return answer
+
+
+def of_series(quantity: Quantity, series: Callable[[Asked], Series], factor: float = 1.0) -> Answering:
+    """Return a function that answers with `quantity` of the series that `series` selects, times `factor`."""
+
+    def answer(asked: Asked, _mode: str | None) -> Replicates:
+        found = asked.measures.value(quantity, series(asked))
+        return found if factor == 1 else found.scaled(factor)
+
+    return answer
+
+
+def cold(quantity: Quantity) -> Answering:
+    """Return a function that answers with `quantity` of the main configuration's run 0."""
+
+    def answer(asked: Asked, mode: str | None) -> Replicates:
+        return asked.measures.cold(quantity, asked.main(mode))
+
+    return answer
+
 
 HARNESS, BARE = "The harness stores nothing", "Files without a table format"
 DIGITS = 5  # significant digits, enough for a screen
@@ -231,3 +336,38 @@ def _ratio(question: Question, one: Replicates | Absent, other: Replicates | Abs
 
 def _short(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(f"{value:.{DIGITS}g}")
+
+
+def matrix_table(workshop: Workshop, questions: Sequence[Question]) -> Table:
+    """Return the table with one row per system and stack, and one column per question."""
+    made = groups(workshop.measures, questions)
+    columns = (
+        SYSTEM,
+        Column("stack", "Stack"),
+        Column("durability", "Durability"),
+        *(Column(_key(each), _title(each), each.unit, interval=True) for each in questions),
+    )
+    rows: list[list[Cell]] = []
+    for group in made:
+        for row in group.rows:
+            rows.append([row.title, group.stack, row.level])
+            rows[-1] += [
+                Missing(str(answer)) if isinstance(answer, Absent) else answer.estimate(question.unit)
+                for question, answer in zip(questions, row.answers, strict=True)
+            ]
+    runs = [run for group in made for row in group.rows for series in row.asked.series for run in series.runs]
+    notes = [f"{_title(each)}: {each.hint}" for each in questions]
+    return workshop.table("matrix", "Which system for which write", columns, rows, runs, notes)
+
+
+def usual_columns(questions: Sequence[Question]) -> set[str]:
+    """Return the keys of the columns that are shown by default."""
+    return {_key(each) for each in questions if each.usual}
+
+
+def _key(question: Question) -> str:
+    return question.key.replace("-", "_")
+
+
+def _title(question: Question) -> str:
+    return f"{question.title}, {question.mode}" if question.mode else question.title

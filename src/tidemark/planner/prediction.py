@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from tidemark.analysis.costs import FAR, MANY, PLAIN, Age, Cell, Cost, Law, fit, held_out, relative_error
 from tidemark.analysis.quantities import Absent
+from tidemark.planner.cost_model import FAR, MANY, PLAIN, Age, Cell, Cost, Law, fit, held_out, relative_error
 
 ROOM = 0.7  # largest share of their time that writers may be busy
 REACH = 4.0  # factor beyond the largest measured setting, and below the smallest, up to which the law is trusted

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from tidemark.analysis.costs import Age, Cell, Cost, Law, fit, held_out, relative_error
-from tidemark.analysis.planning import (
+from tidemark.analysis.quantities import Absent
+from tidemark.planner.cost_model import Age, Cell, Cost, Law, fit, held_out, relative_error
+from tidemark.planner.prediction import (
     NOT_PREDICTED,
     ROOM,
     WOULD_DO,
@@ -17,7 +18,6 @@ from tidemark.analysis.planning import (
     Load,
     answers,
 )
-from tidemark.analysis.quantities import Absent
 
 LAW = Law(fixed_ms=20.0, row_ms=0.05, growth_ms=0.002, offset_ms=-5.0, trips=4.0, waiting=0.6)
 PLAIN = [Cell(rows) for rows in (1, 10, 100, 1000)]

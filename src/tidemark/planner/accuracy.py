@@ -1,14 +1,16 @@
-"""Reliability of predictions for loads that were not measured, by system and kind of load."""
+"""Reliability of predictions for loads that were not measured, by system and kind of load, and its table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tidemark.analysis.costs import FAR, MANY, PLAIN, Age, Cell, Cost
-from tidemark.analysis.planning import KINDS, Errors, Judged, Load, checked, setting_of
+from tidemark.analysis import words
 from tidemark.analysis.quantities import Absent
-from tidemark.analysis.words import listed
+from tidemark.analysis.words import Missing, listed
+from tidemark.planner.cost_model import FAR, MANY, PLAIN, Age, Cell, Cost
+from tidemark.planner.prediction import KINDS, Errors, Judged, Load, checked, setting_of
+from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 
 BOUND = 0.3  # default for the largest error with which a load is predicted
 BEYOND = 2  # times the largest measured setting: a load beyond the measured range
@@ -17,6 +19,21 @@ OF_KIND = {
     FAR: "one writer, a store at a distance",
     MANY: "several writers, local files",
 }
+COLUMNS = (
+    SYSTEM, Column("stack", "Software"), Column("load", "Load"), Column("cells", "Cells held out"),
+    Column("median", "Error, median", "%"), Column("worst", "Error, worst", "%"),
+    Column("age", "Error of ages, median", "%"), Column("verdict", "Verdict"),
+)  # fmt: skip
+PREDICTED, NOT_PREDICTED = "predicted", "NOT PREDICTED"
+NOTES = (
+    "A commit is modelled as a fixed time, a time a row, round trips to a store, a wait for other writers, and more "
+    "with each commit before it. Each measured cell is held out in turn, with all others of the same conditions; the "
+    "law is fitted to the rest, and its prediction compared with the measurement: 30 % is that much too long or short. "
+    "Worst: also of what the law leaves at the ends of what was measured, which are held out for loads beyond.",
+    f"Where the worst error, or the median one of ages, is above {100 * BOUND:.0f} %, or too few cells were measured, "
+    "'./tidemark plan' predicts nothing, unless it is given another bound. Ages are those of the study on freshness, "
+    "which are in no fit.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +150,28 @@ def _cells(kind: str, sound: Sequence[Cost]) -> tuple[Cell, Cell]:
     if kind == FAR:
         return Cell(middle, rtt_ms=inside), Cell(middle, rtt_ms=beyond)
     return Cell(middle, round(inside)), Cell(middle, round(beyond))
+
+
+def build(workshop: Workshop, points: Sequence[Cost | Age]) -> Iterator[Table]:
+    """Yield the table planning, if a study provides commit costs."""
+    found = standings(points)
+    if found:
+        rows = [line(each) for each in found]
+        systems = {(each.system, each.stack) for each in found}
+        runs = [
+            run for series in workshop.run_set.series if (series.system, series.stack) in systems for run in series.runs
+        ]
+        title = "How far predictions of other loads are off on cells held out"
+        yield workshop.table("planning", title, COLUMNS, rows, runs, NOTES)
+
+
+def line(standing: Standing) -> list[words.Cell]:
+    head: list[words.Cell] = [standing.title, standing.stack, standing.load]
+    verdict = f"{NOT_PREDICTED}: {standing.reason}" if standing.reason else PREDICTED
+    errors = standing.errors
+    if errors is None:
+        return [*head, *[Missing(standing.reason)] * 4, verdict]
+    age: words.Cell = Missing("no age of a writer that keeps up was measured")
+    if errors.age_median is not None:
+        age = 100 * errors.age_median
+    return [*head, errors.cells, 100 * errors.median, 100 * errors.worst, age, verdict]
