@@ -18,7 +18,7 @@ from tidemark.analysis.statistics import Estimate
 from tidemark.results.figures import style
 from tidemark.results.figures.studio import Drawn, Studio
 from tidemark.runs.runset import RunSet
-from tidemark.studies.deltars.figures import bars
+from tidemark.studies.deltars import figures as deltars
 from tidemark.studies.freshness import figures as freshness
 from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
 from tidemark.studies.ingest.group import figures as group
@@ -201,14 +201,14 @@ def test_times_by_table(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None
         (TITLES[1], "supplier_sf1-1"): 4.0,
     }
     every = [series(studio, *key) for key in values]
-    monkeypatch.setattr(bars, "in_order", lambda _: every)
-    monkeypatch.setattr(bars, "fewest_cores", lambda _: 1)
-    monkeypatch.setattr(bars, "tables_of", lambda _: ["supplier_sf1", "supplier_sf10"])
-    monkeypatch.setattr(bars, "attempt", of(values))
-    (axes,) = axes_of(partial(bars.bars, studio, "write"))
+    monkeypatch.setattr(deltars, "in_order", lambda _: every)
+    monkeypatch.setattr(deltars, "fewest_cores", lambda _: 1)
+    monkeypatch.setattr(deltars, "tables_of", lambda _: ["supplier_sf1", "supplier_sf10"])
+    monkeypatch.setattr(deltars, "attempt", of(values))
+    (axes,) = axes_of(partial(deltars.bars, studio, "write"))
     assert marks(axes, TITLES[0], studio) == [(-0.2, 2.0), (0.8, 9.0)]
     assert marks(axes, TITLES[1], studio) == [(0.2, 4.0)]
     printed = [y for each in axes.collections if isinstance(each, PathCollection) for _, y in each.get_offsets()]
     tables = ("supplier_sf1", "supplier_sf10")
-    known = [bars.published.printed("write", each, data, 1) for each in bars.GHOSTS for data in tables]
+    known = [deltars.published.printed("write", each, data, 1) for each in deltars.GHOSTS for data in tables]
     assert sorted(printed) == sorted(each.mean for each in known if each is not None)
