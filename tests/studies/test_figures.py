@@ -19,8 +19,8 @@ from tidemark.results.figures import style
 from tidemark.results.figures.studio import Drawn, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
-from tidemark.studies.deltars.figures import bars
-from tidemark.studies.freshness.figures import cost, lags
+from tidemark.studies.deltars import figures as deltars
+from tidemark.studies.freshness import figures as freshness
 from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
 from tidemark.studies.ingest.group import figures as group
 from tidemark.studies.ingest.storage import figures as storage
@@ -42,8 +42,8 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Studio:
 def series(studio: Studio, title: str, mode: str) -> Any:
     """Return a fake series with the fields that figures read, and the runs of the written series of `title`."""
     real = next(each for each in studio.run_set.series if each.title == title)
-    return SimpleNamespace(title=title, system=real.system, mode=mode, runs=real.runs, hot_runs=real.hot_runs,
-                           is_harness=False, settings=())  # fmt: skip
+    return SimpleNamespace(title=title, system=real.system, mode=mode, settings=(), runs=real.runs,
+                           hot_runs=real.hot_runs, counted_runs=real.counted_runs, is_harness=False)  # fmt: skip
 
 
 def of(values: Values) -> Callable[[str, Any], Estimate]:
@@ -130,20 +130,19 @@ def test_commits_by_distance(studio: Studio, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_freshness_against_cost(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     points = {
-        (TITLES[0], "100ms"): cost.Point(0.3, 900.0, "100ms", False),
-        (TITLES[0], "1s"): cost.Point(1.2, 200.0, "1s", False),
-        (TITLES[0], "1000rows"): cost.Point(1.21, 201.0, "1000rows", False),
-        (TITLES[0], "steps"): cost.Point(2.0, 90.0, "16,000/s", True),
-        (TITLES[1], "1s"): cost.Point(1.3, 210.0, "1s", False),
+        (TITLES[0], "100ms"): freshness.Point(0.3, 900.0, "100ms", False),
+        (TITLES[0], "1s"): freshness.Point(1.2, 200.0, "1s", False),
+        (TITLES[0], "1000rows"): freshness.Point(1.21, 201.0, "1000rows", False),
+        (TITLES[0], "steps"): freshness.Point(2.0, 90.0, "16,000/s", True),
+        (TITLES[1], "1s"): freshness.Point(1.3, 210.0, "1s", False),
     }
     every = [series(studio, *key) for key in points]
-    shape = SimpleNamespace(rate=1000, steps=(), encoding="json")
-    monkeypatch.setattr(cost, "undisturbed", lambda _: every)
-    monkeypatch.setattr(cost, "climbed", lambda _: [])
-    monkeypatch.setattr(cost, "shape_of", lambda _: shape)
-    monkeypatch.setattr(cost, "runs_of", lambda each: each.runs)
-    monkeypatch.setattr(cost, "_point", lambda _, each, *__: points[each.title, each.mode])
-    for axes in axes_of(partial(cost.cost, studio)):
+    settings = SimpleNamespace(rate=1000, steps=0, encoding="json")
+    monkeypatch.setattr(freshness, "steady", lambda _: every)
+    monkeypatch.setattr(freshness, "climbed", lambda _: [])
+    monkeypatch.setattr(freshness, "FreshnessSettings", SimpleNamespace(of=lambda _: settings))
+    monkeypatch.setattr(freshness, "_point", lambda _, each, *__: points[each.title, each.mode])
+    for axes in axes_of(partial(freshness.cost, studio)):
         assert marks(axes, TITLES[0], studio) == [(0.3, 900.0), (1.2, 200.0), (1.21, 201.0), (2.0, 90.0)]
         assert marks(axes, TITLES[1], studio) == [(1.3, 210.0)]
         words = [text for text in axes.texts if text.get_text() in {point.said for point in points.values()}]
@@ -155,11 +154,10 @@ def test_freshness_against_cost(studio: Studio, monkeypatch: pytest.MonkeyPatch)
 def test_lags_over_time(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     every = [series(studio, title, "1s-200-json") for title in TITLES]
     found = SimpleNamespace(at_s=np.array([1.0, 2.0]), oldest_s=np.array([0.5, 4.0]), events=np.array([100.0, 800.0]))
-    monkeypatch.setattr(lags, "undisturbed", lambda _: every)
-    monkeypatch.setattr(lags, "alike", lambda each: each)
-    monkeypatch.setattr(lags, "runs_of", lambda each: each.runs)
-    monkeypatch.setattr(lags, "lag", lambda _: found)
-    seconds, events = axes_of(partial(lags.over_time, studio))
+    monkeypatch.setattr(freshness, "steady", lambda _: every)
+    monkeypatch.setattr(freshness, "alike", lambda each: each)
+    monkeypatch.setattr(freshness, "lag", lambda _: found)
+    seconds, events = axes_of(partial(freshness.over_time, studio))
     assert marks(seconds, TITLES[1], studio) == [(1.0, 0.5), (2.0, 4.0)]
     assert marks(events, TITLES[0], studio) == [(1.0, 100.0), (2.0, 800.0)]
 
@@ -204,14 +202,14 @@ def test_times_by_table(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None
         (TITLES[1], "supplier_sf1-1"): 4.0,
     }
     every = [series(studio, *key) for key in values]
-    monkeypatch.setattr(bars, "in_order", lambda _: every)
-    monkeypatch.setattr(bars, "fewest_cores", lambda _: 1)
-    monkeypatch.setattr(bars, "tables_of", lambda _: ["supplier_sf1", "supplier_sf10"])
-    monkeypatch.setattr(bars, "attempt", of(values))
-    (axes,) = axes_of(partial(bars.bars, studio, "write"))
+    monkeypatch.setattr(deltars, "in_order", lambda _: every)
+    monkeypatch.setattr(deltars, "fewest_cores", lambda _: 1)
+    monkeypatch.setattr(deltars, "tables_of", lambda _: ["supplier_sf1", "supplier_sf10"])
+    monkeypatch.setattr(deltars, "attempt", of(values))
+    (axes,) = axes_of(partial(deltars.bars, studio, "write"))
     assert marks(axes, TITLES[0], studio) == [(-0.2, 2.0), (0.8, 9.0)]
     assert marks(axes, TITLES[1], studio) == [(0.2, 4.0)]
     printed = [y for each in axes.collections if isinstance(each, PathCollection) for _, y in each.get_offsets()]
     tables = ("supplier_sf1", "supplier_sf10")
-    known = [bars.published.printed("write", each, data, 1) for each in bars.GHOSTS for data in tables]
+    known = [deltars.published.printed("write", each, data, 1) for each in deltars.GHOSTS for data in tables]
     assert sorted(printed) == sorted(each.mean for each in known if each is not None)

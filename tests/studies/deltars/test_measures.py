@@ -9,8 +9,8 @@ import pytest
 
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import Replicates, known
-from tidemark.studies.deltars.measures import MEASURES
-from tidemark.studies.deltars.quantities import UPLOAD, WRITE_MEAN, mean_of
+from tidemark.studies.deltars.claims import MEASURES
+from tidemark.studies.deltars.metrics import UPLOAD, WRITE_MEAN, mean_of
 
 
 class Told:

@@ -6,11 +6,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from tidemark.results.report.questions import Asked
 
 from tidemark.analysis.quantities import Absent
-from tidemark.results.report.summary_table import Asked
-from tidemark.studies.deltars import questions
-from tidemark.studies.deltars.questions import QUESTIONS
+from tidemark.studies.deltars.results import QUESTIONS
 
 # Only two systems wrote the largest table, and one was measured with more processors than the others.
 MEASURED = {
@@ -23,12 +22,13 @@ MEASURED = {
 
 
 def series(system: str, mode: str, runs: tuple[str, ...] = ("run",)) -> Any:
-    return SimpleNamespace(system=system, mode=mode, stack="thesis", runs=runs, missing=lambda: "failed: no disk")
+    return SimpleNamespace(
+        system=system, mode=mode, settings=(), stack="thesis", runs=runs, missing=lambda: "failed: no disk"
+    )
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Asked]:
-    monkeypatch.setattr(questions, "of", lambda _measures, _quantity, chosen: chosen.mode)
+def asked() -> dict[str, Asked]:
     of_all = {name: [series(name, mode) for mode in modes] for name, modes in MEASURED.items()}
     of_all["failed"] = [series("failed", "supplier_sf100-1", runs=())]
     all_series = [each for own in of_all.values() for each in own]
@@ -38,7 +38,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Asked]:
         return [each for each in all_series if each.stack == stack]
 
     run_set = SimpleNamespace(select=select)
-    measures = cast(Any, SimpleNamespace(run_set=run_set))
+    measures = cast(Any, SimpleNamespace(run_set=run_set, value=lambda _quantity, chosen: chosen.mode))
     return {name: Asked(measures, name, tuple(own)) for name, own in of_all.items()}
 
 

@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import Plan, make_plan
-from tidemark.studies.deltars.settings import shape_of
-from tidemark.studies.deltars.workload import Tables
+from tidemark.studies.deltars.settings import DeltarsSettings
+from tidemark.studies.deltars.study import Tables
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 
@@ -21,11 +22,15 @@ def plan(*overrides: str) -> Plan:
 def test_each_system_writes_each_table_with_each_available_processor_number() -> None:
     found = plan("deltars.systems={delta-rs-hdfs: {}, delta-rs-local: {}}", "protocol=quick")
     cores = [each for each in (1, 2) if each <= len(os.sched_getaffinity(0))]
-    assert {shape_of(spec.mode) for spec in found.series} == {
+    assert {DeltarsSettings.of(spec).cell for spec in found.series} == {
         (data, count) for data in ("supplier_sf1", "supplier_sf10", "supplier_sf100", "lineitem_sf1") for count in cores
     }
     assert len(found.series) == 2 * 4 * len(cores)
-    assert all(spec.cpus == shape_of(spec.mode)[1] and spec.dataset_directory == "" for spec in found.series)
+    assert all(spec.cpus == DeltarsSettings.of(spec).cores and spec.dataset_directory == "" for spec in found.series)
+
+
+def test_label_of_an_old_plan_tells_table_and_processors() -> None:
+    assert DeltarsSettings.of(SimpleNamespace(mode="supplier_sf0.1-2", settings=())).cell == ("supplier_sf0.1", 2)
 
 
 def test_protocol_may_set_processors_per_system() -> None:
@@ -41,7 +46,7 @@ def test_protocol_may_set_processors_per_system() -> None:
 def test_unavailable_processor_numbers_are_left_out_with_a_note() -> None:
     sizes = "deltars.protocols={mine: {tables: {supplier_sf1: 3}, cores: [1, 1000], repeats: 2}}"
     found = plan(sizes, "protocol=mine", "deltars.systems={delta-rs-local: {}}")
-    assert {shape_of(spec.mode)[1] for spec in found.series} == {1}
+    assert {DeltarsSettings.of(spec).cores for spec in found.series} == {1}
     assert [spec.repeat for spec in found.series] == [1, 2]
     (note,) = found.notes
     assert note.startswith("study 'deltars': clients with 1000 processors were asked for, this machine has")

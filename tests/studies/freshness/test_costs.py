@@ -9,23 +9,23 @@ import pytest
 
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import known
-from tidemark.planner.cost_model import Age
-from tidemark.studies.freshness.costs import costs
-from tidemark.studies.freshness.quantities import MADE_P50, ROWS
+from tidemark.studies.freshness.metrics import MADE_P50, ROWS, costs
 
 
 def test_ages_come_from_sound_runs_without_kills() -> None:
     modes = ("1s-1000-record", "1s-1000-json-kills-2", "event-100-record")
     all_series = [
-        SimpleNamespace(mode=mode, system="ducklake", stack="thesis", runs=[1], hot_runs=[1], is_harness=False)
+        SimpleNamespace(
+            mode=mode, settings=(), system="ducklake", stack="thesis", runs=[1], hot_runs=[1], is_harness=False
+        )
         for mode in modes
     ]
 
-    def hot(quantity: object, series: Any) -> Any:
+    def value(quantity: object, series: Any) -> Any:
         if series.mode.startswith("event"):
             raise Absent("the table does not hold each event once")
         return known({ROWS: 1010.0, MADE_P50: 0.6}[cast(Any, quantity)])
 
-    (found,) = costs(cast(Any, SimpleNamespace(run_set=SimpleNamespace(series=all_series), hot=hot)))
+    (found,) = costs(cast(Any, SimpleNamespace(run_set=SimpleNamespace(series=all_series), value=value)))
     assert (found.system, found.rate) == ("ducklake", 1000)
     assert isinstance(found, Age) and (found.rows, found.age_s) == (pytest.approx(1010), pytest.approx(0.6))

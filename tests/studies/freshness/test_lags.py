@@ -7,11 +7,13 @@ from typing import cast
 
 import numpy as np
 import pytest
+from tests.studies.freshness.records import RECORD
 
 from tidemark.analysis.quantities import Absent
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.run import Run
-from tidemark.studies.freshness.lags import lag
+from tidemark.studies.freshness.metrics import lag
+from tidemark.studies.freshness.record import FreshnessRecord
 
 SECOND = 1_000_000_000
 
@@ -22,9 +24,9 @@ def run(late_s: float, missing: int = 0) -> Run:
     seen = (due // SECOND + 1) * SECOND + SECOND // 2
     seen[20:] = np.maximum(seen[20:], round((3.5 + late_s) * SECOND))
     oracle = Oracle(not missing, True, 50, 50 - missing, missing, 0, 0, "another client", 0.1)
-    manifest = SimpleNamespace(oracle=oracle, found=(("gave_up", False), ("ramp", None)))
+    manifest, record = SimpleNamespace(oracle=oracle), {FreshnessRecord: RECORD}.get
     columns = {"start_ns": due, "seen_ns": seen - due}
-    return cast(Run, SimpleNamespace(label="one", column=columns.__getitem__, manifest=manifest))
+    return cast(Run, SimpleNamespace(label="one", column=columns.__getitem__, manifest=manifest, record=record))
 
 
 def test_lag_is_taken_right_before_more_events_are_seen() -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from tests.studies.freshness.records import RECORD
 
 from tidemark.analysis.words import Missing
 from tidemark.errors import OracleError
 from tidemark.runs.manifest import Footprint
-from tidemark.studies.freshness.tables.reads import COLUMNS, STREAMED, lines
+from tidemark.studies.freshness.tables import READS, STREAMED, lines
 from tidemark.studies.freshness.window.reads import NOBODY, take
 from tidemark.systems.base import Capability
 from tidemark.systems.tables import TableSystem
@@ -57,14 +58,14 @@ class Table:
 
 def taken(table: Table) -> list[list[Any]]:
     reads = take(cast(TableSystem, table), 1000, table.footprint(), lambda _: None)
-    return lines({"commits": 50, "reads": reads.found()})
+    return lines(replace(RECORD, reads=reads))
 
 
 def test_a_table_is_read_before_and_after_its_maintenance() -> None:
     table = Table()
     before, after = taken(table)
     assert (before[:3], after[:3]) == ([STREAMED, 50, 105], ["after merge and expire", 50, 6])
-    assert len(before) == len(after) == len(COLUMNS) - HEAD
+    assert len(before) == len(after) == len(READS) - HEAD
     assert all(seconds >= 0 for seconds in before[3:7] + after[3:]) and before[7] is None
     assert table.closed == [True]
 
@@ -80,8 +81,7 @@ def test_unmeasurable_cells_state_the_reason() -> None:
     (alone,) = taken(Table(capabilities=frozenset()))
     assert alone[:3] == [STREAMED, 50, 105] and alone[3:7] == [Missing(NOBODY)] * 4
     _, refused = taken(Table(refused="no call"))
-    assert refused == [Missing("no call")] * (len(COLUMNS) - HEAD)
+    assert refused == [Missing("no call")] * (len(READS) - HEAD)
     _, failed = taken(Table(fails=True))
     assert failed[:7] == [Missing("merge failed: ValueError: no memory")] * 7
-    assert lines({"commits": 50, "reads": None}) == [[Missing("its table was not read")] * (len(COLUMNS) - HEAD)]
-    assert lines({"commits": 50}) == lines({"commits": 50, "reads": None})  # files of older runs
+    assert lines(RECORD) == [[Missing("its table was not read")] * (len(READS) - HEAD)]  # also files of older runs

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import make_plan
-from tidemark.studies.freshness.settings import FreshnessSettings, Policy, shape_of
+from tidemark.studies.freshness.settings import FreshnessSettings, Policy
 from tidemark.studies.freshness.workload import Freshness
 from tidemark.systems.registry import variant_of
 
@@ -44,7 +45,7 @@ def test_each_system_has_its_policies_its_rates_and_kills() -> None:
     assert modes["delta-rs"] == {"1s-200-json", "1s-200-json-kills-1"}
     of_connect = [spec for spec in plan.series if spec.name == "kafka-connect-iceberg"]
     assert {spec.mode for spec in of_connect} == {"1s-200-json", "1s-200-json-kills-1"}
-    lengths = {shape_of(spec.mode).kills: spec.window_seconds for spec in of_connect}
+    lengths = {FreshnessSettings.of(spec).kills: spec.window_seconds for spec in of_connect}
     assert lengths == {0: 3.0, 1: 3.0 + 3}
     assert FreshnessSettings.of(of_connect[0]).rules.interval_ms == 1000
 
@@ -73,8 +74,28 @@ def test_rate_is_raised_in_a_separate_series() -> None:
     assert drains == {"delta-rs": 3, "kafka-connect-iceberg": 3}
     asked[2] = asked[2].replace("step_seconds: 6", "step_seconds: 6, without: [delta-rs]")
     assert [spec.name for spec in make_plan(load(SHIPPED, asked)).series] == ["kafka-connect-iceberg"]
-    shape = shape_of("1s-50-json-ramp-4")
-    assert (shape.policy, shape.rate, shape.kills, shape.steps) == ("1s", 50, 0, 4) and not shape.is_steady
+
+
+@pytest.mark.parametrize(
+    ("label", "policy", "rate", "encoding", "kills", "steps"),
+    [
+        ("1s-50-json-ramp-4", "1s", 50, "json", 0, 4),
+        ("event-200-record-kills-2", "event", 200, "record", 2, 0),
+        ("1000rows-9-json", "1000rows", 9, "json", 0, 0),
+    ],
+)
+def test_label_of_an_old_plan_tells_the_settings(
+    label: str, policy: str, rate: int, encoding: str, kills: int, steps: int
+) -> None:
+    found = FreshnessSettings.of(SimpleNamespace(mode=label, settings=()))
+    assert (found.policy, found.rate, found.encoding, found.kills, found.steps) == (
+        policy,
+        rate,
+        encoding,
+        kills,
+        steps,
+    )
+    assert found.is_steady == (not kills and not steps)
 
 
 def test_quick_has_the_sizes_that_its_time_was_estimated_with() -> None:
@@ -157,7 +178,7 @@ def test_local_engine_reaches_servers_started_here() -> None:
 def test_users_engine_is_not_killed_and_the_cell_states_why() -> None:
     def reasons(*given: str) -> dict[tuple[str, bool], str | None]:
         series = make_plan(load(SHIPPED, [*CHOSEN, ALL, *given])).series
-        told = {(spec.system, shape_of(spec.mode).kills > 0): (spec, variant_of(spec)) for spec in series}
+        told = {(spec.system, FreshnessSettings.of(spec).kills > 0): (spec, variant_of(spec)) for spec in series}
         return {which: Freshness.unavailable(*of) for which, of in told.items()}
 
     assert set(reasons().values()) == {None}

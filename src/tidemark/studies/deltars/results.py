@@ -1,18 +1,58 @@
-"""Results of the study: its quantities, tables, figures, claims, questions and chapter of the paper."""
+"""Results of the study: its tables, figures, claims, chapter, and the columns of the report's first table."""
 
 from __future__ import annotations
 
+from tidemark.analysis.quantities import Absent
 from tidemark.results.publication import Publication
-from tidemark.runs.runset import RunSet
+from tidemark.results.report.questions import Asked, Question, of_series
+from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, sketches_of, tables_of
-from tidemark.studies.deltars import published
-from tidemark.studies.deltars.measures import MEASURES, DeltarsEvidence
-from tidemark.studies.deltars.quantities import QUANTITIES
-from tidemark.studies.deltars.questions import QUESTIONS
-from tidemark.studies.deltars.sentences import Writer
+from tidemark.studies.deltars import published, tables
+from tidemark.studies.deltars.claims import MEASURES, DeltarsEvidence
+from tidemark.studies.deltars.findings import Writer
+from tidemark.studies.deltars.metrics import BYTES, QUANTITIES, READ_MEDIAN, WRITE_MEDIAN, most_common
+from tidemark.studies.deltars.settings import DeltarsSettings
 from tidemark.studies.deltars.study import STUDY
-from tidemark.studies.deltars.tables import beyond, limit, steps, whole
 from tidemark.studies.study import Results
+
+
+def _alike(asked: Asked) -> Series:
+    """Return the system's series with the table and processors used for the comparison; Absent if there is none."""
+    ran = [each for each in asked.series if each.runs]
+    if not ran:
+        raise Absent(asked.series[0].missing() if asked.series else "not measured")
+    data, cores = most_common(asked.measures.run_set, ran[0].stack)
+    found = [each for each in ran if DeltarsSettings.of(each).cell == (data, cores)]
+    if not found:
+        raise Absent(f"not measured with {_words(data, cores)}")
+    return found[0]
+
+
+def _words(data: str, cores: int) -> str:
+    return f"{data}, {cores} processor{'s' if cores > 1 else ''}"
+
+
+def _note(asked: Asked, _mode: str | None) -> str:
+    return _words(*DeltarsSettings.of(_alike(asked)).cell)
+
+
+QUESTIONS = (
+    Question(
+        "whole-write", "Write", "s", of_series(WRITE_MEDIAN, _alike), note=_note,
+        hint="Median time of writing a table, whole and new: of those that most systems wrote the largest, with the "
+        "fewest processors.",
+        asks="Fastest write of a whole table",
+    ),
+    Question(
+        "whole-read", "Read", "s", of_series(READ_MEDIAN, _alike), note=_note,
+        hint="Median time of reading it whole into memory.",
+        asks="Fastest read of a whole table",
+    ),
+    Question(
+        "whole-bytes", "Bytes a row", "B", of_series(BYTES, _alike), note=_note,
+        hint="Data and metadata of it on the disk, by its rows.",
+    ),
+)  # fmt: skip
 
 
 def _values(run_set: RunSet) -> dict[str, str]:
@@ -27,8 +67,8 @@ RESULTS = Results(
     publication=Publication(
         key=published.KEY, origin=published.ORIGIN, hardware=published.HARDWARE, software=published.SOFTWARE
     ),
-    tables=tables_of(whole, beyond, steps, limit),
-    sketches=sketches_of("tidemark.studies.deltars.figures.bars", "tidemark.studies.deltars.figures.divided"),
+    tables=tables_of(tables),
+    sketches=sketches_of("tidemark.studies.deltars.figures"),
     claims=claims_of(
         STUDY,
         QUANTITIES,
@@ -44,6 +84,6 @@ RESULTS = Results(
     paper=chapter_of(
         STUDY, _values, Writer, lambda writer: (writer.writes, writer.legacy, writer.floor, writer.oracle)
     ),
-    notes=lambda _run_set: (whole.STAND_INS, whole.LEGACY),
+    notes=lambda _run_set: (tables.STAND_INS, tables.LEGACY),
     questions=QUESTIONS,
 )

@@ -6,10 +6,10 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tidemark.errors import ConfigError
-from tidemark.runs.spec import SeriesSpec, WorkloadSettings
+from tidemark.runs.spec import WorkloadSettings
 from tidemark.schema import Origin, one_of, system_of
 from tidemark.systems.bulk.base import BulkTable
 from tidemark.systems.registry import SystemEntry, of_kind
@@ -27,17 +27,17 @@ class DeltarsSettings(WorkloadSettings):
     repetitions: int
     timeout_seconds: float  # per write or read
     checked_rows: int  # larger tables are compared by value only in the first and last repetition
+    label_pattern: ClassVar[re.Pattern[str]] = re.compile(r"(?P<data>.+)-(?P<cores>\d+)")
 
     @property
     def label(self) -> str:
         """Mode as a path component."""
         return f"{self.data}-{self.cores}"
 
-
-def shape_of(mode: str) -> tuple[str, int]:
-    """Return the table and processors of a series, from its mode."""
-    data, _, cores = mode.rpartition("-")
-    return data, int(cores)
+    @property
+    def cell(self) -> tuple[str, int]:
+        """Table and processors."""
+        return self.data, self.cores
 
 
 def processors() -> int:
@@ -97,7 +97,3 @@ class DeltarsSection:
     def beyond(self) -> list[int]:
         """Return the configured numbers of processors that this machine does not have."""
         return [cores for cores in self.cores if cores > processors()]
-
-
-def settings_of(spec: SeriesSpec) -> DeltarsSettings:
-    return DeltarsSettings.of(spec)

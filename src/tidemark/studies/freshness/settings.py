@@ -6,10 +6,10 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 from tidemark.errors import ConfigError
-from tidemark.runs.spec import SeriesSpec, WorkloadSettings
+from tidemark.runs.spec import WorkloadSettings
 from tidemark.schema import Origin, one_of
 from tidemark.systems.registry import SystemEntry
 
@@ -61,6 +61,9 @@ class FreshnessSettings(WorkloadSettings):
     warm: int  # events before the window
     look_ms: int  # between looks of the reader
     drain_seconds: float  # longest wait, after the last event, until all are visible
+    label_pattern: ClassVar[re.Pattern[str]] = re.compile(
+        rf"(?P<policy>\w+)-(?P<rate>\d+)-(?P<encoding>\w+)(-{KILLS}-(?P<kills>\d+))?(-{RAMP}-(?P<steps>\d+))?"
+    )
 
     @property
     def label(self) -> str:
@@ -72,31 +75,10 @@ class FreshnessSettings(WorkloadSettings):
     def rules(self) -> Policy:
         return Policy.parse(self.policy)
 
-
-def settings_of(spec: SeriesSpec) -> FreshnessSettings:
-    return FreshnessSettings.of(spec)
-
-
-class Shape(NamedTuple):
-    """Settings of a series that its mode encodes."""
-
-    policy: str
-    rate: int  # of events that are due: of the first step, if there are steps
-    encoding: str
-    kills: int
-    steps: int
-
     @property
     def is_steady(self) -> bool:
         """True if events are due at one rate and nothing is killed."""
         return not self.kills and not self.steps
-
-
-def shape_of(mode: str) -> Shape:
-    """Return the shape that the mode of a series encodes."""
-    policy, rate, encoding, *rest = mode.split("-")
-    more = {rest[0]: int(rest[1])} if rest else {}
-    return Shape(policy, int(rate), encoding, more.get(KILLS, 0), more.get(RAMP, 0))
 
 
 @dataclass(frozen=True, slots=True)

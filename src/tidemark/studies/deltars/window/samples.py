@@ -1,10 +1,11 @@
-"""Samples of one window: one row per operation, a write or a read of a complete table."""
+"""Samples of one window, one row per operation (a write or a read of a complete table), and its record."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from tidemark.measure.done import DoneWindow
+from tidemark.runs.coding.shapes import Pairs
 
 WRITE, READ = "write", "read"
 
@@ -35,6 +36,26 @@ class Done:
     tasks_ns: int = 0
     driver_ns: int = 0
     hdfs_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DataRecord:
+    """Table that is written, as it was generated."""
+
+    name: str
+    file_bytes: int
+    sha256: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class TablesRecord:
+    """Results of one window, as its run records them."""
+
+    data: DataRecord
+    placed: Pairs[tuple[int, ...]]  # processors of the client and of the servers
+    departures: tuple[str, ...]  # columns whose type differs from the source's
+    client: Pairs[str]  # versions of its libraries
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,13 +19,14 @@ from tidemark.machine.processes import confine
 from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.runs.coding.shapes import pairs, written
 from tidemark.runs.proofs import Oracle
 from tidemark.services.hdfs.servers import Closes, NameNode
 from tidemark.software.tools import tool_versions
 from tidemark.studies.deltars import data
 from tidemark.studies.deltars.settings import DeltarsSettings
 from tidemark.studies.deltars.window.oracle import Comparer, Difference
-from tidemark.studies.deltars.window.samples import READ, WRITE, Done, TablesWindow
+from tidemark.studies.deltars.window.samples import READ, WRITE, DataRecord, Done, TablesRecord, TablesWindow
 from tidemark.systems import duckdb_client
 from tidemark.systems.base import Capability
 from tidemark.systems.bulk.base import BulkTable
@@ -186,12 +186,12 @@ class TableStage(Stage[TablesWindow]):
 
     def describe(self, window: TablesWindow) -> Description:
         del window
-        found: dict[str, Any] = {
-            "data": {**asdict(self._data), "rows": self._comparer.rows},
-            "placed": self._placed,
-            "departures": self._departures,
-            "client": self._versions,
-        }
+        record = TablesRecord(
+            data=DataRecord(**asdict(self._data), rows=self._comparer.rows),
+            placed=tuple((name, tuple(cores)) for name, cores in self._placed.items()),
+            departures=tuple(self._departures),
+            client=pairs(self._versions),
+        )
         apart = self._system.of_release_before  # the system's class reports the versions that a stack has
         return Description(
             system=system_part(self._rig.variant, self._system, pq.read_schema(self._source)),
@@ -202,7 +202,7 @@ class TableStage(Stage[TablesWindow]):
                 "Python": platform.python_version(),
             },
             marks=tuple(self._wrong),
-            found=found,
+            found=written(record),
         )
 
 

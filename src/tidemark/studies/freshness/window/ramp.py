@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
 
 from tidemark.stream.paced import PacedProducer, Sent
+from tidemark.studies.freshness.record import End, RampRecord, RampStep
 from tidemark.studies.freshness.settings import FreshnessSettings
-from tidemark.studies.freshness.window.reader import Reader
-from tidemark.studies.freshness.window.samples import End, FreshnessWindow, Look, Step
+from tidemark.studies.freshness.window.samples import FreshnessWindow, Look, Reader, Step
 from tidemark.systems.tables import TableSystem
 
 LATE_SECONDS = 0.5  # delay of an event behind its due time above which a run is marked and a ramp ends
 LOOK_SECONDS = 0.05
 BEHIND = 1 / 2  # of a step: the ramp ends if the oldest unseen event is older than an interval by more than this
 TRIES = 10  # at listing a table's files, which come and go while it is written
-
-
-@dataclass(frozen=True, slots=True)
-class Climbed:
-    """One step and its cost, from its begin to its end; not all of its events became visible in that time."""
-
-    rate: int
-    begin_s: float  # after the first event was due
-    seconds: float
-    events: int
-    latest_s: float  # largest delay of an event behind its due time
-    lag_s: float  # at its end: the age of the oldest unseen event
-    cpu_s: float
-    files: int  # data and metadata files that the table gained
 
 
 def lag_seconds(window: FreshnessWindow, look: Look | None, passed_ns: int) -> float:
@@ -57,7 +41,7 @@ class Ramp:
     ) -> None:
         self._settings, self._producer, self._table = settings, producer, table
         self._reader, self._spent, self._goes_on = reader, spent, goes_on
-        self._climbed: list[Climbed] = []
+        self._climbed: list[RampStep] = []
         self._end = End.STEPS
 
     def climb(self, window: FreshnessWindow) -> Sent:
@@ -81,17 +65,17 @@ class Ramp:
             lag_s = lag_seconds(window, last, passed_ns)
             begin_s = step.begin_ns / 1e9
             self._climbed.append(
-                Climbed(rate, begin_s, self._settings.step_seconds, step.events, did.latest_s, lag_s, cpu_s, files)
+                RampStep(rate, begin_s, self._settings.step_seconds, step.events, did.latest_s, lag_s, cpu_s, files)
             )
             if self._is_over(self._climbed[-1]) or not self._goes_on():
                 break
         return sent
 
-    def found(self) -> dict[str, Any]:
-        """Return the climb as JSON data."""
-        return {"end": str(self._end), "steps": [asdict(each) for each in self._climbed]}
+    @property
+    def record(self) -> RampRecord:
+        return RampRecord(str(self._end), tuple(self._climbed))
 
-    def _is_over(self, step: Climbed) -> bool:
+    def _is_over(self, step: RampStep) -> bool:
         interval_s = (self._settings.rules.interval_ms or 0) / 1000
         if step.latest_s > LATE_SECONDS:
             self._end = End.PRODUCER

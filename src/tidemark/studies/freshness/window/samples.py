@@ -1,18 +1,21 @@
-"""Samples of one window: a row per event, with the times at which it was due, committed, and first seen."""
+"""Samples of one window, a row per event with the times at which it was due, committed and seen; and the reader."""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.runs.proofs import Oracle
-from tidemark.systems.tables import Committed
+from tidemark.errors import SystemFailure
+from tidemark.systems.tables import Committed, TableSystem
+
+GIVE_UP = 20  # consecutive looks that fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +42,6 @@ class Step:
         """Return the due times of its events, in nanoseconds, as int64[events]."""
         moments: NDArray[np.int64] = self.begin_ns + np.round(np.arange(self.events) * 1e9 / self.rate).astype(np.int64)
         return moments
-
-
-class End(StrEnum):
-    """Reason why a climb had no further step."""
-
-    LAG = "the table fell behind"
-    PRODUCER = "the producer could not send faster"
-    STEPS = "there were no more steps"
-
-
-def is_unfinished(oracle: Oracle, gave_up: bool) -> bool:
-    """Return True if events are only missing because the drain timed out: late is not lost."""
-    return gave_up and oracle.missing > 0 and not oracle.duplicated and not oracle.unexpected
 
 
 @dataclass(slots=True)
@@ -115,3 +105,44 @@ class FreshnessWindow:
         import pyarrow.parquet as pq
 
         pq.write_table(pa.table(self.columns), path, compression="zstd")
+
+
+class Reader:
+    """Thread as a context manager. Each look opens the table again, as a query does before it reads rows."""
+
+    def __init__(self, table: TableSystem, look_ms: int) -> None:
+        self.looks: list[Look] = []
+        self.failed = 0
+        self._table, self._pause_s = table, look_ms / 1000
+        self._ended = threading.Event()
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="reader", daemon=True)
+
+    @property
+    def rows(self) -> int:
+        """Rows at the last look. Raises SystemFailure if the table can no longer be read."""
+        if self._error is not None:
+            raise SystemFailure(f"the table could not be read: {self._error}") from self._error
+        return self.looks[-1].rows if self.looks else 0
+
+    def _run(self) -> None:
+        in_a_row = 0
+        while not self._ended.wait(self._pause_s):
+            try:
+                rows = self._table.visible_rows()
+            except Exception as error:
+                self.failed, in_a_row = self.failed + 1, in_a_row + 1
+                if in_a_row >= GIVE_UP:
+                    self._error = error
+                    return
+                continue
+            in_a_row = 0
+            self.looks.append(Look(time.time_ns(), rows))
+
+    def __enter__(self) -> Reader:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()

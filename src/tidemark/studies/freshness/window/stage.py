@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import confluent_kafka
 import pyarrow as pa
@@ -19,15 +19,16 @@ from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.oracle import consult
 from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.runs.coding.shapes import pairs, written
 from tidemark.runs.proofs import Oracle
 from tidemark.services.kafka import Kafka
 from tidemark.stream.paced import PacedProducer, Sent
-from tidemark.studies.freshness.load.own import EXACTLY_ONCE, OwnConsumer
+from tidemark.studies.freshness.record import FreshnessRecord, Kill, RampRecord, Reads, is_unfinished
 from tidemark.studies.freshness.settings import MOVING, PRODUCER, FreshnessSettings
 from tidemark.studies.freshness.window import reads
+from tidemark.studies.freshness.window.consumer import EXACTLY_ONCE, OwnConsumer
 from tidemark.studies.freshness.window.ramp import LATE_SECONDS, Ramp
-from tidemark.studies.freshness.window.reader import Reader
-from tidemark.studies.freshness.window.samples import FreshnessWindow, Step, is_unfinished
+from tidemark.studies.freshness.window.samples import FreshnessWindow, Reader, Step
 from tidemark.systems.base import Capability, System
 from tidemark.systems.sinks.base import Source, StreamingSink
 from tidemark.systems.tables import TableSystem
@@ -69,12 +70,12 @@ class FreshnessStage(Stage[FreshnessWindow]):
         self._moving: Moving | None = None
         self._abandoned = self._gave_up = False
         self._sent = Sent(0, 0.0, 0.0)
-        self._kills: list[dict[str, float]] = []
+        self._kills: list[Kill] = []
         self._cpu_s: dict[str, float] = {}
         self._failed_looks = 0
         self._commits = 0
-        self._reads: reads.Reads | None = None
-        self._ramp: dict[str, Any] | None = None
+        self._reads: Reads | None = None
+        self._ramp: RampRecord | None = None
 
     def new_window(self) -> FreshnessWindow:
         return FreshnessWindow(self._settings.warm)
@@ -182,14 +183,14 @@ class FreshnessStage(Stage[FreshnessWindow]):
 
         ramp = Ramp(self._settings, self._producer, self._table, reader, spent, goes_on)
         self._sent = ramp.climb(window)
-        self._ramp = ramp.found()
+        self._ramp = ramp.record
 
     def _kill(self, moving: Moving, passed: float) -> None:
         self._show(f"killed after {passed:.1f} s")
         moving.kill()
         began = time.monotonic()
         moving.again()
-        self._kills.append({"moment_s": passed, "again_s": time.monotonic() - began})
+        self._kills.append(Kill(passed, time.monotonic() - began))
 
     def _used(self) -> dict[str, float]:
         """Return the CPU seconds spent on the table so far: all but the broker, the producer and this process."""
@@ -241,25 +242,25 @@ class FreshnessStage(Stage[FreshnessWindow]):
         if self._sent.latest_s > LATE_SECONDS:
             wrong.append(f"the producer was {self._sent.latest_s:.1f} s behind its own schedule at worst")
         system = self._system
-        found: dict[str, Any] = {
-            "encoding": settings.encoding,
-            "commits": self._commits,
-            "cpu_s": self._cpu_s,
-            "unseen": [
+        record = FreshnessRecord(
+            encoding=settings.encoding,
+            commits=self._commits,
+            cpu_s=pairs(self._cpu_s),
+            unseen=tuple(
                 service.title
                 for service in self._rig.servers.by_class.values()
                 if service.is_elsewhere and service.name not in SPARED
-            ],
-            "kills": self._kills,
-            "ramp": self._ramp,
-            "gave_up": self._gave_up,
-            "looks": len(window.looks),
-            "failed_looks": self._failed_looks,
-            "producer_cpu_s": self._sent.cpu_s,
-            "latest_s": self._sent.latest_s,
-            "reads": None if self._reads is None else self._reads.found(),
-            "exactly_once": system.exactly_once if isinstance(system, StreamingSink) else EXACTLY_ONCE,
-        }
+            ),
+            kills=tuple(self._kills),
+            ramp=self._ramp,
+            gave_up=self._gave_up,
+            looks=len(window.looks),
+            failed_looks=self._failed_looks,
+            producer_cpu_s=self._sent.cpu_s,
+            latest_s=self._sent.latest_s,
+            reads=self._reads,
+            exactly_once=system.exactly_once if isinstance(system, StreamingSink) else EXACTLY_ONCE,
+        )
         return Description(
             system=system_part(self._rig.variant, system, self._source.schema),
             versions={
@@ -268,7 +269,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
                 "Python": platform.python_version(),
             },
             marks=tuple(wrong),
-            found=found,
+            found=written(record),
         )
 
 

@@ -1,48 +1,50 @@
-"""Quantities of the study: the age of events when they become visible, at which rate, and at what cost.
+"""Metrics of the study and its selections of series: the age of events when they become visible, and its cost.
 
 A run whose table does not hold each event once has counts of the errors, but no ages: they are Absent.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample
+from tidemark.analysis.costs import Age
+from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity
 from tidemark.analysis.statistics import Replicates, generator, known, quantile, theil_sen
 from tidemark.runs.run import Run
-from tidemark.studies.freshness import climbs
-from tidemark.studies.freshness.climbs import MILLION, NOT_ONCE, SECONDS
-from tidemark.studies.freshness.window.samples import is_unfinished
+from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.freshness.capacity import CAPACITY, MILLION, NOT_ONCE, SECONDS, why_no_cpu
+from tidemark.studies.freshness.record import FreshnessRecord, is_unfinished
+from tidemark.studies.freshness.settings import FreshnessSettings
 
 LATE = "it was stopped before all events were visible"
 FEWEST_COMMITS = 5  # required to judge a slope
+STRETCHES = 160  # of a window; the maximum lag of each is kept
 RAISED = "its rate was raised step by step"
 
 
 def sound(run: Run) -> Run:
     if not run.manifest.oracle.verdict:
         raise Absent(LATE if unfinished(run) else NOT_ONCE)
-    if found(run).get("ramp") is not None:
+    if run.record(FreshnessRecord).ramp is not None:
         raise Absent(RAISED)
     return run
 
 
-def found(run: Run) -> dict[str, Any]:
-    return dict(run.manifest.found)
-
-
 def unfinished(run: Run) -> bool:
     """Return True if the run was stopped before all events were visible, and nothing else is wrong."""
-    return is_unfinished(run.manifest.oracle, found(run)["gave_up"])
+    return is_unfinished(run.manifest.oracle, run.record(FreshnessRecord).gave_up)
 
 
 def was_killed(run: Run) -> bool:
-    return bool(found(run)["kills"])
+    return bool(run.record(FreshnessRecord).kills)
 
 
 def _age(run: Run, column: str, probability: float) -> Replicates:
@@ -62,6 +64,32 @@ def _rate(run: Run) -> Replicates:
     """Return events per second, from the first event's due time until the last was seen."""
     ends = sound(run).column("start_ns") + run.column("seen_ns")
     return known(run.manifest.events / (float(ends.max()) * SECONDS))
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Lag just before a reader saw more: the age of the oldest unseen event, and the number of unseen events."""
+
+    at_s: NDArray[np.float64]  # after the first event was due
+    oldest_s: NDArray[np.float64]
+    events: NDArray[np.float64]
+
+
+def lag(run: Run, stretches: int = STRETCHES) -> Lag:
+    """Return the lag of `run` until all events were seen, the maximum of each stretch. Raises Absent like its ages."""
+    due = sound(run).column("start_ns")
+    seen = due + run.column("seen_ns")
+    moments = np.unique(seen)
+    before = np.searchsorted(seen, moments)
+    oldest = moments - due[before]
+    waiting = np.searchsorted(due, moments, side="right") - before
+    stretch = np.minimum(moments * stretches // max(int(moments[-1]), 1), stretches - 1)
+    first = np.flatnonzero(np.diff(stretch, prepend=-1))
+    return Lag(
+        moments[first] * SECONDS,
+        np.maximum.reduceat(oldest, first) * SECONDS,
+        np.maximum.reduceat(waiting, first).astype(np.float64),
+    )
 
 
 def commits(run: Run) -> NDArray[np.int64]:
@@ -100,10 +128,10 @@ def _slope(run: Run) -> Replicates:
 
 def _cpu(run: Run) -> Replicates:
     """Return CPU seconds per million events, of the mover and the table's servers, until the last event was seen."""
-    why_not = climbs.why_no_cpu(run)
+    why_not = why_no_cpu(run)
     if why_not:
         raise Absent(why_not)
-    spent = sum(found(run)["cpu_s"].values())
+    spent = sum(seconds for _, seconds in run.record(FreshnessRecord).cpu_s)
     if spent <= 0:
         raise Absent("none was seen")
     return known(spent * MILLION / run.manifest.events)
@@ -153,10 +181,54 @@ WRONG = Quantity("not once", "", "Share of events that are not there once", not_
 QUANTITIES = Quantities(
     all=(
         SEEN_P50, SEEN_P95, SEEN_P99, SEEN_MAX, MADE_P50, MADE_P95, MADE_P99, RATE, COMMITS, ROWS, SLOPE, CPU, FILES,
-        WRONG, climbs.CAPACITY,
+        WRONG, CAPACITY,
     ),
     headline=(SEEN_P50, SEEN_P99, RATE),
-    code=(
-        "studies/freshness/quantities.py", "studies/freshness/climbs.py", "studies/freshness/window/samples.py",
-    ),
+    code=("studies/freshness/metrics.py", "studies/freshness/capacity.py", "studies/freshness/record.py"),
 )  # fmt: skip
+
+
+def steady(run_set: RunSet) -> list[Series]:
+    """Return the series with one rate and no kills, by system, rate and commit policy."""
+    return sorted((each for each in run_set.select() if FreshnessSettings.of(each).is_steady), key=_place)
+
+
+def killed(run_set: RunSet) -> list[Series]:
+    """Return the series whose consumer or pipeline was killed."""
+    return [each for each in run_set.select() if FreshnessSettings.of(each).kills]
+
+
+def climbed(run_set: RunSet) -> list[Series]:
+    """Return the series whose rate was raised step by step."""
+    return [each for each in run_set.select() if FreshnessSettings.of(each).steps]
+
+
+def alike(series: Sequence[Series]) -> list[Series]:
+    """Return those of `series` with the most common rate and commit interval. Raises Absent if none has an interval."""
+    timed = [each for each in series if FreshnessSettings.of(each).rules.interval_ms is not None]
+    shapes = [(settings.policy, settings.rate) for settings in map(FreshnessSettings.of, timed)]
+    if not shapes:
+        raise Absent("no system commits by the clock")
+    common = max(sorted(set(shapes)), key=lambda shape: (shapes.count(shape), shape[1]))
+    return [each for each, shape in zip(timed, shapes, strict=True) if shape == common]
+
+
+def policy_of(series: Series) -> str:
+    """Return the commit policy in words."""
+    return FreshnessSettings.of(series).rules.words
+
+
+def _place(series: Series) -> tuple[str, int, float, int]:
+    settings = FreshnessSettings.of(series)
+    return series.system, settings.rate, float(settings.rules.interval_ms or 0), settings.rules.rows or 0
+
+
+def costs(measures: Measures) -> Iterator[Age]:
+    """Yield the ages of series with one rate and no kills whose tables hold each event once."""
+    for series in measures.run_set.series:
+        settings = FreshnessSettings.of(series)
+        if not settings.is_steady or not series.runs or series.is_harness:
+            continue
+        with suppress(Absent):
+            rows, age = measures.value(ROWS, series).value, measures.value(MADE_P50, series).value
+            yield Age(series.system, series.stack, settings.rate, rows, age)

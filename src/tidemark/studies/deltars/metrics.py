@@ -1,5 +1,6 @@
-"""Quantities of the study: times of writing and reading a complete table, and the closes of files that HDFS refuses.
+"""Metrics of the study, times of complete tables and closes that HDFS refuses, and its selections of series.
 
+A series has one run, all of whose repetitions count.
 A run whose tables differ from their source has counts of the errors, but no times: they are Absent.
 """
 
@@ -7,7 +8,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from tidemark.analysis.blocks import REPLICATES, BlockSample
 from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity
 from tidemark.analysis.statistics import FEWEST, Replicates, generator, known, quantile
 from tidemark.runs.run import Run
+from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.deltars.settings import DATA, DeltarsSettings
 from tidemark.studies.deltars.window.samples import READ, WRITE
 
 NOT_THE_SOURCE = "a table does not hold what was written"
@@ -32,10 +34,6 @@ STEPS = {
     "hdfs": "Calls of HDFS",
 }
 MATERIALISE = ("application", "kafka", "tasks", "driver", "hdfs")  # parts that the thesis calls materialising
-
-
-def found(run: Run) -> dict[str, Any]:
-    return dict(run.manifest.found)
 
 
 def of_operation(run: Run, operation: str, column: str) -> NDArray[np.int64]:
@@ -192,5 +190,68 @@ QUANTITIES = Quantities(
         REFUSED, CPU, PEAK, BYTES, UPLOAD, MATERIALISED, UPLOAD_SHARE, START_SHARE,
     ),
     headline=(WRITE_MEDIAN, READ_MEDIAN, WRITE_RATE),
-    code=("studies/deltars/quantities.py", "studies/deltars/window/samples.py"),
+    code=("studies/deltars/metrics.py", "studies/deltars/window/samples.py"),
 )  # fmt: skip
+
+
+def size_of(data: str) -> tuple[bool, float]:
+    """Return the sort key of a table: tables of suppliers first, then by scale."""
+    found = DATA.fullmatch(data)
+    assert found is not None, data
+    return found["table"] == "lineitem", float(found["scale"])
+
+
+def in_order(run_set: RunSet) -> list[Series]:
+    """Return all series, sorted by table, processors and system."""
+
+    def place(series: Series) -> tuple[bool, float, int, str]:
+        settings = DeltarsSettings.of(series)
+        return *size_of(settings.data), settings.cores, series.system
+
+    return sorted(run_set.select(), key=place)
+
+
+def tables_of(run_set: RunSet) -> list[str]:
+    """Return the planned tables, in order."""
+    return sorted({DeltarsSettings.of(each).data for each in run_set.select()}, key=size_of)
+
+
+def fewest_cores(run_set: RunSet) -> int:
+    """Return the fewest processors measured, to report one number as the thesis's figures do; Absent without a run."""
+    found = {DeltarsSettings.of(each).cores for each in run_set.select() if each.runs}
+    if not found:
+        raise Absent("no system was measured")
+    return min(found)
+
+
+def most_common(run_set: RunSet, stack: str) -> tuple[str, int]:
+    """Return the table and processors that most systems were measured with under `stack`. Ties go to the largest table,
+    then to the fewest processors. Raise Absent if there is no run.
+    """
+    systems: dict[tuple[str, int], set[str]] = {}
+    for each in run_set.select(stack=stack, harness=False):
+        if each.runs:
+            systems.setdefault(DeltarsSettings.of(each).cell, set()).add(each.system)
+    if not systems:
+        raise Absent("no system was measured")
+    return max(systems, key=lambda shape: (len(systems[shape]), size_of(shape[0]), -shape[1]))
+
+
+def find(run_set: RunSet, system: str, data: str, cores: int) -> Series | None:
+    """Return the series of a system with one table and `cores` processors; None if it is not planned."""
+    return next(
+        (each for each in run_set.select() if each.system == system and DeltarsSettings.of(each).cell == (data, cores)),
+        None,
+    )
+
+
+def limit_of(run: Run) -> int | None:
+    """Return the most messages that a run's application takes, 0 for all; None for a system without such a limit."""
+    found = dict(run.manifest.system.options).get("limit")
+    return None if found is None else int(found)
+
+
+def sent_and_there(run: Run) -> tuple[int, int]:
+    """Return the number of rows written and the number read back by the client, as means over repetitions."""
+    calls, rows = run.words("call"), run.column("rows")
+    return int(rows[calls == WRITE].mean()), int(rows[calls == READ].mean())

@@ -1,4 +1,4 @@
-"""Figures of the study: the thesis's charts with its values as marks, and writes by the closes that were refused."""
+"""Figures of the study: the thesis's charts with its values as marks, refused closes, and parts of legacy writes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,31 @@ from tidemark.analysis.measures import Absent
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import attempt
 from tidemark.results.figures import plots, style
+from tidemark.results.figures.parted import StackedRow, stacked
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.studies.deltars import published
-from tidemark.studies.deltars.parts import fewest_cores, in_order, of, tables_of
-from tidemark.studies.deltars.quantities import MEANS, of_operation, times
-from tidemark.studies.deltars.settings import shape_of
+from tidemark.studies.deltars.metrics import (
+    MEANS,
+    STEPS,
+    fewest_cores,
+    in_order,
+    of_operation,
+    parts,
+    tables_of,
+    times,
+)
+from tidemark.studies.deltars.settings import DeltarsSettings
+from tidemark.studies.deltars.tables import HOW
 from tidemark.studies.deltars.window.samples import READ, WRITE
 
 TITLES = {WRITE: "Writing a whole table", READ: "Reading a whole table"}
 CLOSES = "What HDFS refuses to close, writes wait for"
+DIVIDED = "What a legacy write's time goes to"
+LEGACY, BESIDE = "legacy", "delta-rs-hdfs"  # the complete path, and the single call that the thesis compares it with
+# Names of parts in the figure; the client's own time is the rest.
+NAMES = {"upload": "upload", "application": "application", "kafka": "topic", "tasks": "tasks", "driver": "driver",
+         "hdfs": "HDFS"}  # fmt: skip
 GHOSTS = (published.HOPSFS, published.LOCAL, published.LEGACY)
 
 
@@ -29,12 +44,15 @@ def sketches() -> Iterator[Sketch]:
     for operation, title in TITLES.items():
         yield Sketch(f"deltars-{operation}", title, partial(bars, operation=operation))
     yield Sketch("deltars-closes", CLOSES, closes)
+    yield Sketch("deltars-divided", DIVIDED, divided)
 
 
 def bars(studio: Studio, operation: str) -> Drawn:
     """Draw means with intervals, grouped by table, in seconds on a log axis; the thesis's means are hollow marks."""
     cores = fewest_cores(studio.run_set)
-    chosen = [each for each in in_order(studio.run_set) if shape_of(each.mode)[1] == cores and not each.is_harness]
+    chosen = [
+        each for each in in_order(studio.run_set) if DeltarsSettings.of(each).cores == cores and not each.is_harness
+    ]
     tables = tables_of(studio.run_set)
     systems = list(dict.fromkeys(each.system for each in chosen))
     made = style.frame(style.PAGE, 2.4)
@@ -43,8 +61,8 @@ def bars(studio: Studio, operation: str) -> Drawn:
     runs: list[Run] = []
     points: list[dict[str, object]] = []
     for series in chosen:
-        data = shape_of(series.mode)[0]
-        mean = attempt("s", partial(of, studio.measures, MEANS[operation], series))
+        data = DeltarsSettings.of(series).data
+        mean = attempt("s", partial(studio.measures.value, MEANS[operation], series))
         if isinstance(mean, Estimate):
             runs += series.runs
             place = tables.index(data) - 0.4 + width * (systems.index(series.system) + 0.5)
@@ -92,7 +110,7 @@ def closes(studio: Studio) -> Drawn:
     frame = pd.concat(
         pd.DataFrame(
             {"refused": of_operation(run, WRITE, "refused"), "s": times(run, WRITE),
-             "table": words[shape_of(series.mode)[0]]}
+             "table": words[DeltarsSettings.of(series).data]}
         )
         for series in chosen for run in series.runs
     )  # fmt: skip
@@ -108,3 +126,45 @@ def closes(studio: Studio) -> Drawn:
     axes.set_ylabel("write (s), log scale")
     notes = ["A point is a write by delta-rs to HDFS. A refused close is asked for again after half a second, or more."]
     return studio.finish(made, CLOSES, notes, runs)
+
+
+def divided(studio: Studio) -> Drawn:
+    """Draw a bar of mean seconds per system and table, and the thesis's two parts below the legacy path's."""
+    cores = fewest_cores(studio.run_set)
+    rows: list[StackedRow] = []
+    runs: list[Run] = []
+    for data in tables_of(studio.run_set):
+        words = published.WORDS.get(data, data)
+        found = [
+            each for each in in_order(studio.run_set) if DeltarsSettings.of(each).cell == (data, cores) and each.runs
+        ]
+        if not any(each.system == LEGACY for each in found):
+            continue
+        for series in found:
+            try:
+                bar = _parts(series.runs)
+            except Absent:
+                if series.system != BESIDE:
+                    continue
+                bar = (("rest", sum(float(times(run, WRITE).mean()) for run in series.runs) / len(series.runs)),)
+            rows.append((f"{series.title}, {words}", bar, "s"))
+            runs += series.runs
+            printed = [published.printed(each, published.LEGACY, data, cores) for each in
+                       (published.UPLOAD, published.MATERIALISE)]  # fmt: skip
+            if series.system == LEGACY and printed[0] and printed[1]:
+                bar = (("upload", printed[0].mean), ("materialise", printed[1].mean))
+                rows.append((f"{published.TITLES[published.LEGACY]}, {words}", bar, "s"))
+    if not runs:
+        raise Absent("the legacy path was not measured")
+    made = stacked(rows, "write, mean (s)", width=style.PAGE)
+    notes = [HOW, f"Clients with {cores} processor{'s' if cores > 1 else ''}.", studio.run_set.coverage]
+    return studio.finish(made, DIVIDED, notes, runs)
+
+
+def _parts(runs: tuple[Run, ...]) -> tuple[tuple[str, float], ...]:
+    """Return the mean seconds of each part of the writes, and of the rest; Absent if they have no parts."""
+    told = [parts(run) for run in runs]
+    found = {NAMES[step]: sum(float(each[step].mean()) for each in told) / len(told) for step in STEPS}
+    whole = sum(float(times(run, WRITE).mean()) for run in runs) / len(runs)
+    found["rest"] = max(0.0, whole - sum(found.values()))
+    return tuple((name, seconds) for name, seconds in found.items() if seconds > 0)

@@ -10,14 +10,14 @@ from tidemark.analysis.statistics import Replicates, counted, known
 from tidemark.results.claims.evidence import Evidence, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.studies.deltars import published
-from tidemark.studies.deltars.parts import of, size_of
+from tidemark.studies.deltars.metrics import size_of
 
 
 class DeltarsEvidence(Evidence):
     """Evidence from runs whose tables match their source. Each series has one run, which gives its value."""
 
     def hot(self, quantity: Quantity, system: str, mode: str) -> Replicates:
-        return of(self.measures, quantity, self.speaking(quantity, system, mode))
+        return self.measures.value(quantity, self.speaking(quantity, system, mode))
 
 
 OWN: dict[str, Measure] = {}

@@ -1,4 +1,9 @@
-"""Tidemark's consumer with the interface of a pipeline, so that it gets the same kills as the others."""
+"""Tidemark's consumer, a separate process that reads events from the topic and commits rows to the table by a policy.
+
+It resumes where the table ends, and keeps no other state: with one consumer and one partition, the table holds a prefix
+of the events. A consumer killed inside a commit may leave one behind that appears after the next consumer has read the
+table's length; nothing here prevents that, and the oracle would detect it.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +13,88 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import confluent_kafka
+import pyarrow as pa
+
 from tidemark.errors import SystemFailure
+from tidemark.lifetime import die_with_parent
 from tidemark.machine.processes import cpu_seconds
+from tidemark.services.http import keep_loopback_direct
 from tidemark.services.programs.process import tail
-from tidemark.studies.freshness.load.consumer import Order
+from tidemark.stream.consumer import EventConsumer, check
+from tidemark.stream.events import Encoding
+from tidemark.stream.json_events import JsonCodec
+from tidemark.stream.paced import JSON
 from tidemark.studies.freshness.settings import Policy
 from tidemark.systems.sinks.base import Source
 from tidemark.systems.tables import TableSystem
+from tidemark.systems.writers import Door
 
-PROGRAM = "tidemark.studies.freshness.load.consumer"
+PROGRAM = "tidemark.studies.freshness.window.consumer"
 READY_SECONDS = 60.0
 LOOK_SECONDS = 0.2
 EXACTLY_ONCE = "it goes on with the event that the table's number of rows names"
+MOST = 100_000  # most events per commit
+REST_SECONDS = 0.2  # longest time of an empty poll
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Instructions for a consumer; they contain what `door` contains, which may be secrets."""
+
+    door: Door
+    bootstrap: str
+    topic: str
+    encoding: str
+    schema: bytes  # of the events, as serialized by Arrow
+    policy: Policy
+    first: int  # number of the first event to read
+
+
+def decoder(order: Order, source: EventConsumer) -> Callable[[Sequence[bytes]], pa.Table]:
+    """Return the function that converts messages to rows, and position the consumer at its first event."""
+    schema = pa.ipc.read_schema(pa.py_buffer(order.schema))
+    if order.encoding == JSON:
+        source.client.assign([confluent_kafka.TopicPartition(order.topic, 0, order.first)])
+        return JsonCodec(schema).decode
+    codec = source.open()
+    # The topic's first message is the schema.
+    source.client.assign([confluent_kafka.TopicPartition(order.topic, 0, 1 + order.first)])
+    return lambda messages: codec.assemble(codec.decode(messages))
+
+
+def gathered(client: confluent_kafka.Consumer, policy: Policy) -> list[bytes]:
+    """Return the messages of the next commit."""
+    most = policy.rows or MOST
+    messages: list[bytes] = []
+    due = float("inf")
+    while len(messages) < most and (left := due - time.monotonic()) > 0:
+        found = client.consume(most - len(messages) if messages else 1, min(REST_SECONDS, left))
+        for message in found:
+            check(message)
+            messages.append(message.value())
+        if found and due == float("inf") and policy.interval_ms is not None:
+            due = time.monotonic() + policy.interval_ms / 1000
+    return messages
+
+
+def work(order: Order) -> None:
+    """Gather, decode and write, without end."""
+    writer = order.door.open()
+    with EventConsumer(order.bootstrap, order.topic, Encoding.RECORD) as source:
+        decode = decoder(order, source)
+        print("ready", flush=True)
+        while True:
+            writer.write(decode(gathered(source.client, order.policy)))
 
 
 class OwnConsumer:
-    """Process that reads one topic and writes one table through the table's client."""
+    """The consumer's process, with the interface of a pipeline, so that it gets the same kills as the others."""
 
     def __init__(self, directory: Path, encoding: str, policy: Policy) -> None:
         self._directory, self._log = directory, directory / "consumer.log"
@@ -65,13 +133,7 @@ class OwnConsumer:
 
     def again(self) -> None:
         assert self._order is not None and self._table is not None
-        order = self._order
-        self._launch(
-            Order(
-                order.door, order.bootstrap, order.topic, order.encoding, order.schema, order.policy,
-                self._table.visible_rows(),
-            )
-        )  # fmt: skip
+        self._launch(replace(self._order, first=self._table.visible_rows()))
 
     def check(self) -> None:
         """Raise SystemFailure, with the end of the log, if the process has ended."""
@@ -104,3 +166,10 @@ class OwnConsumer:
         if process.stdout.readline() != b"ready\n":
             process.wait()
             self.check()
+
+
+if __name__ == "__main__":
+    die_with_parent(int(sys.argv[1]))
+    os.umask(0o077)
+    keep_loopback_direct()
+    work(pickle.load(sys.stdin.buffer))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantity
 from tidemark.analysis.statistics import Estimate, Replicates, generator, known, quantile, theil_sen
 from tidemark.analysis.words import listed
 from tidemark.runs.run import Run
-from tidemark.studies.freshness.window.samples import End, is_unfinished
+from tidemark.studies.freshness.record import End, FreshnessRecord, RampStep, is_unfinished
 
 NOT_ONCE = "the table does not hold each event once"
 ONE_RATE = "its rate was not raised"
@@ -26,17 +25,9 @@ HOLDS, GROWS, LATE, UNKNOWN = "does not grow", "grows", "the producer was late",
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One rate of a climb. `slope` is None if the step has too few commits."""
+class Step(RampStep):
+    """Recorded step with the growth of its lag. `slope` is None if the step has too few commits."""
 
-    rate: int
-    begin_s: float
-    seconds: float
-    events: int
-    latest_s: float
-    lag_s: float
-    cpu_s: float
-    files: int
     slope: Replicates | None
     end: str | None  # why it was the last step
 
@@ -82,16 +73,15 @@ def steps(run: Run) -> Iterator[Step]:
 
 def _unjudged(run: Run) -> Iterator[Step]:
     """Yield the same steps without slopes, which require reading and resampling the commits."""
-    told: dict[str, Any] = dict(run.manifest.found)
-    ramp = told.get("ramp")
-    if ramp is None:
+    record = run.record(FreshnessRecord)
+    if record.ramp is None:
         raise Absent(ONE_RATE)
-    oracle = run.manifest.oracle
-    if not oracle.verdict and not is_unfinished(oracle, told["gave_up"]):
+    oracle, ramp = run.manifest.oracle, record.ramp
+    if not oracle.verdict and not is_unfinished(oracle, record.gave_up):
         raise Absent(NOT_ONCE)
-    for number, step in enumerate(ramp["steps"], 1):
-        end = ramp["end"] if number == len(ramp["steps"]) and ramp["end"] != End.STEPS else None
-        yield Step(**step, slope=None, end=end)
+    for number, step in enumerate(ramp.steps, 1):
+        end = ramp.end if number == len(ramp.steps) and ramp.end != End.STEPS else None
+        yield Step(**asdict(step), slope=None, end=end)
 
 
 def held(run: Run) -> tuple[Step, Step | None]:
@@ -179,7 +169,7 @@ def _age(run: Run, step: Step, probability: float) -> Replicates:
 
 def why_no_cpu(run: Run) -> str | None:
     """Return why the table's CPU time is incomplete: a part of it runs elsewhere. None if all of it was observed."""
-    unseen = dict(run.manifest.found).get("unseen")
+    unseen = run.record(FreshnessRecord).unseen
     return f"the user's own {listed(unseen)}: its processor time is not visible here" if unseen else None
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
+from tests.studies.freshness.records import RECORD
 
 from tidemark.analysis.quantities import Absent
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.run import Run
 from tidemark.stream.paced import Sent
-from tidemark.studies.freshness.climbs import (
+from tidemark.studies.freshness.capacity import (
     AGE_P50,
     CAPACITY,
     GROWS,
@@ -27,10 +29,11 @@ from tidemark.studies.freshness.climbs import (
     is_least,
     steps,
 )
+from tidemark.studies.freshness.record import End, FreshnessRecord, RampRecord, RampStep
 from tidemark.studies.freshness.settings import FreshnessSettings
-from tidemark.studies.freshness.tables.capacity import EXACT, LEAST, ending
+from tidemark.studies.freshness.tables import LEAST, WITHIN, ending
 from tidemark.studies.freshness.window.ramp import Ramp, lag_seconds
-from tidemark.studies.freshness.window.samples import End, FreshnessWindow, Look, Step
+from tidemark.studies.freshness.window.samples import FreshnessWindow, Look, Step
 
 SECOND = 1_000_000_000
 FIRST_RATE, LONG_S = 10, 10.0
@@ -52,10 +55,7 @@ def climb(
         ends = begin_s + (np.floor((at - begin_s) / every_s) + 1) * every_s
         due.append(at)
         ages.append(ends + 0.1 + growth * (ends - begin_s) - at)
-        told.append(
-            {"rate": rate, "begin_s": begin_s, "seconds": LONG_S, "events": len(at), "latest_s": 0.01, "lag_s": 1.0,
-             "cpu_s": 2.0, "files": 3}
-        )  # fmt: skip
+        told.append(RampStep(rate, begin_s, LONG_S, len(at), latest_s=0.01, lag_s=1.0, cpu_s=2.0, files=3))
     start, age = np.concatenate(due), np.concatenate(ages)
     columns = {
         "start_ns": np.round(start * SECOND).astype(np.int64),
@@ -64,9 +64,14 @@ def climb(
         "commit": np.unique(np.round(start + age, 6), return_inverse=True)[1],
     }
     oracle = Oracle(not missing, True, len(start), len(start) - missing, missing, 0, 0, "another client", 0.1)
-    found = (("ramp", {"end": str(end), "steps": told}), ("gave_up", False))
-    manifest = SimpleNamespace(found=found, oracle=oracle)
-    return cast(Run, SimpleNamespace(label=str(growths), column=columns.__getitem__, manifest=manifest))
+    record = replace(RECORD, ramp=RampRecord(str(end), tuple(told)))
+    manifest = SimpleNamespace(oracle=oracle)
+    return cast(
+        Run,
+        SimpleNamespace(
+            label=str(growths), column=columns.__getitem__, manifest=manifest, record={FreshnessRecord: record}.get
+        ),
+    )
 
 
 def test_capacity_is_the_rate_before_the_first_at_which_the_lag_grows() -> None:
@@ -76,7 +81,7 @@ def test_capacity_is_the_rate_before_the_first_at_which_the_lag_grows() -> None:
     assert growths == pytest.approx([0, 0, 0.5 / 1.5, 0], abs=0.01)  # per second of commit times, which are 1.5 s apart
     last, following = held(run)
     assert (last.rate, following and following.rate) == (20, 40)
-    assert not is_least(following) and ending(capacity([run])) == [EXACT, "40 events/s: grows"]
+    assert not is_least(following) and ending(capacity([run])) == (WITHIN, "40 events/s: grows")
     found = [cast(Any, each.how)(run).value for each in (CAPACITY, STEP_CPU.at(20), STEP_FILES.at(20), AGE_P50.at(20))]
     assert found[:3] == pytest.approx([20, 1e4, 1.5e4])
     assert found[3] == pytest.approx(0.6, abs=0.05)  # from 0.1 to 1.1 s
@@ -91,8 +96,8 @@ def test_capacity_of_repeats_is_the_rate_that_all_sustain() -> None:
         found = capacity(runs)
         assert (found.rate, found.repeats, found.replicates.value) == (20, 2, pytest.approx(20))
         assert found.replicates.estimate("events/s").low is None
-        assert ending(found) == [EXACT, "40 events/s: grows"]
-    assert ending(capacity([climb(0.0, 0.0), lower])) == [EXACT, "40 events/s: grows"], (
+        assert ending(found) == (WITHIN, "40 events/s: grows")
+    assert ending(capacity([climb(0.0, 0.0), lower])) == (WITHIN, "40 events/s: grows"), (
         "what ended a climb says more than its end"
     )
     with pytest.raises(Absent, match="the lowest rate of the climb"):
@@ -102,13 +107,13 @@ def test_capacity_of_repeats_is_the_rate_that_all_sustain() -> None:
 def test_undecided_step_does_not_end_a_climb_if_a_higher_rate_holds() -> None:
     run = climb(0.0, 0.0, 0.0, 0.5, few_in=1)
     assert [step.verdict for step in steps(run)] == [HOLDS, UNKNOWN, HOLDS, GROWS]
-    assert held(run)[0].rate == 40 and ending(capacity([run])) == [EXACT, "80 events/s: grows"]
+    assert held(run)[0].rate == 40 and ending(capacity([run])) == (WITHIN, "80 events/s: grows")
     assert held(climb(0.0, 0.0, 0.5, few_in=1))[0].rate == 10, "nor is it one that holds"
     assert held(climb(0.0, 0.0, few_in=0))[0].rate == 20
 
 
 def test_climb_not_ended_by_the_table_gives_a_lower_bound() -> None:
-    assert ending(capacity([climb(0.0, 0.0)])) == [LEAST, "there was none"]
+    assert ending(capacity([climb(0.0, 0.0)])) == (LEAST, "there was none")
     by_producer = climb(0.0, 0.0, end=End.PRODUCER)
     assert [step.verdict for step in steps(by_producer)] == [HOLDS, LATE]
     assert held(by_producer)[0].rate == 10 and ending(capacity([by_producer]))[0] == LEAST
@@ -177,6 +182,6 @@ def test_climb_ends_when_the_table_or_the_producer_falls_behind(
     begins = [begin_ns - window.begin_ns for _, _, begin_ns in producer.paced]
     assert begins == [0, 300_000_000, 600_000_000][:count]  # the schedule goes on, however late a step ends
     assert sent.events == window.events == sum([30, 60, 120][:count])
-    found = ramp.found()
-    assert found["end"] == end and [step["files"] for step in found["steps"]] == [0] * count
-    assert (found["steps"][-1]["lag_s"] > 0.11) == (not seen)
+    found = ramp.record
+    assert found.end == end and [step.files for step in found.steps] == [0] * count
+    assert (found.steps[-1].lag_s > 0.11) == (not seen)

@@ -1,4 +1,4 @@
-"""Sentences of the study's chapter: each takes its numbers from runs, or states why there are none."""
+"""Findings of the study's chapter: each takes its numbers from runs, or states why there are none."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from tidemark.analysis.prose import SentenceWriter, or_why
 from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.analysis.words import estimate_text, listed, number
 from tidemark.runs.runset import Series
-from tidemark.studies.freshness.climbs import capacity
-from tidemark.studies.freshness.parts import alike, climbed, killed, of, policy_of, runs_of, undisturbed
-from tidemark.studies.freshness.quantities import CPU, SEEN_MAX, SEEN_P50, SEEN_P95, SLOPE, found, unfinished
-from tidemark.studies.freshness.settings import shape_of
+from tidemark.studies.freshness.capacity import capacity
+from tidemark.studies.freshness.metrics import (
+    CPU,
+    SEEN_P50,
+    SEEN_P95,
+    SLOPE,
+    alike,
+    climbed,
+    killed,
+    policy_of,
+    steady,
+    unfinished,
+)
+from tidemark.studies.freshness.record import FreshnessRecord
+from tidemark.studies.freshness.settings import FreshnessSettings
 
 
 class Writer(SentenceWriter):
     def sentences(self) -> dict[str, str]:
         """Return all sentences by name."""
-        parts = {
-            "ages": self.ages,
-            "tail": self.tail,
-            "price": self.price,
-            "behind": self.behind,
-            "capacity": self.capacity,
-            "reads": self.reads,
-            "killed": self.killed,
-            "encodings": self.encodings,
-        }
-        return {f"freshness-{name}": or_why(write) for name, write in parts.items()}
+        names = ("ages", "price", "behind", "capacity", "reads", "killed")
+        return {f"freshness-{name}": or_why(getattr(self, name)) for name in names}
 
     def _measured(self) -> list[Series]:
-        found = [each for each in undisturbed(self.run_set) if each.runs]
+        found = [each for each in steady(self.run_set) if each.runs]
         if not found:
             raise Absent("no system was measured")
         return found
@@ -43,7 +45,7 @@ class Writer(SentenceWriter):
         found = []
         for each in series:
             with suppress(Absent):
-                estimate = of(self.measures, quantity, each).estimate(unit)
+                estimate = self.measures.value(quantity, each).estimate(unit)
                 found.append((estimate.value, f"{estimate_text(estimate)} ({each.title})"))
         if not found:
             raise Absent("no system has it")
@@ -51,17 +53,11 @@ class Writer(SentenceWriter):
 
     def ages(self) -> str:
         alike = self._alike()
-        rate = shape_of(alike[0].mode).rate
+        rate = FreshnessSettings.of(alike[0]).rate
         return (
             f"With {rate:,} events a second and commits {policy_of(alike[0])}, the median age of an event when a "
             f"reader first sees it is {self._said(SEEN_P50, alike, 's')}; the 95th percentile is "
             f"{self._said(SEEN_P95, alike, 's')}."
-        )
-
-    def tail(self) -> str:
-        return (
-            "The age of the oldest event, which with pipelines is often among the last before the topic falls silent, "
-            f"is {self._said(SEEN_MAX, self._alike(), 's')}."
         )
 
     def price(self) -> str:
@@ -72,9 +68,9 @@ class Writer(SentenceWriter):
         grows, holds = [], 0
         for each in self._measured():
             with suppress(Absent):
-                slope = of(self.measures, SLOPE, each).estimate("s/s")
+                slope = self.measures.value(SLOPE, each).estimate("s/s")
                 if slope.is_above(0):
-                    grows.append(f"{each.title} ({policy_of(each)}, {shape_of(each.mode).rate:,} events/s)")
+                    grows.append(f"{each.title} ({policy_of(each)}, {FreshnessSettings.of(each).rate:,} events/s)")
                 else:
                     holds += 1
         if not grows and not holds:
@@ -92,7 +88,7 @@ class Writer(SentenceWriter):
         below: list[str] = []
         for each in climbed(self.run_set):
             try:
-                most = capacity(runs_of(each))
+                most = capacity(each.counted_runs)
             except Absent as absent:
                 below.append(f"{each.title} ({absent})")
                 continue
@@ -110,15 +106,16 @@ class Writer(SentenceWriter):
         """Return a sentence on the time of the first sum over each system's table with the most commits."""
         most: dict[str, tuple[int, str]] = {}
         for each in self._measured():
-            for told in map(found, runs_of(each)):
-                reads = told.get("reads")
-                if reads is None or reads["before"] is None:
+            for run in each.counted_runs:
+                record = run.record(FreshnessRecord)
+                reads = record.reads
+                if reads is None or reads.before is None:
                     continue
-                words = f"{number(reads['before']['sum_s'][0], 2)} s after {told['commits']:,} commits"
-                if reads["after"] is not None:
-                    names = listed([name for name, _ in reads["maintained"]])
-                    words += f", {number(reads['after']['sum_s'][0], 2)} s after {names}"
-                most[each.title] = max(most.get(each.title, (0, "")), (told["commits"], f"{each.title}: {words}"))
+                words = f"{number(reads.before.sum_s[0], 2)} s after {record.commits:,} commits"
+                if reads.after is not None:
+                    names = listed([name for name, _ in reads.maintained])
+                    words += f", {number(reads.after.sum_s[0], 2)} s after {names}"
+                most[each.title] = max(most.get(each.title, (0, "")), (record.commits, f"{each.title}: {words}"))
         if not most:
             raise Absent("no table was read at its end")
         return (
@@ -142,15 +139,5 @@ class Writer(SentenceWriter):
         said = [f"each event is in the table once for {listed(exact)}"] if exact else []
         said += [f"that does not hold for {listed(wrong)}"] if wrong else []
         said += [f"not all had come for {listed(late)} when it was stopped"] if late else []
-        kills = max(shape_of(each.mode).kills for each in series)
+        kills = max(FreshnessSettings.of(each).kills for each in series)
         return f"After {kills} kills, {'; '.join(said)}."
-
-    def encodings(self) -> str:
-        found: dict[str, list[str]] = {}
-        for each in self._measured():
-            titles = found.setdefault(shape_of(each.mode).encoding, [])
-            titles += [each.title] if each.title not in titles else []
-        words = {"json": "objects of JSON", "record": "Arrow IPC record batches"}
-        return (
-            f"Events are {'; '.join(f'{words[name]} for {listed(titles)}' for name, titles in sorted(found.items()))}."
-        )

@@ -1,8 +1,9 @@
-"""Figure of the study: age of events when they are seen, by cost."""
+"""Figures of the study: the age of events by cost, and the lag of tables behind the topic during a window."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 import matplotlib
@@ -13,26 +14,37 @@ from matplotlib.transforms import Bbox
 
 from tidemark.analysis.measures import Absent
 from tidemark.analysis.quantities import Quantity
+from tidemark.analysis.words import listed
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.studio import Drawn, Look, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
-from tidemark.studies.freshness.climbs import AGE_P95, STEP_CPU, STEP_FILES, OfStep, capacity
-from tidemark.studies.freshness.parts import climbed, of, runs_of, undisturbed
-from tidemark.studies.freshness.quantities import CPU, FILES, SEEN_P95
-from tidemark.studies.freshness.settings import shape_of
+from tidemark.studies.freshness.capacity import AGE_P95, STEP_CPU, STEP_FILES, OfStep, capacity
+from tidemark.studies.freshness.metrics import (
+    CPU,
+    FILES,
+    SEEN_P95,
+    STRETCHES,
+    alike,
+    climbed,
+    lag,
+    policy_of,
+    steady,
+)
+from tidemark.studies.freshness.settings import FreshnessSettings
 
-TITLE = "Freshness against cost"
+COST_TITLE, LAG_TITLE = "Freshness against cost", "How far tables lag behind the topic"
 PROCESSOR, DISK = (CPU, STEP_CPU), (FILES, STEP_FILES)
 
 
 def sketches() -> Iterator[Sketch]:
-    yield Sketch("freshness-cost", TITLE, cost)
+    yield Sketch("freshness-cost", COST_TITLE, cost)
+    yield Sketch("freshness-lag", LAG_TITLE, over_time)
 
 
 def _rate(run_set: list[Series]) -> int:
     """Return the rate at which most policies were measured."""
-    rates = [shape_of(each.mode).rate for each in run_set if each.runs]
+    rates = [FreshnessSettings.of(each).rate for each in run_set if each.runs]
     if not rates:
         raise Absent("no system was measured")
     return max(sorted(set(rates)), key=rates.count)
@@ -49,17 +61,17 @@ class Point:
 
 
 def _named(series: Series) -> str:
-    return "at capacity" if shape_of(series.mode).steps else shape_of(series.mode).policy
+    settings = FreshnessSettings.of(series)
+    return "at capacity" if settings.steps else settings.policy
 
 
-def _point(studio: Studio, series: Series, steady: Quantity, of_step: OfStep) -> Point | None:
+def _point(studio: Studio, series: Series, quantity: Quantity, of_step: OfStep) -> Point | None:
     """Return the point of `series`, or None if it has no age or no cost."""
-    shape = shape_of(series.mode)
-    climbs = bool(shape.steps)
+    climbs = bool(FreshnessSettings.of(series).steps)
     try:
-        rate = capacity(runs_of(series)).rate if climbs else 0
-        asked = (AGE_P95.at(rate), of_step.at(rate)) if climbs else (SEEN_P95, steady)
-        age, spent = (of(studio.measures, each, series).value for each in asked)
+        rate = capacity(series.counted_runs).rate if climbs else 0
+        asked = (AGE_P95.at(rate), of_step.at(rate)) if climbs else (SEEN_P95, quantity)
+        age, spent = (studio.measures.value(each, series).value for each in asked)
     except Absent:
         return None
     return Point(age, spent, f"{rate:,}/s" if climbs else _named(series), climbs)
@@ -92,20 +104,21 @@ def _say(axes: Axes, frame: pd.DataFrame, look: Look) -> None:
 
 def cost(studio: Studio) -> Drawn:
     """Draw the p95 age when seen (across) by CPU-seconds (left) and by files (right); all axes logarithmic."""
-    every = undisturbed(studio.run_set)
+    every = steady(studio.run_set)
     rate = _rate(every)
     systems: dict[str, list[Series]] = {}
     for series in (*every, *climbed(studio.run_set)):
-        if rate == shape_of(series.mode).rate or shape_of(series.mode).steps:
+        settings = FreshnessSettings.of(series)
+        if rate == settings.rate or settings.steps:
             systems.setdefault(series.system, []).append(series)
     made = style.frame(style.PAGE, 2.3)
     panels = made.pair(0.55, 0.6, 1.75)
     runs: list[Run] = []
     without: list[str] = []
     for axes, costs, what in zip(panels, (PROCESSOR, DISK), ("CPU-seconds", "files"), strict=True):
-        found = [(each, _point(studio, each, *costs)) for listed in systems.values() for each in listed]
+        found = [(each, _point(studio, each, *costs)) for of_system in systems.values() for each in of_system]
         points = [(each, point) for each, point in found if point is not None]
-        runs += [run for each, _ in points for run in runs_of(each) if run not in runs]
+        runs += [run for each, _ in points for run in each.counted_runs if run not in runs]
         if axes is panels[0]:
             without = [f"{each.title} {_named(each)}" for each, point in found if point is None]
         if not points:
@@ -113,12 +126,12 @@ def cost(studio: Studio) -> Drawn:
             continue
         frame = pd.DataFrame([{"system": each.title, **asdict(point)} for each, point in points])
         frame = frame.sort_values(["system", "age", "cost"])
-        steady, most = frame[~frame["is_capacity"]], frame[frame["is_capacity"]]
-        if len(steady):
-            plots.lines(axes, steady, "age", "cost", studio.look, legend=True)
+        others, most = frame[~frame["is_capacity"]], frame[frame["is_capacity"]]
+        if len(others):
+            plots.lines(axes, others, "age", "cost", studio.look, legend=True)
         if len(most):
             plots.lines(axes, most, "age", "cost", studio.look, joined=False, hollow=True, markersize=6,
-                        legend=not len(steady))  # fmt: skip
+                        legend=not len(others))  # fmt: skip
         plots.log_axis(axes)
         plots.log_axis(axes, "y")
         _say(axes, frame, studio.look)
@@ -127,11 +140,11 @@ def cost(studio: Studio) -> Drawn:
         axes.set_ylabel(f"{what}, a million events")
     if not runs:
         raise Absent("no run has an age and a cost")
-    last, *others = [axes for axes in reversed(panels) if axes.legend_]
-    for axes in others:
+    last, *rest = [axes for axes in reversed(panels) if axes.legend_]
+    for axes in rest:
         axes.legend([], [], frameon=False)
     plots.legend_beside(last)
-    encodings = sorted({shape_of(each.mode).encoding for listed in systems.values() for each in listed})
+    encodings = sorted({FreshnessSettings.of(each).encoding for of_system in systems.values() for each in of_system})
     notes = [
         f"{rate:,} events a second are due, as {' or '.join(encodings)}; a point is a writing policy, or the commit "
         "interval of a pipeline. Further left is younger, further down is cheaper. CPU-seconds: of consumers or "
@@ -140,4 +153,42 @@ def cost(studio: Studio) -> Drawn:
         studio.run_set.coverage,
     ]
     notes += [f"Not drawn: {', '.join(without)}."] if without else []
-    return studio.finish(made, TITLE, notes, runs)
+    return studio.finish(made, COST_TITLE, notes, runs)
+
+
+def over_time(studio: Studio) -> Drawn:
+    """Draw the lag in seconds (left) and in events (right) over the window, for systems with equal commit intervals."""
+    chosen = alike([each for each in steady(studio.run_set) if each.runs])
+    made = style.frame(style.PAGE, 2.3)
+    panels = made.pair(0.55, 0.6, 1.75)
+    runs: list[Run] = []
+    frames: list[pd.DataFrame] = []
+    without: list[str] = []
+    for series in chosen:
+        with suppress(Absent):
+            run = series.counted_runs[0]
+            found = lag(run)
+            kinds = {"system": series.title, "at": found.at_s, "lag (s)": found.oldest_s, "lag (events)": found.events}
+            frames.append(pd.DataFrame(kinds))
+            runs.append(run)
+            continue
+        without.append(series.title)
+    if not runs:
+        raise Absent("no run has seen all of its events")
+    for axes, what in zip(panels, ("lag (s)", "lag (events)"), strict=True):
+        plots.lines(axes, pd.concat(frames), "at", what, studio.look, legend=axes is panels[1], markersize=2.2)
+        plots.log_axis(axes, "y")
+        axes.grid()
+        axes.set_xlabel("time in the window (s)")
+        axes.set_ylabel(f"{what}, log scale")
+    plots.legend_beside(panels[1])
+    rate = FreshnessSettings.of(chosen[0]).rate
+    encodings = sorted({FreshnessSettings.of(each).encoding for each in chosen})
+    notes = [
+        f"{rate:,} events a second are due, as {' or '.join(encodings)}, commits {policy_of(chosen[0])}. Right "
+        "before a reader sees more: the age of the oldest unseen event, and the number of unseen events. A point is "
+        f"the most in 1/{STRETCHES} of the time until all were seen.",
+        studio.run_set.coverage,
+    ]
+    notes += [f"Not drawn: {listed(without)}."] if without else []
+    return studio.finish(made, LAG_TITLE, notes, runs)

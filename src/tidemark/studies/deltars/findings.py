@@ -1,0 +1,157 @@
+"""Findings of the study's chapter: each takes its numbers from runs, or states why there are none."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from tidemark.analysis.prose import SentenceWriter, or_why
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.words import estimate_text, listed
+from tidemark.runs.runset import Series
+from tidemark.studies.deltars import published
+from tidemark.studies.deltars.metrics import (
+    REFUSED,
+    WRITE_MEAN,
+    WRITE_MEDIAN,
+    fewest_cores,
+    find,
+    in_order,
+    limit_of,
+    of_operation,
+    parts,
+    sent_and_there,
+    tables_of,
+    times,
+)
+from tidemark.studies.deltars.settings import DeltarsSettings
+from tidemark.studies.deltars.window.samples import WRITE
+
+HDFS, LOCAL, LEGACY = "delta-rs-hdfs", "delta-rs-local", "legacy"
+PARTS = {"upload": "uploading", "application": "starting and ending the application", "kafka": "reading the topic",
+         "tasks": "Hudi's tasks", "driver": "Spark's driver", "hdfs": "calls of HDFS"}  # fmt: skip
+ENGINES = {
+    "spark-delta-hdfs": "a session of Spark that runs already and writes Delta",
+    "spark-hudi-hdfs": "the same upserting Hudi",
+    "spark-hudi-bulk": "the same inserting into Hudi in bulk",
+    "arrow-kafka-delta": "delta-rs behind a topic with Arrow batches",
+}
+
+
+class Writer(SentenceWriter):
+    def sentences(self) -> dict[str, str]:
+        """Return all sentences by name."""
+        names = ("writes", "legacy", "divided", "engine", "floor", "oracle", "limit")
+        return {f"deltars-{name}": or_why(getattr(self, name)) for name in names}
+
+    def _pairs(self, quantity: Quantity, system: str, other: str, cores: int) -> list[str]:
+        """Return the ratio of two systems, in words, for each table measured with both; Absent if there is none."""
+        said = []
+        for data in tables_of(self.run_set):
+            pair = [find(self.run_set, each, data, cores) for each in (system, other)]
+            with suppress(Absent):
+                if pair[0] is not None and pair[1] is not None:
+                    first, second = (self.measures.value(quantity, each) for each in pair if each is not None)
+                    said.append(f"{estimate_text(first.ratio(second).estimate('x'))} ({_rows(data)})")
+        if not said:
+            raise Absent("no table was measured with both")
+        return said
+
+    def writes(self) -> str:
+        cores = fewest_cores(self.run_set)
+        pairs = self._pairs(WRITE_MEDIAN, HDFS, LOCAL, cores)
+        processors = "processor" if cores == 1 else "processors"
+        return (
+            f"With {cores} {processors}, writing a complete table on HDFS takes delta-rs this multiple of the time on "
+            f"the local disk (medians): {listed(pairs)}."
+        )
+
+    def floor(self) -> str:
+        """Report the time that writes of the smallest table wait for refused closes on HDFS."""
+        cores = fewest_cores(self.run_set)
+        series = next(
+            (
+                each
+                for each in in_order(self.run_set)
+                if each.system == HDFS and DeltarsSettings.of(each).cores == cores
+            ),
+            None,
+        )
+        if series is None or not series.runs:
+            raise Absent("delta-rs on HDFS was not measured")
+        refused = self.measures.value(REFUSED, series).estimate("")
+        data = DeltarsSettings.of(series).data
+        groups: dict[int, list[float]] = {}
+        for run in series.runs:
+            for count, seconds in zip(of_operation(run, WRITE, "refused"), times(run, WRITE), strict=True):
+                groups.setdefault(int(count), []).append(float(seconds))
+        said = [
+            f"{sorted(found)[len(found) // 2]:.2f} s with {count} refused ({len(found)} writes)"
+            for count, found in sorted(groups.items())
+        ]
+        return (
+            f"Of the two files that a commit of {_rows(data)} closes on HDFS, the NameNode refuses "
+            f"{estimate_text(refused)} at first, and the client sleeps before it asks again: a write takes "
+            f"{listed(said)}."
+        )
+
+    def legacy(self) -> str:
+        """Compare the complete legacy path with the single call of delta-rs."""
+        said = self._pairs(WRITE_MEAN, LEGACY, HDFS, fewest_cores(self.run_set))
+        return f"To write, the legacy path takes this multiple of the time of delta-rs on HDFS (means): {listed(said)}."
+
+    def limit(self) -> str:
+        """Report the thesis's largest tables if a limit applied, and the rows that a limit left in Tidemark's runs."""
+        said = [
+            f"of {sent:,} rows sent, {there:,} are in the table"
+            for series in in_order(self.run_set)
+            for run in series.runs
+            if limit_of(run)
+            for sent, there in (sent_and_there(run),)
+        ]
+        ours = f" Where a limit is set here, {listed(said)}, which its oracle refuses." if said else ""
+        return published.limited() + ours
+
+    def divided(self) -> str:
+        """Report the share of each part in a legacy write, for the smallest and the largest table."""
+        cores = fewest_cores(self.run_set)
+        found = [each for each in in_order(self.run_set)
+                 if each.system == LEGACY and each.runs and DeltarsSettings.of(each).cores == cores]  # fmt: skip
+        if not found:
+            raise Absent("the legacy path was not measured")
+        said = []
+        for series in dict.fromkeys((found[0], found[-1])):
+            told, whole = parts(series.runs[0]), float(times(series.runs[0], WRITE).sum())
+            shares = [f"{100 * float(told[step].sum()) / whole:.0f} % {words}" for step, words in PARTS.items()]
+            said.append(
+                f"of {whole / len(told['upload']):.1f} s for {_rows(DeltarsSettings.of(series).data)}, {listed(shares)}"
+            )
+        return f"A legacy write divides so: {'; '.join(said)}."
+
+    def engine(self) -> str:
+        """Compare paths that differ in one part at a time with delta-rs."""
+        cores = fewest_cores(self.run_set)
+        said = []
+        for system, words in ENGINES.items():
+            with suppress(Absent):
+                pairs = self._pairs(WRITE_MEAN, system, HDFS, cores)
+                said.append(f"{words} takes {listed(pairs)}")
+        if not said:
+            raise Absent("no path that changes one part alone was measured")
+        return f"Of delta-rs's time for the same rows on the same HDFS (1x), {'; '.join(said)}."
+
+    def oracle(self) -> str:
+        ran = [each for each in in_order(self.run_set) if each.runs and not each.is_harness]
+        if not ran:
+            raise Absent("no system was measured")
+        wrong = [f"{each.title} ({each.mode})" for each in ran if not _holds(each)]
+        if not wrong:
+            return f"In all {len(ran)} series each table held what was written, and was read whole."
+        return f"Tables do not hold what was written for {listed(wrong)}; they have no times here."
+
+
+def _holds(series: Series) -> bool:
+    return all(run.manifest.oracle.verdict for run in series.runs)
+
+
+def _rows(data: str) -> str:
+    return f"{published.WORDS[data]} rows" if data in published.WORDS else data
