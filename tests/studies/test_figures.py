@@ -20,9 +20,9 @@ from tidemark.results.figures.studio import Drawn, Studio
 from tidemark.runs.runset import RunSet
 from tidemark.studies.deltars.figures import bars
 from tidemark.studies.freshness.figures import cost, lags
+from tidemark.studies.ingest import figures as storage
 from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
 from tidemark.studies.ingest.group import figures as group
-from tidemark.studies.ingest.storage import figures as storage
 from tidemark.studies.ingest.tail import figures as tail
 from tidemark.studies.ingest.writers import figures as writers
 from tidemark.studies.lhbench.figures import files, panels

@@ -19,7 +19,7 @@ from tidemark.studies.ingest.window.stage import WrittenStage, fresh_table
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
-    from tidemark.studies.ingest.front.crew import LastingFront
+    from tidemark.studies.ingest.front.crew import RestartingGateway
 
 TABLE = "table"
 
@@ -32,7 +32,7 @@ class KilledStage(WrittenStage):
         rig: Rig,
         directory: Path,
         table: TableSystem,
-        crew: Survivors | LastingFront,
+        crew: Survivors | RestartingGateway,
         faults: Faults,
     ) -> None:
         super().__init__(rig, directory, [table], crew)

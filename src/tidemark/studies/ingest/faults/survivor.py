@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from tidemark.studies.ingest.faults.settings import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.load.records import Records
-from tidemark.studies.ingest.load.writer import ID_BITS, Loop, Order
+from tidemark.studies.ingest.load.writer import ID_BITS, WorkerConfig, WriterLoop
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, REFUSED, UNKNOWN
 from tidemark.systems.writers import Door, TableWriter, Token
 
@@ -38,7 +38,7 @@ BACK_OFF_S = 0.05  # before a client is reopened
 
 
 @dataclass(frozen=True, slots=True)
-class LastingOrder(Order):
+class LastingOrder(WorkerConfig):
     """Order of a survivor. `place` is a file with the current `Door`: a restarted server may have another address."""
 
     place: Path
@@ -58,7 +58,7 @@ def find_door(place: Path) -> Door:
     return door
 
 
-class Survivor(Loop):
+class Survivor(WriterLoop):
     """Writer loop that reopens its client after a write of unknown outcome."""
 
     def __init__(self, order: LastingOrder, records: Records) -> None:

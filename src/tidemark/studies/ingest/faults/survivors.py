@@ -14,7 +14,7 @@ from tidemark.errors import SystemFailure
 from tidemark.machine.processes import cpu_seconds
 from tidemark.studies.ingest.faults.settings import NEVER
 from tidemark.studies.ingest.faults.survivor import LastingOrder, leave_door
-from tidemark.studies.ingest.load.crew import DRAIN_S, Member, Members
+from tidemark.studies.ingest.load.crew import DRAIN_S, Worker, Workers
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.systems.tables import TableSystem
@@ -29,7 +29,7 @@ MOST_A_SECOND = 10_000  # attempts of one writer that its records have room for
 DOOR = ".door"
 
 
-class Survivors(Members):
+class Survivors(Workers):
     """Writers, initially `count` of them, numbered from 1."""
 
     def __init__(self, order: Callable[[int], LastingOrder], count: int, folder: Path) -> None:
@@ -43,12 +43,12 @@ class Survivors(Members):
         for _ in range(self._count):
             self._join()
 
-    def _join(self) -> Member:
-        self._members.append(Member(self._order(len(self._members) + 1), self._folder, SURVIVOR))
+    def _join(self) -> Worker:
+        self._members.append(Worker(self._order(len(self._members) + 1), self._folder, SURVIVOR))
         return self._members[-1]
 
     @property
-    def _living(self) -> list[Member]:
+    def _living(self) -> list[Worker]:
         return [member for member in self._members if member.order.number not in self._killed]
 
     @property
