@@ -9,8 +9,8 @@ from typing import Any, cast
 from tidemark.analysis.costs import Cell
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import known
+from tidemark.studies.ingest.object_store.results import costs
 from tidemark.studies.ingest.quantities import COMMITS
-from tidemark.studies.ingest.storage.results import costs
 
 
 def series(mode: str, writers: int, *, exact: bool = True, harness: bool = False, **options: Any) -> SimpleNamespace:

@@ -17,12 +17,12 @@ from tidemark.errors import ConfigError
 from tidemark.machine import power
 from tidemark.pipeline.plan import make_plan
 from tidemark.runs.runset import RunSet
-from tidemark.studies.ingest.cut import results
-from tidemark.studies.ingest.cut.losses import Remains, cost
-from tidemark.studies.ingest.cut.results import costly, cut_sentence
-from tidemark.studies.ingest.cut.settings import CutSettings
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT
+from tidemark.studies.ingest.power_failure import results
+from tidemark.studies.ingest.power_failure.loss_accounting import Remains, cost
+from tidemark.studies.ingest.power_failure.results import costly, cut_sentence
+from tidemark.studies.ingest.power_failure.settings import CutSettings
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 ROWS, SYNCED, CUT_NS = 2, 1, 5_000_000_000

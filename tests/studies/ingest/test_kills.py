@@ -9,15 +9,15 @@ import pytest
 
 from tidemark.analysis.quantities import Absent
 from tidemark.runs.runset import RunSet
-from tidemark.studies.ingest.faults import kills as kills_module
-from tidemark.studies.ingest.faults.kills import (
+from tidemark.studies.ingest.fault_injection import kills as kills_module
+from tidemark.studies.ingest.fault_injection.kills import (
     costly,
     kept_sentence,
     killed_of,
     retry_of,
     twice,
 )
-from tidemark.studies.ingest.faults.settings import BLIND, CHECK, NEVER
+from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, NEVER
 
 
 def kill(title: str, moment_s: float, **changed: Any) -> dict[str, Any]:

@@ -23,13 +23,21 @@ from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.maintenance import results
-from tidemark.studies.ingest.maintenance.crew import KeptCrew
-from tidemark.studies.ingest.maintenance.keeper import DONE, Upkeep, rounds
-from tidemark.studies.ingest.maintenance.kept import Kept, commit_ms, failed_calls, operations, round_s, slowed, wrong
+from tidemark.studies.ingest.maintenance.compactor import DONE, Upkeep, rounds
+from tidemark.studies.ingest.maintenance.crew import MaintainedPool
+from tidemark.studies.ingest.maintenance.maintenance_results import (
+    Kept,
+    commit_ms,
+    failed_calls,
+    operations,
+    round_s,
+    slowed,
+    wrong,
+)
 from tidemark.studies.ingest.maintenance.results import held_sentence
+from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, watch
 from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
 from tidemark.studies.ingest.maintenance.stage import Growth, told
-from tidemark.studies.ingest.maintenance.watcher import NOT_COUNTED, watch
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT
 from tidemark.studies.ingest.parts import part_name, settings_of
 from tidemark.studies.ingest.window.oracle import Finding, look, states
@@ -267,7 +275,7 @@ def test_maintenance_that_drops_rows_is_detected(
     trips = tmp_path / "trips.parquet"
     orders = [WorkerConfig(table.door(), n, trips, ROWS, 50, 2, 1, tmp_path / f"records-{n}", 100_000) for n in (1, 2)]
     growth = Growth(table, 0.2)
-    with KeptCrew(orders, table.door(), Upkeep(upkeep, 0.5), tmp_path) as crew:
+    with MaintainedPool(orders, table.door(), Upkeep(upkeep, 0.5), tmp_path) as crew:
         crew.warm()
         with growth.watched():
             start = crew.write(1.5)

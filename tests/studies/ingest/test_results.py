@@ -26,16 +26,16 @@ from tidemark.runs.coding.shapes import read
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest import published, quantities
-from tidemark.studies.ingest.faults.settings import FAULTS, KILL_SECONDS
+from tidemark.studies.ingest.fault_injection.settings import FAULTS, KILL_SECONDS
 from tidemark.studies.ingest.front.settings import FRONT
 from tidemark.studies.ingest.gateway.policies import POLICIES, FileBundling, GroupCommit
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.measures import IngestEvidence
+from tidemark.studies.ingest.object_store.results import round_trips
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
 from tidemark.studies.ingest.parts import part_name, settings_of
 from tidemark.studies.ingest.results import RESULTS
 from tidemark.studies.ingest.settings import GROUP, PRUNING, STORAGE, WRITERS, GroupSettings
-from tidemark.studies.ingest.storage.results import round_trips
 from tidemark.studies.ingest.workload import Ingest
 from tidemark.systems.pruning_dataset import PREDICATES, rows_of
 from tidemark.systems.registry import variant_of

@@ -10,8 +10,8 @@ from tidemark.analysis.quantities import Absent
 from tidemark.results.figures.fitted import fitted
 from tidemark.results.figures.heat import heat
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
+from tidemark.studies.ingest.object_store.results import far, medians
 from tidemark.studies.ingest.pruning.results import files_of, files_read, series_of
-from tidemark.studies.ingest.storage.results import far, medians
 from tidemark.systems.pruning_dataset import BY_NAME
 
 DISTANCE = "A commit against the distance of the object store"

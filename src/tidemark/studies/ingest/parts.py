@@ -8,10 +8,10 @@ results.py    RESULTS: its tables, figures, sentences and findings; registered i
 from __future__ import annotations
 
 from tidemark.runs.spec import HasSettings
-from tidemark.studies.ingest.cut.settings import CUT, CutSettings
-from tidemark.studies.ingest.faults.settings import FAULTS, FaultSettings
+from tidemark.studies.ingest.fault_injection.settings import FAULTS, FaultSettings
 from tidemark.studies.ingest.front.settings import FRONT, FrontSettings
 from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
+from tidemark.studies.ingest.power_failure.settings import CUT, CutSettings
 from tidemark.studies.ingest.settings import (
     GROUP,
     PRUNING,

@@ -14,7 +14,7 @@ from tidemark.analysis.words import Cell, Missing, attempt, listed
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.maintenance.kept import (
+from tidemark.studies.ingest.maintenance.maintenance_results import (
     Kept,
     commit_ms,
     failed_calls,

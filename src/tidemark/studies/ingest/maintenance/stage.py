@@ -16,10 +16,10 @@ from tidemark.machine.sampler import Group
 from tidemark.measure.workload import Description, Findings, Rig, Show
 from tidemark.runs.manifest import Footprint
 from tidemark.studies.ingest.load.writer import WorkerConfig
-from tidemark.studies.ingest.maintenance.crew import KeptCrew
-from tidemark.studies.ingest.maintenance.keeper import Call, Upkeep
+from tidemark.studies.ingest.maintenance.compactor import Call, Upkeep
+from tidemark.studies.ingest.maintenance.crew import MaintainedPool
+from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, Polls
 from tidemark.studies.ingest.maintenance.settings import BESIDE, MaintenanceSettings
-from tidemark.studies.ingest.maintenance.watcher import NOT_COUNTED, Polls
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.studies.ingest.window.stage import MOST_A_SECOND, IngestStage, fresh_table
 from tidemark.systems.tables import TableSystem
@@ -74,7 +74,7 @@ class Growth:
 class MaintenanceStage(IngestStage):
     """Window on one table; made by `staged`."""
 
-    def __init__(self, rig: Rig, directory: Path, table: TableSystem, crew: KeptCrew, growth: Growth) -> None:
+    def __init__(self, rig: Rig, directory: Path, table: TableSystem, crew: MaintainedPool, growth: Growth) -> None:
         super().__init__(rig, directory, [table], crew, warms=True)
         self._kept, self._table, self._growth = crew, table, growth
 
@@ -97,7 +97,7 @@ class MaintenanceStage(IngestStage):
         )
 
 
-def told(start_ns: int, table: TableSystem, crew: KeptCrew, growth: Growth) -> dict[str, Any]:
+def told(start_ns: int, table: TableSystem, crew: MaintainedPool, growth: Growth) -> dict[str, Any]:
     """Return the findings on maintenance as JSON; moments are seconds of the window."""
     return {
         "left_undone": table.not_maintained,
@@ -153,5 +153,5 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[Maintena
             for number in range(1, 1 + settings.writers)
         ]
         upkeep = Upkeep(table.door(), settings.every_seconds) if settings.every_seconds else None
-        crew = stack.enter_context(KeptCrew(orders, table.door(), upkeep, directory))
+        crew = stack.enter_context(MaintainedPool(orders, table.door(), upkeep, directory))
         yield MaintenanceStage(rig, directory, table, crew, Growth(table, settings.look_seconds))

@@ -10,7 +10,7 @@ import seaborn as sns
 from tidemark.analysis.measures import Absent
 from tidemark.results.figures import style
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
-from tidemark.studies.ingest.faults.kills import Killed, all_killed
+from tidemark.studies.ingest.fault_injection.kills import Killed, all_killed
 from tidemark.studies.ingest.front.settings import FRONT
 from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.parts import part_name

@@ -10,8 +10,8 @@ from typing import Any
 from tidemark.analysis.words import Cell, Missing
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.run import Run
-from tidemark.studies.ingest.faults.kills import Killed, Kills, kept_sentence, killed_of, series_with_kills
-from tidemark.studies.ingest.faults.settings import FAULTS
+from tidemark.studies.ingest.fault_injection.kills import Killed, Kills, kept_sentence, killed_of, series_with_kills
+from tidemark.studies.ingest.fault_injection.settings import FAULTS
 from tidemark.studies.ingest.part import UNEQUAL, PartResults
 
 WITHOUT = "rows are lost without any kill, see ingest-outcomes"
@@ -151,7 +151,7 @@ def build(workshop: Workshop) -> Iterator[Table]:
 
 RESULTS = PartResults(
     tables=build,
-    figures="tidemark.studies.ingest.faults.figures",
+    figures="tidemark.studies.ingest.fault_injection.figures",
     sentences=lambda measures: {"ingest-killed": partial(kept_sentence, measures.run_set)},
     findings=lambda measures: (partial(kept_sentence, measures.run_set),),
 )

@@ -14,8 +14,8 @@ from tidemark.analysis.words import Cell, Missing, listed, number
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.cut.settings import CUT
 from tidemark.studies.ingest.part import UNEQUAL, PartResults, of_part
+from tidemark.studies.ingest.power_failure.settings import CUT
 
 UNREAD = "CANNOT BE READ"
 LONGEST = 200  # characters shown of a reader's error

@@ -12,7 +12,7 @@ from tidemark.analysis.statistics import Replicates, at_most, generator
 from tidemark.analysis.words import listed, number
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.faults.settings import BLIND, CHECK, FAULTS, NEVER, FaultSettings
+from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, FAULTS, NEVER, FaultSettings
 from tidemark.studies.ingest.front.settings import FRONT
 from tidemark.studies.ingest.part import of_part
 from tidemark.studies.ingest.parts import part_name
