@@ -17,8 +17,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.studies.ingest.faults.settings import BLIND, CHECK, NEVER
-from tidemark.studies.ingest.faults.survivor import LastingOrder, Survivor, leave_door
+from tidemark.studies.ingest.fault_injection.reconnecting_writer import (
+    ReconnectingWriter,
+    ReconnectingWriterConfig,
+    leave_door,
+)
+from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.load.crew import noted
 from tidemark.studies.ingest.load.records import Records
 from tidemark.studies.ingest.window.oracle import OF_TABLE, look, states
@@ -107,8 +111,8 @@ def test_batch_sent_again_without_a_check_is_stored_twice(
     source, place = tmp_path / "trips.parquet", tmp_path / ".door"
     pq.write_table(trips(YELLOW, ROWS), source)
     leave_door(door, place)
-    order = LastingOrder(door, 1, source, ROWS, 5, 0, 1, tmp_path / "records", 100, place, retry)
-    survivor = Survivor(order, Records(order.records, order.most))
+    order = ReconnectingWriterConfig(door, 1, source, ROWS, 5, 0, 1, tmp_path / "records", 100, place, retry)
+    survivor = ReconnectingWriter(order, Records(order.records, order.most))
     survivor.count(1)
     proxy.armed, proxy.forwards = True, forwards
     survivor.count(2)

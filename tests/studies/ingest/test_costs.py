@@ -8,20 +8,25 @@ from typing import Any, cast
 
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import known
-from tidemark.planner.cost_model import Cell
+from tidemark.studies.ingest.object_store.results import costs
 from tidemark.studies.ingest.quantities import COMMITS
-from tidemark.studies.ingest.storage.costs import costs
 
 
 def series(mode: str, writers: int, *, exact: bool = True, harness: bool = False, **options: Any) -> SimpleNamespace:
     manifest = SimpleNamespace(
-        config={"rows": 500, "writers": writers}.items(),
         system=SimpleNamespace(options=options.items(), durability="on the disk"),
         oracle=SimpleNamespace(verdict=exact),
     )
     run = SimpleNamespace(manifest=manifest, elapsed_s=6.0)
+    settings = {"rows": 500, "writers": writers, "tables": mode.partition("-")[0] if "own" in mode else "one"}.items()
     return SimpleNamespace(
-        mode=mode, system="ducklake", title="DuckLake", stack="thesis", is_harness=harness, hot_runs=[run]
+        mode=mode,
+        settings=settings,
+        system="ducklake",
+        title="DuckLake",
+        stack="thesis",
+        is_harness=harness,
+        hot_runs=[run],
     )
 
 

@@ -17,12 +17,12 @@ from tidemark.errors import ConfigError
 from tidemark.machine import power
 from tidemark.pipeline.plan import make_plan
 from tidemark.runs.runset import RunSet
-from tidemark.studies.ingest.cut import tables
-from tidemark.studies.ingest.cut.losses import Remains, cost
-from tidemark.studies.ingest.cut.settings import CutSettings
-from tidemark.studies.ingest.cut.tables import costly, cut_sentence
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT
+from tidemark.studies.ingest.power_failure import results
+from tidemark.studies.ingest.power_failure.loss_accounting import Remains, cost
+from tidemark.studies.ingest.power_failure.results import costly, cut_sentence
+from tidemark.studies.ingest.power_failure.settings import CutSettings
 
 SHIPPED = Path(__file__).parents[3] / "config.yaml"
 ROWS, SYNCED, CUT_NS = 2, 1, 5_000_000_000
@@ -125,12 +125,12 @@ def test_sentence_names_the_losses_of_each_system(monkeypatch: pytest.MonkeyPatc
         series("DuckLake (durability: full)", "full", whole, whole),
         series("Delta", "default", some, whole),
     ]
-    monkeypatch.setattr(tables, "series_with_cuts", lambda _run_set: found)
+    monkeypatch.setattr(results, "series_with_cuts", lambda _run_set: found)
     said = cut_sentence(cast(RunSet, None))
     assert "cut 6 times" in said and "DuckLake loses 12 of 12 acknowledged rows in 2 of 2, and no client can" in said
     assert "Delta loses 4 of 12 acknowledged rows in 1 of 2." in said
     assert "there once in DuckLake (durability: full) (0.78)" in said
     assert costly(found[0]).estimate("").value == 1 and costly(found[1]).estimate("").value == 0
-    monkeypatch.setattr(tables, "series_with_cuts", lambda _run_set: [series("DuckLake", "default")])
+    monkeypatch.setattr(results, "series_with_cuts", lambda _run_set: [series("DuckLake", "default")])
     with pytest.raises(Absent, match="only root"):
         cut_sentence(cast(RunSet, None))

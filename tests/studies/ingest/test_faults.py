@@ -14,11 +14,15 @@ import pyarrow as pa
 import pytest
 
 from tidemark.errors import ServiceError
-from tidemark.studies.ingest.faults import faults as faults_module
-from tidemark.studies.ingest.faults.faults import WRITER, Faults, Kill, Look
-from tidemark.studies.ingest.faults.losses import Loss, Undisturbed, account
-from tidemark.studies.ingest.faults.survivor import LastingOrder, Survivor, leave_door
-from tidemark.studies.ingest.faults.survivors import Survivors
+from tidemark.studies.ingest.fault_injection import faults as faults_module
+from tidemark.studies.ingest.fault_injection.faults import WRITER, Faults, Kill, Look
+from tidemark.studies.ingest.fault_injection.loss_accounting import Loss, Undisturbed, account
+from tidemark.studies.ingest.fault_injection.reconnecting_writer import (
+    ReconnectingWriter,
+    ReconnectingWriterConfig,
+    leave_door,
+)
+from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters
 from tidemark.studies.ingest.load.records import WIDTH, Records
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS, SENT, UNKNOWN
@@ -88,12 +92,14 @@ def test_losses_without_a_kill_are_counted_separately() -> None:
     assert loss.holds
 
 
-def orders(trips: Path, door: Door) -> Callable[[int], LastingOrder]:
+def orders(trips: Path, door: Door) -> Callable[[int], ReconnectingWriterConfig]:
     place = trips.with_name(".door")
     leave_door(door, place)
 
-    def order(number: int) -> LastingOrder:
-        return LastingOrder(door, number, trips, ROWS, 5, 0, 1, trips.with_name(f"records-{number}"), 100_000, place)
+    def order(number: int) -> ReconnectingWriterConfig:
+        return ReconnectingWriterConfig(
+            door, number, trips, ROWS, 5, 0, 1, trips.with_name(f"records-{number}"), 100_000, place
+        )
 
     return order
 
@@ -129,7 +135,7 @@ class PlantedDoor(NullDoor):
 
 def test_writer_reopens_its_client_until_it_succeeds(trips: Path) -> None:
     order = orders(trips, PlantedDoor())(1)
-    survivor = Survivor(order, Records(order.records, order.most))
+    survivor = ReconnectingWriter(order, Records(order.records, order.most))
     survivor.count(2)
     Server.up = False
     survivor.count(3)
@@ -146,7 +152,7 @@ def test_kill_loses_only_rows_acknowledged_before_their_commit(
     early: bool, table: DeltaRs, trips: Path, early_door: Callable[[Door], Door]
 ) -> None:
     door: Door = early_door(table.door()) if early else table.door()
-    with Survivors(orders(trips, door), 2, trips.parent) as crew:
+    with ReconnectingWriters(orders(trips, door), 2, trips.parent) as crew:
         start = crew.go()
         faults = Faults(crew, table, [], lambda: None, 1, "seed")
         faults.play(start, 1.5)
@@ -170,7 +176,7 @@ def test_kill_loses_only_rows_acknowledged_before_their_commit(
 
 
 def test_unexpected_end_of_a_writer_is_detected(trips: Path) -> None:
-    with Survivors(orders(trips, NullDoor()), 2, trips.parent) as crew:
+    with ReconnectingWriters(orders(trips, NullDoor()), 2, trips.parent) as crew:
         crew.kill(1)
         assert not crew.has_failed()
         crew._members[1].process.kill()

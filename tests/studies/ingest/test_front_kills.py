@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tidemark.studies.ingest.faults.faults import Faults, Look
-from tidemark.studies.ingest.faults.losses import account
+from tidemark.studies.ingest.fault_injection.faults import Faults, Look
+from tidemark.studies.ingest.fault_injection.loss_accounting import account
 from tidemark.studies.ingest.front.crew import RestartingGateway
 from tidemark.studies.ingest.front.stage import commits_of
 from tidemark.studies.ingest.gateway.policies import GroupCommit

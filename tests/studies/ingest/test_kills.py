@@ -9,17 +9,15 @@ import pytest
 
 from tidemark.analysis.quantities import Absent
 from tidemark.runs.runset import RunSet
-from tidemark.studies.ingest.faults import kills as kills_module
-from tidemark.studies.ingest.faults.kills import (
+from tidemark.studies.ingest.fault_injection import kills as kills_module
+from tidemark.studies.ingest.fault_injection.kills import (
     costly,
-    doubt_sentence,
-    down_sentence,
     kept_sentence,
     killed_of,
     retry_of,
     twice,
 )
-from tidemark.studies.ingest.faults.settings import BLIND, CHECK, NEVER
+from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, NEVER
 
 
 def kill(title: str, moment_s: float, **changed: Any) -> dict[str, Any]:
@@ -32,7 +30,7 @@ def series(*kills: dict[str, Any], undisturbed: bool = True, title: str = "DuckL
     before = {"lost": 0 if undisturbed else 30, "doubled": 0, "partial": 0, "holds": undisturbed, "said": ""}
     found = {"faults": {"kills": list(kills), "undisturbed": before}, "referenced_files": 40, "oracle": {"words": "?"}}
     run = SimpleNamespace(manifest=SimpleNamespace(found=found.items()), footprint=SimpleNamespace(data_files=43))
-    return SimpleNamespace(runs=(run,), title=title, id=title, mode=mode, missing=lambda: "not measured")
+    return SimpleNamespace(runs=(run,), title=title, id=title, mode=mode, settings=(), missing=lambda: "not measured")
 
 
 @pytest.fixture
@@ -86,10 +84,3 @@ def test_duplicated_row_is_reported_with_the_retry_policy(run_set: Any) -> None:
     assert twice([blind]).estimate("").value == 1 and twice([check]).estimate("").high < 0.15
     with pytest.raises(Absent, match="sent a batch"):
         twice([])
-
-
-def test_unknown_batches_and_downtimes_are_reported(run_set: Any) -> None:
-    both = run_set(series(kill("a writer", 1, unknown=3, done=1, not_done=2, down_s=0.5), kill("PostgreSQL", 4)))
-    assert "3 batches" in doubt_sentence(both) and "finds 1 of them" in doubt_sentence(both)
-    assert "0.50 s (a writer; longest: DuckLake)" in down_sentence(both)
-    assert doubt_sentence(run_set(series(kill("a writer", 1)))).startswith("No kill left")

@@ -20,19 +20,26 @@ from tidemark.config import load
 from tidemark.errors import ConfigError
 from tidemark.pipeline.plan import make_plan
 from tidemark.runs.run import Run
-from tidemark.runs.runset import Series
-from tidemark.studies.ingest.load.writer import Order
-from tidemark.studies.ingest.maintenance import sentences
-from tidemark.studies.ingest.maintenance.crew import KeptCrew
-from tidemark.studies.ingest.maintenance.growth import Growth
-from tidemark.studies.ingest.maintenance.keeper import DONE, Upkeep, rounds
-from tidemark.studies.ingest.maintenance.kept import Kept, commit_ms, failed_calls, operations, round_s, slowed, wrong
-from tidemark.studies.ingest.maintenance.sentences import Maintaining
+from tidemark.runs.runset import RunSet, Series
+from tidemark.studies.ingest.load.writer import WorkerConfig
+from tidemark.studies.ingest.maintenance import results
+from tidemark.studies.ingest.maintenance.compactor import DONE, Upkeep, rounds
+from tidemark.studies.ingest.maintenance.crew import MaintainedPool
+from tidemark.studies.ingest.maintenance.maintenance_results import (
+    Kept,
+    commit_ms,
+    failed_calls,
+    operations,
+    round_s,
+    slowed,
+    wrong,
+)
+from tidemark.studies.ingest.maintenance.results import held_sentence
+from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, watch
 from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
-from tidemark.studies.ingest.maintenance.stage import told
-from tidemark.studies.ingest.maintenance.watcher import NOT_COUNTED, watch
+from tidemark.studies.ingest.maintenance.stage import Growth, told
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT
-from tidemark.studies.ingest.parts import part_of, settings_of
+from tidemark.studies.ingest.parts import part_name, settings_of
 from tidemark.studies.ingest.window.oracle import Finding, look, states
 from tidemark.studies.ingest.workload import Ingest
 from tidemark.systems.base import Context
@@ -129,31 +136,26 @@ def test_table_with_wrong_rows_has_no_times_and_a_share_of_wrong_rows() -> None:
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Maintaining]:
-    """Return a function that makes the sentences about given runs, each with an exact control."""
+def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Return a function that makes the sentence about given runs, each with an exact control."""
 
-    def of(*found: Kept) -> Maintaining:
+    def of(*found: Kept) -> str:
         control = SimpleNamespace(of=kept([], title="control"))
         pairs = [(SimpleNamespace(of=each, runs=(1,)), control) for each in found]
-        monkeypatch.setattr(sentences, "pairs", lambda _run_set: pairs)
-        monkeypatch.setattr(sentences, "kept_of", lambda series: [series.of])
-        return Maintaining(cast(Any, SimpleNamespace(run_set=None)))
+        monkeypatch.setattr(results, "pairs", lambda _run_set: pairs)
+        monkeypatch.setattr(results, "kept_of", lambda series: [series.of])
+        return held_sentence(cast(RunSet, None))
 
     return of
 
 
-def test_sentences_name_the_effects_of_maintenance(said: Callable[..., Maintaining]) -> None:
+def test_sentence_names_tables_that_maintenance_breaks(said: Callable[..., str]) -> None:
     broken = kept(CALLS, words="20 rows doubled", title="Lossy", missing=20)
-    both = said(kept(CALLS), broken)
-    held = both.held()
+    held = said(kept(CALLS), broken)
     assert "there once in DuckLake." in held and "Lossy: 20 rows doubled (without maintenance: exact)" in held
-    assert "4.00" in both.slowed() and "DuckLake" in both.slowed() and "Lossy" not in both.slowed()
-    assert "1 of 6 calls refused or failed" in both.calls()
-    assert "7 with maintenance, 7 without (DuckLake)" in both.files()
-    assert "8 times during maintenance, and 2 of these reads failed" in both.reads()
-    assert said(kept(CALLS)).held().endswith("there once in DuckLake.")
+    assert said(kept(CALLS)).endswith("there once in DuckLake.")
     with pytest.raises(Absent, match="no table was maintained"):
-        said().held()
+        said()
 
 
 class Client(TableWriter):
@@ -271,9 +273,9 @@ def test_maintenance_that_drops_rows_is_detected(
 
         upkeep = planted_drops.DroppingDoor(upkeep)
     trips = tmp_path / "trips.parquet"
-    orders = [Order(table.door(), n, trips, ROWS, 50, 2, 1, tmp_path / f"records-{n}", 100_000) for n in (1, 2)]
+    orders = [WorkerConfig(table.door(), n, trips, ROWS, 50, 2, 1, tmp_path / f"records-{n}", 100_000) for n in (1, 2)]
     growth = Growth(table, 0.2)
-    with KeptCrew(orders, table.door(), Upkeep(upkeep, 0.5), tmp_path) as crew:
+    with MaintainedPool(orders, table.door(), Upkeep(upkeep, 0.5), tmp_path) as crew:
         crew.warm()
         with growth.watched():
             start = crew.write(1.5)
@@ -291,7 +293,7 @@ def test_maintenance_that_drops_rows_is_detected(
 
 def planned(*overrides: str) -> list[Any]:
     every = make_plan(load(SHIPPED, ["studies=[ingest]", "protocol=quick", *overrides])).series
-    return [each for each in every if part_of(each.mode) == MAINTENANCE]
+    return [each for each in every if part_name(each) == MAINTENANCE]
 
 
 def test_each_system_is_measured_with_maintenance_and_without() -> None:

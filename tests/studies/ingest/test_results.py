@@ -26,18 +26,16 @@ from tidemark.runs.coding.shapes import read
 from tidemark.runs.run import Run
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest import published, quantities
-from tidemark.studies.ingest.faults.settings import FAULTS, KILL_SECONDS
+from tidemark.studies.ingest.fault_injection.settings import FAULTS, KILL_SECONDS
 from tidemark.studies.ingest.front.settings import FRONT
 from tidemark.studies.ingest.gateway.policies import POLICIES, FileBundling, GroupCommit
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.measures import IngestEvidence
+from tidemark.studies.ingest.object_store.results import round_trips
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, FAILED, GIVEN_UP, UNKNOWN
-from tidemark.studies.ingest.parts import part_of, settings_of
-from tidemark.studies.ingest.pruning.settings import PRUNING
+from tidemark.studies.ingest.parts import part_name, settings_of
 from tidemark.studies.ingest.results import RESULTS
-from tidemark.studies.ingest.settings import GROUP, WRITERS, GroupSettings
-from tidemark.studies.ingest.storage.distance import round_trips
-from tidemark.studies.ingest.storage.settings import STORAGE
+from tidemark.studies.ingest.settings import GROUP, PRUNING, STORAGE, WRITERS, GroupSettings
 from tidemark.studies.ingest.workload import Ingest
 from tidemark.systems.pruning_dataset import PREDICATES, rows_of
 from tidemark.systems.registry import variant_of
@@ -152,7 +150,7 @@ def planned(*overrides: str) -> list[Any]:
 
 def test_cells_combine_systems_and_numbers_of_writers() -> None:
     every = planned("protocol=quick", "ingest.systems={ducklake: {}, delta-rs: {}}")
-    series = [each for each in every if part_of(each.mode) == WRITERS]
+    series = [each for each in every if part_name(each) == WRITERS]
     assert sorted({each.mode for each in series}) == ["one-1", "one-4", "one-8", "own-4"]
     assert len(series) == 8 and all(each.dataset_directory for each in series)
     assert {dict(each.settings)["rows"] for each in series} == {500}
@@ -177,14 +175,14 @@ def test_kills_are_planned_for_the_systems_servers_if_it_stores_data() -> None:
 def test_retry_after_an_unknown_outcome_is_configured() -> None:
     asked = ("protocol=smoke", "ingest.systems={delta-rs: {}}")
     for given, mode in (("never", "faults-2"), ("check", "faults-2-check"), ("blind", "faults-2-blind")):
-        (series,) = [each for each in planned(*asked, f"ingest.retry={given}") if part_of(each.mode) == FAULTS]
+        (series,) = [each for each in planned(*asked, f"ingest.retry={given}") if part_name(each) == FAULTS]
         assert (series.mode, dict(series.settings)["retry"]) == (mode, given)
     with pytest.raises(ConfigError, match=r"ingest\.retry.*always"):
         planned(*asked, "ingest.retry=always")
 
 
 def test_front_kills_are_planned_for_systems_of_the_group_that_store_data() -> None:
-    series = [each for each in planned("protocol=quick") if part_of(each.mode) == FRONT]
+    series = [each for each in planned("protocol=quick") if part_name(each) == FRONT]
     assert {each.name for each in series} == {"ducklake", "delta-rs"}
     assert {each.mode for each in series} == {"front-50x32"} and len(series) == 2
     assert all(each.runs == 1 and each.window_seconds == KILL_SECONDS * 3 for each in series)
@@ -197,8 +195,8 @@ GROUPED = "{writers: [1], runs: 1, window_seconds: 1, group: {systems: [%s], sha
 def test_cells_behind_a_front_combine_systems_shapes_and_policies() -> None:
     given = f"ingest.protocols.smoke={GROUPED % ('delta-rs, ducklake', 'direct, staged, bundled')}"
     series = planned("protocol=smoke", "ingest.systems={delta-rs: {}, null: {}}", given)
-    found = {each.mode: settings_of(each) for each in series if part_of(each.mode) == GROUP}
-    assert {each.name for each in series if part_of(each.mode) == GROUP} == {"delta-rs"}  # ducklake is not configured
+    found = {each.mode: settings_of(each) for each in series if part_name(each) == GROUP}
+    assert {each.name for each in series if part_name(each) == GROUP} == {"delta-rs"}  # ducklake is not configured
     assert set(found) == {f"{policy}-{shape}" for policy in POLICIES for shape in ("50x32", "9x2")}
     rules = {mode: settings.rules for mode, settings in found.items() if isinstance(settings, GroupSettings)}
     assert rules["bundled-9x2"] == FileBundling(8_000, 16 << 20, 50, 5, 128) and rules["staged-50x32"] == GroupCommit()
@@ -252,7 +250,7 @@ def test_configured_retries_are_variants_of_a_system() -> None:
 
 def test_distant_storage_series_use_the_shipped_systems() -> None:
     sizes = "ingest.protocols.smoke={writers: [1], rtts: [0, 40], runs: 2, window_seconds: 1}"
-    series = [each for each in planned("protocol=smoke", sizes) if part_of(each.mode) == STORAGE]
+    series = [each for each in planned("protocol=smoke", sizes) if part_name(each) == STORAGE]
     systems = {"ducklake", "iceberg-pyiceberg", "iceberg-duckdb", "delta-rs"}
     assert {(each.name, each.mode) for each in series} == {(name, f"s3-{rtt}") for name in systems for rtt in (0, 40)}
     for each in series:
@@ -262,7 +260,7 @@ def test_distant_storage_series_use_the_shipped_systems() -> None:
 
 def far(times: dict[int, float]) -> tuple[Any, list[Any]]:
     """Return measures and series with these median commit times by distance, within 1 %."""
-    series = [SimpleNamespace(mode=f"s3-{rtt}") for rtt in times]
+    series = [SimpleNamespace(mode=f"s3-{rtt}", settings=()) for rtt in times]
     draws = np.random.default_rng(1).normal(1, 0.005, (len(times), REPLICATES))
     known = {f"s3-{rtt}": (time, draw) for (rtt, time), draw in zip(times.items(), draws, strict=True)}
 

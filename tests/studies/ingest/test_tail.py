@@ -29,7 +29,7 @@ from tidemark.studies.ingest.load.crew import GatewayPool, WorkerPool
 from tidemark.studies.ingest.load.records import WIDTH, Records
 from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT, NUMBERS
-from tidemark.studies.ingest.parts import part_of, settings_of
+from tidemark.studies.ingest.parts import part_name, settings_of
 from tidemark.studies.ingest.settings import ONE, TAIL, TailSettings
 from tidemark.studies.ingest.tail import quantities, tables
 from tidemark.studies.ingest.tail.schedule import CONSTANT, POISSON, Due, Notes, intended, read_notes, work_off
@@ -307,7 +307,7 @@ SIZES = "{writers: [1], runs: 2, window_seconds: 3, tail: %s}"
 def planned(cells: str, *overrides: str) -> list[Any]:
     given = [f"ingest.protocols.smoke={SIZES % cells}", "protocol=smoke", *overrides]
     whole = make_plan(load(SHIPPED, ["studies=[ingest]", "ingest.systems={ducklake: {}, delta-rs: {}}", *given]))
-    return [each for each in whole.series if part_of(each.mode) == TAIL]
+    return [each for each in whole.series if part_name(each) == TAIL]
 
 
 def test_cells_are_targets_rates_and_arrivals() -> None:

@@ -13,9 +13,9 @@ from tidemark.analysis.words import estimate_text
 from tidemark.results.claims.evidence import Evidence, extreme, positive
 from tidemark.results.claims.measures import GENERAL, TIMES, Measure, Measured, measure
 from tidemark.studies.ingest import published
-from tidemark.studies.ingest.faults.kills import costly, retry_of, series_with_kills, twice
-from tidemark.studies.ingest.faults.settings import BLIND, FAULTS
-from tidemark.studies.ingest.maintenance.kept import kept_of, pairs, round_s
+from tidemark.studies.ingest.fault_injection.kills import costly, retry_of, series_with_kills, twice
+from tidemark.studies.ingest.fault_injection.settings import BLIND, FAULTS
+from tidemark.studies.ingest.maintenance.maintenance_results import kept_of, pairs, round_s
 from tidemark.studies.ingest.published import BUNDLED, DIRECT, STAGED, Printed
 from tidemark.studies.ingest.tail.quantities import CLOSED_P99, RESPONSE_P99
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Quantity
 from tidemark.analysis.words import Cell, Missing, attempt
-from tidemark.results.tables.table import Column, Workshop
+from tidemark.results.tables.table import Column, Table, Workshop
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.assembly import Tables, Written
+from tidemark.studies.assembly import Written
 from tidemark.studies.ingest.parts import part_name
 from tidemark.studies.ingest.quantities import ABANDONED, CONFLICTS, ERRORS
 from tidemark.studies.ingest.record import CheckRecord
@@ -18,13 +18,13 @@ from tidemark.studies.ingest.record import CheckRecord
 
 @dataclass(frozen=True, slots=True)
 class PartResults:
-    """Results of a part: `tables` are modules with tables, and `figures` names its module of figures, if it has one.
+    """Results of a part: `tables` yields its tables, and `figures` names its module of figures, if it has one.
 
     `sentences` are those of the chapter, by name; `findings` are those that open the paper and the report.
     `quantities` are those that no other part has; `code` lists the files of the package that compute them.
     """
 
-    tables: tuple[Tables, ...]
+    tables: Callable[[Workshop], Iterator[Table]]
     sentences: Callable[[Measures], Mapping[str, Written]]
     findings: Callable[[Measures], tuple[Written, ...]] = lambda _measures: ()
     figures: str | None = None

@@ -1,6 +1,6 @@
 """Parts of the study, each a folder next to this file: the settings of its series, a stage, and results.
 
-settings.py   the class of its settings, which plans its series; registered here
+settings.py   the class of its settings, which plans its series (here or in its folder); registered here
 stage.py      staged(ingest, rig, name, seconds, show, settings): its measurement window; registered in workload.py
 results.py    RESULTS: its tables, figures, sentences and findings; registered in results.py
 """
@@ -8,21 +8,23 @@ results.py    RESULTS: its tables, figures, sentences and findings; registered i
 from __future__ import annotations
 
 from tidemark.runs.spec import HasSettings
-from tidemark.studies.ingest.cut.settings import CUT, CutSettings
-from tidemark.studies.ingest.faults.settings import FAULTS, FaultSettings
+from tidemark.studies.ingest.fault_injection.settings import FAULTS, FaultSettings
 from tidemark.studies.ingest.front.settings import FRONT, FrontSettings
 from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
-from tidemark.studies.ingest.pruning.settings import PRUNING, PruningSettings
+from tidemark.studies.ingest.power_failure.settings import CUT, CutSettings
 from tidemark.studies.ingest.settings import (
     GROUP,
+    PRUNING,
+    STORAGE,
     TAIL,
     WRITERS,
     GroupSettings,
     IngestSettings,
+    PruningSettings,
+    StorageSettings,
     TailSettings,
     WritersSettings,
 )
-from tidemark.studies.ingest.storage.settings import STORAGE, StorageSettings
 
 PARTS: dict[str, type[IngestSettings]] = {
     WRITERS: WritersSettings,
@@ -40,14 +42,9 @@ BY_WORD = {word: part for part, settings in PARTS.items() for word in settings.w
 
 def part_name(series: HasSettings) -> str:
     """Return the part that a planned or measured series belongs to; plans of earlier versions tell it by the mode."""
-    return dict(series.settings).get("part") or part_of(series.mode)
+    return dict(series.settings).get("part") or BY_WORD[series.mode.partition("-")[0]]
 
 
 def settings_of(series: HasSettings) -> IngestSettings:
     """Return the settings of a planned or measured series, as an instance of its part's class."""
     return PARTS[part_name(series)].of(series)
-
-
-def part_of(mode: str) -> str:
-    """Return the part that a series belongs to, given its mode."""
-    return BY_WORD[mode.partition("-")[0]]

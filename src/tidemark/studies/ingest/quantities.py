@@ -15,11 +15,11 @@ from tidemark.analysis.blocks import REPLICATES, BlockSample, block_length, draw
 from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity
 from tidemark.analysis.statistics import Replicates, generator, known, quantile, ratio_of_sums
 from tidemark.runs.run import Run
-from tidemark.studies.ingest.cut.settings import CUT
-from tidemark.studies.ingest.faults.settings import FAULTS
+from tidemark.studies.ingest.fault_injection.settings import FAULTS
 from tidemark.studies.ingest.front.settings import FRONT
 from tidemark.studies.ingest.load.records import NOT_TOLD
 from tidemark.studies.ingest.outcomes import ACKED, FAILED, GIVEN_UP, REFUSED, UNKNOWN
+from tidemark.studies.ingest.power_failure.settings import CUT
 from tidemark.studies.ingest.record import CommitRecord
 from tidemark.studies.ingest.settings import GROUP, TAIL
 

@@ -7,15 +7,15 @@ from tidemark.analysis.statistics import Replicates
 from tidemark.results.claims.evidence import positive
 from tidemark.results.report.summary_table import Answering, Asked, Question
 from tidemark.runs.runset import Series
-from tidemark.studies.ingest.cut.settings import CUT
-from tidemark.studies.ingest.cut.tables import Cuts
-from tidemark.studies.ingest.cut.tables import costly as costly_cuts
-from tidemark.studies.ingest.faults.kills import costly, killed_of, retry_of
-from tidemark.studies.ingest.faults.settings import BLIND, FAULTS
+from tidemark.studies.ingest.fault_injection.kills import costly, killed_of, retry_of
+from tidemark.studies.ingest.fault_injection.settings import BLIND, FAULTS
 from tidemark.studies.ingest.gateway.policies import STAGED
 from tidemark.studies.ingest.group.tables import shape
-from tidemark.studies.ingest.maintenance.kept import is_maintained, kept_of, wrong
+from tidemark.studies.ingest.maintenance.maintenance_results import is_maintained, kept_of, wrong
 from tidemark.studies.ingest.parts import part_name
+from tidemark.studies.ingest.power_failure.results import Cuts
+from tidemark.studies.ingest.power_failure.results import costly as costly_cuts
+from tidemark.studies.ingest.power_failure.settings import CUT, CutSettings
 from tidemark.studies.ingest.quantities import COMMITS, CONFLICTS, FAIRNESS, LOST, P50, P99, ROWS
 from tidemark.studies.ingest.settings import GROUP, ONE, WRITERS, GroupSettings, WritersSettings
 from tidemark.systems.base import FULL
@@ -73,7 +73,7 @@ def _kills(asked: Asked, _mode: str | None) -> str:
 
 def _with_cuts(asked: Asked) -> Series:
     """Return the power-cut series with the configured durability, not the one with full durability; or raise Absent."""
-    found = [each for each in asked.series if part_name(each) == CUT and not each.mode.endswith(FULL)]
+    found = [each for each in asked.series if part_name(each) == CUT and CutSettings.of(each).durability != FULL]
     if not found:
         raise Absent("its power was not cut")
     return found[0]

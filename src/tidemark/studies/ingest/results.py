@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,20 +11,20 @@ from tidemark.analysis.measures import Measures
 from tidemark.analysis.prose import or_why
 from tidemark.results.paper.contribution import Contribution
 from tidemark.results.publication import Publication
+from tidemark.results.tables.table import Table, Workshop
 from tidemark.runs.runset import RunSet
-from tidemark.studies.assembly import Written, claims_of, sketches_of, tables_of
+from tidemark.studies.assembly import Written, claims_of, sketches_of
 from tidemark.studies.ingest import kyma, published
-from tidemark.studies.ingest.cut import results as cut
-from tidemark.studies.ingest.faults import results as faults
+from tidemark.studies.ingest.fault_injection import results as faults
 from tidemark.studies.ingest.group import results as group
 from tidemark.studies.ingest.maintenance import results as maintenance
 from tidemark.studies.ingest.measures import MEASURES, IngestEvidence
+from tidemark.studies.ingest.object_store import results as storage
 from tidemark.studies.ingest.part import UNEQUAL
+from tidemark.studies.ingest.power_failure import results as cut
 from tidemark.studies.ingest.pruning import results as pruning
 from tidemark.studies.ingest.quantities import QUANTITIES as OF_COMMITS
 from tidemark.studies.ingest.questions import QUESTIONS
-from tidemark.studies.ingest.storage import results as storage
-from tidemark.studies.ingest.storage.costs import costs
 from tidemark.studies.ingest.study import STUDY
 from tidemark.studies.ingest.tail import results as tail
 from tidemark.studies.ingest.writers import results as writers
@@ -34,7 +35,7 @@ PARTS = (
     writers.RESULTS,
     group.RESULTS,
     tail.RESULTS,
-    storage.RESULTS,
+    replace(storage.RESULTS, figures="tidemark.studies.ingest.figures"),  # those of pruning, too
     pruning.RESULTS,
     faults.RESULTS,
     cut.RESULTS,
@@ -45,6 +46,12 @@ QUANTITIES = replace(
     all=(*OF_COMMITS.all, *(quantity for part in PARTS for quantity in part.quantities)),
     code=(*OF_COMMITS.code, *(path for part in PARTS for path in part.code)),
 )
+
+
+def _tables(workshop: Workshop) -> Iterator[Table]:
+    for part in PARTS:
+        yield from part.tables(workshop)
+    yield from kyma.build(workshop)
 
 
 def _values(run_set: RunSet) -> dict[str, str]:
@@ -72,7 +79,7 @@ RESULTS = Results(
         hardware=published.HARDWARE,
         software=published.SOFTWARE,
     ),
-    tables=tables_of(*(module for part in PARTS for module in part.tables), kyma),
+    tables=_tables,
     sketches=sketches_of(*(part.figures for part in PARTS if part.figures)),
     claims=claims_of(
         STUDY,
@@ -94,5 +101,5 @@ RESULTS = Results(
     ),
     notes=lambda _run_set: (UNEQUAL,),
     questions=QUESTIONS,
-    costs=costs,
+    costs=storage.costs,
 )

@@ -1,4 +1,4 @@
-"""The section `ingest` of the configuration, and the settings of series: all, and those of writers, group and tail."""
+"""The section `ingest` of the configuration, and the settings of series; larger parts have theirs in their folders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tidemark.runs.spec import SeriesSpec, WorkloadSettings
 from tidemark.schema import Origin, one_of
 from tidemark.studies.ingest.gateway.policies import BUNDLED, DIRECT, POLICIES, STAGED, GroupCommit, Policy
 from tidemark.studies.ingest.tail.schedule import CONSTANT, POISSON
-from tidemark.systems.base import Variant
+from tidemark.systems.base import Capability, Variant
+from tidemark.systems.object_store import S3
 from tidemark.systems.registry import SystemEntry, of_kind, registry
 from tidemark.systems.tables import TableSystem
 
@@ -146,10 +147,58 @@ class WritersSettings(IngestSettings):
             yield entry, cls(part=WRITERS, writers=writers, tables=tables, **common)
 
 
-def mode_of(mode: str) -> tuple[str, int]:
-    """Return ONE or OWN and the number of writers, given the mode of a series of the part."""
-    tables, _, writers = mode.partition("-")
-    return tables, int(writers)
+STORAGE = "storage"
+FAR = "s3"
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSettings(WritersSettings):
+    """One writer, whose table's files are in an S3 server with a round trip of `rtt_ms` milliseconds."""
+
+    words = (FAR,)
+    label_pattern = re.compile(rf"{FAR}-(?P<rtt_ms>\d+)")
+
+    rtt_ms: int
+
+    @property
+    def label(self) -> str:
+        return f"{FAR}-{self.rtt_ms}"
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        """Yield the systems as shipped that can keep their files in an S3 server."""
+        common = {name: section.given[name] for name in ("rows", "uncounted", "tries")}
+        for entry, rtt_ms in itertools.product(section.as_shipped, section.sizes["rtts"]):
+            if "rtt_ms" in {each.name for each in fields(registry()[entry.like].Options)}:
+                options = {**dict(entry.options), "storage": S3, "rtt_ms": rtt_ms}
+                settings = cls(part=STORAGE, writers=1, tables=ONE, rtt_ms=rtt_ms, **common)
+                yield replace(entry, options=tuple(sorted(options.items()))), settings
+
+
+PRUNING = "pruning"
+PRUNE = "prune"
+
+
+@dataclass(frozen=True, slots=True)
+class PruningSettings(IngestSettings):
+    """One table of `files` files, each a commit of `rows` rows, and queries, some of which need not read all files."""
+
+    words = (PRUNE,)
+    label_pattern = re.compile(rf"{PRUNE}-(?P<files>\d+)")
+
+    files: int
+
+    @property
+    def label(self) -> str:
+        return f"{PRUNE}-{self.files}"
+
+    @classmethod
+    def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:
+        """Yield the systems as shipped that report which files they read."""
+        given = section.given
+        for entry, files in itertools.product(section.as_shipped, section.sizes["pruned"]):
+            if Capability.PLANS in registry()[entry.like].capabilities:
+                yield entry, cls(part=PRUNING, rows=given["rows"], uncounted=given["uncounted"], files=files)
 
 
 GROUP = "group"

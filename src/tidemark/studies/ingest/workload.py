@@ -9,8 +9,8 @@ from pathlib import Path
 from tidemark.machine.power import Disk
 from tidemark.measure.workload import Workload
 from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.ingest.cut.settings import CutSettings
 from tidemark.studies.ingest.parts import settings_of
+from tidemark.studies.ingest.power_failure.settings import CutSettings
 from tidemark.studies.ingest.settings import IngestSettings
 from tidemark.systems.base import Variant
 from tidemark.systems.tables import TableSystem
@@ -22,10 +22,10 @@ STAGES = {
     "tail": "tidemark.studies.ingest.tail.stage",
     "storage": "tidemark.studies.ingest.window.stage",
     "pruning": "tidemark.studies.ingest.pruning.stage",
-    "faults": "tidemark.studies.ingest.faults.stage",
+    "faults": "tidemark.studies.ingest.fault_injection.stage",
     "front": "tidemark.studies.ingest.front.stage",
     "maintenance": "tidemark.studies.ingest.maintenance.stage",
-    "cut": "tidemark.studies.ingest.cut.stage",
+    "cut": "tidemark.studies.ingest.power_failure.stage",
 }
 
 

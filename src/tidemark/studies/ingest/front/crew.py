@@ -87,6 +87,3 @@ class RestartingGateway(GatewayPool):
             raise SystemFailure(f"a request was not answered within {DRAIN_S:.0f} s of the window's end")
         self._drain(words)
         return moment
-
-
-LastingFront = RestartingGateway  # old name, which another folder still uses

@@ -9,7 +9,7 @@ from typing import Self
 
 from tidemark.config import Config
 from tidemark.runs.spec import SeriesSpec
-from tidemark.studies.ingest.faults.settings import KILL_SECONDS
+from tidemark.studies.ingest.fault_injection.settings import KILL_SECONDS
 from tidemark.studies.ingest.gateway.policies import GroupCommit, Policy
 from tidemark.studies.ingest.settings import GROUP, IngestSection, IngestSettings
 from tidemark.systems.base import Capability, Variant

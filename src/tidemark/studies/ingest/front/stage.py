@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tidemark.measure.workload import Description, Rig, Show
 from tidemark.paths import private_directory
-from tidemark.studies.ingest.faults.faults import BACK_S, Faults
-from tidemark.studies.ingest.faults.stage import KilledStage
+from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults
+from tidemark.studies.ingest.fault_injection.stage import KilledStage
 from tidemark.studies.ingest.front.crew import RestartingGateway
 from tidemark.studies.ingest.front.settings import FrontSettings
 from tidemark.studies.ingest.gateway.protocol import new_token

@@ -64,7 +64,7 @@ def _findings(measures: Measures) -> tuple[Written, ...]:
 
 
 RESULTS = PartResults(
-    tables=(tables,),
+    tables=tables.build,
     figures="tidemark.studies.ingest.group.figures",
     sentences=lambda measures: Gathering(measures).sentences(),
     findings=_findings,

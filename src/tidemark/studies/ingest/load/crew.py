@@ -341,9 +341,3 @@ class GatewayPool:
 
     def _noted(self, number: int) -> NDArray[np.int64]:
         return noted(self._records[number - 1], self._most, f"client {number}")
-
-
-# Old names, which other folders still use.
-Crew = WorkerPool
-Member = Worker
-Members = Workers

@@ -143,11 +143,6 @@ class WriterLoop:
             self.said.append(f"{type(error).__name__}: {error}"[:LONGEST])
 
 
-# Old names, which other folders still use.
-Order = WorkerConfig
-Loop = WriterLoop
-
-
 def main() -> None:
     order: WorkerConfig = pickle.load(sys.stdin.buffer)
     loop = WriterLoop(order, writer := order.door.open(), Records(order.records, order.most))

@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any, Self
 
 from tidemark.errors import SystemFailure
-from tidemark.studies.ingest.load.crew import DRAIN_S, HEAD_START_NS, Crew, Program
-from tidemark.studies.ingest.load.writer import Order
-from tidemark.studies.ingest.maintenance.keeper import Call, Upkeep
+from tidemark.studies.ingest.load.crew import DRAIN_S, HEAD_START_NS, Program, WorkerPool
+from tidemark.studies.ingest.load.writer import WorkerConfig
+from tidemark.studies.ingest.maintenance.compactor import Call, Upkeep
+from tidemark.studies.ingest.maintenance.row_counter import Polls
 from tidemark.studies.ingest.maintenance.settings import KEEPER, READER
-from tidemark.studies.ingest.maintenance.watcher import Polls
 from tidemark.systems.writers import Door
 
-KEEPING = "tidemark.studies.ingest.maintenance.keeper"
-WATCHING = "tidemark.studies.ingest.maintenance.watcher"
+KEEPING = "tidemark.studies.ingest.maintenance.compactor"
+WATCHING = "tidemark.studies.ingest.maintenance.row_counter"
 
 
-class KeptCrew(Crew):
+class MaintainedPool(WorkerPool):
     """Writers with a reader, and a maintainer unless `upkeep` is None; `calls` and `polls` are known after `write`."""
 
-    def __init__(self, orders: Sequence[Order], door: Door, upkeep: Upkeep | None, folder: Path) -> None:
+    def __init__(self, orders: Sequence[WorkerConfig], door: Door, upkeep: Upkeep | None, folder: Path) -> None:
         super().__init__(orders, folder)
         self._door, self._upkeep = door, upkeep
         self._beside: list[Program] = []

@@ -3,30 +3,78 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tidemark.machine.sampler import Group
 from tidemark.measure.workload import Description, Findings, Rig, Show
-from tidemark.studies.ingest.load.writer import Order
-from tidemark.studies.ingest.maintenance.crew import KeptCrew
-from tidemark.studies.ingest.maintenance.growth import Growth
-from tidemark.studies.ingest.maintenance.keeper import Call, Upkeep
+from tidemark.runs.manifest import Footprint
+from tidemark.studies.ingest.load.writer import WorkerConfig
+from tidemark.studies.ingest.maintenance.compactor import Call, Upkeep
+from tidemark.studies.ingest.maintenance.crew import MaintainedPool
+from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, Polls
 from tidemark.studies.ingest.maintenance.settings import BESIDE, MaintenanceSettings
-from tidemark.studies.ingest.maintenance.watcher import NOT_COUNTED, Polls
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.studies.ingest.window.stage import MOST_A_SECOND, IngestStage, fresh_table
 from tidemark.systems.tables import TableSystem
 
 
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Size of a table's folder and catalog at one moment, including files that no snapshot needs any more."""
+
+    moment_ns: int  # of the clock that all processes share
+    footprint: Footprint
+
+    def plain(self) -> dict[str, int | None]:
+        names = ("data_files", "data_bytes", "metadata_files", "metadata_bytes", "catalog_bytes")
+        return {name: getattr(self.footprint, name) for name in names}
+
+
+class Growth:
+    """Sampler of a table: `sizes` in time order; a look that failed, as a file vanished meanwhile, is only counted."""
+
+    def __init__(self, table: TableSystem, every_s: float) -> None:
+        self._table, self._every_s = table, every_s
+        self._over = threading.Event()
+        self.sizes: list[Size] = []
+        self.failed = 0
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Sample the size every `every_s` seconds while the context is active."""
+        thread = threading.Thread(target=self._watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.is_set():
+            self.look()
+            self._over.wait(self._every_s)
+
+    def look(self) -> None:
+        try:
+            found = self._table.footprint()
+        except Exception:
+            self.failed += 1
+        else:
+            self.sizes.append(Size(time.perf_counter_ns(), found))
+
+
 class MaintenanceStage(IngestStage):
     """Window on one table; made by `staged`."""
 
-    def __init__(self, rig: Rig, directory: Path, table: TableSystem, crew: KeptCrew, growth: Growth) -> None:
+    def __init__(self, rig: Rig, directory: Path, table: TableSystem, crew: MaintainedPool, growth: Growth) -> None:
         super().__init__(rig, directory, [table], crew, warms=True)
         self._kept, self._table, self._growth = crew, table, growth
 
@@ -49,7 +97,7 @@ class MaintenanceStage(IngestStage):
         )
 
 
-def told(start_ns: int, table: TableSystem, crew: KeptCrew, growth: Growth) -> dict[str, Any]:
+def told(start_ns: int, table: TableSystem, crew: MaintainedPool, growth: Growth) -> dict[str, Any]:
     """Return the findings on maintenance as JSON; moments are seconds of the window."""
     return {
         "left_undone": table.not_maintained,
@@ -91,7 +139,7 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[Maintena
         table = fresh_table(rig, directory / "table-1", stack, settings.rows)
         show("starting the writers")
         orders = [
-            Order(
+            WorkerConfig(
                 door=table.door(),
                 number=number,
                 trips=rig.workload.trips,
@@ -105,5 +153,5 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[Maintena
             for number in range(1, 1 + settings.writers)
         ]
         upkeep = Upkeep(table.door(), settings.every_seconds) if settings.every_seconds else None
-        crew = stack.enter_context(KeptCrew(orders, table.door(), upkeep, directory))
+        crew = stack.enter_context(MaintainedPool(orders, table.door(), upkeep, directory))
         yield MaintenanceStage(rig, directory, table, crew, Growth(table, settings.look_seconds))

@@ -1,14 +1,86 @@
-"""Results of filtered queries. The files that they read are no speed of a stream, and not among the findings."""
+"""Results of filtered queries: quantities and the table ingest-pruning. The files read are no speed of a stream."""
 
 from __future__ import annotations
 
-from tidemark.studies.ingest.part import PartResults
-from tidemark.studies.ingest.pruning import tables
+from collections.abc import Iterator
+from functools import partial
+
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import LOWER, Absent, Quantity
+from tidemark.analysis.statistics import Replicates, counted
+from tidemark.analysis.words import Cell, Missing
+from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.runs.run import Run
+from tidemark.runs.runset import Series
+from tidemark.studies.ingest.part import VERDICT, PartResults, of_part, verdict_of
+from tidemark.studies.ingest.settings import PRUNING, PruningSettings
+from tidemark.systems.pruning_dataset import BY_NAME, PREDICATES
+
+
+def files_read(run: Run, predicate: str) -> int:
+    """Return the most files that a query with `predicate` was left to read; raise Absent for runs of another part."""
+    if dict(run.manifest.config).get("part") != PRUNING:
+        raise Absent("no query is asked")
+    return int(run.column("files")[run.words("predicate") == predicate].max())
+
+
+def _files(run: Run, predicate: str) -> Replicates:
+    return counted(files_read(run, predicate))
+
+
+QUANTITIES = tuple(
+    Quantity(
+        f"files read: {each.name}", "files", f"Files read: {each.name}", partial(_files, predicate=each.name), LOWER
+    )
+    for each in PREDICATES
+)
+
+
+def series_of(measures: Measures) -> list[Series]:
+    """Return all series of the part, tables with fewer files first."""
+    return sorted(of_part(measures.run_set, PRUNING).select(harness=False), key=files_of)
+
+
+def files_of(series: Series) -> int:
+    """Return the number of files in the table."""
+    return PruningSettings.of(series).files
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Yield the table: a row per system and number of files, a column per predicate; the least possible comes first."""
+    rows: list[list[Cell]] = []
+    found = series_of(workshop.measures)
+    for files in sorted({files_of(each) for each in found}):
+        rows.append(["(files with rows that fit)", files, None, *(each.files(files) for each in PREDICATES)])
+        if files == 10:
+            rows.append(["kyma, as printed", files, None, *(each.best for each in PREDICATES)])
+        for each in found:
+            if files_of(each) == files:
+                missing: Cell = None if each.runs else Missing(each.missing())
+                run = next(iter(each.hot_runs), None)
+                counts: list[Cell] = [None if run is None else files_read(run, name) for name in BY_NAME]
+                rows.append([each.title, files, missing or verdict_of(each), *counts])
+    columns = (
+        SYSTEM, Column("table_files", "Files"), VERDICT,
+        *(Column(each.name.replace(" ", "_"), each.name) for each in PREDICATES),
+    )  # fmt: skip
+    notes = [
+        "Data files that a query was left to read by what the format keeps of each file (lowest and highest value). "
+        "File i holds hour i, one region, one integer and one word, so that files are as separate as they can be. "
+        "DuckLake and Iceberg by DuckDB: 'Total Files Read' of the plan that was carried out; PyIceberg: the files of "
+        "its plan; delta-rs: those that its log left to DataFusion. Rows were checked.",
+        "DuckDB 1.4.4 writes no lowest and highest values into the manifests of an Iceberg table, so that its files "
+        "cannot be distinguished; of a table that PyIceberg wrote, it reads no more files than PyIceberg does.",
+        "kyma keeps an index of values and of words; no format here has one, and PyIceberg has no filter for a text "
+        "that contains another.",
+    ]
+    runs = [run for each in found for run in each.hot_runs]
+    yield workshop.table("ingest-pruning", "Files that a query is left to read", columns, rows, runs, notes)
+
 
 RESULTS = PartResults(
-    tables=(tables,),
-    figures="tidemark.studies.ingest.pruning.figures",
-    sentences=lambda measures: {"ingest-pruning": tables.Pruning(measures).fewest},
-    quantities=tables.QUANTITIES,
-    code=("studies/ingest/pruning/tables.py", "systems/pruning_dataset.py"),
+    tables=build,
+    sentences=lambda _measures: {},
+    quantities=QUANTITIES,
+    code=("studies/ingest/pruning/results.py", "systems/pruning_dataset.py"),
 )

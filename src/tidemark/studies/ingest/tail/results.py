@@ -55,7 +55,7 @@ def _which(series: Series) -> str:
 
 
 RESULTS = PartResults(
-    tables=(tables,),
+    tables=tables.build,
     figures="tidemark.studies.ingest.tail.figures",
     sentences=lambda measures: Tail(measures).sentences(),
     findings=lambda measures: (Tail(measures).omitted,),

@@ -140,7 +140,7 @@ def _findings(measures: Measures) -> tuple[Written, ...]:
 
 
 RESULTS = PartResults(
-    tables=(tables,),
+    tables=tables.build,
     figures="tidemark.studies.ingest.writers.figures",
     sentences=lambda measures: Writer(measures).sentences(),
     findings=_findings,

@@ -15,7 +15,7 @@ from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import Replicates, generator, quantile
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.maintenance.keeper import DONE
+from tidemark.studies.ingest.maintenance.compactor import DONE
 from tidemark.studies.ingest.maintenance.settings import MAINTAINED, MAINTENANCE
 from tidemark.studies.ingest.outcomes import ACKED
 from tidemark.studies.ingest.part import of_part

@@ -1,6 +1,6 @@
 """Stand-alone program: one client that maintains a table, to keep it small, while others write to it.
 
-    python -m tidemark.studies.ingest.maintenance.keeper
+    python -m tidemark.studies.ingest.maintenance.compactor
 
 It reads its `Upkeep`, pickled, from standard input, prints "ready", reads "go <start> <end>" (nanoseconds of the clock
 that all processes share), and prints "done <calls as JSON>", each a `Call`. A round is all operations that the client

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.studies.ingest.faults.faults import Kill, Look
+from tidemark.studies.ingest.fault_injection.faults import Kill, Look
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.load.writer import ID_BITS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, SENT, UNKNOWN

@@ -10,10 +10,10 @@ import seaborn as sns
 from tidemark.analysis.measures import Absent
 from tidemark.results.figures import style
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
-from tidemark.studies.ingest.faults.kills import Killed, all_killed
+from tidemark.studies.ingest.fault_injection.kills import Killed, all_killed
 from tidemark.studies.ingest.front.settings import FRONT
 from tidemark.studies.ingest.outcomes import ACKED
-from tidemark.studies.ingest.parts import part_of
+from tidemark.studies.ingest.parts import part_name
 from tidemark.studies.ingest.quantities import outcomes
 
 TITLE = "Acknowledged rows while writers and servers are killed"
@@ -73,7 +73,7 @@ def _panel(studio: Studio, made: style.Frame, killed: Killed, above: int) -> Non
     axes.set_xlim(0, length)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("rows/s", fontsize=style.SMALL)
-    behind = " (behind a front)" if part_of(killed.series.mode) == FRONT else ""
+    behind = " (behind a front)" if part_name(killed.series) == FRONT else ""
     axes.text(0, ABOVE, f"{killed.series.title}{behind}", transform=axes.transAxes, va="bottom", fontsize=style.SMALL,
               color=style.ink(colour))  # fmt: skip
     if above == 0:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tidemark.errors import ServiceError, SystemFailure
 from tidemark.services.programs.process import tail
-from tidemark.studies.ingest.faults.survivors import Survivors
+from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters
 from tidemark.systems.tables import TableSystem
 
 WRITER = "writer"
@@ -95,7 +95,7 @@ class Faults:
     ) -> None:
         """Plan the kills. `reconnect` gives all clients the addresses of `others` after one of them was restarted.
 
-        With `of_writers`, one of the crew, which must then be Survivors, is a victim as well.
+        With `of_writers`, one of the crew, which must then be ReconnectingWriters, is a victim as well.
         """
         self._crew, self._table, self._reconnect = crew, table, reconnect
         self._rng = random.Random(seed)
@@ -139,7 +139,7 @@ class Faults:
         self._abandoned.wait(max(0.0, (moment_ns - time.perf_counter_ns()) / 1e9))
 
     def _kill_writer(self) -> Kill:
-        assert isinstance(self._crew, Survivors)
+        assert isinstance(self._crew, ReconnectingWriters)
         killed_ns = self._crew.kill(self._rng.choice(self._crew.numbers))
         successor, started_ns = self._crew.succeed()
         back_ns = self._until_written([successor], killed_ns, "a writer was killed")

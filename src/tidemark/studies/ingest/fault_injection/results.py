@@ -1,20 +1,23 @@
-"""Table ingest-faults: the contents of tables after kills of writers, servers and fronts."""
+"""Results of the kills: the tables ingest-faults and ingest-durability, and the finding."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from statistics import median
+from typing import Any
 
 from tidemark.analysis.words import Cell, Missing
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.run import Run
-from tidemark.studies.ingest.columns import UNEQUAL
-from tidemark.studies.ingest.faults.kills import Killed, Kills, killed_of, series_with_kills
+from tidemark.studies.ingest.fault_injection.kills import Killed, Kills, kept_sentence, killed_of, series_with_kills
+from tidemark.studies.ingest.fault_injection.settings import FAULTS
+from tidemark.studies.ingest.part import UNEQUAL, PartResults
 
 WITHOUT = "rows are lost without any kill, see ingest-outcomes"
 
 
-def build(workshop: Workshop) -> Iterator[Table]:
+def faults(workshop: Workshop) -> Iterator[Table]:
     """Yield the table ingest-faults."""
     rows: list[list[Cell]] = []
     runs: list[Run] = []
@@ -81,3 +84,74 @@ def _row(killed: Killed, kills: Kills) -> list[Cell]:
         median(kills.down_s),
         max(kills.down_s),
     ]
+
+
+def durability(workshop: Workshop) -> Iterator[Table]:
+    """Yield the table ingest-durability."""
+    rows: list[list[Cell]] = []
+    runs: list[Run] = []
+    for series in series_with_kills(workshop.run_set, (FAULTS,)):
+        for run in series.runs:
+            runs.append(run)
+            found: dict[str, Any] = dict(run.manifest.found)["durability"]
+            rows.append([series.title, *_durability_cells(found), run.manifest.system.durability])
+        if not series.runs:
+            rows.append([series.title, Missing(series.missing()), *[None] * (len(DURABILITY) - 2)])
+    notes = [
+        "After the window with kills, a client commits some batches; right after each acknowledgement the kernel is "
+        "asked (cachestat) for the pages of the files that the commit made. A file is dirty if it has a page that "
+        "is not on the disk, or on its way there: a power failure at that moment loses it, a kill of a program does "
+        "not. The log is the write-ahead log of the catalog's PostgreSQL.",
+        "Classes, as seen: D0, nothing of a commit is flushed; D1, its record in the catalog is, and its files are "
+        "not, so that after a power failure the catalog can name files that are empty; D2, all of it is. Until safe: "
+        "from the last acknowledgement until the kernel has written those files by itself; above the longest wait, "
+        "where it had not by then. The power is not cut here, and a disk's own cache is not seen.",
+    ]
+    title = "What of a commit is on the disk when it is acknowledged"
+    yield workshop.table("ingest-durability", title, DURABILITY, rows, runs, notes)
+
+
+DURABILITY = (
+    SYSTEM, Column("level", "Class"), Column("commits", "Commits"), Column("data_files", "Data files"),
+    Column("dirty_data", "Dirty data files", "%"), Column("other_files", "Other files"),
+    Column("dirty_other", "Dirty other files", "%"), Column("dirty_log", "Commits with a dirty log", "%"),
+    Column("seconds", "Until safe", "s"), Column("promised", "Declared durability"),
+)  # fmt: skip
+
+
+def _durability_cells(found: dict[str, Any]) -> list[Cell]:
+    if "excused" in found:
+        return [Missing(f"not measurable here: {found['excused']}"), *[None] * (len(DURABILITY) - 3)]
+    seconds: Cell = found["seconds"]
+    if seconds is None:
+        watched = found["watched_seconds"]
+        seconds = Missing(f"more than {watched:g} s" if watched else "not waited for")
+    return [
+        found["level"],
+        found["commits"],
+        found["data_files"],
+        _percent(found["dirty_data_files"], found["data_files"]),
+        found["other_files"],
+        _percent(found["dirty_other_files"], found["other_files"]),
+        _percent(found["log_dirty"], found["commits"]),
+        seconds,
+    ]
+
+
+def _percent(part: int | None, whole: int) -> Cell:
+    """Return `part` in percent of `whole`; None if there is nothing that could be dirty."""
+    return None if part is None or not whole else 100 * part / whole
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    """Yield both tables."""
+    yield from faults(workshop)
+    yield from durability(workshop)
+
+
+RESULTS = PartResults(
+    tables=build,
+    figures="tidemark.studies.ingest.fault_injection.figures",
+    sentences=lambda measures: {"ingest-killed": partial(kept_sentence, measures.run_set)},
+    findings=lambda measures: (partial(kept_sentence, measures.run_set),),
+)

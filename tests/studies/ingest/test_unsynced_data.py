@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.machine import cachestat
-from tidemark.studies.ingest.faults.at_risk import ALL, COMMITS, NOTHING, RECORD, AtRisk, look
+from tidemark.studies.ingest.fault_injection.unsynced_data import ALL, COMMITS, NOTHING, RECORD, AtRisk, look
 from tidemark.studies.ingest.load.writer import batches
 from tidemark.systems.base import Context
 from tidemark.systems.delta.delta_rs import DeltaRs

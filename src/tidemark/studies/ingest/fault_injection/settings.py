@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 from tidemark.config import Config
 from tidemark.runs.spec import SeriesSpec
@@ -24,6 +25,7 @@ class FaultSettings(IngestSettings):
     """Writers of one table, which are killed, as are the servers; a batch is a commit."""
 
     words = (FAULTS,)
+    label_pattern = re.compile(rf"{FAULTS}-(?P<writers>\d+)(-(?P<retry>{CHECK}|{BLIND}))?")
 
     writers: int
     tries: int  # per batch, while the client reports that another commit came first
@@ -34,6 +36,11 @@ class FaultSettings(IngestSettings):
     @property
     def label(self) -> str:
         return f"{FAULTS}-{self.writers}" + ("" if self.retry == NEVER else f"-{self.retry}")
+
+    @classmethod
+    def _of_label(cls, label: str) -> dict[str, Any]:
+        found = super(FaultSettings, cls)._of_label(label)
+        return {**found, "retry": found.get("retry") or NEVER}
 
     @classmethod
     def cells(cls, section: IngestSection) -> Iterator[tuple[SystemEntry, Self]]:

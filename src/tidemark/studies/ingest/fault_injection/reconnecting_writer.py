@@ -1,8 +1,8 @@
 """Stand-alone program: a writer that outlives the servers that it writes through.
 
-    python -m tidemark.studies.ingest.faults.survivor
+    python -m tidemark.studies.ingest.fault_injection.reconnecting_writer
 
-It reads its `LastingOrder`, pickled, from standard input, and then exchanges lines:
+It reads its `ReconnectingWriterConfig`, pickled, from standard input, and then exchanges lines:
 
     prints "ready", reads "go", and later "end", prints "done <errors as JSON>"
 
@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemark.studies.ingest.faults.settings import BLIND, CHECK, NEVER
+from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, NEVER
 from tidemark.studies.ingest.load.records import Records
-from tidemark.studies.ingest.load.writer import ID_BITS, Loop, Order
+from tidemark.studies.ingest.load.writer import ID_BITS, WorkerConfig, WriterLoop
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS, REFUSED, UNKNOWN
 from tidemark.systems.writers import Door, TableWriter, Token
 
@@ -38,8 +38,8 @@ BACK_OFF_S = 0.05  # before a client is reopened
 
 
 @dataclass(frozen=True, slots=True)
-class LastingOrder(Order):
-    """Order of a survivor. `place` is a file with the current `Door`: a restarted server may have another address."""
+class ReconnectingWriterConfig(WorkerConfig):
+    """Order of a reconnecting writer. `place` is a file with the current `Door`: a restarted server may have moved."""
 
     place: Path
     retry: str = NEVER
@@ -58,10 +58,10 @@ def find_door(place: Path) -> Door:
     return door
 
 
-class Survivor(Loop):
+class ReconnectingWriter(WriterLoop):
     """Writer loop that reopens its client after a write of unknown outcome."""
 
-    def __init__(self, order: LastingOrder, records: Records) -> None:
+    def __init__(self, order: ReconnectingWriterConfig, records: Records) -> None:
         self._place, self._retry = order.place, order.retry
         self._name = f"{WRITER} {order.number}"
         super().__init__(order, find_door(order.place).open(), records)
@@ -125,14 +125,14 @@ class Survivor(Loop):
                 self._keep(error)
 
 
-def _until_told(survivor: Survivor) -> None:
+def _until_told(survivor: ReconnectingWriter) -> None:
     sys.stdin.buffer.readline()  # "end", or end of file if the parent is gone
     survivor.end()
 
 
 def main() -> None:
-    order: LastingOrder = pickle.load(sys.stdin.buffer)
-    survivor = Survivor(order, Records(order.records, order.most))
+    order: ReconnectingWriterConfig = pickle.load(sys.stdin.buffer)
+    survivor = ReconnectingWriter(order, Records(order.records, order.most))
     print("ready", flush=True)
     told = sys.stdin.buffer.readline().decode().strip()
     if told != "go":

@@ -1,9 +1,10 @@
-"""Power cuts as recorded in runs, the table of their losses, and the sentence on them."""
+"""Results of the power cuts: what runs record of them, the table of their losses, and their finding."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tidemark.analysis.blocks import REPLICATES
@@ -13,9 +14,8 @@ from tidemark.analysis.words import Cell, Missing, listed, number
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.columns import UNEQUAL
-from tidemark.studies.ingest.cut.settings import CUT
-from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.part import UNEQUAL, PartResults, of_part
+from tidemark.studies.ingest.power_failure.settings import CUT
 
 UNREAD = "CANNOT BE READ"
 LONGEST = 200  # characters shown of a reader's error
@@ -174,3 +174,10 @@ def cut_sentence(run_set: RunSet) -> str:
             "probability of a loss after that many cuts without one (95 %)."
         )
     return said
+
+
+RESULTS = PartResults(
+    tables=build,
+    sentences=lambda measures: {"ingest-power-cut": partial(cut_sentence, measures.run_set)},
+    findings=lambda measures: (partial(cut_sentence, measures.run_set),),
+)

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidemark.measure.workload import Description, Findings, Rig, Show
-from tidemark.studies.ingest.faults.at_risk import commits_at_risk
-from tidemark.studies.ingest.faults.faults import BACK_S, Faults, Look
-from tidemark.studies.ingest.faults.losses import account, plain
-from tidemark.studies.ingest.faults.settings import FaultSettings
-from tidemark.studies.ingest.faults.survivors import Survivors, show_door, surviving
+from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults, Look
+from tidemark.studies.ingest.fault_injection.loss_accounting import account, plain
+from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters, show_door, surviving
+from tidemark.studies.ingest.fault_injection.settings import FaultSettings
+from tidemark.studies.ingest.fault_injection.unsynced_data import commits_at_risk
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.studies.ingest.window.stage import WrittenStage, fresh_table
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
-    from tidemark.studies.ingest.front.crew import LastingFront
+    from tidemark.studies.ingest.front.crew import RestartingGateway
 
 TABLE = "table"
 
@@ -32,7 +32,7 @@ class KilledStage(WrittenStage):
         rig: Rig,
         directory: Path,
         table: TableSystem,
-        crew: Survivors | LastingFront,
+        crew: ReconnectingWriters | RestartingGateway,
         faults: Faults,
     ) -> None:
         super().__init__(rig, directory, [table], crew)

@@ -12,9 +12,10 @@ from tidemark.analysis.statistics import Replicates, at_most, generator
 from tidemark.analysis.words import listed, number
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
-from tidemark.studies.ingest.faults.settings import BLIND, CHECK, FAULTS, NEVER
+from tidemark.studies.ingest.fault_injection.settings import BLIND, CHECK, FAULTS, NEVER, FaultSettings
 from tidemark.studies.ingest.front.settings import FRONT
 from tidemark.studies.ingest.part import of_part
+from tidemark.studies.ingest.parts import part_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +93,8 @@ class Killed:
 
 
 def retry_of(series: Series) -> str:
-    """Return the key `retry` of a series with kills."""
-    last = series.mode.rpartition("-")[2]
-    return last if last in (CHECK, BLIND) else NEVER
+    """Return the key `retry` of a series with kills; a front's clients send no batch again."""
+    return FaultSettings.of(series).retry if part_name(series) == FAULTS else NEVER
 
 
 def _found(run: Run) -> dict[str, Any]:
@@ -183,56 +183,3 @@ def kept_sentence(run_set: RunSet) -> str:
             "upper bound of the probability of a loss after that many kills without one (95 %)."
         )
     return said
-
-
-def doubt_sentence(run_set: RunSet) -> str:
-    """Return the sentence on the final status of batches whose outcome the writer could not know."""
-    found = all_killed(run_set)
-    unknown, done, not_done = (
-        sum(kills.total(name) for killed in found for kills in killed.kills) for name in ("unknown", "done", "not_done")
-    )
-    if not unknown:
-        return "No kill left a batch without a certain outcome."
-    return (
-        f"The kills left {unknown:,} batches of which their sender cannot know whether they are committed; another "
-        f"client finds {done:,} of them in the tables, complete, and {not_done:,} not. A writer that sends such a "
-        "batch again without asking doubles the former; one that does not loses the latter."
-    )
-
-
-def down_sentence(run_set: RunSet) -> str:
-    """Return the sentence on the time during which no commit was possible."""
-    worst: dict[str, tuple[float, float, str]] = {}
-    for killed in all_killed(run_set):
-        for kills in killed.kills:
-            low, high, who = worst.get(kills.title, (float("inf"), 0.0, ""))
-            longest = max(kills.down_s)
-            who = killed.series.title if longest > high else who
-            worst[kills.title] = (min(low, *kills.down_s), max(high, longest), who)
-    said = []
-    for title, (low, high, who) in worst.items():
-        least, most = number(low, 2), number(high, 2)
-        said.append(f"{most if least == most else f'{least} to {most}'} s ({title}; longest: {who})")
-    return f"From a kill until all that it concerns commit again, with the new start, it takes {listed(said)}."
-
-
-def on_disk_sentence(run_set: RunSet) -> str:
-    """Return the sentence on the durability class observed for each system."""
-    seen: dict[str, list[str]] = {}
-    excused = []
-    for series in series_with_kills(run_set, (FAULTS,)):
-        for run in series.runs:
-            found = _found(run)["durability"]
-            if "excused" in found:
-                excused.append(f"{series.title} ({found['excused']})")
-            else:
-                seen.setdefault(found["level"], []).append(series.title)
-    if not seen:
-        raise Absent(f"not measurable here: {listed(excused)}" if excused else "nothing was looked at")
-    words = {
-        "D0": "nothing of a commit is on the disk",
-        "D1": "its record in the catalog is on the disk, and its files are not",
-        "D2": "all of it is on the disk",
-    }
-    said = "; ".join(f"in {listed(seen[level])}, {words[level]}" for level in sorted(seen))
-    return f"By what the kernel reports of their pages at the acknowledgement: {said}."

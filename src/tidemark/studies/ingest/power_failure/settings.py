@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Self
@@ -26,6 +27,7 @@ class CutSettings(IngestSettings):
     """Writers of one table on a dedicated disk that also holds its servers' data; a batch is a commit."""
 
     words = (CUT,)
+    label_pattern = re.compile(rf"{CUT}-(?P<writers>\d+)(-(?P<durability>{FULL}))?")
 
     writers: int
     tries: int  # per batch, while the client reports that another commit came first

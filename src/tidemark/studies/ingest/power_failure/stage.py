@@ -19,11 +19,11 @@ from tidemark.paths import private_directory
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
 from tidemark.services.base import files_below
-from tidemark.studies.ingest.cut.losses import Cost, Remains, cost
-from tidemark.studies.ingest.cut.settings import CutSettings
-from tidemark.studies.ingest.faults.at_risk import commits_at_risk
-from tidemark.studies.ingest.faults.faults import BACK_S, LOOK_S, Look
-from tidemark.studies.ingest.faults.survivors import Survivors, surviving
+from tidemark.studies.ingest.fault_injection.faults import BACK_S, LOOK_S, Look
+from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters, surviving
+from tidemark.studies.ingest.fault_injection.unsynced_data import commits_at_risk
+from tidemark.studies.ingest.power_failure.loss_accounting import Cost, Remains, cost
+from tidemark.studies.ingest.power_failure.settings import CutSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
 from tidemark.studies.ingest.window.samples import IngestWindow
 from tidemark.studies.ingest.window.stage import WrittenStage, fresh_table, versions
@@ -40,7 +40,9 @@ TABLE = "table"
 class CutStage(WrittenStage):
     """Window on one table that ends with a power cut; made by `staged`."""
 
-    def __init__(self, rig: Rig, directory: Path, table: TableSystem, crew: Survivors, disk: Disk, seen: Seen) -> None:
+    def __init__(
+        self, rig: Rig, directory: Path, table: TableSystem, crew: ReconnectingWriters, disk: Disk, seen: Seen
+    ) -> None:
         super().__init__(rig, directory, [table], crew)
         self._table, self._crew, self._disk, self._seen = table, crew, disk, seen
         self._share = random.Random(f"{rig.spec.seed} {rig.spec.repeat} {rig.spec.label} cut").uniform(EARLIEST, 1)

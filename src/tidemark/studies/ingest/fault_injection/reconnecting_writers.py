@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING
 
 from tidemark.errors import SystemFailure
 from tidemark.machine.processes import cpu_seconds
-from tidemark.studies.ingest.faults.settings import NEVER
-from tidemark.studies.ingest.faults.survivor import LastingOrder, leave_door
-from tidemark.studies.ingest.load.crew import DRAIN_S, Member, Members
+from tidemark.studies.ingest.fault_injection.reconnecting_writer import ReconnectingWriterConfig, leave_door
+from tidemark.studies.ingest.fault_injection.settings import NEVER
+from tidemark.studies.ingest.load.crew import DRAIN_S, Worker, Workers
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
     from tidemark.measure.workload import Rig
-    from tidemark.studies.ingest.cut.settings import CutSettings
-    from tidemark.studies.ingest.faults.settings import FaultSettings
+    from tidemark.studies.ingest.fault_injection.settings import FaultSettings
+    from tidemark.studies.ingest.power_failure.settings import CutSettings
 
-SURVIVOR = "tidemark.studies.ingest.faults.survivor"
+RECONNECTING_WRITER = "tidemark.studies.ingest.fault_injection.reconnecting_writer"
 MOST_A_SECOND = 10_000  # attempts of one writer that its records have room for
 DOOR = ".door"
 
 
-class Survivors(Members):
+class ReconnectingWriters(Workers):
     """Writers, initially `count` of them, numbered from 1."""
 
-    def __init__(self, order: Callable[[int], LastingOrder], count: int, folder: Path) -> None:
+    def __init__(self, order: Callable[[int], ReconnectingWriterConfig], count: int, folder: Path) -> None:
         """Create the group; `order` returns the order for a writer's number, and each number is used once."""
         super().__init__()
         self._order, self._count, self._folder = order, count, folder
@@ -43,12 +43,12 @@ class Survivors(Members):
         for _ in range(self._count):
             self._join()
 
-    def _join(self) -> Member:
-        self._members.append(Member(self._order(len(self._members) + 1), self._folder, SURVIVOR))
+    def _join(self) -> Worker:
+        self._members.append(Worker(self._order(len(self._members) + 1), self._folder, RECONNECTING_WRITER))
         return self._members[-1]
 
     @property
-    def _living(self) -> list[Member]:
+    def _living(self) -> list[Worker]:
         return [member for member in self._members if member.order.number not in self._killed]
 
     @property
@@ -114,15 +114,15 @@ def surviving(
     seconds: float,
     stack: ExitStack,
     retry: str = NEVER,
-) -> Survivors:
+) -> ReconnectingWriters:
     """Return waiting writers of `table`, with room for records of `seconds` seconds; `stack` ends them.
 
     `folder` holds their records and the table's `Door`, which `show_door` replaces.
     """
     show_door(table, folder)
 
-    def order(number: int) -> LastingOrder:
-        return LastingOrder(
+    def order(number: int) -> ReconnectingWriterConfig:
+        return ReconnectingWriterConfig(
             door=table.door(),
             number=number,
             trips=rig.workload.trips,
@@ -136,7 +136,7 @@ def surviving(
             retry=retry,
         )
 
-    return stack.enter_context(Survivors(order, settings.writers, folder))
+    return stack.enter_context(ReconnectingWriters(order, settings.writers, folder))
 
 
 def show_door(table: TableSystem, folder: Path) -> None:

@@ -1,8 +1,8 @@
 """Stand-alone program: one client that counts the rows of a table repeatedly while others write to it.
 
-    python -m tidemark.studies.ingest.maintenance.watcher
+    python -m tidemark.studies.ingest.maintenance.row_counter
 
-It reads the table's `Door`, pickled, from standard input, and follows the protocol of `keeper`, but prints `Polls`
+It reads the table's `Door`, pickled, from standard input, and follows the protocol of `compactor`, but prints `Polls`
 after "done". It keeps its client when a count fails, as an ordinary reader of a table would.
 """
 

@@ -1,0 +1,145 @@
+"""Results of files in an object store: serial round trips of a commit, the table ingest-storage, and commit costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from tidemark.analysis.costs import Cell as Shape
+from tidemark.analysis.costs import Cost, rtt_of
+from tidemark.analysis.measures import Measures
+from tidemark.analysis.quantities import Absent
+from tidemark.analysis.slopes import slope_of
+from tidemark.analysis.statistics import Replicates
+from tidemark.analysis.words import Cell, attempt, estimate_text, listed
+from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
+from tidemark.runs.runset import Series
+from tidemark.studies.ingest.part import VERDICT, PartResults, column_of, hot_cell, verdict_of
+from tidemark.studies.ingest.parts import part_name, settings_of
+from tidemark.studies.ingest.quantities import COMMITS, FILES, NOT_COMPARABLE, P50, P99
+from tidemark.studies.ingest.settings import ONE, STORAGE, StorageSettings, WritersSettings
+
+ASKED = (P50, P99, COMMITS, FILES)
+NOTES = (
+    "Hot runs, one writer in a closed loop. The S3 server (SeaweedFS) is on loopback behind a proxy that adds the "
+    "round trip to each exchange, of clients and of the catalog server of Iceberg; databases stay. Bandwidth is not "
+    "limited. An acknowledged object is not on the disk: SeaweedFS answers before.",
+    "Serial round trips a commit: the slope of the median commit against the round trip (Theil-Sen; with two "
+    "distances it is the difference). It predicts a commit's cost at another distance, as far as only waiting changes.",
+)
+
+
+def far(measures: Measures) -> dict[str, list[Series]]:
+    """Return the series of the part by system, the nearest store first."""
+    found: dict[str, list[Series]] = {}
+    for each in measures.run_set.select(harness=False):
+        if part_name(each) == STORAGE:
+            found.setdefault(each.system, []).append(each)
+    return {system: sorted(series, key=distance_ms) for system, series in found.items()}
+
+
+def distance_ms(series: Series) -> int:
+    """Return the round trip to the store in milliseconds."""
+    return StorageSettings.of(series).rtt_ms
+
+
+def local(measures: Measures, system: str) -> Series | None:
+    """Return the series of one writer of the same system with files on the local disk, or None."""
+    return next((each for each in measures.run_set.select(mode=f"{ONE}-1") if each.system == system), None)
+
+
+def medians(measures: Measures, series: list[Series]) -> list[tuple[int, Replicates]]:
+    """Return pairs of the round trip and the median commit, both in milliseconds; Absent medians are left out."""
+    found = []
+    for each in series:
+        with suppress(Absent):
+            found.append((distance_ms(each), measures.hot(P50, each).linear()))
+    return found
+
+
+def round_trips(measures: Measures, series: list[Series]) -> Replicates:
+    """Return the slope of the median commit over the store's round trip, both in ms (Theil 1950, Sen 1968).
+
+    It is the number of serial waits of a commit for the store. Raise Absent for fewer than two distances; the slope
+    has no interval if one of the medians, of too few commits, has none.
+    """
+    found = medians(measures, series)
+    if len(found) < 2:
+        raise Absent("needs the medians at two distances or more")
+    return slope_of(found)
+
+
+def build(workshop: Workshop) -> Iterator[Table]:
+    rows: list[list[Cell]] = []
+    runs = []
+    for system, series in far(workshop.measures).items():
+        trips = attempt("", partial(round_trips, workshop.measures, series))
+        near: Series | None = local(workshop.measures, system)
+        for each in ([near] if near else []) + series:
+            rtt = None if each is near else distance_ms(each)
+            row: list[Cell] = [each.title, "local disk" if each is near else "S3 server", rtt, verdict_of(each)]
+            row += [hot_cell(workshop, quantity, each) for quantity in ASKED]
+            rows.append([*row, None if each is near else trips])
+            runs += list(each.hot_runs)
+    columns = (
+        SYSTEM, Column("files", "Files"), Column("rtt", "Round trip", "ms"), VERDICT,
+        *(column_of(quantity) for quantity in ASKED),
+        Column("trips", "Serial round trips a commit", interval=True),
+    )  # fmt: skip
+    title = "Files in an S3 server: a commit by its distance"
+    yield workshop.table("ingest-storage", title, columns, rows, runs, NOTES)
+
+
+def trips_sentence(measures: Measures) -> str:
+    """Return the sentence on the number of waits of a commit for the store, by system, the fewest first."""
+    parts = []
+    for series in far(measures).values():
+        with suppress(Absent):
+            slope = round_trips(measures, series).estimate("")
+            parts.append((slope.value, f"{series[0].title} {estimate_text(slope)}"))
+    if not parts:
+        raise Absent("no system was measured at two distances of an object store")
+    return (
+        "For each millisecond that the object store is farther away, the median commit takes this many "
+        f"milliseconds longer, which is its number of serial waits for the store: "
+        f"{listed([said for _, said in sorted(parts)])}."
+    )
+
+
+def costs(measures: Measures) -> Iterator[Cost]:
+    """Yield the costs for closed-loop writers of one table, with a flaw if it does not hold what was acknowledged."""
+    for series in measures.run_set.series:
+        given = settings_of(series)
+        if isinstance(given, WritersSettings) and given.tables == ONE and series.hot_runs and not series.is_harness:
+            yield _cost(measures, series, given)
+
+
+def _cost(measures: Measures, series: Series, given: WritersSettings) -> Cost:
+    run = series.hot_runs[0]
+    writers, rtt_ms = given.writers, rtt_of(run)
+    found = Cost(
+        system=series.system,
+        title=series.title,
+        stack=series.stack,
+        promise=run.manifest.system.durability,
+        cell=Shape(given.rows, writers, rtt_ms),
+    )
+    where = f"{writers} writer{'s' if writers > 1 else ''}" + (
+        "" if rtt_ms is None else f", a store {rtt_ms:g} ms away"
+    )
+    if not all(each.manifest.oracle.verdict for each in series.hot_runs):
+        return replace(found, flaw=f"{NOT_COMPARABLE} ({where})")
+    try:
+        rate = measures.hot(COMMITS, series).value
+    except Absent as absent:
+        return replace(found, flaw=f"{absent} ({where})")
+    return replace(found, commit_ms=1000 * writers / rate, commits=rate * run.elapsed_s / 2)
+
+
+RESULTS = PartResults(
+    tables=build,
+    sentences=lambda measures: {"ingest-trips": partial(trips_sentence, measures)},
+    findings=lambda measures: (partial(trips_sentence, measures),),
+)
