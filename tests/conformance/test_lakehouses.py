@@ -16,7 +16,7 @@ import pytest
 
 from tidemark.errors import ServiceError, TidemarkError
 from tidemark.paths import Workspace
-from tidemark.services.spark.before import SparkBefore
+from tidemark.services.spark.formats import SparkBefore
 from tidemark.software.tools import provide_tool
 from tidemark.studies.lhbench.judge.calls import TOOL, Judge
 from tidemark.studies.lhbench.judge.readers import HUDI
