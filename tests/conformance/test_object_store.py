@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidemark.measure import maintenance
-from tidemark.services.iceberg.on_s3 import IcebergRestS3
+from tidemark.services.iceberg.backends import IcebergRestS3
 from tidemark.systems.base import Capability
 from tidemark.systems.delta.delta_rs import DeltaRs
 from tidemark.systems.ducklake.postgres import DuckLake

@@ -8,12 +8,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tidemark.services.programs import shared_memory
-from tidemark.services.programs.shared_memory import remove_segments
+from tidemark.services import postgres
+from tidemark.services.postgres import remove_segments
 
 
 def test_segments_of_dead_servers_are_freed_unless_one_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_memory, "SYSTEM_V_SEGMENTS", tmp_path / "none")
+    monkeypatch.setattr(postgres, "SYSTEM_V_SEGMENTS", tmp_path / "none")
     account = os.geteuid()
     if any(p.info["name"] == "postgres" for p in psutil.process_iter(["name"])):
         pytest.skip("a PostgreSQL server runs on this machine")

@@ -20,9 +20,16 @@ from tidemark import seals
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, Surroundings
-from tidemark.services.kafka_properties import LOGGING_FILE, PROPERTIES, write_properties
-from tidemark.services.programs.class_data import class_data, mapping
-from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, SHORT_LIVED_OPTIONS, class_path, runtime_files
+from tidemark.services.programs.classes import class_data, mapping
+from tidemark.services.programs.java import (
+    COMMON_OPTIONS,
+    JAVA,
+    LOGGING,
+    LOGGING_FILE,
+    SHORT_LIVED_OPTIONS,
+    class_path,
+    runtime_files,
+)
 from tidemark.services.programs.process import (
     Child,
     free_ports,
@@ -35,6 +42,39 @@ from tidemark.services.programs.provision import private_beside, provision
 ANSWER_TIMEOUT_S = 15.0
 # Together with the heap size, these determine how the JVM lays out classes and objects.
 JVM_OPTIONS = ("-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError")
+# One node, one replica. Topics live as long as a run and are then deleted: nothing expires earlier, and their
+# files are removed immediately, not after the default minute. The folder is relative to the working directory
+# because a properties file cannot represent every path.
+PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller_port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
+controller.listener.names=CONTROLLER
+log.dirs=data
+num.partitions=1
+offsets.topic.num.partitions=1
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+auto.create.topics.enable=false
+delete.topic.enable=true
+message.max.bytes=67108864
+replica.fetch.max.bytes=67108864
+socket.request.max.bytes=104857600
+log.retention.ms=-1
+log.retention.bytes=-1
+log.segment.delete.delay.ms=1000
+log.initial.task.delay.ms=1000
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +94,14 @@ def _code(error: ServiceError) -> int | None:
 def _java(jars: list[Path], *options: str) -> list[str | Path]:
     common = [*COMMON_OPTIONS, "-Djava.io.tmpdir=tmp", f"-Dlog4j2.configurationFile={LOGGING_FILE}"]
     return [JAVA, *common, *options, "-cp", class_path(jars)]
+
+
+def write_properties(directory: Path, port: int, controller_port: int) -> Path:
+    """Write the properties and logging configuration for a broker in `directory`; return the properties file."""
+    (directory / LOGGING_FILE).write_text(LOGGING)
+    properties = directory / "server.properties"
+    properties.write_text(PROPERTIES.format(port=port, controller_port=controller_port))
+    return properties
 
 
 def format_storage(workspace: Workspace, jars: list[Path]) -> Path:

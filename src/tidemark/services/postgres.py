@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import signal
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from urllib.parse import quote, urlencode
 
+import psutil
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -28,7 +31,6 @@ from tidemark.services.programs.process import (
     wait_for_line,
 )
 from tidemark.services.programs.provision import unpack_postgres
-from tidemark.services.programs.shared_memory import remove_segments
 
 SUPERUSER = "postgres"
 ISOLATIONS = READ_COMMITTED, SERIALIZABLE = "read committed", "serializable"
@@ -39,6 +41,9 @@ STATEMENTS = f"""
         dealloc FROM {COUNTER}_info
 """
 DURABILITY_SETTINGS = ("fsync", "full_page_writes", "synchronous_commit", "wal_sync_method")
+IPC_RMID = 0
+SYSTEM_V_SEGMENTS = Path("/proc/sysvipc/shm")
+POSTGRES_INTERLOCK_BYTES = "56"
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,3 +284,43 @@ class Postgres(Service):
 
     def _wait_until_ready(self, child: Child, log_start: int) -> None:
         wait_for_line(child, "database system is ready to accept connections", 60, log_start)
+
+
+def remove_segments(account: int | None, folder: Path = Path("/dev/shm")) -> None:
+    """Free shared memory that killed servers of `account` left, unless one is running; None: the current account.
+
+    No process uses it, and the kernel keeps it. Each killed server leaves a megabyte, and a container's /dev/shm has
+    only 64. The candidates are listed before the processes, so a candidate without a running server afterwards is not
+    in use.
+    """
+    account = os.geteuid() if account is None else account
+    candidates = [path for path in folder.glob("PostgreSQL.*") if _owner(path) == account]
+    segments = _unattached_segments(account)
+    if (candidates or segments) and not _server_runs(account):
+        for path in candidates:
+            path.unlink(missing_ok=True)
+        for segment in segments:
+            ctypes.CDLL(None).shmctl(segment, IPC_RMID, None)
+
+
+def _owner(path: Path) -> int | None:
+    with suppress(FileNotFoundError):
+        return path.stat().st_uid
+    return None
+
+
+def _unattached_segments(account: int) -> list[int]:
+    if not SYSTEM_V_SEGMENTS.exists():
+        return []
+    header, *lines = [line.split() for line in SYSTEM_V_SEGMENTS.read_text().splitlines()]
+    rows = [dict(zip(header, line, strict=True)) for line in lines]
+    dead = {"uid": str(account), "nattch": "0", "size": POSTGRES_INTERLOCK_BYTES}
+    return [int(row["shmid"]) for row in rows if dead.items() <= row.items()]
+
+
+def _server_runs(account: int) -> bool:
+    for process in psutil.process_iter(["name", "uids"]):
+        uids = process.info["uids"]
+        if process.info["name"] == "postgres" and (uids is None or uids.effective == account):
+            return True
+    return False

@@ -12,10 +12,9 @@ from typing import ClassVar
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.http import open_url
-from tidemark.services.kafka_properties import LOGGING, LOGGING_FILE
 from tidemark.services.own import OwnServer
-from tidemark.services.programs.compiled import compiled
-from tidemark.services.programs.java import COMMON_OPTIONS, HOME, class_path, runtime_files
+from tidemark.services.programs.classes import compiled
+from tidemark.services.programs.java import COMMON_OPTIONS, HOME, LOGGING, LOGGING_FILE, class_path, runtime_files
 from tidemark.services.programs.process import Child, give, wait_for_line
 from tidemark.services.programs.provision import provision
 

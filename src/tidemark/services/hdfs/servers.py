@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from urllib.parse import urlencode
+from xml.sax.saxutils import escape
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, Surroundings
-from tidemark.services.hdfs.configuration import write_configuration
 from tidemark.services.hdfs.files import WebHdfs
 from tidemark.services.http import open_url
 from tidemark.services.own import OwnServer
@@ -49,6 +49,36 @@ USER = "tidemark"  # any name works: permissions are disabled
 CLOSED = "DIR* completeFile: "
 NOT_YET = re.compile(r"BLOCK\* blk_\S+ is [^\n]* 0 < +minimum = 1\) in file")
 STATE = "Hadoop:service=NameNode,name=FSNamesystemState"
+LOGGING = """\
+log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
+"""
+# Folders of the distribution that the web servers require and no jar contains; empty ones are enough to answer
+# requests.
+PAGES = ("hdfs", "datanode", "static")
+
+
+def write_configuration(folder: Path, site: Mapping[str, object]) -> Path:
+    """Create `folder` with `site` as both site files and a logging configuration, and return it."""
+    give(private_directory(folder))
+    properties = "".join(
+        f"<property><name>{escape(name)}</name><value>{escape(_word(value))}</value></property>\n"
+        for name, value in site.items()
+    )
+    text = f'<?xml version="1.0"?>\n<configuration>\n{properties}</configuration>\n'
+    for name, content in (("core-site.xml", text), ("hdfs-site.xml", text), ("log4j.properties", LOGGING)):
+        (folder / name).write_text(content)
+        give(folder / name)
+    for page in PAGES:
+        give(private_directory(folder / "webapps"))
+        give(private_directory(folder / "webapps" / page))
+    return folder
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,28 @@
-"""The reference catalog server over other backends, for comparing what stores the catalog pointers.
+"""Variants of the reference catalog server, and of any catalog server's database.
 
-All of them have the same connection pool, heap size and way of writing metadata files.
+The reference server over other backends and with its files on S3, for comparing what stores the catalog pointers and
+the metadata files; all have the same connection pool and heap size. Further, catalog servers whose PostgreSQL is a
+given round trip away or has another default isolation level.
 """
 
 from __future__ import annotations
 
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Self
 
 from tidemark.errors import ServiceError
 from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, Surroundings
+from tidemark.services.delay.proxy import DelayProxy, delayed
+from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestSettings, jdbc_backend
 from tidemark.services.mariadb import MariaDB
+from tidemark.services.postgres import READ_COMMITTED, Postgres
 from tidemark.services.programs.process import give
 from tidemark.services.programs.provision import provision
+from tidemark.services.seaweedfs import REGION, InBucket, SeaweedFS
 
 POOL = 16  # connections of the server to its database; the server's own default is 2
 
@@ -165,3 +172,76 @@ class IcebergRestMemory(Embedded):
 
     def _backend(self) -> dict[str, str]:
         return {"CATALOG_CATALOG__IMPL": "org.apache.iceberg.inmemory.InMemoryCatalog"}
+
+
+class IcebergRestS3(InBucket, IcebergRestPostgres):
+    """Reference catalog over PostgreSQL, with metadata files on S3."""
+
+    name: ClassVar[str] = "iceberg-rest-postgres-s3"
+    title: ClassVar[str] = "Iceberg REST catalog over PostgreSQL and S3"
+    needs: ClassVar[tuple[type[Service], ...]] = (Postgres, SeaweedFS)
+    file_io: ClassVar[str] = "org.apache.iceberg.aws.s3.S3FileIO"
+    proxy: ClassVar[type[DelayProxy] | None] = None  # between the catalog and its files
+
+    @classmethod
+    def from_config(cls, around: Surroundings) -> Self:
+        made = super().from_config(around)
+        made.store = around.server(SeaweedFS)
+        if cls.proxy is not None:
+            made.way = around.server(cls.proxy)
+        return made
+
+    @property
+    def warehouse(self) -> str:
+        return f"s3://{self.bucket.name}/warehouse"
+
+    def _backend(self) -> dict[str, str]:
+        bucket = self.bucket.by_way_of(self.way)
+        return {
+            **super()._backend(),
+            "CATALOG_S3_ENDPOINT": bucket.endpoint,
+            "CATALOG_S3_PATH__STYLE__ACCESS": "true",
+            "CATALOG_S3_ACCESS__KEY__ID": bucket.access_key,
+            "CATALOG_S3_SECRET__ACCESS__KEY": bucket.secret_key,
+            "CATALOG_CLIENT_REGION": REGION,
+        }
+
+
+@cache
+def at_distance(milliseconds: float) -> type[IcebergRestS3]:
+    """Return the class of a catalog whose file store is a round trip of `milliseconds` away; cached."""
+
+    class Distant(IcebergRestS3):
+        name: ClassVar[str] = f"{IcebergRestS3.name}-{milliseconds:g}ms"
+        title: ClassVar[str] = f"{IcebergRestS3.title}, {milliseconds:g} ms away"
+        proxy: ClassVar[type[DelayProxy] | None] = delayed(SeaweedFS, milliseconds)
+        needs: ClassVar[tuple[type[Service], ...]] = (*IcebergRestS3.needs, delayed(SeaweedFS, milliseconds))
+
+    return Distant
+
+
+@cache
+def set_apart(kind: type[RestCatalog], rtt_ms: int, isolation: str) -> type[RestCatalog]:
+    """Return `kind` with its database behind a proxy of `rtt_ms` > 0; `kind` itself if nothing differs. Cached.
+
+    `isolation` is the level of transactions that specify none.
+    """
+    if not rtt_ms and isolation == READ_COMMITTED:
+        return kind
+    line = delayed(Postgres, rtt_ms) if rtt_ms else None
+
+    differs = [f"{rtt_ms}ms"] * bool(rtt_ms) + [isolation] * (isolation != READ_COMMITTED)
+
+    class Apart(kind):  # type: ignore[misc, valid-type]
+        name: ClassVar[str] = "-".join([kind.name, *differs]).replace(" ", "-")
+        needs: ClassVar[tuple[type[Service], ...]] = (*kind.needs, *((line,) if line else ()))
+
+        @classmethod
+        def from_config(cls, around: Surroundings) -> Self:
+            made: Self = super().from_config(around)
+            made.isolation = isolation
+            if line is not None:
+                made.line = around.server(line)
+            return made
+
+    return Apart

@@ -22,8 +22,7 @@ from tidemark.services.base import Surroundings
 from tidemark.services.http import open_url
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.postgres import Postgres
-from tidemark.services.programs.class_data import class_data, mapping
-from tidemark.services.programs.compiled import compiled
+from tidemark.services.programs.classes import class_data, compiled, mapping
 from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, class_path, runtime_files
 from tidemark.services.programs.process import Child, give, wait_for_line
 from tidemark.services.programs.provision import provision

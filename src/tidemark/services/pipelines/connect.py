@@ -21,8 +21,7 @@ from tidemark.paths import Workspace, private_directory
 from tidemark.services.base import Service, Surroundings
 from tidemark.services.http import open_url
 from tidemark.services.kafka import Kafka
-from tidemark.services.kafka_properties import LOGGING, LOGGING_FILE
-from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, class_path, runtime_files
+from tidemark.services.programs.java import COMMON_OPTIONS, JAVA, LOGGING, LOGGING_FILE, class_path, runtime_files
 from tidemark.services.programs.process import (
     Child,
     free_ports,

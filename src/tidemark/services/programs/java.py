@@ -1,4 +1,4 @@
-"""The JVM from the environment's wheel, and the options that servers run with."""
+"""The JVM from the environment's wheel, and the options and the logging that servers run with."""
 
 from __future__ import annotations
 
@@ -12,6 +12,19 @@ JAVA = HOME / "bin" / "java"
 COMMON_OPTIONS = ("-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true", "-Djava.awt.headless=true")
 # A program that runs for a second should not spend it on optimisation.
 SHORT_LIVED_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+# Configuration of Log4j 2: all messages go to the standard output.
+LOGGING_FILE = "log4j2.xml"
+LOGGING = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<Configuration status="WARN">
+  <Appenders>
+    <Console name="Log" target="SYSTEM_OUT"><PatternLayout pattern="[%d] %p %m (%c)%n"/></Console>
+  </Appenders>
+  <Loggers>
+    <Root level="INFO"><AppenderRef ref="Log"/></Root>
+  </Loggers>
+</Configuration>
+"""
 
 
 def class_path(entries: list[Path]) -> str:

@@ -35,7 +35,7 @@ from tidemark.errors import ServiceError
 from tidemark.paths import Workspace
 from tidemark.services.asked.program import REQUEST_S, JavaProgram
 from tidemark.services.base import Surroundings
-from tidemark.services.kafka_properties import LOGGING
+from tidemark.services.programs.java import LOGGING
 from tidemark.services.programs.process import Child, give
 from tidemark.services.spark.events import Job, read_jobs
 

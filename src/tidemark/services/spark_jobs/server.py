@@ -17,7 +17,7 @@ from tidemark.paths import Workspace
 from tidemark.services.asked.program import LOOPBACK
 from tidemark.services.base import Surroundings
 from tidemark.services.hdfs.servers import USER
-from tidemark.services.programs.compiled import compiled
+from tidemark.services.programs.classes import compiled
 from tidemark.services.programs.process import Child, server_environment
 from tidemark.services.programs.provision import jar_lock, provision, read_jar_lock
 from tidemark.services.spark.formats import SparkDelta, SparkHudi

@@ -14,20 +14,20 @@ from urllib.parse import urlencode, urlsplit
 from tidemark.services.base import Service, files_below
 from tidemark.services.delay.proxy import delayed
 from tidemark.services.http import open_url
-from tidemark.services.iceberg.apart import set_apart
 from tidemark.services.iceberg.backends import (
     POOL,
     IcebergRestH2,
     IcebergRestMariadb,
     IcebergRestMemory,
     IcebergRestPostgres,
+    IcebergRestS3,
     IcebergRestSqlite,
     IcebergRestSqliteWal,
     IcebergRestTwoClients,
+    set_apart,
 )
 from tidemark.services.iceberg.catalog import RestCatalog
 from tidemark.services.iceberg.client import token
-from tidemark.services.iceberg.on_s3 import IcebergRestS3
 from tidemark.services.mariadb import MariaDB
 from tidemark.services.polaris.server import Polaris
 from tidemark.services.postgres import ISOLATIONS, READ_COMMITTED, Postgres

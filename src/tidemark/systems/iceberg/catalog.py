@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tidemark.services.iceberg.backends import POOL
+from tidemark.services.iceberg.backends import POOL, IcebergRestS3, at_distance
 from tidemark.services.iceberg.catalog import RestCatalog
-from tidemark.services.iceberg.on_s3 import IcebergRestS3, at_distance
 from tidemark.services.iceberg.rest import IcebergRest, IcebergRestNio
 from tidemark.services.polaris.server import Polaris
 from tidemark.services.postgres import Postgres
