@@ -19,6 +19,8 @@ from tidemark.results.figures import style
 from tidemark.results.figures.studio import Drawn, Studio
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
+from tidemark.studies.deltars import figures as deltars
+from tidemark.studies.freshness import figures as freshness
 from tidemark.studies.ingest import figures as storage
 from tidemark.studies.ingest.gateway.policies import BUNDLED, STAGED
 from tidemark.studies.ingest.group import figures as group

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tidemark.results.report.questions import Asked
 
 from tidemark.analysis.quantities import Absent
+from tidemark.results.report.summary_table import Asked
 from tidemark.studies.deltars.results import QUESTIONS
 
 # Only two systems wrote the largest table, and one was measured with more processors than the others.

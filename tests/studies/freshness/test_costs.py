@@ -9,6 +9,7 @@ import pytest
 
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import known
+from tidemark.planner.cost_model import Age
 from tidemark.studies.freshness.metrics import MADE_P50, ROWS, costs
 
 

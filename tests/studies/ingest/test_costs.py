@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from tidemark.analysis.quantities import Absent
 from tidemark.analysis.statistics import known
+from tidemark.planner.cost_model import Cell
 from tidemark.studies.ingest.object_store.results import costs
 from tidemark.studies.ingest.quantities import COMMITS
 

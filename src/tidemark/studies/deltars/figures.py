@@ -12,7 +12,7 @@ from tidemark.analysis.measures import Absent
 from tidemark.analysis.statistics import Estimate
 from tidemark.analysis.words import attempt
 from tidemark.results.figures import plots, style
-from tidemark.results.figures.parted import StackedRow, stacked
+from tidemark.results.figures.plots import StackedRow, stacked
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.runs.run import Run
 from tidemark.studies.deltars import published

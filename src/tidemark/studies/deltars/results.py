@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidemark.analysis.quantities import Absent
 from tidemark.results.publication import Publication
-from tidemark.results.report.questions import Asked, Question, of_series
+from tidemark.results.report.summary_table import Asked, Question, of_series
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, sketches_of, tables_of
 from tidemark.studies.deltars import published, tables

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.analysis.blocks import REPLICATES, BlockSample
-from tidemark.analysis.costs import Age
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import HIGHER, LOWER, Absent, Quantities, Quantity
 from tidemark.analysis.statistics import Replicates, generator, known, quantile, theil_sen
+from tidemark.planner.cost_model import Age
 from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.freshness.capacity import CAPACITY, MILLION, NOT_ONCE, SECONDS, why_no_cpu

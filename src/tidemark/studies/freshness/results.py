@@ -7,7 +7,7 @@ from tidemark.analysis.statistics import Replicates
 from tidemark.results.claims.evidence import Evidence
 from tidemark.results.claims.measures import GENERAL, Measure, Measured, measure
 from tidemark.results.publication import Publication
-from tidemark.results.report.questions import Asked, Question, of_series
+from tidemark.results.report.summary_table import Asked, Question, of_series
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, sketches_of, tables_of
 from tidemark.studies.freshness import tables

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tidemark.analysis.quantities import Absent
-from tidemark.results.figures.fitted import fitted
-from tidemark.results.figures.heat import heat
+from tidemark.results.figures.plots import fitted, heat
 from tidemark.results.figures.studio import Drawn, Sketch, Studio
 from tidemark.studies.ingest.object_store.results import far, medians
 from tidemark.studies.ingest.pruning.results import files_of, files_read, series_of

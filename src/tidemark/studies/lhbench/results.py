@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tidemark.analysis.quantities import Absent, Quantity
 from tidemark.results.publication import Publication
-from tidemark.results.report.questions import Asked, Question, of_series
+from tidemark.results.report.summary_table import Asked, Question, of_series
 from tidemark.runs.runset import RunSet, Series
 from tidemark.studies.assembly import chapter_of, claims_of, sketches_of, tables_of
 from tidemark.studies.lhbench import paper_tables, published, tables

@@ -7,13 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from tidemark.analysis.costs import Cell as Shape
-from tidemark.analysis.costs import Cost, rtt_of
 from tidemark.analysis.measures import Measures
 from tidemark.analysis.quantities import Absent
-from tidemark.analysis.slopes import slope_of
-from tidemark.analysis.statistics import Replicates
+from tidemark.analysis.statistics import Replicates, slope_of
 from tidemark.analysis.words import Cell, attempt, estimate_text, listed
+from tidemark.planner.cost_model import Cell as Shape
+from tidemark.planner.cost_model import Cost, rtt_of
 from tidemark.results.tables.table import SYSTEM, Column, Table, Workshop
 from tidemark.runs.runset import Series
 from tidemark.studies.ingest.part import VERDICT, PartResults, column_of, hot_cell, verdict_of
