@@ -14,7 +14,7 @@ from tidemark.cli.main import app, main
 from tidemark.pipeline import build
 from tidemark.pipeline.build import all_claims, build_claims, build_database
 from tidemark.results.archive.pack import write_archive
-from tidemark.results.claims import ledger
+from tidemark.results.claims import judge
 from tidemark.results.claims.claims import load_claims
 from tidemark.results.claims.export import describe
 from tidemark.results.reference.content import read_references
@@ -31,7 +31,7 @@ def read_once() -> Iterator[None]:
     """Cache the files that hundreds of commands read."""
     with pytest.MonkeyPatch.context() as patch:
         of_study = cache(lambda study: load_claims(registry()[study].results.claims))
-        patch.setattr(ledger, "load_claims", lambda book: of_study(book.study))
+        patch.setattr(judge, "load_claims", lambda book: of_study(book.study))
         patch.setattr(build, "read_references", cache(read_references))
         patch.setattr(RunSet, "load", cache(RunSet.load))
         yield
