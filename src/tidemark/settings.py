@@ -22,6 +22,7 @@ DAY = 86_400  # the longest time that can be set, in seconds
 NAME = "^[a-z0-9][a-z0-9-]*$"
 
 Text = Annotated[str, Meta(min_length=1)]
+WebAddress = Annotated[str, Meta(pattern="^https?://[^/]+/?$")]
 
 
 def about(description: str, **bounds: Any) -> Meta:
@@ -116,7 +117,7 @@ class ServicesConfig:
         ),
     ] = 512
     connect_address: Annotated[
-        Annotated[str, Meta(pattern="^https?://[^/]+/?$")] | None,
+        WebAddress | None,
         about(
             "http://host:port of a running Kafka Connect worker with the Iceberg sink among its plugins; kafka_address "
             "names its broker. null: one is started."
@@ -141,7 +142,7 @@ class ServicesConfig:
         Text | None, about("A binary distribution of Apache Polaris 1.3.0 to start, as a folder, a .tgz or a .zip.")
     ] = None
     polaris_address: Annotated[
-        Annotated[str, Meta(pattern="^https?://[^/]+/?$")] | None,
+        WebAddress | None,
         about(
             "http://host:port of a running Apache Polaris. Its client's secret goes into TIDEMARK_POLARIS_SECRET or "
             "polaris_secret_file."
