@@ -20,12 +20,14 @@ from tests.results.places import made
 from tests.runs.runset import DUCKLAKE, ICEBERG_DUCKDB, INLINED, STANDARD, batched, write_run_set
 
 from tidemark.analysis.measures import Measures
-from tidemark.analysis.statistics import Estimate
+from tidemark.analysis.quantities import Absent, Quantity
+from tidemark.analysis.statistics import Estimate, Replicates
 from tidemark.pipeline.build import build_figures
 from tidemark.results.figures import draw as figures
 from tidemark.results.figures import plots, style
 from tidemark.results.figures.panels import binned, scatter_panels
 from tidemark.results.figures.studio import Group, Look, Sketch, Studio
+from tidemark.runs.run import Run
 from tidemark.runs.runset import RunSet
 from tidemark.studies.streams.figures import components as figures_studies
 from tidemark.studies.streams.figures import performance as figures_beyond
@@ -341,12 +343,17 @@ def test_logarithmic_axis_has_two_to_six_labels(low: float, high: float) -> None
     assert 2 <= len(shown) <= 6, shown
 
 
-def test_longest_system_title_fits_above_its_panel(measures: Measures) -> None:
+def too_few(_run: Run) -> Replicates:
+    raise Absent("needs 20 commits, the run has 18")
+
+
+@pytest.mark.parametrize("trend", [GROWTH, replace(GROWTH, how=too_few)])
+def test_longest_title_and_trend_fit_above_their_panel(measures: Measures, trend: Quantity) -> None:
     titles = ("DuckLake", "DuckLake + inlining", "DuckLake + inlining (PostgreSQL)")
     groups = [Group(title, "#0072B2", np.arange(1.0, 30), np.arange(29.0), title) for title in titles]
     runs = dict.fromkeys(titles, next(run for run in measures.run_set.runs if not run.cold))
-    figure = scatter_panels(Studio.of(measures), groups, runs, "write", GROWTH)[0].figure
+    figure = scatter_panels(Studio.of(Measures(measures.run_set, QUANTITIES)), groups, runs, "write", trend)[0].figure
     figure.canvas.draw()
-    found = [text for text in figure.findobj(Text) if text.get_text() in titles]
-    assert len(found) == len(titles)
+    found = [text for text in figure.findobj(Text) if text.get_text() in titles or text.get_text().startswith("growth")]
+    assert len(found) == 2 * len(titles)
     assert all(text.get_window_extent().x1 <= figure.bbox.x1 for text in found)

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from tidemark.analysis.quantities import Absent, Quantity
-from tidemark.analysis.words import number, shown
+from tidemark.analysis.words import brief, number, shown
 from tidemark.results.figures import style
 from tidemark.results.figures.plots import LEFT, missing, plain_ticks
 from tidemark.results.figures.studio import Group, Studio
@@ -90,7 +90,7 @@ def scatter_panels(
             slope = studio.measures.of_run(trend, runs[group.label]).estimate("")
             text = f"{trend.name} {shown(slope, digits=3)}"
         except Absent as absent:
-            text = f"{trend.name}: {absent}"
+            text = f"{trend.name}: {brief(str(absent))}"  # the number of commits is in the next line
         axes.text(0.0, 1.04, f"{text}\nn {len(values):,}{beyond}", transform=axes.transAxes, fontsize=style.SMALL,
                   va="bottom", linespacing=1.05)  # fmt: skip
     notes = [
