@@ -16,6 +16,12 @@ from tidemark.studies.deltars.window.samples import READ, WRITE, Done
 
 STUDY, MODE = "deltars", "supplier_sf1-2"
 TABLES = replace(DELTA, system="delta-rs-local", title="delta-rs", factors=(1.0, 1.0))
+FOUND = {
+    "data": {"name": "supplier", "file_bytes": 50_000, "sha256": "0" * 64, "rows": 1_000},
+    "placed": {},
+    "departures": [],
+    "client": {},
+}
 OF_TABLES = {"study": STUDY, "workload": "tables", "mode": MODE, "batch_size": 1}
 
 
@@ -30,7 +36,7 @@ def add_tables(results: Path, seconds: float = 0.2, model: Model = TABLES) -> Pa
         for path in sorted((root / item["directory"]).rglob("run.json")):
             run = json.loads(path.read_text())
             run["series"].update(OF_TABLES)
-            run["found"] = {"departures": [], "mappings": []}
+            run["found"] = FOUND
             run.update(operations=2 * len(STEPS), events=2_000 * len(STEPS), time_budget_ns={"rest": run["elapsed_ns"]})
             path.write_text(json.dumps(run))
             pq.write_table(pa.Table.from_pylist(_operations(seconds)), path.with_name("operations.parquet"))

@@ -71,6 +71,15 @@ def test_acknowledged_and_unknown_batches_are_counted_for_their_kill() -> None:
     assert (first.moment_s, first.down_s, first.started_s) == (0.0, 0.0, 0.0)  # the times are a few nanoseconds
 
 
+def test_attempt_counts_for_the_kill_that_interrupts_it() -> None:
+    """Writer 1 is back at 60, and its next attempt is interrupted; writer 2 is back at 90, and killed at 120."""
+    one = records((30, 15, 0, DOUBT), (55, 5, 1, NUMBERS[ACKED]), (61, 70, 2, DOUBT), (140, 5, 3, NUMBERS[ACKED]))
+    two = records((30, 15, 0, DOUBT), (85, 5, 1, NUMBERS[ACKED]), (88, 0, 2, SENT))
+    kills = [killed(40, 90, seen((1, 1), (2, 1))), killed(120, 160, seen((1, 1), (2, 1), (1, 3)))]
+    _, (first, second) = found([one, two], kills, seen((1, 1), (2, 1), (1, 3)))
+    assert (first.unknown, first.in_flight) == (second.unknown, second.in_flight) == (2, 2)
+
+
 def test_lost_row_is_counted_for_one_kill_only() -> None:
     kills = [killed(40, 90, seen((1, 0), (2, 0))), killed(120, 160, seen((1, 0), (2, 0), also=[(1, 3, 0)]))]
     _, (first, second) = found([ONE, TWO], kills, seen())

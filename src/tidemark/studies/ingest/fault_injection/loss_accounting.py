@@ -110,18 +110,18 @@ def account(
 
     before = found(undisturbed[1], undisturbed[0]) if undisturbed[1].ids is not None else (0, 0, 0)
     first = Undisturbed(*before, holds=not any(before) and undisturbed[1].ids is not None, said=undisturbed[1].said)
-    losses, previous_ns, previous_back_ns = [], start_ns, start_ns
+    losses, previous_ns = [], start_ns
+    causes = [_causes(writer.attempts, kills) for writer in writers]
     for place, kill in enumerate(kills):
         wrong = found(kill.look, kill.killed_ns) if kill.look.ids is not None else (0, 0, 0)
-        until_ns = kill.back_ns if place + 1 < len(kills) else NEVER
         acked = unknown = done = in_flight = 0
-        for number, writer in enumerate(writers, 1):
+        for number, (writer, cause) in enumerate(zip(writers, causes, strict=True), 1):
             acked += int(((writer.acked_ns > previous_ns) & (writer.acked_ns <= kill.killed_ns)).sum())
             begun, outcome = writer.attempts["start_ns"], writer.attempts["outcome"]
-            ended = np.where(outcome == SENT, NEVER, begun + writer.attempts["elapsed_ns"])
-            alive = (outcome != SENT) | (begun >= previous_back_ns)  # a killed writer's last call has ended
-            in_flight += int(((begun <= kill.killed_ns) & (ended >= kill.killed_ns) & alive).sum())
-            doubt = np.isin(outcome, (SENT, NUMBERS[UNKNOWN])) & (begun >= previous_back_ns) & (begun < until_ns)
+            ends = begun + writer.attempts["elapsed_ns"]
+            ends_later = np.where(outcome == SENT, cause == place, ends >= kill.killed_ns)  # SENT: its writer was killed
+            in_flight += int(((begun <= kill.killed_ns) & ends_later).sum())
+            doubt = np.isin(outcome, (SENT, NUMBERS[UNKNOWN])) & (begun >= start_ns) & (cause == place)
             batches = writer.attempts["sequence"][doubt]
             there = (_counts(final, number, len(writer.acked_ns), rows) > 0).any(axis=1)
             unknown, done = unknown + len(batches), done + int(there[batches].sum())
@@ -144,8 +144,23 @@ def account(
                 said=kill.look.said,
             )
         )
-        previous_ns, previous_back_ns = kill.killed_ns, kill.back_ns
+        previous_ns = kill.killed_ns
     return first, losses
+
+
+def _causes(attempts: Mapping[str, Ints], kills: Sequence[Kill]) -> Ints:
+    """Return int64[attempts]: the index of the kill that each attempt counts for.
+
+    That is the first kill after all had written again, or a later one that happened while the attempt was under way:
+    one writer's next attempt may begin before the slowest writer is back, and last until the next kill.
+    """
+    killed, back = (np.array([getattr(kill, name) for kill in kills]) for name in ("killed_ns", "back_ns"))
+    begun = attempts["start_ns"]
+    by_start = np.searchsorted(back, begun, "right")
+    by_end = np.searchsorted(killed, begun + attempts["elapsed_ns"], "right") - 1
+    of_killed_writer = np.searchsorted(killed, begun, "left")  # its last attempt has no end
+    last = np.where(attempts["outcome"] == SENT, of_killed_writer, np.maximum(by_start, by_end))
+    return np.minimum(last, len(kills) - 1)
 
 
 def plain(undisturbed: Undisturbed, losses: Sequence[Loss]) -> dict[str, Any]:

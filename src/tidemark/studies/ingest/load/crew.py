@@ -200,6 +200,11 @@ class WorkerPool(Workers):
         """The first writer."""
         return self._members[0]
 
+    @property
+    def _together(self) -> Sequence[Program]:
+        """The programs that start at the same moment."""
+        return self._members
+
     def ended_seconds(self) -> float:
         return 0.0
 
@@ -213,8 +218,8 @@ class WorkerPool(Workers):
     def write(self, seconds: float) -> int | None:
         """Run all writers for `seconds`; return the start time (ns), or None if abandoned."""
         start = time.perf_counter_ns() + HEAD_START_NS
-        for member in self._members:
-            member.tell("go", start, start + round(seconds * 1e9))
+        for program in self._together:
+            program.tell("go", start, start + round(seconds * 1e9))
         deadline, said = time.monotonic() + seconds + DRAIN_S, []
         for member in self._members:
             while (words := member.hear("done", time.monotonic() + LOOK_S)) is None:

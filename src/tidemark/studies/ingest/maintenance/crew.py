@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tidemark.errors import SystemFailure
-from tidemark.studies.ingest.load.crew import DRAIN_S, HEAD_START_NS, Program, WorkerPool
+from tidemark.studies.ingest.load.crew import DRAIN_S, Program, WorkerPool
 from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.maintenance.compactor import Call, Upkeep
 from tidemark.studies.ingest.maintenance.row_counter import Polls
@@ -55,10 +55,11 @@ class MaintainedPool(WorkerPool):
     def has_failed(self) -> bool:
         return super().has_failed() or any(program.process.poll() not in (None, 0) for program in self._beside)
 
+    @property
+    def _together(self) -> Sequence[Program]:
+        return [*self._beside, *self._members]
+
     def write(self, seconds: float) -> int | None:
-        start = time.perf_counter_ns() + HEAD_START_NS
-        for program in self._beside:
-            program.tell("go", start, start + round(seconds * 1e9))
         written = super().write(seconds)
         if written is None:
             return None
