@@ -18,8 +18,8 @@ from tidemark.dataset import Provenance
 from tidemark.errors import OracleError
 from tidemark.machine.cold import Method, prove
 from tidemark.machine.inventory import inventory
-from tidemark.measure.run import Before, measure_run
-from tidemark.measure.workload import Rig
+from tidemark.measure.run import RunHistory, measure_run
+from tidemark.measure.workload import TestBed
 from tidemark.paths import Workspace, private_directory
 from tidemark.pipeline.plan import make_plan
 from tidemark.services.kafka import Kafka
@@ -110,11 +110,13 @@ def measure(servers: Servers, workspace: Workspace) -> Callable[[type[System]], 
         variant = Variant("planted", system, system.Options(), system.title)
         weigh(trips).write(trips.with_name("events.json"))
         streams = Streams(spec, variant, trips, workspace.private)
-        with streams.started(work) as session:
+        with streams.start_processes(work) as session:
             machine = inventory(workspace.root)
-            rig = Rig(spec, variant, servers, streams, dataset, machine, {}, None, work, workspace.root, session)
-            before = Before(prove(Method.NONE, {}), "cold start")
-            measure_run(rig, 0, before, False, lambda _what: None)
+            test_bed = TestBed(
+                spec, variant, servers, streams, dataset, machine, {}, None, work, workspace.root, session
+            )
+            before = RunHistory(prove(Method.NONE, {}), "cold start")
+            measure_run(test_bed, 0, before, False, lambda _what: None)
         return target
 
     return run

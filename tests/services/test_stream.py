@@ -23,7 +23,7 @@ from tidemark.stream.producer import CHUNK, Producer
 from tidemark.stream.sizes import EventSizes, weigh
 from tidemark.stream.source import Source
 from tidemark.stream.topics import Topics
-from tidemark.studies.streams.window.loop import run_stretch
+from tidemark.studies.streams.window.loop import run_segment
 from tidemark.studies.streams.window.samples import Samples, StreamWindow
 
 pytestmark = pytest.mark.services
@@ -95,7 +95,7 @@ def test_producer_stays_ahead_of_the_window_by_its_reserve_only(kafka: Kafka, pr
 
         producer.follow(5_000, 2.0)
         window = StreamWindow(Samples(100))
-        run_stretch(window, source, codec, write, 2.0, count)
+        run_segment(window, source, codec, write, 2.0, count)
     done = producer.finish()
     assert sum(taken) == window.samples.events > 5_000
     assert done.topped_up > 0
@@ -118,7 +118,7 @@ def test_exhausted_topic_is_refilled_outside_the_window(kafka: Kafka, producer: 
         source = Source(consumer.client, producer.counters, producer.is_alive, is_complete=True)
         window = StreamWindow(Samples(300))
         while True:
-            run_stretch(window, source, codec, write, 0.3)
+            run_segment(window, source, codec, write, 0.3)
             if not source.exhausted:
                 break
             time.sleep(0.5)
@@ -163,7 +163,7 @@ def test_killed_producer_ends_the_window_and_names_its_log(kafka: Kafka, produce
         os.kill(producer.pid, signal.SIGKILL)
         source = Source(consumer.client, producer.counters, producer.is_alive)
         with pytest.raises(StreamError, match="producer died"):
-            run_stretch(StreamWindow(Samples(1)), source, codec, lambda _rows: None, 60.0)
+            run_segment(StreamWindow(Samples(1)), source, codec, lambda _rows: None, 60.0)
     with pytest.raises(StreamError, match=r"producer died \(exit status -9\).*producer\.log"):
         producer.finish()
 

@@ -1,4 +1,4 @@
-"""One run: a fresh stage, one window, then the oracle, the footprint, and the run's files."""
+"""One run: a fresh runner, one window, then the oracle, the footprint, and the run's files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidemark.machine.disk import settle
 from tidemark.machine.watch import Watch
 from tidemark.measure.describe import client_versions, series_part
 from tidemark.measure.warmup import files_of, warm
-from tidemark.measure.workload import Rig, Show, Stage, Window
+from tidemark.measure.workload import ProgressCallback, TestBed, Window, WindowRunner
 from tidemark.runs.circumstances import Harness, Interference, WarmUp
 from tidemark.runs.coding.shapes import pairs
 from tidemark.runs.coding.write import write_run
@@ -28,7 +28,7 @@ from tidemark.services.base import files_below
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class RunHistory:
     """State before a run: the cold proof, the warm-up, and the preceding runs in words."""
 
     proof: ColdProof
@@ -37,42 +37,42 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """Measured window; `again` is True if it was disturbed and the run is to be measured again."""
+class WindowResult:
+    """WindowResult window; `again` is True if it was disturbed and the run is to be measured again."""
 
     window: Window
     again: bool
 
 
-def measure_run(rig: Rig, number: int, before: Before, last: bool, show: Show) -> Measured:
+def measure_run(test_bed: TestBed, number: int, before: RunHistory, last: bool, show: ProgressCallback) -> WindowResult:
     """Measure run `number` and write its files to the folder of the series; `last`: it is the series' last run.
 
     The files go to `run-<number>`, or to a folder below `disturbed` if the run was disturbed and is to be measured
     again. Raises OracleError if the system does not hold what it acknowledged; then nothing is written, and the error
     states the difference.
     """
-    spec, seconds = rig.spec, rig.spec.window_seconds
+    spec, seconds = test_bed.spec, test_bed.spec.window_seconds
     method = cold.Method(before.proof.method)
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    with rig.workload.staged(rig, f"run-{number}", seconds, show) as stage:
+    with test_bed.workload.open_window(test_bed, f"run-{number}", seconds, show) as runner:
         if number == 0:
-            _make_cold_again(rig, stage, method)
-        window, watch = stage.new_window(), _watch(rig, stage, show)
+            _make_cold_again(test_bed, runner, method)
+        window, watch = runner.new_window(), _watch(test_bed, runner, show)
         opening: ColdProof | None = None
-        for _ in stage.stretches(window, seconds):
+        for _ in runner.segments(window, seconds):
             show("waiting until the disk is at rest")
-            watch.opens_after(settle(rig.rest_bytes))
-            opening = opening or cold.prove(method, *_groups(rig, stage))
+            watch.opens_after(settle(test_bed.rest_bytes))
+            opening = opening or cold.prove(method, *_groups(test_bed, runner))
             with watch:
-                stage.advance(window, seconds)
+                runner.execute(window, seconds)
         if opening is None:
-            raise MachineError(f"run {number}: the workload brought no stretch of a window")
+            raise MachineError(f"run {number}: the workload brought no segment of a window")
         interference = watch.interference(spec.disturbance)
-        stage.finish(window)
+        runner.finish(window)
         retries = 0 if number == 0 and method is cold.Method.REBOOT else spec.disturbance.retries
-        target, again = _target(rig.series, number, interference, retries)
-        findings = stage.check(window, last and not again, show)
-        description = stage.describe(window)
+        target, again = _target(test_bed.series, number, interference, retries)
+        findings = runner.check(window, last and not again, show)
+        description = runner.describe(window)
         manifest = Manifest(
             tidemark=Harness(__version__, FORMAT, spec.harness),
             series=series_part(spec),
@@ -85,10 +85,12 @@ def measure_run(rig: Rig, number: int, before: Before, last: bool, show: Show) -
             events=window.rows,
             first_write_ns=int(window.elapsed()[0]),
             system=description.system,
-            versions=pairs({**rig.servers.versions(), **description.versions, **client_versions(rig.variant.system)}),
-            lock_digests=pairs(rig.lock_digests),
-            dataset=rig.dataset,
-            machine=rig.machine,
+            versions=pairs(
+                {**test_bed.servers.versions(), **description.versions, **client_versions(test_bed.variant.system)}
+            ),
+            lock_digests=pairs(test_bed.lock_digests),
+            dataset=test_bed.dataset,
+            machine=test_bed.machine,
             cold_proof=before.proof,
             opening=opening,
             warm_up=before.warm_up,
@@ -97,7 +99,7 @@ def measure_run(rig: Rig, number: int, before: Before, last: bool, show: Show) -
             interference=interference,
             producer=description.producer,
             sampler_cpu_s=watch.sampler.cpu_s,
-            disk=watch.disk(rig.rest_bytes),
+            disk=watch.disk(test_bed.rest_bytes),
             oracle=findings.oracle,
             flush=findings.flush,
             merge=findings.merge,
@@ -110,46 +112,48 @@ def measure_run(rig: Rig, number: int, before: Before, last: bool, show: Show) -
         )
         show("writing the run's files")
         write_run(target, window, watch.sampler.series, manifest, description.files)
-    return Measured(window, again)
+    return WindowResult(window, again)
 
 
-def _watch(rig: Rig, stage: Stage[Any], show: Show) -> Watch:
+def _watch(test_bed: TestBed, runner: WindowRunner[Any], show: ProgressCallback) -> Watch:
     """Return the window's watch, which also shows the elapsed time and ends the window early if a server has died."""
 
     def each_second(passed: float) -> None:
-        longest = rig.spec.window_seconds
+        longest = test_bed.spec.window_seconds
         if passed > longest:
             show(f"{passed:.0f} s: the window of {longest:g} s is over, and its last work is awaited")
         else:
-            show(f"{passed:.0f} of {'at most ' if rig.workload.ends_by_itself else ''}{longest:g} s")
-        if rig.fails(stage):
-            stage.abandon()  # events already in memory could last for minutes
+            show(f"{passed:.0f} of {'at most ' if test_bed.workload.ends_by_itself else ''}{longest:g} s")
+        if test_bed.fails(runner):
+            runner.cancel()  # events already in memory could last for minutes
 
-    return Watch(rig.work, rig.groups(stage), rig.workload.apart, each_second)
+    return Watch(test_bed.work, test_bed.groups(runner), test_bed.workload.excluded_groups, each_second)
 
 
-def _make_cold_again(rig: Rig, stage: Stage[Any], method: cold.Method) -> None:
+def _make_cold_again(test_bed: TestBed, runner: WindowRunner[Any], method: cold.Method) -> None:
     """Evict what starting the servers and creating the table has read, while the servers are running.
 
     Files that are meant to be in memory in every run, cold or hot, are then read once.
     """
     if method is cold.Method.NONE:
         return
-    files = [path for groups in _groups(rig, stage) for group in groups.values() for path in group]
-    cold.page_out([os.getpid(), *rig.servers.pids()])
+    files = [path for groups in _groups(test_bed, runner) for group in groups.values() for path in group]
+    cold.page_out([os.getpid(), *test_bed.servers.pids()])
     cold.evict(method, files)
-    warm(path for group in stage.files_apart().values() for path in group)
+    warm(path for group in runner.excluded_files().values() for path in group)
 
 
-def _groups(rig: Rig, stage: Stage[Any]) -> tuple[dict[str, tuple[Path, ...]], dict[str, tuple[Path, ...]]]:
+def _groups(
+    test_bed: TestBed, runner: WindowRunner[Any]
+) -> tuple[dict[str, tuple[Path, ...]], dict[str, tuple[Path, ...]]]:
     """Return the files whose residency determines how cold the system is at the opening, and those of the workload.
 
     The latter are measured, but do not affect the verdict: the workload's servers must run before the opening.
     """
-    found = {**files_of(rig.servers, rig.variant), "table": files_below(stage.directory)}
-    own = tuple(f"{kind.name} " for kind in rig.workload.services)
+    found = {**files_of(test_bed.servers, test_bed.variant), "table": files_below(runner.directory)}
+    own = tuple(f"{kind.name} " for kind in test_bed.workload.services)
     apart = {name: found.pop(name) for name in tuple(found) if name.startswith(own)}
-    return found, {**apart, **stage.files_apart()}
+    return found, {**apart, **runner.excluded_files()}
 
 
 def _target(directory: Path, number: int, interference: Interference, retries: int) -> tuple[Path, bool]:

@@ -14,8 +14,8 @@ from tidemark.machine import cold, reboot
 from tidemark.machine.child import in_a_child
 from tidemark.machine.disk import settle
 from tidemark.machine.only_one import alone
-from tidemark.measure.sitting import Sitting, described, logs_folder, series_folder, work_folder
-from tidemark.measure.workload import Show, Workload
+from tidemark.measure.session import ServerSession, described, logs_folder, series_folder, work_folder
+from tidemark.measure.workload import ProgressCallback, Workload
 from tidemark.paths import Workspace, private_directory
 from tidemark.runs.outcome import Outcome, attempt, disturbed_runs, finished_runs, outcome_path, read_attempts
 from tidemark.runs.spec import SeriesSpec
@@ -29,7 +29,7 @@ def needs_restart(spec: SeriesSpec, kind: type[Workload], workspace: Workspace) 
     return kind.unavailable(spec, variant_of(spec)) is None
 
 
-def measure_series(spec: SeriesSpec, kind: type[Workload], workspace: Workspace, show: Show) -> Outcome:
+def measure_series(spec: SeriesSpec, kind: type[Workload], workspace: Workspace, show: ProgressCallback) -> Outcome:
     """Measure the missing runs of `spec`, and write outcome.json in all cases except Ctrl-C.
 
     `kind` is the workload that the spec names.
@@ -46,7 +46,7 @@ def measure_series(spec: SeriesSpec, kind: type[Workload], workspace: Workspace,
         try:
             with attempt(directory), alone(show):
                 try:
-                    _measure(Sitting(spec, kind, workspace, show), directory)
+                    _measure(ServerSession(spec, kind, workspace, show), directory)
                 except RebootNeeded:
                     raise
                 except Exception as error:
@@ -73,9 +73,9 @@ def _failed(error: Exception, spec: SeriesSpec, workspace: Workspace) -> Tidemar
     return failed
 
 
-def _measure(sitting: Sitting, directory: Path) -> None:
-    """Measure the missing runs; a cold run that is to be measured again gets a separate `Sitting`."""
-    spec, workspace = sitting.spec, sitting.workspace
+def _measure(server_session: ServerSession, directory: Path) -> None:
+    """Measure the missing runs; a cold run that is to be measured again gets a separate `ServerSession`."""
+    spec, workspace = server_session.spec, server_session.workspace
     if spec.dataset_directory:
         trips = json.loads((workspace.root / spec.dataset_directory / "dataset.json").read_text())
         _set_aside(directory, trips["sha256"])
@@ -83,11 +83,11 @@ def _measure(sitting: Sitting, directory: Path) -> None:
     if not missing:
         return
     reboot.claim(workspace, spec.id, alone=spec.cold == "reboot" and missing[0] == 0)
-    sitting = replace(sitting, rest_bytes=settle(None).left_bytes)
-    if spec.cold != cold.Method.REBOOT and sitting.workload().is_unknown():  # a restart makes only one run cold
-        in_a_child(sitting.probe)
+    server_session = replace(server_session, rest_bytes=settle(None).left_bytes)
+    if spec.cold != cold.Method.REBOOT and server_session.workload().needs_probe():  # a restart makes only one run cold
+        in_a_child(server_session.probe)
     while missing:
-        in_a_child(partial(sitting.measure, missing))
+        in_a_child(partial(server_session.measure, missing))
         missing = _missing(spec, directory)
 
 

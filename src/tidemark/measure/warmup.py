@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tidemark.machine import cold
 from tidemark.machine.sampler import Sampler
-from tidemark.measure.workload import Rig, Show, Stage, Window
+from tidemark.measure.workload import ProgressCallback, TestBed, Window, WindowRunner
 from tidemark.runs.circumstances import WarmUp
 from tidemark.services.servers import Servers
 from tidemark.systems.base import Variant
@@ -35,39 +35,39 @@ def medians_ms(elapsed_ns: npt.NDArray[np.int64]) -> list[float]:
     return [float(np.median(part)) / 1e6 for part in parts if len(part)]
 
 
-def warm_up(rig: Rig, before: Sequence[float], show: Show) -> WarmUp:
+def warm_up(test_bed: TestBed, before: Sequence[float], show: ProgressCallback) -> WarmUp:
     """Run the workload on separate tables until the system is steady; do nothing if it is steady already.
 
     `before`: medians of the preceding run, as returned by `medians_ms`; empty if there is no such run.
     """
-    length = rig.spec.window_seconds
+    length = test_bed.spec.window_seconds
     stretch, most = length / STRETCHES, MOST_WINDOWS * length
     medians = list(before)
     if is_steady(medians):
         return WarmUp(stretch, WITHIN, tuple(medians), 0.0, True)
-    with rig.workload.staged(rig, "warm-up", most, show) as stage:
-        window, seconds = stage.new_window(), 0.0
+    with test_bed.workload.open_window(test_bed, "warm-up", most, show) as runner:
+        window, seconds = runner.new_window(), 0.0
         while seconds < most and not is_steady(medians):
             count = window.operations
             seconds += stretch
             show(f"warming up until it is steady: {seconds:.0f} of at most {most:.0f} s (not counted)")
-            uncounted(rig, stage, window, seconds)
+            uncounted(test_bed, runner, window, seconds)
             done = window.elapsed()[count:]
             medians += [float(np.median(done)) / 1e6] if len(done) else []
-        stage.finish(window)
+        runner.finish(window)
     return WarmUp(stretch, WITHIN, tuple(medians), window.elapsed_ns / 1e9, is_steady(medians))
 
 
-def uncounted[W: Window](rig: Rig, stage: Stage[W], window: W, until_seconds: float) -> W:
+def uncounted[W: Window](test_bed: TestBed, runner: WindowRunner[W], window: W, until_seconds: float) -> W:
     """Run until `window` is `until_seconds` long, checking only for dead processes, and return it."""
 
     def each_second(_seconds: float) -> None:
-        if rig.fails(stage):
-            stage.abandon()
+        if test_bed.fails(runner):
+            runner.cancel()
 
-    for _ in stage.stretches(window, until_seconds):
-        with Sampler(rig.work, {}, on_second=each_second):
-            stage.advance(window, until_seconds)
+    for _ in runner.segments(window, until_seconds):
+        with Sampler(test_bed.work, {}, on_second=each_second):
+            runner.execute(window, until_seconds)
     return window
 
 

@@ -1,15 +1,15 @@
 """Interface of a workload, which a study implements: the operations in the windows of a series.
 
-The frame (`series`, `sitting`, `run`) starts the servers, makes the machine cold and proves it, watches the window and
+The frame (`series`, `session`, `run`) starts the servers, makes the machine cold and proves it, watches the window and
 writes the run's files. It knows no workload by name. To the frame, every run is this sequence:
 
-    with workload.staged(rig, ...) as stage:                a new environment for one window
-        window = stage.new_window()
-        for _ in stage.stretches(window, seconds):          prepares each stretch, uncounted
-            stage.advance(window, seconds)                  the only timed part
-        stage.finish(window)
-        findings = stage.check(window, ...)                 nothing lost, duplicated or invented
-        description = stage.describe(window)                for run.json
+    with workload.open_window(test_bed, ...) as runner:         a new environment for one window
+        window = runner.new_window()
+        for _ in runner.segments(window, seconds):              prepares each segment, uncounted
+            runner.execute(window, seconds)                     the only timed part
+        runner.finish(window)
+        result = runner.check(window, ...)                      nothing lost, duplicated or invented
+        metadata = runner.describe(window)                      for run.json
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from tidemark.runs.manifest import Flush, Footprint, Merge, ProducerPart, SystemPart
     from tidemark.runs.proofs import Oracle
 
-Show = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 Files = Mapping[str, tuple[Path, ...]]  # groups of files, by their names for people
 
 
 class Window(Protocol):
-    """Record of one window; times are in nanoseconds of a clock that stops between stretches."""
+    """Record of one window; times are in nanoseconds of a clock that stops between segments."""
 
     elapsed_ns: int
 
@@ -62,14 +62,14 @@ class Window(Protocol):
         """Return int64[operations], the latency of each operation in order of time."""
 
     def budget(self) -> dict[str, int]:
-        """Return the wall-clock time by stage; the stages sum to `elapsed_ns`."""
+        """Return the wall-clock time by activity; the parts sum to `elapsed_ns`."""
 
     def write_parquet(self, path: Path) -> None:
         """Write operations.parquet: one row per operation, with `start_ns`, `rows` and the workload's own columns."""
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class CheckResult:
     """Results of the checks after a window, of which the oracle is the first."""
 
     oracle: Oracle
@@ -80,7 +80,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class RunMetadata:
     """Descriptive parts of run.json for a window."""
 
     system: SystemPart
@@ -92,7 +92,7 @@ class Description:
     files: Mapping[str, Samples] = field(default_factory=dict)  # further raw data, each as NAME.parquet
 
 
-class Stage[W: Window](ABC):
+class WindowRunner[W: Window](ABC):
     """Environment of one window: new tables, topics and connections. Only `advance` is timed."""
 
     directory: Path  # folder of the system's data on disk
@@ -101,20 +101,20 @@ class Stage[W: Window](ABC):
     def new_window(self) -> W:
         """Return an empty window, with its arrays allocated."""
 
-    def stretches(self, window: W, until_seconds: float) -> Iterator[None]:
-        """Prepare the next stretch of the window, and yield; end once the window is `until_seconds` long.
+    def segments(self, window: W, until_seconds: float) -> Iterator[None]:
+        """Prepare the next segment of the window, and yield; end once the window is `until_seconds` long.
 
-        Most windows are one stretch. Raises ServiceError if a server died meanwhile.
+        Most windows are one segment. Raises ServiceError if a server died meanwhile.
         """
         del window, until_seconds
         yield
 
     @abstractmethod
-    def advance(self, window: W, until_seconds: float) -> None:
-        """Run the timed part, until `window` is `until_seconds` long or needs another stretch."""
+    def execute(self, window: W, until_seconds: float) -> None:
+        """Run the timed part, until `window` is `until_seconds` long or needs another segment."""
 
     @abstractmethod
-    def abandon(self) -> None:
+    def cancel(self) -> None:
         """Make `advance` return; called from another thread during a window if something that it needs has died."""
 
     @abstractmethod
@@ -122,11 +122,11 @@ class Stage[W: Window](ABC):
         """End concurrent activity; raise a TidemarkError, such as StreamError, if the window is invalid."""
 
     @abstractmethod
-    def check(self, window: W, last: bool, show: Show) -> Findings:
+    def check(self, window: W, last: bool, show: ProgressCallback) -> CheckResult:
         """Compare the system's data with what it acknowledged; raise OracleError if they differ. `last`: final run."""
 
     @abstractmethod
-    def describe(self, window: W) -> Description: ...
+    def describe(self, window: W) -> RunMetadata: ...
 
     def groups(self) -> Mapping[str, Group]:
         """Return the processes of this window, as opposed to those of the harness and the servers."""
@@ -136,23 +136,25 @@ class Stage[W: Window](ABC):
         """Return True if one of these processes died; cheap enough to call while a window is open."""
         return False
 
-    def files_apart(self) -> Files:
+    def excluded_files(self) -> Files:
         """Return files of this window that are meant to be in memory in every run, and do not affect the cold proof."""
         return {}
 
 
 class Workload(ABC):
-    """Work that a series repeats in each window; instantiated once per `Sitting`.
+    """Work that a series repeats in each window; instantiated once per `ServerSession`.
 
-    Importing its module must not load a client library: `started` and the module `stage` do that, when the machine
-    has been made cold.
+    Importing its module must not load a client library: `start_processes` and the module `runner` do that, when the
+    machine has been made cold.
     """
 
     name: ClassVar[str]
     measurement: ClassVar[int]  # version of what a window times: raised by hand if that changes, so that series are due
-    stage: str  # module with `staged(rig, name, seconds, show)`, and `probe(rig, show)` if `is_unknown` may be True
+    runner: (
+        str  # module with `open_window(test_bed, name, seconds, show)`, and `probe(test_bed, show)` if it may need one
+    )
     services: ClassVar[tuple[type[Service], ...]] = ()  # that it needs, in addition to the system's
-    apart: ClassVar[tuple[str, ...]] = ()  # process groups whose writes are charged to it and not to the system
+    excluded_groups: ClassVar[tuple[str, ...]] = ()  # processes whose writes are charged to it and not to the system
     takes_trips: ClassVar[bool] = True  # if False, none are acquired for it, and its runs name no dataset
     ends_by_itself: ClassVar[bool] = False  # a window ends with its work; the spec's length is the maximum
     tools: ClassVar[tuple[str, ...]] = ()  # third-party programs that it uses, each a lock in envs/tools
@@ -194,28 +196,32 @@ class Workload(ABC):
         tools = self.variant.system.tools
         return {**trips, **{f"packages of {tool}": tool_files(tool, self.workspace) for tool in tools}}
 
-    def placed(self, work: Path) -> AbstractContextManager[object]:
+    def prepare_directory(self, work: Path) -> AbstractContextManager[object]:
         """Prepare the empty folder `work` for the servers and tables of one session, for example by a separate disk."""
         del work
         return nullcontext()
 
-    def started(self, work: Path) -> AbstractContextManager[Any]:
-        """Start the processes of one session, concurrently with the servers; what it yields is the rig's `session`."""
+    def start_processes(self, work: Path) -> AbstractContextManager[Any]:
+        """Start the processes of one session, concurrently with the servers; it yields the test bed's `session`."""
         del work
         return nullcontext()
 
-    def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> AbstractContextManager[Stage[Any]]:
-        """Create a stage in the folder `name` for a window of `seconds`; it is removed afterwards."""
-        made: AbstractContextManager[Stage[Any]] = import_module(self.stage).staged(rig, name, seconds, show)
+    def open_window(
+        self, test_bed: TestBed, name: str, seconds: float, show: ProgressCallback
+    ) -> AbstractContextManager[WindowRunner[Any]]:
+        """Create a runner in the folder `name` for a window of `seconds`; it is removed afterwards."""
+        made: AbstractContextManager[WindowRunner[Any]] = import_module(self.runner).open_window(
+            test_bed, name, seconds, show
+        )
         return made
 
-    def is_unknown(self) -> bool:
+    def needs_probe(self) -> bool:
         """Return True if it must `probe` the system before its first run."""
         return False
 
-    def probe(self, rig: Rig, show: Show) -> None:
+    def probe(self, test_bed: TestBed, show: ProgressCallback) -> None:
         """Determine, uncounted, what it must know of a system before the first window."""
-        import_module(self.stage).probe(rig, show)
+        import_module(self.runner).probe(test_bed, show)
 
     @property
     def warms_up(self) -> bool:
@@ -224,7 +230,7 @@ class Workload(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Rig:
+class TestBed:
     """Objects that the runs of a session share: running servers, the workload, and facts known beforehand."""
 
     spec: SeriesSpec
@@ -254,12 +260,12 @@ class Rig:
         tools = packages(self.variant.system.tools, self.workload.workspace)
         return Context(directory, self.servers.by_class, rows_per_write, tools=tools, **more)
 
-    def groups(self, stage: Stage[Any]) -> dict[str, Group]:
-        """Return the processes of each server started here, of the harness (client included), and of `stage`."""
+    def groups(self, runner: WindowRunner[Any]) -> dict[str, Group]:
+        """Return the processes of each server started here, of the harness (client included), and of `runner`."""
         ours = (each for each in self.servers.by_class.values() if not each.is_external)
         groups = {each.name: Group(each.leader, ended=each.ended_seconds) for each in ours}
-        return {**groups, "harness": Group(lambda: [os.getpid()], alone=True), **stage.groups()}
+        return {**groups, "harness": Group(lambda: [os.getpid()], alone=True), **runner.groups()}
 
-    def fails(self, stage: Stage[Any]) -> bool:
-        """Return True if something that the window of `stage` needs has died; cheap enough to call while it is open."""
-        return self.servers.ended() or stage.has_ended()
+    def fails(self, runner: WindowRunner[Any]) -> bool:
+        """Return True if something that the window of `runner` needs has died; cheap enough for an open window."""
+        return self.servers.ended() or runner.has_ended()

@@ -36,7 +36,7 @@ class Source:
         self.exhausted = False
         self.deadline = 0  # on `clock`, in ns; the loops read it at each operation
 
-    def abandon(self) -> None:
+    def cancel(self) -> None:
         """End the window after the current operation because a required process died. Callable from any thread."""
         self.deadline = 0
 

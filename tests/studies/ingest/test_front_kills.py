@@ -13,7 +13,7 @@ import pytest
 from tidemark.studies.ingest.fault_injection.faults import Faults, Look
 from tidemark.studies.ingest.fault_injection.loss_accounting import account
 from tidemark.studies.ingest.front.crew import RestartingGateway
-from tidemark.studies.ingest.front.stage import commits_of
+from tidemark.studies.ingest.front.runner import commits_of
 from tidemark.studies.ingest.gateway.policies import GroupCommit
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig

@@ -36,8 +36,8 @@ from tidemark.studies.ingest.maintenance.maintenance_results import (
 )
 from tidemark.studies.ingest.maintenance.results import held_sentence
 from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, watch
+from tidemark.studies.ingest.maintenance.runner import Growth, told
 from tidemark.studies.ingest.maintenance.settings import MAINTENANCE, MaintenanceSettings
-from tidemark.studies.ingest.maintenance.stage import Growth, told
 from tidemark.studies.ingest.outcomes import ACKED, CONFLICT
 from tidemark.studies.ingest.parts import part_name, settings_of
 from tidemark.studies.ingest.window.oracle import Finding, look, states

@@ -17,7 +17,7 @@ from tidemark.stream.counters import Counters
 from tidemark.stream.events import EventCodec
 from tidemark.stream.source import Source
 from tidemark.studies.streams.window import samples
-from tidemark.studies.streams.window.loop import run_stretch
+from tidemark.studies.streams.window.loop import run_segment
 from tidemark.studies.streams.window.samples import Samples, StreamWindow
 
 SCHEMA = pa.schema([("id", pa.int64()), ("fare", pa.float64())])
@@ -87,7 +87,7 @@ def run(
     counters.produced = events
     source = Source(Memory(encoded), counters, lambda: alive)
     window = StreamWindow(Samples(size), overlapped=overlap)
-    run_stretch(window, source, codec, write, seconds, read_ahead=read_ahead)
+    run_segment(window, source, codec, write, seconds, read_ahead=read_ahead)
     return window
 
 
@@ -123,7 +123,7 @@ def test_at_least_99_percent_of_a_window_at_full_speed_is_accounted_for(
     shares = []
     for _ in range(5):  # another process may take the processor between two clock reads, but not each time
         window = StreamWindow(Samples(size))
-        run_stretch(window, source, codec, lambda _rows: None, 0.2, read_ahead=read_ahead)
+        run_segment(window, source, codec, lambda _rows: None, 0.2, read_ahead=read_ahead)
         assert window.samples.events > 2_000
         shares.append(abs(window.budget()["rest"]) / window.elapsed_ns)
     assert min(shares) <= 0.01
@@ -220,7 +220,7 @@ def test_batch_delayed_by_the_producer_is_not_counted_as_polling(counters: Count
     codec, encoded = messages(20_000)
     source = Source(Trickle(encoded, counters, 3_000), counters, lambda: True)
     window = StreamWindow(Samples(size))
-    run_stretch(window, source, codec, lambda _rows: None, 1.0)
+    run_segment(window, source, codec, lambda _rows: None, 1.0)
     budget = window.budget()
     assert window.samples.events >= 1_000
     assert budget["wait_for_producer"] > 0.7 * window.elapsed_ns, budget
@@ -234,13 +234,13 @@ def test_window_continues_after_its_topic_was_refilled(counters: Counters, size:
     counters.produced = 60
     source = Source(memory, counters, lambda: True, is_complete=True)
     window = StreamWindow(Samples(size), overlapped=overlap)
-    run_stretch(window, source, codec, written.append, 5.0)
+    run_segment(window, source, codec, written.append, 5.0)
     assert source.exhausted and window.samples.events == 60 // size * size
     before = window.elapsed_ns
     time.sleep(0.3)
     memory._messages = [Message(message) for message in reversed(encoded[60:])] + memory._messages
     counters.produced = 100
-    run_stretch(window, source, codec, written.append, 5.0)
+    run_segment(window, source, codec, written.append, 5.0)
     ids = pa.concat_tables(written).column("id").to_numpy()
     assert (ids == np.arange(100 // size * size)).all()
     assert window.stretches == 2 and window.wait_for_producer_ns == 0

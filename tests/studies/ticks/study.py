@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidemark.config import Config
-from tidemark.measure.workload import Description, Findings, Rig, Show, Stage, Workload
+from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner, Workload
 from tidemark.paths import private_directory
 from tidemark.runs.proofs import Oracle
 from tidemark.runs.spec import SeriesSpec
@@ -64,16 +64,16 @@ class Sleeps:
         pq.write_table(pa.table(columns), path)
 
 
-class Bed(Stage[Sleeps]):
-    def __init__(self, ticks: Ticks, rig: Rig, directory: Path) -> None:
+class Bed(WindowRunner[Sleeps]):
+    def __init__(self, ticks: Ticks, test_bed: TestBed, directory: Path) -> None:
         self.directory = directory
-        self._ticks, self._rig = ticks, rig
+        self._ticks, self._test_bed = ticks, test_bed
         self._awake = False
 
     def new_window(self) -> Sleeps:
         return Sleeps()
 
-    def advance(self, window: Sleeps, until_seconds: float) -> None:
+    def execute(self, window: Sleeps, until_seconds: float) -> None:
         sleep_s = dict(self._ticks.spec.settings)["sleep_ms"] / 1e3
         began = time.perf_counter_ns()
         while window.elapsed_ns < until_seconds * 1e9 and not self._awake:
@@ -83,23 +83,25 @@ class Bed(Stage[Sleeps]):
             window.lengths.append(time.perf_counter_ns() - started)
             window.elapsed_ns = time.perf_counter_ns() - began
 
-    def abandon(self) -> None:
+    def cancel(self) -> None:
         self._awake = True
 
     def finish(self, window: Sleeps) -> None:
         pass
 
-    def check(self, window: Sleeps, last: bool, show: Show) -> Findings:
-        return Findings(Oracle(True, False, window.rows, 0, 0, 0, 0, "nothing is stored", 0.0))
+    def check(self, window: Sleeps, last: bool, show: ProgressCallback) -> CheckResult:
+        return CheckResult(Oracle(True, False, window.rows, 0, 0, 0, 0, "nothing is stored", 0.0))
 
-    def describe(self, window: Sleeps) -> Description:
+    def describe(self, window: Sleeps) -> RunMetadata:
         import pyarrow as pa
 
         from tidemark.measure.describe import system_part
         from tidemark.systems.base import Context
 
-        system = self._rig.variant.open(Context(self.directory, {}, 1))
-        return Description(system_part(self._rig.variant, system, pa.schema([])), {"Python": platform.python_version()})
+        system = self._test_bed.variant.open(Context(self.directory, {}, 1))
+        return RunMetadata(
+            system_part(self._test_bed.variant, system, pa.schema([])), {"Python": platform.python_version()}
+        )
 
 
 class Ticks(Workload):
@@ -107,8 +109,8 @@ class Ticks(Workload):
     measurement = 1
 
     @contextmanager
-    def staged(self, rig: Rig, name: str, seconds: float, show: Show) -> Iterator[Bed]:
-        yield Bed(self, rig, private_directory(rig.work / name))
+    def open_window(self, test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[Bed]:
+        yield Bed(self, test_bed, private_directory(test_bed.work / name))
 
     @property
     def warms_up(self) -> bool:

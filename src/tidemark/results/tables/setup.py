@@ -90,11 +90,11 @@ def read_locks(run_set: RunSet, stack: str) -> Lock:
     }
     wheels: dict[str, str] | None = None
     jars: dict[str, str] | None = None
-    is_unknown = False  # the stack's own lock, without which a tool's could be taken for it
+    needs_probe = False  # the stack's own lock, without which a tool's could be taken for it
     for name, digest in digests.items():
         content = _locked_file(run_set, name, digest)
         if content is None:
-            is_unknown |= not name.endswith(".toml") and not name.startswith(TOOLS)
+            needs_probe |= not name.endswith(".toml") and not name.startswith(TOOLS)
             continue
         if name.endswith(".toml"):
             found = tomllib.loads(content).get("dependencies", [])
@@ -104,7 +104,7 @@ def read_locks(run_set: RunSet, stack: str) -> Lock:
             named = {plain(package): version for package, version in pins}
             # A tool has a separate environment: for packages that the stack has too, the stack's version is used.
             wheels = named | (wheels or {}) if name.startswith(TOOLS) else (wheels or {}) | named
-    return Lock(None if is_unknown else wheels, jars)
+    return Lock(None if needs_probe else wheels, jars)
 
 
 def _locked_file(run_set: RunSet, name: str, digest: str) -> str | None:

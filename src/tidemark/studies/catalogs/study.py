@@ -72,7 +72,7 @@ class Catalogs(Workload):
 
     name = "catalogs"
     measurement = 1
-    stage = "tidemark.studies.catalogs.window.stage"
+    runner = "tidemark.studies.catalogs.window.runner"
     takes_trips = False
     ends_by_itself = True
     tools = ("locust",)
@@ -95,7 +95,7 @@ class Catalogs(Workload):
         return super().unavailable(spec, variant)
 
     @contextmanager
-    def started(self, work: Path) -> Iterator[Iterator[int]]:
+    def start_processes(self, work: Path) -> Iterator[Iterator[int]]:
         """Yield the numbers of the session's windows, including those that are measured again."""
         del work
         yield count(1)

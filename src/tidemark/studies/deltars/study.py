@@ -30,7 +30,7 @@ class Tables(Workload):
 
     name = "tables"
     measurement = 1
-    stage = "tidemark.studies.deltars.window.stage"
+    runner = "tidemark.studies.deltars.window.runner"
     takes_trips = False
     ends_by_itself = True
     tools = (data.TOOL,)
@@ -56,7 +56,7 @@ class Tables(Workload):
     def inputs(self) -> Files:
         return {"data": (data.source_of(self.workspace, self.settings.data),), **super().inputs()}
 
-    def placed(self, work: Path) -> AbstractContextManager[None]:
+    def prepare_directory(self, work: Path) -> AbstractContextManager[None]:
         """Generate the table, if it is missing, before anything is made cold."""
         del work
         data.made(self.workspace, self.settings.data)

@@ -17,9 +17,9 @@ class Freshness(Workload):
 
     name = "freshness"
     measurement = 1
-    stage = "tidemark.studies.freshness.window.stage"
+    runner = "tidemark.studies.freshness.window.runner"
     services = (Kafka,)
-    apart = (Kafka.name, PRODUCER)
+    excluded_groups = (Kafka.name, PRODUCER)
     ends_by_itself = True
 
     @classmethod

@@ -17,15 +17,15 @@ from tidemark.systems.tables import TableSystem
 
 # Modules with the measurement window of each part. Full names, since the digest of measuring code follows such names.
 STAGES = {
-    "writers": "tidemark.studies.ingest.window.stage",
-    "group": "tidemark.studies.ingest.group.stage",
-    "tail": "tidemark.studies.ingest.tail.stage",
-    "storage": "tidemark.studies.ingest.window.stage",
-    "pruning": "tidemark.studies.ingest.pruning.stage",
-    "faults": "tidemark.studies.ingest.fault_injection.stage",
-    "front": "tidemark.studies.ingest.front.stage",
-    "maintenance": "tidemark.studies.ingest.maintenance.stage",
-    "cut": "tidemark.studies.ingest.power_failure.stage",
+    "writers": "tidemark.studies.ingest.window.runner",
+    "group": "tidemark.studies.ingest.group.runner",
+    "tail": "tidemark.studies.ingest.tail.runner",
+    "storage": "tidemark.studies.ingest.window.runner",
+    "pruning": "tidemark.studies.ingest.pruning.runner",
+    "faults": "tidemark.studies.ingest.fault_injection.runner",
+    "front": "tidemark.studies.ingest.front.runner",
+    "maintenance": "tidemark.studies.ingest.maintenance.runner",
+    "cut": "tidemark.studies.ingest.power_failure.runner",
 }
 
 
@@ -48,7 +48,7 @@ class Ingest(Workload):
         return super().unavailable(spec, variant) or refused or settings_of(spec).refused_by(variant)
 
     @contextmanager
-    def placed(self, work: Path) -> Iterator[None]:
+    def prepare_directory(self, work: Path) -> Iterator[None]:
         """Mount a separate disk on `work` if the power is to be cut."""
         if not isinstance(self.settings, CutSettings):
             yield
@@ -56,13 +56,13 @@ class Ingest(Workload):
         with Disk(work, work.with_name(f"{work.name}-disk")) as self.disk:
             yield
 
-    def started(self, work: Path) -> AbstractContextManager[Disk | None]:
+    def start_processes(self, work: Path) -> AbstractContextManager[Disk | None]:
         """Yield the disk whose power is to be cut; writers belong to a window, and start with its table."""
         del work
         return nullcontext(self.disk)
 
     @property
-    def stage(self) -> str:  # type: ignore[override]
+    def runner(self) -> str:  # type: ignore[override]
         return STAGES[self.settings.part]
 
     @property

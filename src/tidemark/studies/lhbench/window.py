@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tidemark.errors import MachineError, ServiceError, SystemFailure
 from tidemark.measure.describe import system_part
-from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
@@ -58,26 +58,38 @@ class Verdicts:
         return sum(each["expected"] for each in told), sum(each["found"] for each in told)
 
 
-class LakeStage(Stage[LakeWindow]):
-    """Stage of a session's window; `staged` creates it."""
+class LakeRunner(WindowRunner[LakeWindow]):
+    """Runner of a session's window; `open_window` creates it."""
 
     def __init__(
-        self, rig: Rig, directory: Path, system: SqlEngineTable, phases: Sequence[Phase], verifier: Verifier, show: Show
+        self,
+        test_bed: TestBed,
+        directory: Path,
+        system: SqlEngineTable,
+        phases: Sequence[Phase],
+        verifier: Verifier,
+        show: ProgressCallback,
     ) -> None:
         self.directory = directory
-        self._rig, self._system, self._phases, self._verifier, self._show = rig, system, phases, verifier, show
+        self._test_bed, self._system, self._phases, self._verifier, self._show = (
+            test_bed,
+            system,
+            phases,
+            verifier,
+            show,
+        )
         self._phase: Phase | None = None
         self._answers: dict[str, tuple[Step, Sequence[Sequence[Any]]]] = {}  # first answer in the phase, by query
         self._labels: list[str] = []  # labels of the completed steps
         self._verdicts = Verdicts()
         self._footprints: dict[str, dict[str, dict[str, Any]]] = {}
         self.second: dict[str, dict[str, Any]] = {}  # results of the second engine, by phase
-        self._abandoned = False
+        self._cancelled = False
 
     def new_window(self) -> LakeWindow:
         return LakeWindow()
 
-    def stretches(self, window: LakeWindow, until_seconds: float) -> Iterator[None]:
+    def segments(self, window: LakeWindow, until_seconds: float) -> Iterator[None]:
         """Yield once per timed phase; after each phase, read and compare the tables that it left."""
         for phase in self._phases:
             if not phase.counts:
@@ -88,17 +100,17 @@ class LakeStage(Stage[LakeWindow]):
             self._phase, self._answers = phase, {}
             self._show(phase.name)
             yield
-            self._rig.servers.check()
-            if self._abandoned or window.elapsed_ns > until_seconds * 1e9:
+            self._test_bed.servers.check()
+            if self._cancelled or window.elapsed_ns > until_seconds * 1e9:
                 raise SystemFailure(f"{phase.name}: the window took longer than {until_seconds:g} s, or was abandoned")
             self._look(phase)
 
-    def advance(self, window: LakeWindow, until_seconds: float) -> None:
+    def execute(self, window: LakeWindow, until_seconds: float) -> None:
         assert self._phase is not None
         clock, before = time.perf_counter_ns, window.elapsed_ns
         start = clock()
         for step in self._phase.steps:
-            if self._abandoned or before + clock() - start > until_seconds * 1e9:
+            if self._cancelled or before + clock() - start > until_seconds * 1e9:
                 break
             window.done.append(self._timed(step, self._phase.name, before + clock() - start))
             self._labels.append(step.label)
@@ -110,7 +122,7 @@ class LakeStage(Stage[LakeWindow]):
         try:
             ran = self._run(step)
         except (SystemFailure, ServiceError) as error:
-            if step.kind != QUERY or self._rig.servers.ended():
+            if step.kind != QUERY or self._test_bed.servers.ended():
                 raise
             said = str(error).splitlines()[0]
             return Done(phase, step.kind, step.subject, step.number, start_ns, 0, NOT_TOLD, 0, 0, said)
@@ -134,10 +146,10 @@ class LakeStage(Stage[LakeWindow]):
 
     def _cpu_seconds(self) -> float | None:
         """Return the CPU time of the engine's processes in seconds; None if any runs on another machine."""
-        groups = self._rig.groups(self)
-        if any(self._rig.servers.by_class[kind].is_elsewhere for kind in self._rig.variant.needs):
+        groups = self._test_bed.groups(self)
+        if any(self._test_bed.servers.by_class[kind].is_elsewhere for kind in self._test_bed.variant.needs):
             return None
-        found = [groups[kind.name].cpu_seconds() for kind in self._rig.variant.needs if kind.name in groups]
+        found = [groups[kind.name].cpu_seconds() for kind in self._test_bed.variant.needs if kind.name in groups]
         return sum(seconds for seconds in found if seconds is not None)
 
     def _look(self, phase: Phase) -> None:
@@ -186,11 +198,11 @@ class LakeStage(Stage[LakeWindow]):
             "location": str(self._system.location(held.table)),
         }
 
-    def abandon(self) -> None:
-        self._abandoned = True
+    def cancel(self) -> None:
+        self._cancelled = True
 
     def finish(self, window: LakeWindow) -> None:
-        self._rig.servers.check()
+        self._test_bed.servers.check()
         if not window.done:
             raise SystemFailure("the window was abandoned before a step was done")
         jobs = self._system.logged(self.directory / EVENTS)
@@ -198,7 +210,7 @@ class LakeStage(Stage[LakeWindow]):
         plain = [replace(job, description=job.description.replace(str(self.directory), ".")) for job in jobs]
         window.stages = tell(window.done, self._labels, plain)
 
-    def check(self, window: LakeWindow, last: bool, show: Show) -> Findings:
+    def check(self, window: LakeWindow, last: bool, show: ProgressCallback) -> CheckResult:
         """Return the findings of all phases as one verdict; a run with a wrong table or answer has no times."""
         del window, last, show
         wrong, (expected, found) = self._verdicts.wrong, self._verdicts.rows
@@ -207,12 +219,12 @@ class LakeStage(Stage[LakeWindow]):
         missing, more = max(expected - found, 0), max(found - expected, 0)
         oracle = Oracle(not wrong, True, expected, found, missing, 0, more, reader, self._verdicts.seconds)
         tables = {held.table for phase in self._phases for held in phase.held}
-        return Findings(oracle, together([self._system.footprint(table) for table in sorted(tables)]))
+        return CheckResult(oracle, together([self._system.footprint(table) for table in sorted(tables)]))
 
     def _versions(self) -> Mapping[str, str]:
         return self._verdicts.versions
 
-    def describe(self, window: LakeWindow) -> Description:
+    def describe(self, window: LakeWindow) -> RunMetadata:
         wrong = self._verdicts.wrong
         failed = sorted({f"{each.subject}: {each.error}" for each in window.done if each.error})
         found: dict[str, Any] = {
@@ -223,11 +235,11 @@ class LakeStage(Stage[LakeWindow]):
             "footprints": self._footprints,
             "words": "; ".join(wrong) or "exact",
             "failed": failed,
-            "data": Store.of(self._rig.workload.workspace).described(settings_of(self._rig.spec)),
+            "data": Store.of(self._test_bed.workload.workspace).described(settings_of(self._test_bed.spec)),
             "in_force": dict(self._system.in_force()),
         }
-        return Description(
-            system=system_part(self._rig.variant, self._system, pa.schema([])),
+        return RunMetadata(
+            system=system_part(self._test_bed.variant, self._system, pa.schema([])),
             versions={
                 "PyArrow": pa.__version__,
                 "Python": platform.python_version(),
@@ -240,19 +252,19 @@ class LakeStage(Stage[LakeWindow]):
 
 
 @contextmanager
-def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[LakeStage]:
-    """Yield a stage with a new session that has no tables, in the folder `name`."""
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[LakeRunner]:
+    """Yield a runner with a new session that has no tables, in the folder `name`."""
     del seconds
     with ExitStack() as stack:
-        directory = stack.enter_context(rig.folder(name))
+        directory = stack.enter_context(test_bed.folder(name))
         show("opening a session")
-        system = rig.variant.open_as(SqlEngineTable, Context(directory, rig.servers.by_class, ENGINE_ROWS))
+        system = test_bed.variant.open_as(SqlEngineTable, Context(directory, test_bed.servers.by_class, ENGINE_ROWS))
         stack.callback(system.close)
         system.open()
         system.log_events(private_directory(directory / EVENTS))
-        verifier = Verifier.of(rig.workload.workspace, directory / ".judge")
-        phases = script(system, settings_of(rig.spec), Store.of(rig.workload.workspace), rig.spec.repeat)
-        yield LakeStage(rig, directory, system, phases, verifier, show)
+        verifier = Verifier.of(test_bed.workload.workspace, directory / ".judge")
+        phases = script(system, settings_of(test_bed.spec), Store.of(test_bed.workload.workspace), test_bed.spec.repeat)
+        yield LakeRunner(test_bed, directory, system, phases, verifier, show)
 
 
 def second_engine(verifier: Verifier, reader: str, phase: Phase, tables: Mapping[str, Any]) -> dict[str, Any]:

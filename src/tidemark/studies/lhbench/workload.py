@@ -81,7 +81,7 @@ class Lhbench(Workload):
 
     name = "lhbench"
     measurement = 1
-    stage = "tidemark.studies.lhbench.window"
+    runner = "tidemark.studies.lhbench.window"
     takes_trips = False
     ends_by_itself = True
     tools = (TOOL,)
@@ -112,7 +112,7 @@ class Lhbench(Workload):
             return f"{variant.title}: no row is changed in this part, so it stands for '{system.name}' there"
         return super().unavailable(spec, variant)
 
-    def placed(self, work: Path) -> AbstractContextManager[object]:
+    def prepare_directory(self, work: Path) -> AbstractContextManager[object]:
         """Generate the input data if they are missing; they are generated once per workspace."""
         self.store.make(Verifier.of(Workspace(self.private.parent), work / "data"), self.settings)
         return nullcontext()

@@ -22,7 +22,7 @@ from tidemark.dataset import DatasetSettings, make_dataset
 from tidemark.machine.inventory import inventory
 from tidemark.machine.only_one import alone
 from tidemark.machine.watch import Watch
-from tidemark.measure.workload import Rig
+from tidemark.measure.workload import TestBed
 from tidemark.paths import Workspace, private_directory, write_atomically
 from tidemark.progress import Progress
 from tidemark.runs.names import BATCH, SINGLE, STAGES
@@ -40,8 +40,8 @@ from tidemark.stream.topics import Topics
 from tidemark.studies.streams.settings import StreamSettings
 from tidemark.studies.streams.window.loop import clock
 from tidemark.studies.streams.window.rates import Rates
+from tidemark.studies.streams.window.runner import open_window
 from tidemark.studies.streams.window.samples import GROW, Samples, StreamWindow
-from tidemark.studies.streams.window.stage import staged
 from tidemark.studies.streams.workload import Streams
 from tidemark.systems.registry import SystemEntry, registry, variant
 
@@ -123,24 +123,24 @@ def bench(workspace: Workspace, base: SeriesSpec, repetitions: int, seconds: flo
         servers.start()
         workloads = {each.name: _streams(base, each, seconds, trips, work) for each in ARRANGEMENTS}
         first = next(iter(workloads.values()))
-        session = stack.enter_context(first.started(work))
+        session = stack.enter_context(first.start_processes(work))
         machine = inventory(workspace.root)
-        rig = Rig(first.spec, first.variant, servers, first, dataset, machine, {}, None, work, work, session)
-        topics = session.topics(rig)  # shared by all arrangements, as the producer is
-        rigs = {
+        test_bed = TestBed(first.spec, first.variant, servers, first, dataset, machine, {}, None, work, work, session)
+        topics = session.topics(test_bed)  # shared by all arrangements, as the producer is
+        test_beds = {
             name: replace(
-                rig, spec=each.spec, variant=each.variant, workload=each,
+                test_bed, spec=each.spec, variant=each.variant, workload=each,
                 session=replace(session, settings=each.settings, rates=each.rates),
             )
             for name, each in workloads.items()
         }  # fmt: skip
-        windows: dict[str, list[StreamWindow]] = {name: [] for name in rigs}
+        windows: dict[str, list[StreamWindow]] = {name: [] for name in test_beds}
         sampler_s: list[float] = []
         fill_rate = _fill_rate(topics, session.producer)
         with Progress("bench", repetitions * len(ARRANGEMENTS), " windows") as progress:
             for _ in range(repetitions):
-                for name, rig in rigs.items():
-                    window, sampling_s = _measure(rig, seconds)
+                for name, test_bed in test_beds.items():
+                    window, sampling_s = _measure(test_bed, seconds)
                     windows[name].append(window)
                     sampler_s.append(sampling_s / (window.elapsed_ns / 1e9))
                     progress.update(sum(map(len, windows.values())), name)
@@ -159,14 +159,17 @@ def bench(workspace: Workspace, base: SeriesSpec, repetitions: int, seconds: flo
         write_atomically(workspace.results / "bench.json", json.dumps(kept, indent=1) + "\n")
 
 
-def _measure(rig: Rig, seconds: float) -> tuple[StreamWindow, float]:
+def _measure(test_bed: TestBed, seconds: float) -> tuple[StreamWindow, float]:
     """Measure one window on a separate table and topic; return the window and the CPU seconds spent on sampling."""
-    with staged(rig, "bench", seconds, lambda _what: None) as stage:
-        window, watch = stage.new_window(), Watch(rig.work, rig.groups(stage), rig.workload.apart)
-        for _ in stage.stretches(window, seconds):
+    with open_window(test_bed, "bench", seconds, lambda _what: None) as runner:
+        window, watch = (
+            runner.new_window(),
+            Watch(test_bed.work, test_bed.groups(runner), test_bed.workload.excluded_groups),
+        )
+        for _ in runner.segments(window, seconds):
             with watch:
-                stage.advance(window, seconds)
-        stage.finish(window)
+                runner.execute(window, seconds)
+        runner.finish(window)
     return window, watch.sampler.cpu_s
 
 
@@ -202,8 +205,8 @@ def _streams(base: SeriesSpec, each: Arrangement, seconds: float, trips: Path, p
 
 
 def _row(name: str, windows: list[StreamWindow]) -> Row:
-    def stage_us(stage: str) -> float:
-        return statistics.median(window.budget()[stage] / 1e3 / window.samples.events for window in windows)
+    def stage_us(runner: str) -> float:
+        return statistics.median(window.budget()[runner] / 1e3 / window.samples.events for window in windows)
 
     writes = [window.samples.column("write") for window in windows]
     rates = [window.events_per_s for window in windows]
@@ -216,7 +219,7 @@ def _row(name: str, windows: list[StreamWindow]) -> Row:
             float(write.sum()) / window.elapsed_ns for write, window in zip(writes, windows, strict=True)
         ),
         write_median_ms=statistics.median(float(np.median(write)) / 1e6 for write in writes),
-        stages_us={stage: stage_us(stage) for stage in STAGES},
+        stages_us={runner: stage_us(runner) for runner in STAGES},
     )
 
 
@@ -303,7 +306,7 @@ def _print(rows: list[Row], costs: Costs, repetitions: int, seconds: float) -> N
             f"{row.most:,.0f}",
             f"{row.harness_to_system:.3f}" if not row.name.startswith("null") else "",
             f"{row.write_median_ms:.3f}",
-            *(f"{row.stages_us[stage]:.2f}" for stage in STAGES),
+            *(f"{row.stages_us[runner]:.2f}" for runner in STAGES),
         )
     console.print(table)
     console.print("Stages in microseconds an event.")

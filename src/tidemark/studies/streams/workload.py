@@ -26,9 +26,9 @@ class Streams(Workload):
 
     name = "streams"
     measurement = 1
-    stage = "tidemark.studies.streams.window.stage"
+    runner = "tidemark.studies.streams.window.runner"
     services = (Kafka,)
-    apart = (Kafka.name, PRODUCER)
+    excluded_groups = (Kafka.name, PRODUCER)
 
     def __init__(self, spec: SeriesSpec, variant: Variant, trips: Path, private: Path) -> None:
         super().__init__(spec, variant, trips, private)
@@ -43,7 +43,7 @@ class Streams(Workload):
         return FILL_SECONDS + window
 
     @contextmanager
-    def started(self, work: Path) -> Iterator[Session]:
+    def start_processes(self, work: Path) -> Iterator[Session]:
         """Start the producer, which lives for a session; topics are created when the servers run."""
         from tidemark.stream.producer import Producer
         from tidemark.studies.streams.window.session import Session
@@ -51,7 +51,7 @@ class Streams(Workload):
         with Producer(self.trips, work) as producer:
             yield Session(self.settings, self.rates, producer)
 
-    def is_unknown(self) -> bool:
+    def needs_probe(self) -> bool:
         return self.settings.producer == AHEAD and self.rates.events_per_s is None
 
     @property

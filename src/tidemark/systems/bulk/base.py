@@ -132,7 +132,7 @@ class OnHdfs(BulkTable):
         return {**super().order(processors), "names": self.names.address}
 
     def path(self, name: str) -> str:
-        """Return a path that is unique to the run, by the name of its folder; each `Sitting` has its own servers."""
+        """Return a path that is unique to the run, by the name of its folder; each session has its own servers."""
         return f"/{self.context.directory.name}/{name}"
 
     def address(self, name: str) -> str:

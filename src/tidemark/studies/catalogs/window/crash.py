@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tidemark.errors import ServiceError, SystemFailure
-from tidemark.measure.workload import Rig, Show
+from tidemark.measure.workload import ProgressCallback, TestBed
 from tidemark.paths import private_directory
 from tidemark.services.base import Service
 from tidemark.studies.catalogs.record import ACKED, UNKNOWN, Kill
@@ -44,15 +44,15 @@ class Round:
     errors: int = 0  # unknown, although answered before the kill
 
 
-def why_not(rig: Rig, system: CatalogSystem) -> str | None:
+def why_not(test_bed: TestBed, system: CatalogSystem) -> str | None:
     """Return why no server is killed, or None if one is."""
     if not system.stores:
         return "keeps nothing"
     if system.volatile:
         return "nothing of it outlives its server, as it declares"
-    if any(rig.servers.by_class[kind].is_external for kind in rig.variant.needs):
+    if any(test_bed.servers.by_class[kind].is_external for kind in test_bed.variant.needs):
         return "its server was not started here"
-    if not rig.servers.ours():
+    if not test_bed.servers.ours():
         return "no server: its database is a file that each client opens by itself"
     return None
 
@@ -61,12 +61,18 @@ class Crash:
     """Repeated kills of a catalog's servers and databases, each with a separate round of requests."""
 
     def __init__(
-        self, rig: Rig, settings: CatalogSettings, system: CatalogSystem, directory: Path, mark: str, private: Path
+        self,
+        test_bed: TestBed,
+        settings: CatalogSettings,
+        system: CatalogSystem,
+        directory: Path,
+        mark: str,
+        private: Path,
     ) -> None:
         """Prepare the kills; `mark` distinguishes the entities of these rounds from all others."""
-        self._rig, self._settings, self._system, self._mark = rig, settings, system, mark
+        self._test_bed, self._settings, self._system, self._mark = test_bed, settings, system, mark
         self._directory, self._private = directory, private
-        self._rng = random.Random(f"{rig.spec.seed} {settings.label} crash")
+        self._rng = random.Random(f"{test_bed.spec.seed} {settings.label} crash")
         self._sent: list[Request] = []  # requests below the current root
         self._found: list[str] = []
         self._roots = 0
@@ -75,10 +81,10 @@ class Crash:
     def _root(self) -> tuple[str, ...]:
         return (f"NS_0_{self._mark}_{self._roots}",)
 
-    def all(self, window: Ledger, root: tuple[str, ...], show: Show) -> dict[str, Any]:
+    def all(self, window: Ledger, root: tuple[str, ...], show: ProgressCallback) -> dict[str, Any]:
         """Return all kills as JSON data, and a check of all that `window`, below `root`, had acknowledged before."""
         kills: list[Kill] = []
-        turns = itertools.product(range(self._settings.kills), self._rig.servers.ours())
+        turns = itertools.product(range(self._settings.kills), self._test_bed.servers.ours())
         for turn, victim in turns:
             show(f"kill {turn + 1} of {self._settings.kills} of {victim.title}")
             kills.append(kill := self._kill(victim, len(kills)))
@@ -86,7 +92,7 @@ class Crash:
                 return {"kills": [asdict(each) for each in kills], "window": None}
             if not kill.holds and 2 * kill.again_acked < kill.again:
                 break  # the next kill would begin with new entities, and the server takes no writes
-        self._rig.servers.check()
+        self._test_bed.servers.check()
         whole = look(self._system.open_reader(), window, root, self._system.keeps_properties)
         return {"kills": [asdict(each) for each in kills], "window": whole.plain()}
 
@@ -199,7 +205,7 @@ class Crash:
                 return time.monotonic() - began, ""
             except Exception as error:
                 said = f"{type(error).__name__}: {error}"
-            for other in self._rig.servers.by_class.values():
+            for other in self._test_bed.servers.by_class.values():
                 if other is not victim:
                     other.check()
             time.sleep(LOOK_S)

@@ -91,7 +91,7 @@ class Generator:
         path.write_text(json.dumps({**order, "stopping": str(self._stopping)}))
         self._command = [sys.executable, "-I", "-S", LAUNCHER, os.getpid(), "-", *program, path, self._result]
         self._folder = folder
-        self._abandoned = False
+        self._cancelled = False
         self._process: subprocess.Popen[bytes] | None = None
 
     @classmethod
@@ -151,9 +151,9 @@ class Generator:
     def has_ended(self) -> bool:
         return self._process is not None and self._process.poll() is not None
 
-    def abandon(self) -> None:
+    def cancel(self) -> None:
         """Make `play` return; called from another thread."""
-        self._abandoned = True
+        self._cancelled = True
 
     def let_stop(self) -> None:
         """From now on, end a user's phase if its request gets no answer or a server error (5xx)."""
@@ -187,7 +187,7 @@ class Generator:
                 if not more:
                     raise self._failure("ended on its own")
                 self._said += more
-            elif self._abandoned or time.monotonic() > deadline:
+            elif self._cancelled or time.monotonic() > deadline:
                 if expected[0] != "done":
                     raise self._failure(f"did not say '{expected[0]}' in time")
                 return []

@@ -101,18 +101,18 @@ class Faults:
         self._rng = random.Random(seed)
         victims = (None, *others) if of_writers else others
         self._turns = [victim for _ in range(kills) for victim in victims]
-        self._abandoned = threading.Event()
+        self._cancelled = threading.Event()
         self.kills: list[Kill] = []
         self.undisturbed = Look(None, "not looked at")  # before the first kill
         self.undisturbed_ns = 0  # that look must contain all that was acknowledged until this moment
 
-    def abandon(self) -> None:
+    def cancel(self) -> None:
         """Make `play` end; called from another thread."""
-        self._abandoned.set()
+        self._cancelled.set()
 
     @property
-    def is_abandoned(self) -> bool:
-        return self._abandoned.is_set()
+    def is_cancelled(self) -> bool:
+        return self._cancelled.is_set()
 
     def play(self, start_ns: int, seconds: float) -> None:
         """Perform all kills, each in its part of `seconds`, or later if the previous one took longer.
@@ -128,7 +128,7 @@ class Faults:
         for place, victim in enumerate(self._turns):
             share = self._rng.uniform(FIRST_SHARE, LAST_SHARE)
             self._wait_until(start_ns + round((place + share) * part * 1e9))
-            if self.is_abandoned:
+            if self.is_cancelled:
                 return
             self.kills.append(self._kill_other(victim) if victim else self._kill_writer())
             if self.kills[-1].look.ids is None:  # the table is unreadable: later kills would show nothing
@@ -136,7 +136,7 @@ class Faults:
         self._wait_until(start_ns + round(seconds * 1e9))
 
     def _wait_until(self, moment_ns: int) -> None:
-        self._abandoned.wait(max(0.0, (moment_ns - time.perf_counter_ns()) / 1e9))
+        self._cancelled.wait(max(0.0, (moment_ns - time.perf_counter_ns()) / 1e9))
 
     def _kill_writer(self) -> Kill:
         assert isinstance(self._crew, ReconnectingWriters)
@@ -163,7 +163,7 @@ class Faults:
         while missing := [number for number, moment in moments.items() if not moment]:
             for number in missing:
                 moments[number] = self._crew.acked_since(number, since_ns) or 0
-            if self.is_abandoned or self._crew.has_failed():
+            if self.is_cancelled or self._crew.has_failed():
                 raise SystemFailure(f"{happened}, and something else ended")
             if time.monotonic() > deadline:
                 who = ", ".join(map(str, missing))

@@ -119,7 +119,9 @@ def account(
             acked += int(((writer.acked_ns > previous_ns) & (writer.acked_ns <= kill.killed_ns)).sum())
             begun, outcome = writer.attempts["start_ns"], writer.attempts["outcome"]
             ends = begun + writer.attempts["elapsed_ns"]
-            ends_later = np.where(outcome == SENT, cause == place, ends >= kill.killed_ns)  # SENT: its writer was killed
+            ends_later = np.where(
+                outcome == SENT, cause == place, ends >= kill.killed_ns
+            )  # SENT: its writer was killed
             in_flight += int(((begun <= kill.killed_ns) & ends_later).sum())
             doubt = np.isin(outcome, (SENT, NUMBERS[UNKNOWN])) & (begun >= start_ns) & (cause == place)
             batches = writer.attempts["sequence"][doubt]

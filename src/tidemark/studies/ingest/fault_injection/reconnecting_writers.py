@@ -20,7 +20,7 @@ from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
-    from tidemark.measure.workload import Rig
+    from tidemark.measure.workload import TestBed
     from tidemark.studies.ingest.fault_injection.settings import FaultSettings
     from tidemark.studies.ingest.power_failure.settings import CutSettings
 
@@ -107,7 +107,7 @@ class ReconnectingWriters(Workers):
 
 
 def surviving(
-    rig: Rig,
+    test_bed: TestBed,
     table: TableSystem,
     folder: Path,
     settings: FaultSettings | CutSettings,
@@ -125,11 +125,11 @@ def surviving(
         return ReconnectingWriterConfig(
             door=table.door(),
             number=number,
-            trips=rig.workload.trips,
+            trips=test_bed.workload.trips,
             rows=settings.rows,
             tries=settings.tries,
             uncounted=0,
-            seed=rig.spec.seed,
+            seed=test_bed.spec.seed,
             records=folder / f".records-{number}",
             most=math.ceil(seconds * MOST_A_SECOND),
             place=folder / DOOR,

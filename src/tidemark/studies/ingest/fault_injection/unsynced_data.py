@@ -24,7 +24,7 @@ from tidemark.systems.tables import TableSystem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tidemark.measure.workload import Rig
+    from tidemark.measure.workload import TestBed
 
 COMMITS = 10  # whose files are checked
 LOOK_S = 0.1
@@ -97,12 +97,14 @@ def look(
     )
 
 
-def commits_at_risk(rig: Rig, table: TableSystem, folder: Path, watch_seconds: float) -> tuple[dict[str, Any], int]:
+def commits_at_risk(
+    test_bed: TestBed, table: TableSystem, folder: Path, watch_seconds: float
+) -> tuple[dict[str, Any], int]:
     """Return `look` as JSON, or {"excused": reason} if it is not possible, and the number of commits made."""
-    servers = rig.servers.by_class
+    servers = test_bed.servers.by_class
     if reason := why_not(folder, servers.values()):
         return {"excused": reason}, 0
-    batch = batches(rig.workload.trips, settings_of(rig.spec).rows, OF_TABLE)
+    batch = batches(test_bed.workload.trips, settings_of(test_bed.spec).rows, OF_TABLE)
     postgres = servers.get(Postgres)
     assert postgres is None or isinstance(postgres, Postgres)
     found = look(table, lambda number: batch(1 + number), folder, postgres, watch_seconds)

@@ -189,7 +189,7 @@ class WorkerPool(Workers):
         """Set up the writers; `program` is the module that each of them runs."""
         super().__init__()
         self._orders, self._folder, self._program = orders, folder, program
-        self._abandoned = False
+        self._cancelled = False
 
     def _start(self) -> None:
         for order in self._orders:
@@ -223,7 +223,7 @@ class WorkerPool(Workers):
         deadline, said = time.monotonic() + seconds + DRAIN_S, []
         for member in self._members:
             while (words := member.hear("done", time.monotonic() + LOOK_S)) is None:
-                if self._abandoned:
+                if self._cancelled:
                     return None
                 if time.monotonic() > deadline:
                     raise SystemFailure(f"a commit did not return within {DRAIN_S:.0f} s of the window's end")
@@ -231,9 +231,9 @@ class WorkerPool(Workers):
         self.said = tuple(dict.fromkeys(said))
         return start
 
-    def abandon(self) -> None:
+    def cancel(self) -> None:
         """Make `write` end; called from another thread."""
-        self._abandoned = True
+        self._cancelled = True
 
 
 FRONT, CLIENTS = "tidemark.studies.ingest.gateway.server", "tidemark.studies.ingest.load.requests"
@@ -258,7 +258,7 @@ class GatewayPool:
         self._uncounted, self._most = uncounted, most
         self._records = tuple(folder / f".records-{number}" for number in range(1, clients + 1))
         self._programs: list[Program] = []
-        self._abandoned = False
+        self._cancelled = False
         self.said: tuple[str, ...] = ()
         self.told: dict[str, Any] = {}  # final report of the front
 
@@ -319,7 +319,7 @@ class GatewayPool:
         clients.tell("go", start, start + round(seconds * 1e9))
         deadline = time.monotonic() + seconds + DRAIN_S
         while (words := clients.hear("done", time.monotonic() + LOOK_S)) is None:
-            if self._abandoned:
+            if self._cancelled:
                 return None
             if time.monotonic() > deadline:
                 raise SystemFailure(f"a request was not answered within {DRAIN_S:.0f} s of the window's end")
@@ -336,9 +336,9 @@ class GatewayPool:
         self.told = json.loads(ended)
         self.said = tuple(dict.fromkeys((*self.told["said"], *json.loads(words))))
 
-    def abandon(self) -> None:
+    def cancel(self) -> None:
         """Make `write` end; called from another thread."""
-        self._abandoned = True
+        self._cancelled = True
 
     def records(self) -> list[NDArray[np.int64]]:
         """Return the records of each client, by client number."""

@@ -24,7 +24,7 @@ from tidemark.studies.streams.window.samples import Samples, StreamWindow
 clock = time.perf_counter_ns
 
 
-def run_stretch(
+def run_segment(
     window: StreamWindow,
     source: Source,
     codec: EventCodec,

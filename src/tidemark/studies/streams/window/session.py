@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidemark.measure.workload import Rig
+from tidemark.measure.workload import TestBed
 from tidemark.services.kafka import Kafka
 from tidemark.stream.producer import Producer
 from tidemark.stream.topics import Topics
@@ -26,9 +26,9 @@ class Session:
         """True if the topic is filled before the window, not during it."""
         return self.settings.producer == AHEAD
 
-    def topics(self, rig: Rig) -> Topics:
+    def topics(self, test_bed: TestBed) -> Topics:
         if self._topics is None:
-            kafka = rig.servers.by_class[Kafka]
+            kafka = test_bed.servers.by_class[Kafka]
             assert isinstance(kafka, Kafka)
-            self._topics = Topics(kafka, self.producer, rig.spec.fingerprint)
+            self._topics = Topics(kafka, self.producer, test_bed.spec.fingerprint)
         return self._topics

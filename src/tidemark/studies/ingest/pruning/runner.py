@@ -16,7 +16,7 @@ import pyarrow as pa
 from tidemark.errors import SystemFailure
 from tidemark.measure.describe import system_part
 from tidemark.measure.done import DoneWindow
-from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
 from tidemark.runs.proofs import Oracle
 from tidemark.studies.ingest.settings import PruningSettings
@@ -44,27 +44,27 @@ class AskingWindow(DoneWindow[Asked]):
         return {"queries": inside, "rest": self.elapsed_ns - inside}
 
 
-class AskingStage(Stage[AskingWindow]):
-    """Stage of an `AskingWindow`, created by `staged`."""
+class PruningRunner(WindowRunner[AskingWindow]):
+    """Runner of an `AskingWindow`, created by `open_window`."""
 
-    def __init__(self, rig: Rig, directory: Path, table: TableSystem, files: int, rows: int) -> None:
+    def __init__(self, test_bed: TestBed, directory: Path, table: TableSystem, files: int, rows: int) -> None:
         self.directory = directory
-        self._rig, self._table, self._files, self._rows = rig, table, files, rows
-        self._abandoned = False
+        self._test_bed, self._table, self._files, self._rows = test_bed, table, files, rows
+        self._cancelled = False
         self._wrong: list[str] = []
 
     def new_window(self) -> AskingWindow:
         return AskingWindow()
 
-    def stretches(self, window: AskingWindow, until_seconds: float) -> Iterator[None]:
+    def segments(self, window: AskingWindow, until_seconds: float) -> Iterator[None]:
         del window, until_seconds
         yield
-        self._rig.servers.check()
+        self._test_bed.servers.check()
 
-    def advance(self, window: AskingWindow, until_seconds: float) -> None:
+    def execute(self, window: AskingWindow, until_seconds: float) -> None:
         clock = time.perf_counter_ns
         start = clock()
-        while not self._abandoned:
+        while not self._cancelled:
             for each in PREDICATES:
                 began = clock()
                 found = self._table.answer(each.asked)
@@ -73,15 +73,15 @@ class AskingStage(Stage[AskingWindow]):
                 break
         window.elapsed_ns = clock() - start
 
-    def abandon(self) -> None:
-        self._abandoned = True
+    def cancel(self) -> None:
+        self._cancelled = True
 
     def finish(self, window: AskingWindow) -> None:
-        self._rig.servers.check()
+        self._test_bed.servers.check()
         if not window.done:
             raise SystemFailure("the window was abandoned before a query was answered")
 
-    def check(self, window: AskingWindow, last: bool, show: Show) -> Findings:
+    def check(self, window: AskingWindow, last: bool, show: ProgressCallback) -> CheckResult:
         """Check that each query found all matching rows, and that the table holds each written row once."""
         del last
         show("oracle")
@@ -96,16 +96,16 @@ class AskingStage(Stage[AskingWindow]):
         verdict = not (wrong or missing or doubled or unexpected)
         counts = (files * rows, int(ids.sum()), missing, doubled, unexpected)
         oracle = Oracle(verdict, True, *counts, self._table.reader, time.perf_counter() - began)
-        return Findings(oracle, self._table.footprint())
+        return CheckResult(oracle, self._table.footprint())
 
-    def describe(self, window: AskingWindow) -> Description:
+    def describe(self, window: AskingWindow) -> RunMetadata:
         del window
         found: dict[str, Any] = {
             "oracle": {"words": "; ".join(self._wrong) or "exact"},
             "referenced_files": len(self._table.data_files()),
         }
-        return Description(
-            system=system_part(self._rig.variant, self._table, schema()),
+        return RunMetadata(
+            system=system_part(self._test_bed.variant, self._table, schema()),
             versions={"PyArrow": pa.__version__, "Python": platform.python_version()},
             marks=tuple(self._wrong),
             found=found,
@@ -113,17 +113,17 @@ class AskingStage(Stage[AskingWindow]):
 
 
 @contextmanager
-def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[AskingStage]:
-    """Create the table in the folder `name`, with a commit for each of its files, and yield its stage."""
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[PruningRunner]:
+    """Create the table in the folder `name`, with a commit for each of its files, and yield its runner."""
     del seconds
-    settings = PruningSettings.of(rig.spec)
+    settings = PruningSettings.of(test_bed.spec)
     with ExitStack() as stack:
-        directory = stack.enter_context(rig.folder(name))
+        directory = stack.enter_context(test_bed.folder(name))
         show("making the table")
         folder = private_directory(directory / "table-1")
-        table = rig.variant.open_as(TableSystem, rig.context(folder, settings.rows))
+        table = test_bed.variant.open_as(TableSystem, test_bed.context(folder, settings.rows))
         stack.callback(table.close)
         table.create(schema())
         for file in range(settings.files):
             table.write(rows_of(file, settings.rows))
-        yield AskingStage(rig, directory, table, settings.files, settings.rows)
+        yield PruningRunner(test_bed, directory, table, settings.files, settings.rows)

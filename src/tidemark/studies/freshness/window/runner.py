@@ -18,7 +18,7 @@ from tidemark.errors import SystemFailure
 from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
 from tidemark.measure.oracle import consult
-from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.runs.coding.shapes import pairs, written
 from tidemark.runs.proofs import Oracle
 from tidemark.services.kafka import Kafka
@@ -51,24 +51,24 @@ class Moving(Protocol):
     def ended_seconds(self) -> float: ...
 
 
-class FreshnessStage(Stage[FreshnessWindow]):
-    """Topic, table and mover of events; created by `staged`."""
+class FreshnessRunner(WindowRunner[FreshnessWindow]):
+    """Topic, table and mover of events; created by `open_window`."""
 
     def __init__(
         self,
-        rig: Rig,
+        test_bed: TestBed,
         directory: Path,
         system: System,
         table: TableSystem,
         source: Source,
         producer: PacedProducer,
-        show: Show,
+        show: ProgressCallback,
     ) -> None:
         self.directory = directory
-        self._settings, self._rig, self._show = FreshnessSettings.of(rig.spec), rig, show
+        self._settings, self._test_bed, self._show = FreshnessSettings.of(test_bed.spec), test_bed, show
         self._system, self._table, self._source, self._producer = system, table, source, producer
         self._moving: Moving | None = None
-        self._abandoned = self._gave_up = False
+        self._cancelled = self._gave_up = False
         self._sent = Sent(0, 0.0, 0.0)
         self._kills: list[Kill] = []
         self._cpu_s: dict[str, float] = {}
@@ -80,7 +80,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
     def new_window(self) -> FreshnessWindow:
         return FreshnessWindow(self._settings.warm)
 
-    def stretches(self, window: FreshnessWindow, until_seconds: float) -> Iterator[None]:
+    def segments(self, window: FreshnessWindow, until_seconds: float) -> Iterator[None]:
         """Start the pipeline, wait until the events before the window are visible, and yield once."""
         del until_seconds
         self._show("starting the pipeline")
@@ -89,14 +89,14 @@ class FreshnessStage(Stage[FreshnessWindow]):
         deadline = time.monotonic() + WARM_SECONDS
         while (found := self._table.visible_rows()) < window.warm:
             moving.check()
-            self._rig.servers.check()
+            self._test_bed.servers.check()
             if time.monotonic() > deadline:
                 raise SystemFailure(
                     f"of {window.warm} events before the window, {found} were visible after {WARM_SECONDS:.0f} s"
                 )
             time.sleep(LOOK_SECONDS)
         yield
-        self._rig.servers.check()
+        self._test_bed.servers.check()
 
     def _start(self) -> Moving:
         settings, system = self._settings, self._system
@@ -107,7 +107,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
             self._moving = system
             return system
         self._moving = own = OwnConsumer(self.directory, settings.encoding, settings.rules)
-        own.start(self._source, self._table)  # if this fails, it is stopped with the stage
+        own.start(self._source, self._table)  # if this fails, it is stopped with the runner
         return own
 
     def stop(self) -> None:
@@ -128,7 +128,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
     def has_ended(self) -> bool:
         return not self._producer.is_alive()
 
-    def advance(self, window: FreshnessWindow, until_seconds: float) -> None:
+    def execute(self, window: FreshnessWindow, until_seconds: float) -> None:
         settings, moving = self._settings, self._moving
         assert moving is not None
         before = self._used()
@@ -144,7 +144,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
             if settings.steps:
                 self._climb(window, reader, moving)
                 drained = (time.time_ns() - window.begin_ns) / 1e9 + settings.drain_seconds
-            while not self._abandoned and (not window.events or reader.rows < window.warm + window.events):
+            while not self._cancelled and (not window.events or reader.rows < window.warm + window.events):
                 passed = (time.time_ns() - window.begin_ns) / 1e9
                 if not window.events and (passed >= longest or (passed >= until_seconds and not moments)):
                     self._end_arrivals(window)
@@ -176,7 +176,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
 
         def goes_on() -> bool:
             moving.check()
-            return not self._abandoned
+            return not self._cancelled
 
         def spent() -> float:
             return sum(self._used().values())
@@ -194,16 +194,16 @@ class FreshnessStage(Stage[FreshnessWindow]):
 
     def _used(self) -> dict[str, float]:
         """Return the CPU seconds spent on the table so far: all but the broker, the producer and this process."""
-        groups = self._rig.groups(self)
+        groups = self._test_bed.groups(self)
         found = {name: group.cpu_seconds() for name, group in groups.items() if name not in SPARED}
         return {name: seconds for name, seconds in found.items() if seconds is not None}
 
-    def abandon(self) -> None:
-        self._abandoned = True
+    def cancel(self) -> None:
+        self._cancelled = True
 
     def finish(self, window: FreshnessWindow) -> None:
-        self._rig.servers.check()
-        if self._abandoned:
+        self._test_bed.servers.check()
+        if self._cancelled:
             raise SystemFailure("the window was abandoned: a process that it needs ended")
         assert self._moving is not None
         self._moving.stop()
@@ -212,7 +212,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
         inside = window.columns["commit"]
         self._commits = len(set(inside[inside < len(history)].tolist()))
 
-    def check(self, window: FreshnessWindow, last: bool, show: Show) -> Findings:
+    def check(self, window: FreshnessWindow, last: bool, show: ProgressCallback) -> CheckResult:
         del last
         show("oracle")
         if Capability.READ_BACK not in self._table.capabilities:
@@ -224,9 +224,9 @@ class FreshnessStage(Stage[FreshnessWindow]):
         whole = oracle.verdict or is_unfinished(oracle, self._gave_up)
         if whole and oracle.applicable and not self._kills and self._ramp is None:
             self._reads = reads.take(self._table, oracle.found, footprint, show)
-        return Findings(oracle, footprint)
+        return CheckResult(oracle, footprint)
 
-    def describe(self, window: FreshnessWindow) -> Description:
+    def describe(self, window: FreshnessWindow) -> RunMetadata:
         oracle, settings = self._oracle, self._settings
         wrong = []
         if is_unfinished(oracle, self._gave_up):
@@ -248,7 +248,7 @@ class FreshnessStage(Stage[FreshnessWindow]):
             cpu_s=pairs(self._cpu_s),
             unseen=tuple(
                 service.title
-                for service in self._rig.servers.by_class.values()
+                for service in self._test_bed.servers.by_class.values()
                 if service.is_elsewhere and service.name not in SPARED
             ),
             kills=tuple(self._kills),
@@ -261,8 +261,8 @@ class FreshnessStage(Stage[FreshnessWindow]):
             reads=self._reads,
             exactly_once=system.exactly_once if isinstance(system, StreamingSink) else EXACTLY_ONCE,
         )
-        return Description(
-            system=system_part(self._rig.variant, system, self._source.schema),
+        return RunMetadata(
+            system=system_part(self._test_bed.variant, system, self._source.schema),
             versions={
                 "confluent-kafka": confluent_kafka.__version__,
                 "PyArrow": pa.__version__,
@@ -274,33 +274,37 @@ class FreshnessStage(Stage[FreshnessWindow]):
 
 
 @contextmanager
-def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[FreshnessStage]:
-    """Yield the stage of a new topic and a new table, both empty, in the folder `name`; the pipeline is not started."""
-    kafka = rig.servers.by_class[Kafka]
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[FreshnessRunner]:
+    """Yield the runner of a new topic and a new table, both empty, in the folder `name`; the pipeline is stopped."""
+    kafka = test_bed.servers.by_class[Kafka]
     assert isinstance(kafka, Kafka)
     del seconds
-    encoding, schema, trips = FreshnessSettings.of(rig.spec).encoding, rig.workload.trips_schema, rig.workload.trips
+    encoding, schema, trips = (
+        FreshnessSettings.of(test_bed.spec).encoding,
+        test_bed.workload.trips_schema,
+        test_bed.workload.trips,
+    )
     with ExitStack() as stack:
-        directory = stack.enter_context(rig.folder(name))
+        directory = stack.enter_context(test_bed.folder(name))
         show("making table and topic")
-        context = rig.context(directory, ROWS_PER_WRITE)
-        system = rig.variant.open(context)
+        context = test_bed.context(directory, ROWS_PER_WRITE)
+        system = test_bed.variant.open(context)
         stack.callback(system.close)
         table = system
         if isinstance(system, StreamingSink):
-            table = system.destination(rig.variant.options).open(context)
+            table = system.destination(test_bed.variant.options).open(context)
             stack.callback(table.close)
         assert isinstance(table, TableSystem)
         table.create(schema)
-        topic = f"tidemark-{rig.spec.fingerprint}-{secrets.token_hex(6)}"
+        topic = f"tidemark-{test_bed.spec.fingerprint}-{secrets.token_hex(6)}"
         kafka.create_topic(topic)
         stack.callback(_drop, kafka, topic)
         source = Source(kafka.bootstrap, topic, schema)
         producer = PacedProducer(trips, directory, kafka.bootstrap, topic, encoding)
         stack.enter_context(producer)
-        stage = FreshnessStage(rig, directory, system, table, source, producer, show)
-        stack.callback(stage.stop)
-        yield stage
+        runner = FreshnessRunner(test_bed, directory, system, table, source, producer, show)
+        stack.callback(runner.stop)
+        yield runner
 
 
 def _drop(kafka: Kafka, topic: str) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tidemark.errors import ServiceError, SystemFailure
 from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
-from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
 from tidemark.runs.coding.shapes import Pairs, pairs, written
 from tidemark.runs.manifest import Footprint
@@ -56,15 +56,21 @@ class Counted:
         return pairs(cpu), pairs(counted)
 
 
-class CatalogStage(Stage[CatalogWindow]):
-    """Tree of one catalog, not created yet; made by `staged`."""
+class CatalogRunner(WindowRunner[CatalogWindow]):
+    """Tree of one catalog, not created yet; made by `open_window`."""
 
     def __init__(
-        self, rig: Rig, directory: Path, tree: Tree, system: CatalogSystem, phases: list[Phase], generator: Generator
+        self,
+        test_bed: TestBed,
+        directory: Path,
+        tree: Tree,
+        system: CatalogSystem,
+        phases: list[Phase],
+        generator: Generator,
     ) -> None:
         self.directory, self.system = directory, system
-        self._settings = CatalogSettings.of(rig.spec)
-        self._rig, self._tree, self._phases, self._generator = rig, tree, phases, generator
+        self._settings = CatalogSettings.of(test_bed.spec)
+        self._test_bed, self._tree, self._phases, self._generator = test_bed, tree, phases, generator
         self._stored_before = system.stored()
         self._finding: Finding | None = None
         self._crash: dict[str, Any] = {}
@@ -79,9 +85,9 @@ class CatalogStage(Stage[CatalogWindow]):
     def has_ended(self) -> bool:
         return self._generator.has_ended()
 
-    def advance(self, window: CatalogWindow, until_seconds: float) -> None:
+    def execute(self, window: CatalogWindow, until_seconds: float) -> None:
         deadline = time.monotonic() + until_seconds
-        groups = self._rig.groups(self)
+        groups = self._test_bed.groups(self)
         began, before = time.perf_counter_ns(), Counted.now(groups, self.system)
         numbered = enumerate(window.phases)
         for step, together in groupby(numbered, key=lambda each: each[1].step):
@@ -99,22 +105,22 @@ class CatalogStage(Stage[CatalogWindow]):
         window.elapsed_ns = time.perf_counter_ns() - began
         window.ended = True
 
-    def abandon(self) -> None:
-        self._generator.abandon()
+    def cancel(self) -> None:
+        self._generator.cancel()
 
     def finish(self, window: CatalogWindow) -> None:
-        self._rig.servers.check()
+        self._test_bed.servers.check()
         if not window.ended:
             done = f"'{window.steps[-1].name}'" if window.steps else "nothing"
             raise ServiceError(
-                f"the window of {self._rig.spec.window_seconds:g} s was over before all requests were answered; "
+                f"the window of {self._test_bed.spec.window_seconds:g} s was over before all requests were answered; "
                 f"done by then: {done}. Give the protocol a longer window_seconds, or less to do"
             )
         window.take(self._generator.played())
         if window.rows == 0:
             raise SystemFailure(f"not one request succeeded; the first answers: {'; '.join(window.said)}")
 
-    def check(self, window: CatalogWindow, last: bool, show: Show) -> Findings:
+    def check(self, window: CatalogWindow, last: bool, show: ProgressCallback) -> CheckResult:
         show("oracle")
         files, size, database = self.system.stored()
         old_files, old_size, old_database = self._stored_before
@@ -124,7 +130,7 @@ class CatalogStage(Stage[CatalogWindow]):
         if not self.system.stores:
             self._look_closer(Ledger(), last, show)
             nothing = Oracle(True, False, window.rows, 0, 0, 0, 0, self.system.reader, 0.0)
-            return Findings(nothing, footprint)
+            return CheckResult(nothing, footprint)
         began = time.monotonic()
         requests = (request for phase in window.phases for request in phase.requests)
         ledger = Ledger.of(requests, window.columns["outcome"])
@@ -135,9 +141,9 @@ class CatalogStage(Stage[CatalogWindow]):
         self._check_closed_form(ledger)
         found = verdict(self._finding, self.system.reader, began)
         self._look_closer(ledger, last, show)
-        return Findings(found, footprint)
+        return CheckResult(found, footprint)
 
-    def _look_closer(self, ledger: Ledger, last: bool, show: Show) -> None:
+    def _look_closer(self, ledger: Ledger, last: bool, show: ProgressCallback) -> None:
         """Run the checks that would have changed the numbers, after the last window of a series."""
         self._crash = self._kill(ledger, last, show)
         if not last:
@@ -145,17 +151,17 @@ class CatalogStage(Stage[CatalogWindow]):
         if any(kill["answered_s"] is None for kill in self._crash.get("kills", ())):
             self._statements = {"excused": "it did not answer any more after a kill"}
             return
-        places = self.directory, f"{self._tree.mark}_counted", self._rig.workload.private
-        self._statements = count_statements(self._rig, self._settings, self.system, *places, show)
+        places = self.directory, f"{self._tree.mark}_counted", self._test_bed.workload.private
+        self._statements = count_statements(self._test_bed, self._settings, self.system, *places, show)
 
-    def _kill(self, ledger: Ledger, last: bool, show: Show) -> dict[str, Any]:
+    def _kill(self, ledger: Ledger, last: bool, show: ProgressCallback) -> dict[str, Any]:
         """Run the crash part, if any, after the last window of a series, when its numbers are recorded."""
-        tree, private = self._tree, self._rig.workload.private
+        tree, private = self._tree, self._test_bed.workload.private
         if not (last and self._settings.kills):
             return {}
-        if (reason := why_not(self._rig, self.system)) is not None:
+        if (reason := why_not(self._test_bed, self.system)) is not None:
             return {"excused": reason}
-        crash = Crash(self._rig, self._settings, self.system, self.directory, f"{tree.mark}_crash", private)
+        crash = Crash(self._test_bed, self._settings, self.system, self.directory, f"{tree.mark}_crash", private)
         return crash.all(ledger, (tree.root,), show)
 
     def _check_closed_form(self, ledger: Ledger) -> None:
@@ -167,7 +173,7 @@ class CatalogStage(Stage[CatalogWindow]):
             if made > count:
                 raise SystemFailure(f"{made:,} creations of a {entity} were acknowledged, {count:,} were asked for")
 
-    def describe(self, window: CatalogWindow) -> Description:
+    def describe(self, window: CatalogWindow) -> RunMetadata:
         oracle = self._finding.plain() if self._finding else {}
         found = {
             "steps": [written(step) for step in window.steps],
@@ -180,8 +186,8 @@ class CatalogStage(Stage[CatalogWindow]):
         }
         library = isinstance(self.system, LibraryCatalog)
         marks = [] if self._finding is None or self._finding.holds else ["not what was acknowledged"]
-        return Description(
-            system=system_part(self._rig.variant, self.system, pa.schema([])),
+        return RunMetadata(
+            system=system_part(self._test_bed.variant, self.system, pa.schema([])),
             versions={**({} if library else {"Locust": tool_versions(TOOL)[TOOL]}), "PyArrow": pa.__version__},
             marks=tuple(marks),
             found=found,
@@ -193,11 +199,11 @@ def _is_beside(path: Sequence[str], name: str) -> bool:
     return CHURN in path or RAMP in path or name.startswith("Race_")
 
 
-def _why_not_counted(rig: Rig, system: CatalogSystem) -> str | None:
+def _why_not_counted(test_bed: TestBed, system: CatalogSystem) -> str | None:
     """Return why no statements are counted, or None if they are."""
     if not system.stores:
         return "keeps nothing"
-    if any(rig.servers.by_class[kind].is_external for kind in rig.variant.needs):
+    if any(test_bed.servers.by_class[kind].is_external for kind in test_bed.variant.needs):
         return "its server was not started here"
     if "statements" in system.counters():
         return "counted in its windows, at no cost: see the steps"
@@ -209,7 +215,13 @@ def _why_not_counted(rig: Rig, system: CatalogSystem) -> str | None:
 
 
 def count_statements(
-    rig: Rig, settings: CatalogSettings, system: CatalogSystem, directory: Path, mark: str, private: Path, show: Show
+    test_bed: TestBed,
+    settings: CatalogSettings,
+    system: CatalogSystem,
+    directory: Path,
+    mark: str,
+    private: Path,
+    show: ProgressCallback,
 ) -> dict[str, Any]:
     """Return the SQL statements and requests of each step as JSON data, or the reason why there are none.
 
@@ -217,12 +229,12 @@ def count_statements(
     with its counter, and then the servers that use it. A first tree is created uncounted, to open connections and fill
     caches; on a second one, each step's statements are counted. `mark` distinguishes its trees from all others.
     """
-    if (reason := _why_not_counted(rig, system)) is not None:
+    if (reason := _why_not_counted(test_bed, system)) is not None:
         return {"excused": reason}
     assert system.postgres is not None
     postgres, database = system.postgres
     show("counting SQL statements")
-    servers = rig.servers.by_class.values()
+    servers = test_bed.servers.by_class.values()
     clients = [each for each in servers if Postgres in each.needs and not each.is_instrument]
     for server in reversed(clients):
         server.stop()
@@ -230,7 +242,7 @@ def count_statements(
     for server in clients:
         server.start()
     system.reconnect()
-    asked = _asked(settings, system, rig.spec.seed, mark)
+    asked = _asked(settings, system, test_bed.spec.seed, mark)
     steps: list[dict[str, Any]] = []
     deadline = time.monotonic() + LONGEST_S
     folder = private_directory(directory / "statements")
@@ -240,7 +252,7 @@ def count_statements(
             played, before = list(together), postgres.statements(database)
             for number, _ in played:
                 if generator.play(number, deadline) is None:
-                    generator.abandon()
+                    generator.cancel()
                     return {"excused": f"'{step}' was not answered within {LONGEST_S:g} s"}
             ended = postgres.statements(database) - before
             requests = sum(len(phase.requests) for _, phase in played)
@@ -262,18 +274,18 @@ def _asked(settings: CatalogSettings, system: CatalogSystem, seed: int, mark: st
 
 
 @contextmanager
-def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[CatalogStage]:
-    """Yield the stage of a new tree in the running catalog, with a load generator that is connected and waits."""
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[CatalogRunner]:
+    """Yield the runner of a new tree in the running catalog, with a load generator that is connected and waits."""
     del seconds  # a window is as long as its requests take
-    settings, private = CatalogSettings.of(rig.spec), rig.workload.private
-    directory = private_directory(rig.work / name)
+    settings, private = CatalogSettings.of(test_bed.spec), test_bed.workload.private
+    directory = private_directory(test_bed.work / name)
     # The name distinguishes a window's tree from all others in the same catalog.
-    tree = Tree(settings.depth, f"{name.replace('-', '_')}_{next(rig.session)}")
+    tree = Tree(settings.depth, f"{name.replace('-', '_')}_{next(test_bed.session)}")
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, directory, ignore_errors=True)
-        system = rig.variant.open_as(CatalogSystem, rig.context(directory, 1))
+        system = test_bed.variant.open_as(CatalogSystem, test_bed.context(directory, 1))
         stack.callback(system.close)
         show("starting the load generator")
-        made = phases(settings, tree, rig.spec.seed, system.requests, ALONE if system.alone else POOL)
+        made = phases(settings, tree, test_bed.spec.seed, system.requests, ALONE if system.alone else POOL)
         generator = stack.enter_context(Generator.of(system, private, directory, made, settings.timeout_seconds))
-        yield CatalogStage(rig, directory, tree, system, made, generator)
+        yield CatalogRunner(test_bed, directory, tree, system, made, generator)

@@ -8,14 +8,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidemark.measure.workload import Description, Rig, Show
+from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
 from tidemark.studies.ingest.load.crew import GatewayPool
 from tidemark.studies.ingest.settings import GroupSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
+from tidemark.studies.ingest.window.runner import COLD_RUN, IngestRunner, fresh_table
 from tidemark.studies.ingest.window.samples import IngestWindow
-from tidemark.studies.ingest.window.stage import COLD_RUN, IngestStage, fresh_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,19 +37,19 @@ class GroupWindow(IngestWindow):
         self.columns["commit"], self.columns["commits"] = self.columns["commits"], self.columns["commit"]
 
 
-class GroupStage(IngestStage):
+class GroupRunner(IngestRunner):
     """Window on one table, a front, and its clients."""
 
     def __init__(
-        self, rig: Rig, directory: Path, tables: Sequence[TableSystem], crew: GatewayPool, warms: bool
+        self, test_bed: TestBed, directory: Path, tables: Sequence[TableSystem], crew: GatewayPool, warms: bool
     ) -> None:
-        super().__init__(rig, directory, tables, crew, warms)
+        super().__init__(test_bed, directory, tables, crew, warms)
         self._fronted = crew
 
     def new_window(self) -> GroupWindow:
         return GroupWindow(self._settings.rows)
 
-    def describe(self, window: IngestWindow) -> Description:
+    def describe(self, window: IngestWindow) -> RunMetadata:
         """Describe the window as for writers, except that the front's commits are not the clients' requests."""
         made = super().describe(window)
         requests = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
@@ -60,19 +60,21 @@ class GroupStage(IngestStage):
 
 
 @contextmanager
-def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[GroupStage]:
-    """Yield a stage: a table in the folder `name` with a first commit, a front before it, and waiting clients."""
-    settings = GroupSettings.of(rig.spec)
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[GroupRunner]:
+    """Yield a runner: a table in the folder `name` with a first commit, a front before it, and waiting clients."""
+    settings = GroupSettings.of(test_bed.spec)
     with ExitStack() as stack:
-        directory = stack.enter_context(rig.folder(name))
+        directory = stack.enter_context(test_bed.folder(name))
         show("making the table")
-        table = fresh_table(rig, directory / "table-1", stack, ROWS_A_FLUSH)
+        table = fresh_table(test_bed, directory / "table-1", stack, ROWS_A_FLUSH)
         show("starting the front and its clients")
         order = GatewayConfig(
-            table.door(), rig.workload.trips_schema, settings.rules, new_token(), settings.writers, settings.tries
+            table.door(), test_bed.workload.trips_schema, settings.rules, new_token(), settings.writers, settings.tries
         )
         most = math.ceil(seconds * MOST_A_SECOND) + settings.uncounted
         crew = stack.enter_context(
-            GatewayPool(order, rig.workload.trips, settings.rows, settings.clients, settings.uncounted, most, directory)
+            GatewayPool(
+                order, test_bed.workload.trips, settings.rows, settings.clients, settings.uncounted, most, directory
+            )
         )
-        yield GroupStage(rig, directory, [table], crew, name != COLD_RUN)
+        yield GroupRunner(test_bed, directory, [table], crew, name != COLD_RUN)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from tidemark.errors import SystemFailure
 from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
-from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import together
 from tidemark.runs.proofs import Oracle
@@ -40,13 +40,13 @@ MOST_A_SECOND = 500_000  # attempts of one writer that its records have room for
 COLD_RUN = "run-0"  # includes the first commits: no warm-up before it
 
 
-class WrittenStage(Stage[IngestWindow]):
+class WriteRunner(WindowRunner[IngestWindow]):
     """Window on one table, or one per writer, and the check of their contents. A subclass defines the timed part."""
 
-    def __init__(self, rig: Rig, directory: Path, tables: Sequence[TableSystem], writing: Writing) -> None:
+    def __init__(self, test_bed: TestBed, directory: Path, tables: Sequence[TableSystem], writing: Writing) -> None:
         self.directory = directory
-        self._settings = settings_of(rig.spec)
-        self._rig, self._tables, self._writing = rig, tables, writing
+        self._settings = settings_of(test_bed.spec)
+        self._test_bed, self._tables, self._writing = test_bed, tables, writing
         self._started: int | None = None
         self._records: list[NDArray[np.int64]] = []
         self._finding = Finding()
@@ -64,7 +64,7 @@ class WrittenStage(Stage[IngestWindow]):
         return self._writing.has_failed()
 
     def finish(self, window: IngestWindow) -> None:
-        self._rig.servers.check()
+        self._test_bed.servers.check()
         if self._started is None:
             raise SystemFailure("the window was abandoned: a writer's process ended")
         self._records = self._writing.records()
@@ -73,13 +73,13 @@ class WrittenStage(Stage[IngestWindow]):
         if window.rows == 0:
             raise SystemFailure(f"not one commit was acknowledged; the first errors: {'; '.join(window.said)}")
 
-    def check(self, window: IngestWindow, last: bool, show: Show) -> Findings:
+    def check(self, window: IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
         del last  # the last run needs no extra work
         show("oracle")
         reader = self._tables[0].reader
         footprint = together([table.footprint() for table in self._tables])
         if Capability.READ_BACK not in self._tables[0].capabilities:
-            return Findings(Oracle(True, False, window.rows, 0, 0, 0, 0, reader, 0.0), footprint)
+            return CheckResult(Oracle(True, False, window.rows, 0, 0, 0, 0, reader, 0.0), footprint)
         began = time.perf_counter()
         known = {number: states(records) for number, records in enumerate(self._records, 1)}
         finding = self._finding = self._look(known)
@@ -87,7 +87,7 @@ class WrittenStage(Stage[IngestWindow]):
         self._referenced = sum(len(table.data_files()) for table in self._tables)
         unexpected = finding.risen + finding.phantom
         counts = (finding.expected, finding.found, finding.lost, finding.doubled, unexpected)
-        return Findings(Oracle(finding.is_exact, True, *counts, reader, seconds), footprint)
+        return CheckResult(Oracle(finding.is_exact, True, *counts, reader, seconds), footprint)
 
     def _look(self, known: dict[int, NDArray[np.int64]]) -> Finding:
         """Check each table separately, with the writers that it had: all of them, or one."""
@@ -104,7 +104,7 @@ class WrittenStage(Stage[IngestWindow]):
             whole.add(look(ids, {OF_TABLE: first, **own}, self._settings.rows))
         return whole
 
-    def describe(self, window: IngestWindow) -> Description:
+    def describe(self, window: IngestWindow) -> RunMetadata:
         refused = [table.refused() for table in self._tables]
         acked = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
         found: dict[str, Any] = {
@@ -115,40 +115,40 @@ class WrittenStage(Stage[IngestWindow]):
             "first_errors": list(window.said),
         }
         exact = self._finding.is_exact
-        return Description(
-            system=system_part(self._rig.variant, self._tables[0], self._rig.workload.trips_schema),
+        return RunMetadata(
+            system=system_part(self._test_bed.variant, self._tables[0], self._test_bed.workload.trips_schema),
             versions=versions(),
             marks=() if exact else (f"the table does not hold what was acknowledged: {self._finding.words}",),
             found=found,
         )
 
 
-class IngestStage(WrittenStage):
-    """Window of undisturbed writers; made by `staged`."""
+class IngestRunner(WriteRunner):
+    """Window of undisturbed writers; made by `open_window`."""
 
     def __init__(
         self,
-        rig: Rig,
+        test_bed: TestBed,
         directory: Path,
         tables: Sequence[TableSystem],
         crew: WorkerPool | GatewayPool,
         warms: bool,
     ) -> None:
-        super().__init__(rig, directory, tables, crew)
+        super().__init__(test_bed, directory, tables, crew)
         self._crew, self._warms = crew, warms
 
-    def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
+    def segments(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
         """Yield once. Before a hot window, have all writers write their warm-up batches together."""
         if self._warms:
             self._crew.warm()
-        yield from super().stretches(window, until_seconds)
+        yield from super().segments(window, until_seconds)
 
-    def advance(self, window: IngestWindow, until_seconds: float) -> None:
+    def execute(self, window: IngestWindow, until_seconds: float) -> None:
         self._started = self._crew.write(until_seconds)
         window.elapsed_ns = round(until_seconds * 1e9)
 
-    def abandon(self) -> None:
-        self._crew.abandon()
+    def cancel(self) -> None:
+        self._crew.cancel()
 
 
 def versions() -> dict[str, str]:
@@ -156,25 +156,25 @@ def versions() -> dict[str, str]:
     return {"PyArrow": pa.__version__, "Python": platform.python_version()}
 
 
-def fresh_table(rig: Rig, folder: Path, stack: ExitStack, rows_per_write: int) -> TableSystem:
+def fresh_table(test_bed: TestBed, folder: Path, stack: ExitStack, rows_per_write: int) -> TableSystem:
     """Return a table in `folder` with a first commit, of as many rows as a batch; `stack` closes it."""
-    table = rig.variant.open_as(TableSystem, rig.context(private_directory(folder), rows_per_write))
+    table = test_bed.variant.open_as(TableSystem, test_bed.context(private_directory(folder), rows_per_write))
     stack.callback(table.close)
-    table.create(rig.workload.trips_schema)
+    table.create(test_bed.workload.trips_schema)
     # Some clients do not check for a conflict when they make the first commit to an empty table.
-    table.write(batches(rig.workload.trips, settings_of(rig.spec).rows, OF_TABLE)(0))
+    table.write(batches(test_bed.workload.trips, settings_of(test_bed.spec).rows, OF_TABLE)(0))
     return table
 
 
 @contextmanager
-def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[IngestStage]:
-    """Yield a stage: tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
-    settings = WritersSettings.of(rig.spec)
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[IngestRunner]:
+    """Yield a runner: tables in the folder `name`, each with a first commit, and the writers' processes, waiting."""
+    settings = WritersSettings.of(test_bed.spec)
     with ExitStack() as stack:
-        directory = stack.enter_context(rig.folder(name))
+        directory = stack.enter_context(test_bed.folder(name))
         show("making the tables")
         tables = [
-            fresh_table(rig, directory / f"table-{number}", stack, settings.rows)
+            fresh_table(test_bed, directory / f"table-{number}", stack, settings.rows)
             for number in range(1, 1 + (settings.writers if settings.tables == OWN else 1))
         ]
         show("starting the writers")
@@ -183,15 +183,15 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[IngestSt
             WorkerConfig(
                 door=tables[number % len(tables)].door(),
                 number=number + 1,
-                trips=rig.workload.trips,
+                trips=test_bed.workload.trips,
                 rows=settings.rows,
                 tries=settings.tries,
                 uncounted=settings.uncounted,
-                seed=rig.spec.seed,
+                seed=test_bed.spec.seed,
                 records=directory / f".records-{number + 1}",
                 most=most,
             )
             for number in range(settings.writers)
         ]
         crew = stack.enter_context(WorkerPool(orders, directory))
-        yield IngestStage(rig, directory, tables, crew, name != COLD_RUN)
+        yield IngestRunner(test_bed, directory, tables, crew, name != COLD_RUN)

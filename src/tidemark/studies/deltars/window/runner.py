@@ -1,4 +1,4 @@
-"""Stage of a window: a client process, a location for its tables, and a reader that compares each with its source."""
+"""Runner of a window: a client process, a location for its tables, and a reader that compares each with its source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidemark.errors import SystemFailure
 from tidemark.machine.processes import confine
 from tidemark.machine.sampler import Group
 from tidemark.measure.describe import system_part
-from tidemark.measure.workload import Description, Findings, Rig, Show, Stage
+from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.runs.coding.shapes import pairs, written
 from tidemark.runs.proofs import Oracle
 from tidemark.services.hdfs.servers import Closes, NameNode
@@ -35,19 +35,21 @@ from tidemark.systems.bulk.process import Client
 CLIENT = "client"  # group of its processes
 
 
-class TableStage(Stage[TablesWindow]):
-    """Stage of the window of one client; `staged` creates it."""
+class TableRunner(WindowRunner[TablesWindow]):
+    """Runner of the window of one client; `open_window` creates it."""
 
-    def __init__(self, rig: Rig, directory: Path, system: BulkTable, comparer: Comparer, show: Show) -> None:
+    def __init__(
+        self, test_bed: TestBed, directory: Path, system: BulkTable, comparer: Comparer, show: ProgressCallback
+    ) -> None:
         self.directory = directory
-        self._settings = DeltarsSettings.of(rig.spec)
-        self._rig, self._system, self._comparer, self._show = rig, system, comparer, show
-        self._source = data.source_of(rig.workload.workspace, self._settings.data)
-        self._data = data.made(rig.workload.workspace, self._settings.data)
+        self._settings = DeltarsSettings.of(test_bed.spec)
+        self._test_bed, self._system, self._comparer, self._show = test_bed, system, comparer, show
+        self._source = data.source_of(test_bed.workload.workspace, self._settings.data)
+        self._data = data.made(test_bed.workload.workspace, self._settings.data)
         self._keys = data.keys_of(self._settings.data)
         self._client: Client | None = None
         self._kept = directory / "read.parquet"  # what the client read in the last repetition
-        self._abandoned = False
+        self._cancelled = False
         self._differences: list[Difference] = []
         self._wrong: list[str] = []
         self._departures: list[str] = []
@@ -58,21 +60,21 @@ class TableStage(Stage[TablesWindow]):
     def new_window(self) -> TablesWindow:
         return TablesWindow()
 
-    def stretches(self, window: TablesWindow, until_seconds: float) -> Iterator[None]:
+    def segments(self, window: TablesWindow, until_seconds: float) -> Iterator[None]:
         """Yield once, with a client whose libraries are loaded and that has written nothing."""
         del window, until_seconds
         mine = sorted(os.sched_getaffinity(0))
         cores = self._settings.cores
         # Servers get the processors that the client does not have; if it has all of them, they share.
         self._placed = {"client": mine[:cores], "servers": mine[cores:] or mine}
-        confine(self._rig.servers.pids(), self._placed["servers"])
+        confine(self._test_bed.servers.pids(), self._placed["servers"])
         self._client = client = Client(self._system, self._placed["client"], self.directory)
         with client:
             self._versions = client.versions
             yield
-        self._rig.servers.check()
+        self._test_bed.servers.check()
 
-    def advance(self, window: TablesWindow, until_seconds: float) -> None:
+    def execute(self, window: TablesWindow, until_seconds: float) -> None:
         del until_seconds
         began = time.perf_counter_ns()
         last = self._settings.repetitions - 1
@@ -80,7 +82,7 @@ class TableStage(Stage[TablesWindow]):
             name = f"table-{repetition}"
             self._show(f"repetition {repetition + 1} of {last + 1}")
             self._repeat(window, repetition, name, began, self._kept if repetition == last else None)
-            if self._abandoned:
+            if self._cancelled:
                 break
             checked = time.perf_counter_ns()
             if Capability.READ_BACK in self._system.capabilities:
@@ -103,7 +105,7 @@ class TableStage(Stage[TablesWindow]):
                 else:
                     told = client.read(address, keep, timeout_s)
             except SystemFailure:
-                if self._abandoned:
+                if self._cancelled:
                     return
                 raise
             told["start_ns"] -= began
@@ -131,11 +133,11 @@ class TableStage(Stage[TablesWindow]):
             self._wrong.append(f"{name}: the client read {read.rows:,} rows of {rows:,}")
 
     def _said_bytes(self) -> int:
-        names = self._rig.servers.by_class.get(NameNode)
+        names = self._test_bed.servers.by_class.get(NameNode)
         return names.said_bytes() if isinstance(names, NameNode) else 0
 
     def _closes(self, since: int) -> Closes:
-        names = self._rig.servers.by_class.get(NameNode)
+        names = self._test_bed.servers.by_class.get(NameNode)
         return names.closes(since) if isinstance(names, NameNode) else Closes(0, 0)
 
     def groups(self) -> Mapping[str, Group]:
@@ -144,26 +146,26 @@ class TableStage(Stage[TablesWindow]):
     def has_ended(self) -> bool:
         return self._client is not None and not self._client.is_alive()
 
-    def abandon(self) -> None:
-        self._abandoned = True
+    def cancel(self) -> None:
+        self._cancelled = True
         if self._client is not None:
             self._client.kill()
 
     def finish(self, window: TablesWindow) -> None:
         del window
         self._client = None
-        self._rig.servers.check()
-        if self._abandoned:
+        self._test_bed.servers.check()
+        if self._cancelled:
             raise SystemFailure("the window was abandoned: a process that it needs ended")
 
-    def check(self, window: TablesWindow, last: bool, show: Show) -> Findings:
+    def check(self, window: TablesWindow, last: bool, show: ProgressCallback) -> CheckResult:
         """Compare the client's last read with the source, value by value; the tables were checked one by one before."""
         del last
         show("oracle")
         began = time.perf_counter()
         footprint = self._system.footprint(f"table-{self._settings.repetitions - 1}")
         if Capability.READ_BACK not in self._system.capabilities:
-            return Findings(Oracle(True, False, 0, 0, 0, 0, 0, self._system.reader, 0.0), footprint)
+            return CheckResult(Oracle(True, False, 0, 0, 0, 0, 0, self._system.reader, 0.0), footprint)
         found = list(self._differences)
         if self._system.reads:
             read = self._comparer.compare(f"read_parquet({duckdb_client.literal(self._kept)})")
@@ -182,9 +184,9 @@ class TableStage(Stage[TablesWindow]):
             self._system.reader,
             seconds,
         )
-        return Findings(oracle, footprint)
+        return CheckResult(oracle, footprint)
 
-    def describe(self, window: TablesWindow) -> Description:
+    def describe(self, window: TablesWindow) -> RunMetadata:
         del window
         record = TablesRecord(
             data=DataRecord(**asdict(self._data), rows=self._comparer.rows),
@@ -193,8 +195,8 @@ class TableStage(Stage[TablesWindow]):
             client=pairs(self._versions),
         )
         apart = self._system.of_release_before  # the system's class reports the versions that a stack has
-        return Description(
-            system=system_part(self._rig.variant, self._system, pq.read_schema(self._source)),
+        return RunMetadata(
+            system=system_part(self._test_bed.variant, self._system, pq.read_schema(self._source)),
             versions={
                 **({f"{name} ({apart})": version for name, version in self._versions.items()} if apart else {}),
                 **tool_versions(data.TOOL),
@@ -207,15 +209,15 @@ class TableStage(Stage[TablesWindow]):
 
 
 @contextmanager
-def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[TableStage]:
-    """Yield a stage with an empty location for tables in the folder `name`, and a comparer for their source."""
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[TableRunner]:
+    """Yield a runner with an empty location for tables in the folder `name`, and a comparer for their source."""
     del seconds
-    written = DeltarsSettings.of(rig.spec).data
+    written = DeltarsSettings.of(test_bed.spec).data
     with ExitStack() as stack:
-        directory = stack.enter_context(rig.folder(name))
-        system = rig.variant.open_as(BulkTable, rig.context(directory, 1))
+        directory = stack.enter_context(test_bed.folder(name))
+        system = test_bed.variant.open_as(BulkTable, test_bed.context(directory, 1))
         stack.callback(system.close)
         show("summing up the table that is written")
-        source, keys = data.source_of(rig.workload.workspace, written), data.keys_of(written)
+        source, keys = data.source_of(test_bed.workload.workspace, written), data.keys_of(written)
         comparer = stack.enter_context(Comparer(source, keys, system.extensions, directory))
-        yield TableStage(rig, directory, system, comparer, show)
+        yield TableRunner(test_bed, directory, system, comparer, show)

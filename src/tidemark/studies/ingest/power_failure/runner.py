@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tidemark.errors import SystemFailure
 from tidemark.machine.power import Disk, stop
 from tidemark.measure.describe import system_part
-from tidemark.measure.workload import Description, Findings, Rig, Show
+from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
 from tidemark.paths import private_directory
 from tidemark.runs.manifest import Footprint
 from tidemark.runs.proofs import Oracle
@@ -25,8 +25,8 @@ from tidemark.studies.ingest.fault_injection.unsynced_data import commits_at_ris
 from tidemark.studies.ingest.power_failure.loss_accounting import Cost, Remains, cost
 from tidemark.studies.ingest.power_failure.settings import CutSettings
 from tidemark.studies.ingest.window.oracle import ACKED_BATCH, states
+from tidemark.studies.ingest.window.runner import WriteRunner, fresh_table, versions
 from tidemark.studies.ingest.window.samples import IngestWindow
-from tidemark.studies.ingest.window.stage import WrittenStage, fresh_table, versions
 from tidemark.systems.disk import count_and_bytes
 from tidemark.systems.tables import TableSystem
 
@@ -37,36 +37,38 @@ EARLIEST = 0.5  # earliest moment of the cut, as a share of the window
 TABLE = "table"
 
 
-class CutStage(WrittenStage):
-    """Window on one table that ends with a power cut; made by `staged`."""
+class PowerFailureRunner(WriteRunner):
+    """Window on one table that ends with a power cut; made by `open_window`."""
 
     def __init__(
-        self, rig: Rig, directory: Path, table: TableSystem, crew: ReconnectingWriters, disk: Disk, seen: Seen
+        self, test_bed: TestBed, directory: Path, table: TableSystem, crew: ReconnectingWriters, disk: Disk, seen: Seen
     ) -> None:
-        super().__init__(rig, directory, [table], crew)
+        super().__init__(test_bed, directory, [table], crew)
         self._table, self._crew, self._disk, self._seen = table, crew, disk, seen
-        self._share = random.Random(f"{rig.spec.seed} {rig.spec.repeat} {rig.spec.label} cut").uniform(EARLIEST, 1)
-        self._abandoned = threading.Event()
+        self._share = random.Random(f"{test_bed.spec.seed} {test_bed.spec.repeat} {test_bed.spec.label} cut").uniform(
+            EARLIEST, 1
+        )
+        self._cancelled = threading.Event()
         self._cut_ns = 0
         self._copies = 0
         self._found: dict[str, Any] = {}
 
-    def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
+    def segments(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
         """Yield once; no server runs afterwards."""
         del window, until_seconds
         yield
 
-    def advance(self, window: IngestWindow, until_seconds: float) -> None:
+    def execute(self, window: IngestWindow, until_seconds: float) -> None:
         """Let writers write, stop all processes at once, copy the contents of the disk, then kill the processes."""
         start = self._crew.go()
-        if self._abandoned.wait(self._share * until_seconds) or not self._all_have_written(start):
+        if self._cancelled.wait(self._share * until_seconds) or not self._all_have_written(start):
             return
-        stop(lambda: [*self._crew.pids, *self._rig.servers.pids()])
+        stop(lambda: [*self._crew.pids, *self._test_bed.servers.pids()])
         self._cut_ns = time.perf_counter_ns()
         self._copies = self._disk.cut()
         for number in self._crew.numbers:
             self._crew.kill(number)
-        for server in reversed(list(self._rig.servers.by_class.values())):
+        for server in reversed(list(self._test_bed.servers.by_class.values())):
             server.kill()
         window.elapsed_ns = self._cut_ns - start
         self._started = start
@@ -77,22 +79,22 @@ class CutStage(WrittenStage):
         while not all(self._crew.acked_since(number, start_ns) for number in self._crew.numbers):
             if time.monotonic() > deadline:
                 raise SystemFailure(f"not every writer had a commit acknowledged {BACK_S:g} s after the window's half")
-            if self._abandoned.wait(LOOK_S):
+            if self._cancelled.wait(LOOK_S):
                 return False
         return True
 
-    def abandon(self) -> None:
-        self._abandoned.set()
+    def cancel(self) -> None:
+        self._cancelled.set()
 
     def finish(self, window: IngestWindow) -> None:
         """Restore the disk from the copy, start the servers on it, and reconnect."""
         if self._started is not None:
             self._disk.come_back()
-            self._rig.servers.start()
+            self._test_bed.servers.start()
             self._table.reconnect()
         super().finish(window)
 
-    def check(self, window: IngestWindow, last: bool, show: Show) -> Findings:
+    def check(self, window: IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
         del last
         show("oracle")
         began = time.perf_counter()
@@ -107,7 +109,7 @@ class CutStage(WrittenStage):
             "unreadable_files": remains.unreadable,
             "at_acknowledgement": self._seen.at_risk,
         }
-        return Findings(self._oracle(paid, found, time.perf_counter() - began), self._footprint())
+        return CheckResult(self._oracle(paid, found, time.perf_counter() - began), self._footprint())
 
     def _footprint(self) -> Footprint:
         """Return the footprint by the files alone, since the table may be unreadable."""
@@ -120,35 +122,35 @@ class CutStage(WrittenStage):
         expected, lost = paid.acked + paid.synced, paid.lost + paid.synced_lost
         return Oracle(paid.holds, True, expected, there, lost, paid.doubled, 0, self._table.reader, seconds)
 
-    def describe(self, window: IngestWindow) -> Description:
+    def describe(self, window: IngestWindow) -> RunMetadata:
         acked = sum(int((states(records) == ACKED_BATCH).sum()) for records in self._records)
         found = {"commits": acked, "refused": None, "cut": self._found, "first_errors": list(window.said)}
-        return Description(system=self._seen.system, versions=versions(), marks=("its power was cut",), found=found)
+        return RunMetadata(system=self._seen.system, versions=versions(), marks=("its power was cut",), found=found)
 
 
 class Seen:
     """State before the window: table description, and which commit data is durable when `write` returns."""
 
-    def __init__(self, rig: Rig, table: TableSystem, folder: Path) -> None:
-        self.system: SystemPart = system_part(rig.variant, table, rig.workload.trips_schema)
-        self.at_risk, commits = commits_at_risk(rig, table, folder, 0.0)
+    def __init__(self, test_bed: TestBed, table: TableSystem, folder: Path) -> None:
+        self.system: SystemPart = system_part(test_bed.variant, table, test_bed.workload.trips_schema)
+        self.at_risk, commits = commits_at_risk(test_bed, table, folder, 0.0)
         self.batches = 1 + commits  # in the table
 
 
 @contextmanager
-def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[CutStage]:
-    """Yield a stage: a table in the folder `name`, synced to disk, and writers whose records lie outside that disk."""
-    settings = CutSettings.of(rig.spec)
-    directory = private_directory(rig.work / name)
-    disk = rig.session
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[PowerFailureRunner]:
+    """Yield a runner: a table in the folder `name`, synced to disk, and writers whose records lie outside that disk."""
+    settings = CutSettings.of(test_bed.spec)
+    directory = private_directory(test_bed.work / name)
+    disk = test_bed.session
     assert disk is not None, "the series was placed on no separate disk"
     ledger = private_directory(disk.beside / name)
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, directory, ignore_errors=True)
         show("making the table")
-        table = fresh_table(rig, directory / TABLE, stack, settings.rows)
-        seen = Seen(rig, table, directory / TABLE)
+        table = fresh_table(test_bed, directory / TABLE, stack, settings.rows)
+        seen = Seen(test_bed, table, directory / TABLE)
         show("starting the writers")
-        crew = surviving(rig, table, ledger, settings, seconds + BACK_S, stack)
+        crew = surviving(test_bed, table, ledger, settings, seconds + BACK_S, stack)
         disk.sync()
-        yield CutStage(rig, directory, table, crew, disk, seen)
+        yield PowerFailureRunner(test_bed, directory, table, crew, disk, seen)

@@ -1,4 +1,4 @@
-"""Session of a series (`Sitting`): servers started in a clean folder, and consecutive runs on them.
+"""Session of a series (`ServerSession`): servers started in a clean folder, and consecutive runs on them.
 
 A session is a separate process, and loads no client library before the machine has been made cold: pages that a
 process has mapped can be evicted only in part.
@@ -19,7 +19,7 @@ from tidemark.errors import DiskFull, OracleError, TidemarkError, is_disk_full
 from tidemark.machine import cold
 from tidemark.machine.inventory import inventory
 from tidemark.measure.warmup import files_of, medians_ms, warm, warm_up
-from tidemark.measure.workload import Rig, Show, Workload
+from tidemark.measure.workload import ProgressCallback, TestBed, Workload
 from tidemark.paths import Workspace, private_directory
 from tidemark.runs.proofs import ColdProof
 from tidemark.runs.spec import SeriesSpec
@@ -35,13 +35,13 @@ FULL_BYTES = 1 << 20  # with less free space the disk counts as full: programs r
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class ServerSession:
     """Parameters of a session; the method that is called determines its work."""
 
     spec: SeriesSpec
     kind: type[Workload]
     workspace: Workspace
-    show: Show
+    show: ProgressCallback
     rest_bytes: int | None = None  # dirty bytes on this machine when it is idle
 
     def workload(self) -> Workload:
@@ -50,8 +50,8 @@ class Sitting:
 
     def probe(self) -> None:
         """Let the workload determine what it must know of a system that was never measured here."""
-        with _rig(self, None) as (rig, _):
-            _explaining(rig, "the probe before run 0", partial(rig.workload.probe, rig, self.show))
+        with _test_bed(self, None) as (test_bed, _):
+            _explaining(test_bed, "the probe before run 0", partial(test_bed.workload.probe, test_bed, self.show))
 
     def measure(self, missing: list[int]) -> None:
         """Measure the `missing` runs in order, and each disturbed one again as often as configured.
@@ -59,8 +59,8 @@ class Sitting:
         If run 0 is to be measured again, return at once: another cold run needs another session.
         """
         method = cold.choose(self.spec.cold)
-        with _rig(self, method if missing[0] == 0 else None) as (rig, proof):
-            _runs(rig, missing, proof, method, self.show)
+        with _test_bed(self, method if missing[0] == 0 else None) as (test_bed, proof):
+            _runs(test_bed, missing, proof, method, self.show)
 
 
 def series_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
@@ -78,13 +78,13 @@ def logs_folder(spec: SeriesSpec, workspace: Workspace) -> Path:
 
 
 @contextmanager
-def _rig(sitting: Sitting, make_cold: cold.Method | None) -> Iterator[tuple[Rig, ColdProof]]:
+def _test_bed(server_session: ServerSession, make_cold: cold.Method | None) -> Iterator[tuple[TestBed, ColdProof]]:
     """Start servers and workload in a clean folder, and yield them with the cold proof taken right before.
 
     `make_cold` is the method of making the machine cold; None if no cold run follows.
     """
-    spec, workspace, show = sitting.spec, sitting.workspace, sitting.show
-    workload = sitting.workload()
+    spec, workspace, show = server_session.spec, server_session.workspace, server_session.show
+    workload = server_session.workload()
     chosen = workload.variant
     work = work_folder(spec, workspace)
     shutil.rmtree(work, ignore_errors=True)
@@ -92,7 +92,7 @@ def _rig(sitting: Sitting, make_cold: cold.Method | None) -> Iterator[tuple[Rig,
     logs = private_directory(logs_folder(spec, workspace))
     with ExitStack() as stack:
         stack.callback(_remove_unless_kept, work, spec.keep_tables)
-        stack.enter_context(workload.placed(work))
+        stack.enter_context(workload.prepare_directory(work))
         stack.callback(_tidy, work, logs, spec.keep_tables)
         show("starting the servers")
         needed = (*workload.services, *chosen.needs)
@@ -103,9 +103,9 @@ def _rig(sitting: Sitting, make_cold: cold.Method | None) -> Iterator[tuple[Rig,
             cold.evict(make_cold, [path for group in files.values() for path in group])
         proof = cold.prove(make_cold or cold.Method.NONE, files)
         # Only after the cold proof: these load client libraries.
-        session = stack.enter_context(workload.started(work))
+        session = stack.enter_context(workload.start_processes(work))
         servers.start()
-        rig = Rig(
+        test_bed = TestBed(
             spec=spec,
             variant=chosen,
             servers=servers,
@@ -113,12 +113,12 @@ def _rig(sitting: Sitting, make_cold: cold.Method | None) -> Iterator[tuple[Rig,
             dataset=_provenance(spec, workspace),
             machine=inventory(workspace.root),
             lock_digests=locks(spec.stack, started_here(needed, spec.services), workload.tools_for(chosen.system)),
-            rest_bytes=sitting.rest_bytes,
+            rest_bytes=server_session.rest_bytes,
             work=work,
             series=series_folder(spec, workspace),
             session=session,
         )
-        yield rig, proof
+        yield test_bed, proof
 
 
 def _provenance(spec: SeriesSpec, workspace: Workspace) -> Provenance | None:
@@ -129,26 +129,28 @@ def _provenance(spec: SeriesSpec, workspace: Workspace) -> Provenance | None:
     return Provenance.read(workspace.root / spec.dataset_directory / "dataset.json")
 
 
-def _runs(rig: Rig, missing: list[int], proof: ColdProof, method: cold.Method, show: Show) -> None:
-    from tidemark.measure.run import Before, measure_run
+def _runs(test_bed: TestBed, missing: list[int], proof: ColdProof, method: cold.Method, show: ProgressCallback) -> None:
+    from tidemark.measure.run import RunHistory, measure_run
 
-    spec = rig.spec
+    spec = test_bed.spec
     history = ["cold start"] if missing[0] == 0 else ["interrupted before"]
     medians: list[float] = []
     for number in missing:
         while True:
             label = f"run {number} of {spec.runs}"
             tell = partial(_tell, show, label)
-            before = Before(proof, ", ".join(history))
+            before = RunHistory(proof, ", ".join(history))
             if number > 0:
                 warmed = None
-                if rig.workload.warms_up:
-                    warmed = _explaining(rig, f"the warm-up before {label}", partial(warm_up, rig, medians, tell))
-                files = files_of(rig.servers, rig.variant)
+                if test_bed.workload.warms_up:
+                    warmed = _explaining(
+                        test_bed, f"the warm-up before {label}", partial(warm_up, test_bed, medians, tell)
+                    )
+                files = files_of(test_bed.servers, test_bed.variant)
                 warm(path for group in files.values() for path in group)
-                before = Before(cold.prove(method, files), ", ".join(history), warmed)
-            measure = partial(measure_run, rig, number, before, number == spec.runs - 1, tell)
-            measured = _explaining(rig, f"run {number} of {spec.label}", measure)
+                before = RunHistory(cold.prove(method, files), ", ".join(history), warmed)
+            measure = partial(measure_run, test_bed, number, before, number == spec.runs - 1, tell)
+            measured = _explaining(test_bed, f"run {number} of {spec.label}", measure)
             medians = medians_ms(measured.window.elapsed())
             history.append(f"run {number}" + (" (disturbed)" if measured.again else ""))
             if not measured.again:
@@ -157,28 +159,28 @@ def _runs(rig: Rig, missing: list[int], proof: ColdProof, method: cold.Method, s
                 return
 
 
-def _tell(show: Show, label: str, what: str) -> None:
+def _tell(show: ProgressCallback, label: str, what: str) -> None:
     show(f"{label}: {what}")
 
 
-def _explaining[T](rig: Rig, where: str, work: Callable[[], T]) -> T:
+def _explaining[T](test_bed: TestBed, where: str, work: Callable[[], T]) -> T:
     try:
         return work()
     except Exception as error:
-        raise _explained(error, rig, where) from error
+        raise _explained(error, test_bed, where) from error
 
 
-def _explained(error: Exception, rig: Rig, where: str) -> TidemarkError:
+def _explained(error: Exception, test_bed: TestBed, where: str) -> TidemarkError:
     """Return the error to raise for `error`: it names the run, and the dead server behind it with its log, if any."""
     said_so = described(error)
     deadline = time.monotonic() + DYING_SECONDS
-    while not rig.servers.ended() and time.monotonic() < deadline:
+    while not test_bed.servers.ended() and time.monotonic() < deadline:
         time.sleep(0.05)
     try:
-        rig.servers.check()
+        test_bed.servers.check()
     except TidemarkError as reason:
         said_so = reason
-    full = isinstance(said_so, DiskFull) or shutil.disk_usage(rig.work).free < FULL_BYTES
+    full = isinstance(said_so, DiskFull) or shutil.disk_usage(test_bed.work).free < FULL_BYTES
     kind = DiskFull if full and not isinstance(said_so, OracleError) else type(said_so)
     said = "" if not full or "no room left" in str(said_so) else "no room left on the device: "
     return kind(f"{where}: {said}{said_so}")

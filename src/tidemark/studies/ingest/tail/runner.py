@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidemark.errors import SystemFailure
-from tidemark.measure.workload import Description, Rig, Show
+from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
-from tidemark.studies.ingest.group.stage import MOST_A_SECOND as MOST_OF_A_CLIENT
-from tidemark.studies.ingest.group.stage import ROWS_A_FLUSH
+from tidemark.studies.ingest.group.runner import MOST_A_SECOND as MOST_OF_A_CLIENT
+from tidemark.studies.ingest.group.runner import ROWS_A_FLUSH
 from tidemark.studies.ingest.load.crew import DRAIN_S, GatewayPool, Program, WorkerPool
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
 from tidemark.studies.ingest.settings import TailSettings
 from tidemark.studies.ingest.tail.schedule import Notes, read_notes
+from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table
 from tidemark.studies.ingest.window.samples import IngestWindow
-from tidemark.studies.ingest.window.stage import MOST_A_SECOND, IngestStage, fresh_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,22 +139,22 @@ class TailWindow(IngestWindow):
 WRITER, CLIENTS = "tidemark.studies.ingest.tail.writer", "tidemark.studies.ingest.tail.clients"
 
 
-class TailStage(IngestStage):
+class OpenLoopRunner(IngestRunner):
     """Window on one table, with its writer or front, and the offered rate."""
 
     def __init__(
-        self, rig: Rig, directory: Path, table: TableSystem, crew: WorkerPool | GatewayPool, pace: Pace
+        self, test_bed: TestBed, directory: Path, table: TableSystem, crew: WorkerPool | GatewayPool, pace: Pace
     ) -> None:
-        super().__init__(rig, directory, [table], crew, warms=False)
+        super().__init__(test_bed, directory, [table], crew, warms=False)
         self._pace = pace
 
     def new_window(self) -> TailWindow:
         return TailWindow(self._settings.rows, of_front=self._settings.has_front)
 
-    def stretches(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
+    def segments(self, window: IngestWindow, until_seconds: float) -> Iterator[None]:
         """Yield once. Before every window, including the cold one, measure the capacity: the rate is a share of it."""
         self._pace.set(self._crew.asking, self._crew.records)
-        yield from super().stretches(window, until_seconds)
+        yield from super().segments(window, until_seconds)
 
     def finish(self, window: IngestWindow) -> None:
         assert isinstance(window, TailWindow)
@@ -162,7 +162,7 @@ class TailStage(IngestStage):
             window.notes = read_notes(self.directory)
         super().finish(window)
 
-    def describe(self, window: IngestWindow) -> Description:
+    def describe(self, window: IngestWindow) -> RunMetadata:
         """Describe the window as for writers; add the closed loop's raw times, the rate, and the schedule's outcome."""
         assert isinstance(window, TailWindow) and window.notes is not None and self._pace.closed is not None
         made, closed, notes = super().describe(window), self._pace.closed, window.notes
@@ -189,41 +189,41 @@ class TailStage(IngestStage):
 
 
 @contextmanager
-def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[TailStage]:
-    """Yield a stage: a table in the folder `name` with a first commit, and a waiting writer, or front with clients."""
-    settings = TailSettings.of(rig.spec)
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[OpenLoopRunner]:
+    """Yield a runner: a table in the folder `name` with a first commit, and a waiting writer, or front with clients."""
+    settings = TailSettings.of(test_bed.spec)
     with ExitStack() as stack:
-        directory = stack.enter_context(rig.folder(name))
+        directory = stack.enter_context(test_bed.folder(name))
         show("making the table")
         rows = ROWS_A_FLUSH if settings.has_front else settings.rows
-        table = fresh_table(rig, directory / "table-1", stack, rows)
+        table = fresh_table(test_bed, directory / "table-1", stack, rows)
         show("starting writers or clients")
-        crew: WorkerPool | GatewayPool = _crew(rig, table, settings, seconds, directory)
+        crew: WorkerPool | GatewayPool = _crew(test_bed, table, settings, seconds, directory)
         stack.enter_context(crew)
-        seed = (rig.spec.seed, rig.spec.repeat, *name.encode())
-        yield TailStage(rig, directory, table, crew, Pace(settings, seconds, seed))
+        seed = (test_bed.spec.seed, test_bed.spec.repeat, *name.encode())
+        yield OpenLoopRunner(test_bed, directory, table, crew, Pace(settings, seconds, seed))
 
 
 def _crew(
-    rig: Rig, table: TableSystem, settings: TailSettings, seconds: float, directory: Path
+    test_bed: TestBed, table: TableSystem, settings: TailSettings, seconds: float, directory: Path
 ) -> WorkerPool | GatewayPool:
     """Return the writer or the front; its records have room for the closed loop and for a window of `seconds`."""
     a_second = MOST_OF_A_CLIENT if settings.has_front else MOST_A_SECOND
     most = MOST_CLOSED + settings.uncounted * settings.tries + math.ceil(seconds * a_second)
     if settings.has_front:
         gathering = GatewayConfig(
-            table.door(), rig.workload.trips_schema, settings.rules, new_token(), 1, settings.tries
+            table.door(), test_bed.workload.trips_schema, settings.rules, new_token(), 1, settings.tries
         )
         sizes = (settings.rows, settings.clients, settings.uncounted, most)
-        return GatewayPool(gathering, rig.workload.trips, *sizes, directory, CLIENTS)
+        return GatewayPool(gathering, test_bed.workload.trips, *sizes, directory, CLIENTS)
     order = WorkerConfig(
         door=table.door(),
         number=1,
-        trips=rig.workload.trips,
+        trips=test_bed.workload.trips,
         rows=settings.rows,
         tries=settings.tries,
         uncounted=settings.uncounted,
-        seed=rig.spec.seed,
+        seed=test_bed.spec.seed,
         records=directory / ".records-1",
         most=most,
     )

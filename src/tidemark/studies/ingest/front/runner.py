@@ -11,31 +11,31 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.measure.workload import Description, Rig, Show
+from tidemark.measure.workload import ProgressCallback, RunMetadata, TestBed
 from tidemark.paths import private_directory
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults
-from tidemark.studies.ingest.fault_injection.stage import KilledStage
+from tidemark.studies.ingest.fault_injection.runner import KilledRunner
 from tidemark.studies.ingest.front.crew import RestartingGateway
 from tidemark.studies.ingest.front.settings import FrontSettings
 from tidemark.studies.ingest.gateway.protocol import new_token
 from tidemark.studies.ingest.gateway.server import GatewayConfig
-from tidemark.studies.ingest.group.stage import ROWS_A_FLUSH, GroupWindow
+from tidemark.studies.ingest.group.runner import ROWS_A_FLUSH, GroupWindow
 from tidemark.studies.ingest.load.records import FIELDS
 from tidemark.studies.ingest.outcomes import ACKED, NUMBERS
+from tidemark.studies.ingest.window.runner import fresh_table
 from tidemark.studies.ingest.window.samples import IngestWindow
-from tidemark.studies.ingest.window.stage import fresh_table
 
 MOST_A_SECOND = 2_000  # requests of one client that its records have room for
 WRITERS = 1  # table clients of the front: one buffer is committed at a time
 
 
-class FrontStage(KilledStage):
-    """Window in which the front is killed; made by `staged`."""
+class GatewayCrashRunner(KilledRunner):
+    """Window in which the front is killed; made by `open_window`."""
 
     def new_window(self) -> GroupWindow:
         return GroupWindow(self._settings.rows)
 
-    def describe(self, window: IngestWindow) -> Description:
+    def describe(self, window: IngestWindow) -> RunMetadata:
         """Describe the window as for writers, except that the front's commits are not the clients' requests."""
         made = super().describe(window)
         commits = commits_of(self._records, [kill.killed_ns for kill in self._faults.kills])
@@ -54,22 +54,22 @@ def commits_of(records: Sequence[NDArray[np.int64]], killed_ns: Sequence[int]) -
 
 
 @contextmanager
-def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[FrontStage]:
-    """Yield a stage: a table in the folder `name` with a first commit, a front before it, and waiting clients."""
-    settings = FrontSettings.of(rig.spec)
-    directory = private_directory(rig.work / name)
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[GatewayCrashRunner]:
+    """Yield a runner: a table in the folder `name` with a first commit, a front before it, and waiting clients."""
+    settings = FrontSettings.of(test_bed.spec)
+    directory = private_directory(test_bed.work / name)
     with ExitStack() as stack:
-        if not rig.spec.keep_tables:
+        if not test_bed.spec.keep_tables:
             stack.callback(shutil.rmtree, directory, ignore_errors=True)
         show("making the table")
-        table = fresh_table(rig, directory / "table-1", stack, ROWS_A_FLUSH)
+        table = fresh_table(test_bed, directory / "table-1", stack, ROWS_A_FLUSH)
         show("starting the front and its clients")
         order = GatewayConfig(
-            table.door(), rig.workload.trips_schema, settings.rules, new_token(), WRITERS, settings.tries
+            table.door(), test_bed.workload.trips_schema, settings.rules, new_token(), WRITERS, settings.tries
         )
         most = math.ceil((seconds + settings.kills * BACK_S) * MOST_A_SECOND)
-        trips = rig.workload.trips
+        trips = test_bed.workload.trips
         crew = stack.enter_context(RestartingGateway(order, trips, settings.rows, settings.clients, most, directory))
-        seed = f"{rig.spec.seed} {rig.spec.repeat} {rig.spec.name} kills of the front"
+        seed = f"{test_bed.spec.seed} {test_bed.spec.repeat} {test_bed.spec.name} kills of the front"
         faults = Faults(crew, table, [crew], lambda: None, settings.kills, seed, of_writers=False)
-        yield FrontStage(rig, directory, table, crew, faults)
+        yield GatewayCrashRunner(test_bed, directory, table, crew, faults)

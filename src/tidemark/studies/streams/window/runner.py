@@ -19,7 +19,7 @@ from tidemark.measure.describe import system_part
 from tidemark.measure.oracle import consult, difference
 from tidemark.measure.reading import hold, read
 from tidemark.measure.warmup import uncounted
-from tidemark.measure.workload import Description, Files, Findings, Rig, Show, Stage
+from tidemark.measure.workload import CheckResult, Files, ProgressCallback, RunMetadata, TestBed, WindowRunner
 from tidemark.runs.manifest import Flush, Merge, Produced, ProducerPart
 from tidemark.runs.proofs import Oracle
 from tidemark.services.kafka import Kafka
@@ -28,7 +28,7 @@ from tidemark.stream.events import Encoding, EventCodec
 from tidemark.stream.sizes import EventSizes
 from tidemark.stream.source import Source
 from tidemark.studies.streams.settings import PRODUCER
-from tidemark.studies.streams.window.loop import run_stretch
+from tidemark.studies.streams.window.loop import run_segment
 from tidemark.studies.streams.window.samples import Samples, StreamWindow
 from tidemark.studies.streams.window.session import Session
 from tidemark.systems.base import Capability
@@ -41,23 +41,23 @@ STARVED_SHARE = 0.001
 UNACCOUNTED_SHARE = 0.01
 
 
-class StreamStage(Stage[StreamWindow]):
-    """Table and topic, ready for a window; created by `staged`."""
+class StreamRunner(WindowRunner[StreamWindow]):
+    """Table and topic, ready for a window; created by `open_window`."""
 
     def __init__(
         self,
-        rig: Rig,
+        test_bed: TestBed,
         directory: Path,
         topic: str,
         system: TableSystem,
         consumer: EventConsumer,
         codec: EventCodec,
-        show: Show,
+        show: ProgressCallback,
     ) -> None:
         self.directory, self.system = directory, system
-        self._session: Session = rig.session
+        self._session: Session = test_bed.session
         self._settings, self._producer = self._session.settings, self._session.producer
-        self._rig, self._topic, self._show = rig, topic, show
+        self._test_bed, self._topic, self._show = test_bed, topic, show
         self._consumer, self._codec = consumer, codec
         producer = self._producer
         self._source = Source(consumer.client, producer.counters, producer.is_alive, self._session.is_ahead)
@@ -75,17 +75,17 @@ class StreamStage(Stage[StreamWindow]):
     def has_ended(self) -> bool:
         return not self._producer.is_alive()
 
-    def stretches(self, window: StreamWindow, until_seconds: float) -> Iterator[None]:
+    def segments(self, window: StreamWindow, until_seconds: float) -> Iterator[None]:
         """Yield once per stretch; refill the topic between stretches if it ran out of events."""
         while True:
             yield
-            self._rig.servers.check()
-            if not self._source.exhausted or window.elapsed_ns >= until_seconds * 1e9 or self._rig.fails(self):
+            self._test_bed.servers.check()
+            if not self._source.exhausted or window.elapsed_ns >= until_seconds * 1e9 or self._test_bed.fails(self):
                 return
             self._show("filling the topic again (not counted)")
             self._refill(window, until_seconds)
 
-    def advance(self, window: StreamWindow, until_seconds: float) -> None:
+    def execute(self, window: StreamWindow, until_seconds: float) -> None:
         producer, settings = self._producer, self._settings
         if not self._session.is_ahead and not self._following:
             producer.follow(BESIDE_MARGIN, until_seconds)
@@ -97,9 +97,9 @@ class StreamStage(Stage[StreamWindow]):
         def count(events: int) -> None:
             counters.consumed = events
             if most is not None and events >= most:
-                self._source.abandon()  # the requested number of commits is reached
+                self._source.cancel()  # the requested number of commits is reached
 
-        run_stretch(window, self._source, self._codec, self.system.write, until_seconds, count, settings.read_ahead)
+        run_segment(window, self._source, self._codec, self.system.write, until_seconds, count, settings.read_ahead)
 
     def _refill(self, window: StreamWindow, until_seconds: float) -> None:
         """Add events for the rest of the window to the topic, at the window's rate so far."""
@@ -107,23 +107,23 @@ class StreamStage(Stage[StreamWindow]):
         if window.elapsed_ns and window.rows:
             rates.note(window.events_per_s)
         left = until_seconds - window.elapsed_ns / 1e9
-        self._producer.extend(rates.events(left, settings.batch_size, self._rig.work, settings.most_events))
+        self._producer.extend(rates.events(left, settings.batch_size, self._test_bed.work, settings.most_events))
 
-    def abandon(self) -> None:
-        self._source.abandon()
+    def cancel(self) -> None:
+        self._source.cancel()
 
     def finish(self, window: StreamWindow) -> None:
         self._produced = self._producer.finish()
-        self._rig.servers.check()
+        self._test_bed.servers.check()
         if window.rows == 0:
             raise StreamError(
-                f"not one operation ended within the window of {self._rig.spec.window_seconds:g} s; "
+                f"not one operation ended within the window of {self._test_bed.spec.window_seconds:g} s; "
                 "a longer window (protocol) may be what it needs"
             )
         self._session.rates.note(window.events_per_s)
         self._consumer.close()  # otherwise it would continue to read ahead during the next steps
 
-    def check(self, window: StreamWindow, last: bool, show: Show) -> Findings:
+    def check(self, window: StreamWindow, last: bool, show: ProgressCallback) -> CheckResult:
         show("oracle")
         verdict = self._ask_the_oracle(window)
         show("flush and footprint")
@@ -138,9 +138,9 @@ class StreamStage(Stage[StreamWindow]):
             self._read(window, "flushed", show)
         merge = maintenance.merge(self.system) if maintained else None
         self._check_rows(window, "merge", merge)
-        return Findings(verdict, footprint, flush, after, merge)
+        return CheckResult(verdict, footprint, flush, after, merge)
 
-    def _read(self, window: StreamWindow, state: str, show: Show) -> None:
+    def _read(self, window: StreamWindow, state: str, show: ProgressCallback) -> None:
         """Time the reads of a client that never wrote to the table, if the system has one."""
         if Capability.ASKED in self.system.capabilities:
             show("reading")
@@ -161,20 +161,20 @@ class StreamStage(Stage[StreamWindow]):
         if done is not None and not consult(self.system, window.rows).verdict:
             raise OracleError(f"the {what} changed the table's rows. The run is not counted.")
 
-    def describe(self, window: StreamWindow) -> Description:
+    def describe(self, window: StreamWindow) -> RunMetadata:
         assert self._produced is not None, "`finish` comes first"
-        assert self._rig.dataset is not None, "a stream is made of trips"
-        sizes = EventSizes.read(self._rig.workload.trips.with_name("events.json"))
-        topics = self._session.topics(self._rig)
+        assert self._test_bed.dataset is not None, "a stream is made of trips"
+        sizes = EventSizes.read(self._test_bed.workload.trips.with_name("events.json"))
+        topics = self._session.topics(self._test_bed)
         producer = ProducerPart.of(
             self._settings.producer,
             self._produced,
-            self._rig.dataset.rows,
+            self._test_bed.dataset.rows,
             window.stretches,
             topics.log_bytes(self._topic),
         )
-        return Description(
-            system=system_part(self._rig.variant, self.system, self._codec.schema),
+        return RunMetadata(
+            system=system_part(self._test_bed.variant, self.system, self._codec.schema),
             versions=libraries(),
             marks=marks(window),
             logical_bytes=round(sizes.arrow_bytes * window.rows),
@@ -182,9 +182,9 @@ class StreamStage(Stage[StreamWindow]):
             found={"reads": self._reads} if self._reads else {},
         )
 
-    def files_apart(self) -> Files:
+    def excluded_files(self) -> Files:
         """Return the log of the topic, which is meant to be in memory in every run."""
-        return {"stream": self._session.topics(self._rig).files(self._topic)}
+        return {"stream": self._session.topics(self._test_bed).files(self._topic)}
 
 
 def marks(window: StreamWindow) -> tuple[str, ...]:
@@ -209,44 +209,44 @@ def libraries() -> dict[str, str]:
 
 
 @contextmanager
-def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[StreamStage]:
-    """Create a stage in the folder `name` for a window of `seconds`, and remove it afterwards.
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[StreamRunner]:
+    """Create a runner in the folder `name` for a window of `seconds`, and remove it afterwards.
 
     The topic and its files are deleted at the end; the table stays if tables are kept.
     """
-    session: Session = rig.session
-    settings, rates, producer, topics = session.settings, session.rates, session.producer, session.topics(rig)
-    spec = rig.spec
+    session: Session = test_bed.session
+    settings, rates, producer, topics = session.settings, session.rates, session.producer, session.topics(test_bed)
+    spec = test_bed.spec
     encoding = Encoding(settings.encoding)
     with ExitStack() as stack:
-        directory = stack.enter_context(rig.folder(name))
+        directory = stack.enter_context(test_bed.folder(name))
         show("filling the topic")
         ahead = settings.batch_size
         if session.is_ahead:
-            ahead = rates.events(seconds, settings.batch_size, rig.work, settings.most_events)
+            ahead = rates.events(seconds, settings.batch_size, test_bed.work, settings.most_events)
         topic = topics.begin(encoding, ahead)
         stack.callback(topics.drop, topic)
         if spec.cpus is not None:
             bind(spec.cpus)
-        context = rig.context(
+        context = test_bed.context(
             directory, settings.batch_size, threads=settings.threads, compression=settings.compression
         )
-        system = rig.variant.open_as(TableSystem, context)
+        system = test_bed.variant.open_as(TableSystem, context)
         stack.callback(system.close)
         system.create(producer.schema)  # while the topic is being filled
         topics.wait_until_filled()
         rates.note_topic(ahead, topics.log_bytes(topic))
-        kafka = rig.servers.by_class[Kafka]
+        kafka = test_bed.servers.by_class[Kafka]
         assert isinstance(kafka, Kafka)
         consumer = stack.enter_context(EventConsumer(kafka.bootstrap, topic, encoding))
         codec = consumer.open()
         if codec.schema != producer.schema:
             raise StreamError(f"topic {topic}: its schema message is not that of the trips: {codec.schema}")
-        yield StreamStage(rig, directory, topic, system, consumer, codec, show)
+        yield StreamRunner(test_bed, directory, topic, system, consumer, codec, show)
 
 
-def probe(rig: Rig, show: Show) -> None:
+def probe(test_bed: TestBed, show: ProgressCallback) -> None:
     """Measure the rate of a system that was never measured on this machine, to size its first topic."""
-    with staged(rig, "probe", PROBE_SECONDS, show) as stage:
+    with open_window(test_bed, "probe", PROBE_SECONDS, show) as runner:
         show("finding out how fast it is (not counted)")
-        stage.finish(uncounted(rig, stage, stage.new_window(), PROBE_SECONDS))
+        runner.finish(uncounted(test_bed, runner, runner.new_window(), PROBE_SECONDS))

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.machine.sampler import Group
-from tidemark.measure.workload import Description, Findings, Rig, Show
+from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
 from tidemark.runs.manifest import Footprint
 from tidemark.studies.ingest.load.writer import WorkerConfig
 from tidemark.studies.ingest.maintenance.compactor import Call, Upkeep
 from tidemark.studies.ingest.maintenance.crew import MaintainedPool
 from tidemark.studies.ingest.maintenance.row_counter import NOT_COUNTED, Polls
 from tidemark.studies.ingest.maintenance.settings import BESIDE, MaintenanceSettings
+from tidemark.studies.ingest.window.runner import MOST_A_SECOND, IngestRunner, fresh_table
 from tidemark.studies.ingest.window.samples import IngestWindow
-from tidemark.studies.ingest.window.stage import MOST_A_SECOND, IngestStage, fresh_table
 from tidemark.systems.tables import TableSystem
 
 
@@ -71,25 +71,27 @@ class Growth:
             self.sizes.append(Size(time.perf_counter_ns(), found))
 
 
-class MaintenanceStage(IngestStage):
-    """Window on one table; made by `staged`."""
+class MaintenanceRunner(IngestRunner):
+    """Window on one table; made by `open_window`."""
 
-    def __init__(self, rig: Rig, directory: Path, table: TableSystem, crew: MaintainedPool, growth: Growth) -> None:
-        super().__init__(rig, directory, [table], crew, warms=True)
+    def __init__(
+        self, test_bed: TestBed, directory: Path, table: TableSystem, crew: MaintainedPool, growth: Growth
+    ) -> None:
+        super().__init__(test_bed, directory, [table], crew, warms=True)
         self._kept, self._table, self._growth = crew, table, growth
 
     def groups(self) -> Mapping[str, Group]:
         return {**super().groups(), **{name: Group(partial(self._kept.beside, name)) for name in BESIDE}}
 
-    def advance(self, window: IngestWindow, until_seconds: float) -> None:
+    def execute(self, window: IngestWindow, until_seconds: float) -> None:
         with self._growth.watched():
-            super().advance(window, until_seconds)
+            super().execute(window, until_seconds)
 
-    def check(self, window: IngestWindow, last: bool, show: Show) -> Findings:
+    def check(self, window: IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
         self._growth.look()
         return super().check(window, last, show)
 
-    def describe(self, window: IngestWindow) -> Description:
+    def describe(self, window: IngestWindow) -> RunMetadata:
         made = super().describe(window)
         assert self._started is not None
         return replace(
@@ -130,23 +132,23 @@ def _seconds(nanoseconds: int) -> float:
 
 
 @contextmanager
-def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[MaintenanceStage]:
-    """Yield a stage: a table in the folder `name` with a first commit, and all processes, waiting."""
-    settings = MaintenanceSettings.of(rig.spec)
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[MaintenanceRunner]:
+    """Yield a runner: a table in the folder `name` with a first commit, and all processes, waiting."""
+    settings = MaintenanceSettings.of(test_bed.spec)
     with ExitStack() as stack:
-        directory = stack.enter_context(rig.folder(name))
+        directory = stack.enter_context(test_bed.folder(name))
         show("making the table")
-        table = fresh_table(rig, directory / "table-1", stack, settings.rows)
+        table = fresh_table(test_bed, directory / "table-1", stack, settings.rows)
         show("starting the writers")
         orders = [
             WorkerConfig(
                 door=table.door(),
                 number=number,
-                trips=rig.workload.trips,
+                trips=test_bed.workload.trips,
                 rows=settings.rows,
                 tries=settings.tries,
                 uncounted=settings.uncounted,
-                seed=rig.spec.seed,
+                seed=test_bed.spec.seed,
                 records=directory / f".records-{number}",
                 most=math.ceil(seconds * MOST_A_SECOND) + settings.uncounted * settings.tries,
             )
@@ -154,4 +156,4 @@ def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[Maintena
         ]
         upkeep = Upkeep(table.door(), settings.every_seconds) if settings.every_seconds else None
         crew = stack.enter_context(MaintainedPool(orders, table.door(), upkeep, directory))
-        yield MaintenanceStage(rig, directory, table, crew, Growth(table, settings.look_seconds))
+        yield MaintenanceRunner(test_bed, directory, table, crew, Growth(table, settings.look_seconds))

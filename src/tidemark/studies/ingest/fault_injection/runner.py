@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidemark.measure.workload import Description, Findings, Rig, Show
+from tidemark.measure.workload import CheckResult, ProgressCallback, RunMetadata, TestBed
 from tidemark.studies.ingest.fault_injection.faults import BACK_S, Faults, Look
 from tidemark.studies.ingest.fault_injection.loss_accounting import account, plain
 from tidemark.studies.ingest.fault_injection.reconnecting_writers import ReconnectingWriters, show_door, surviving
 from tidemark.studies.ingest.fault_injection.settings import FaultSettings
 from tidemark.studies.ingest.fault_injection.unsynced_data import commits_at_risk
+from tidemark.studies.ingest.window.runner import WriteRunner, fresh_table
 from tidemark.studies.ingest.window.samples import IngestWindow
-from tidemark.studies.ingest.window.stage import WrittenStage, fresh_table
 from tidemark.systems.tables import TableSystem
 
 if TYPE_CHECKING:
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
 TABLE = "table"
 
 
-class KilledStage(WrittenStage):
+class KilledRunner(WriteRunner):
     """Window on one table with writers and kills; a subclass defines the victims."""
 
     def __init__(
         self,
-        rig: Rig,
+        test_bed: TestBed,
         directory: Path,
         table: TableSystem,
         crew: ReconnectingWriters | RestartingGateway,
         faults: Faults,
     ) -> None:
-        super().__init__(rig, directory, [table], crew)
+        super().__init__(test_bed, directory, [table], crew)
         self._crew, self._table, self._faults = crew, table, faults
         self._account: dict[str, Any] = {}
 
-    def advance(self, window: IngestWindow, until_seconds: float) -> None:
+    def execute(self, window: IngestWindow, until_seconds: float) -> None:
         start = self._crew.go()
         self._faults.play(start, until_seconds)
-        if self._faults.is_abandoned:
+        if self._faults.is_cancelled:
             return
         window.elapsed_ns = self._crew.end() - start
         self._started = start
 
-    def abandon(self) -> None:
-        self._faults.abandon()
+    def cancel(self) -> None:
+        self._faults.cancel()
 
-    def check(self, window: IngestWindow, last: bool, show: Show) -> Findings:
+    def check(self, window: IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
         findings = super().check(window, last, show)
         assert self._started is not None
         faults, rows = self._faults, self._settings.rows
@@ -59,46 +59,46 @@ class KilledStage(WrittenStage):
         self._account = plain(*found)
         return findings
 
-    def describe(self, window: IngestWindow) -> Description:
+    def describe(self, window: IngestWindow) -> RunMetadata:
         described = super().describe(window)
         # A catalog that was killed has forgotten how many commits it refused.
         return replace(described, found={**described.found, "refused": None, "faults": self._account})
 
 
-class FaultStage(KilledStage):
-    """Window in which writers and servers are killed; made by `staged`."""
+class FaultRunner(KilledRunner):
+    """Window in which writers and servers are killed; made by `open_window`."""
 
     _durability: dict[str, Any]
 
-    def check(self, window: IngestWindow, last: bool, show: Show) -> Findings:
+    def check(self, window: IngestWindow, last: bool, show: ProgressCallback) -> CheckResult:
         findings = super().check(window, last, show)
         show("what is on the disk at the acknowledgement")
         settings, folder = self._settings, self.directory / TABLE
         assert isinstance(settings, FaultSettings)
-        self._durability, _ = commits_at_risk(self._rig, self._table, folder, settings.watch_seconds)
+        self._durability, _ = commits_at_risk(self._test_bed, self._table, folder, settings.watch_seconds)
         return findings
 
-    def describe(self, window: IngestWindow) -> Description:
+    def describe(self, window: IngestWindow) -> RunMetadata:
         described = super().describe(window)
         return replace(described, found={**described.found, "durability": self._durability})
 
 
 @contextmanager
-def staged(rig: Rig, name: str, seconds: float, show: Show) -> Iterator[FaultStage]:
-    """Yield a stage: a table in the folder `name` with a first commit, waiting writers, and the kills of them."""
-    settings = FaultSettings.of(rig.spec)
+def open_window(test_bed: TestBed, name: str, seconds: float, show: ProgressCallback) -> Iterator[FaultRunner]:
+    """Yield a runner: a table in the folder `name` with a first commit, waiting writers, and the kills of them."""
+    settings = FaultSettings.of(test_bed.spec)
     with ExitStack() as stack:
-        directory = stack.enter_context(rig.folder(name))
+        directory = stack.enter_context(test_bed.folder(name))
         show("making the table")
-        table = fresh_table(rig, directory / TABLE, stack, settings.rows)
+        table = fresh_table(test_bed, directory / TABLE, stack, settings.rows)
         show("starting the writers")
-        longest = seconds + settings.kills * (1 + len(rig.servers.ours())) * BACK_S
-        crew = surviving(rig, table, directory, settings, longest, stack, settings.retry)
+        longest = seconds + settings.kills * (1 + len(test_bed.servers.ours())) * BACK_S
+        crew = surviving(test_bed, table, directory, settings, longest, stack, settings.retry)
 
         def reconnect() -> None:
             table.reconnect()
             show_door(table, directory)
 
-        seed = f"{rig.spec.seed} {rig.spec.repeat} {rig.spec.name} kills"
-        faults = Faults(crew, table, rig.servers.ours(), reconnect, settings.kills, seed)
-        yield FaultStage(rig, directory, table, crew, faults)
+        seed = f"{test_bed.spec.seed} {test_bed.spec.repeat} {test_bed.spec.name} kills"
+        faults = Faults(crew, table, test_bed.servers.ours(), reconnect, settings.kills, seed)
+        yield FaultRunner(test_bed, directory, table, crew, faults)

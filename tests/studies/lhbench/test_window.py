@@ -11,13 +11,13 @@ from typing import Any, cast
 import pytest
 
 from tidemark.errors import MachineError, ServiceError, SystemFailure
-from tidemark.measure.workload import Rig
+from tidemark.measure.workload import TestBed
 from tidemark.runs.manifest import Footprint
 from tidemark.services.spark.events import Job, Stage
 from tidemark.studies.lhbench.record import NOT_TOLD, LakeWindow
 from tidemark.studies.lhbench.script import BEFORE, COUNT, LOAD, QUERIED, QUERY, Closed, Held, Phase, Step
 from tidemark.studies.lhbench.verifier.calls import Verifier
-from tidemark.studies.lhbench.window import LakeStage
+from tidemark.studies.lhbench.window import LakeRunner
 from tidemark.systems.spark_sql.base import Ran, SqlEngineTable
 
 HELD = (Held("t", ("k",), "SELECT 1 AS k"),)
@@ -70,17 +70,19 @@ class Asked:
         return {"tables": tables, "beside": beside, "answers": {}, "versions": {"DuckDB": "1"}, "seconds": 1.0}
 
 
-def stage(phases: Sequence[Phase], engine: Engine, judge: Asked) -> LakeStage:
+def stage(phases: Sequence[Phase], engine: Engine, judge: Asked) -> LakeRunner:
     servers = SimpleNamespace(check=lambda: None, ended=lambda: False)
-    rig = SimpleNamespace(servers=servers, groups=lambda _stage: {}, variant=SimpleNamespace(needs=()))
+    test_bed = SimpleNamespace(servers=servers, groups=lambda _stage: {}, variant=SimpleNamespace(needs=()))
     system = cast(SqlEngineTable, engine)
-    return LakeStage(cast(Rig, rig), Path("/w/run-0"), system, phases, cast(Verifier, judge), lambda _words: None)
+    return LakeRunner(
+        cast(TestBed, test_bed), Path("/w/run-0"), system, phases, cast(Verifier, judge), lambda _words: None
+    )
 
 
-def window_of(made: LakeStage) -> LakeWindow:
+def window_of(made: LakeRunner) -> LakeWindow:
     window = made.new_window()
-    for _ in made.stretches(window, 60):
-        made.advance(window, 60)
+    for _ in made.segments(window, 60):
+        made.execute(window, 60)
     made.finish(window)
     return window
 
